@@ -1,0 +1,435 @@
+package toolward
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// admission is the state of one call on its way through the steps.
+type admission struct {
+	gateway  *Gateway
+	snapshot Snapshot
+	call     Call
+	request  *Request
+	first    Judgement // before hooks
+	judged   Judgement // what counts
+	original string    // digest before hooks rewrote
+	hookRuns []HookRun
+	hookAsks bool
+	via      string
+	answer   Answer
+	binding  string
+	asked    bool // people were asked, so time has passed
+	dry      bool // explaining: nobody is asked, nothing is used up, recorded or run
+	hooksOff bool
+	trace    *Trace
+}
+
+// step is one step of admission. A non-nil error ends it: a *Refusal refuses, a *Pending waits.
+type step struct {
+	name string
+	do   func(*admission, context.Context) error
+}
+
+// steps is the path of a call; the gateway specification, section 1, is its reason. The decision record follows
+// the last one, and also every refusal.
+var steps = []step{
+	{"find", (*admission).find},
+	{"decode", (*admission).decode},
+	{"level", (*admission).level},
+	{"judge", (*admission).judge},
+	{"hooks", (*admission).hooks},
+	{"ask", (*admission).ask},
+	{"re-check", (*admission).recheck},
+}
+
+// Admit decides a call. It returns a pass, or a *Refusal, or — for a detached call that people must decide — a
+// *Pending. It waits for people as long as the approval lives; a cancelled context withdraws the approval.
+func (g *Gateway) Admit(ctx context.Context, call Call) (*Pass, error) {
+	a := &admission{gateway: g, call: call}
+	if err := a.run(ctx); err != nil {
+		var pending *Pending
+		if errors.As(err, &pending) {
+			return nil, pending
+		}
+		return nil, a.refuse(ctx, refusalOf(call.Tool, CodeInternal, err))
+	}
+	return a.admit(ctx)
+}
+
+// run takes the call through the steps. A panic in any of them is a refusal: a crash must never open the gate.
+func (a *admission) run(ctx context.Context) (err error) {
+	name := "start"
+	defer func() {
+		if v := recover(); v != nil {
+			a.gateway.log.Error("admission panicked", "step", name, "tool", a.call.Tool, "panic", v, "stack", string(debug.Stack()))
+			err = &Refusal{Tool: a.call.Tool, Code: CodeInternal, Cause: fmt.Errorf("panic in step %s: %v", name, v)}
+		}
+	}()
+	a.snapshot = a.gateway.policy.Snapshot()
+	for _, s := range steps {
+		name = s.name
+		err := s.do(a, ctx)
+		a.note(name, err)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find looks the tool up among those visible to the caller. Invisible and absent tools are refused alike, so that
+// names cannot be probed.
+func (a *admission) find(context.Context) error {
+	c := &a.call
+	if agent := c.Session.Agent(); agent == "" || agent != c.Caller.Agent || !utf8.ValidString(string(c.Session)) {
+		// A face that mixes up callers and sessions would let one agent spend another's grants.
+		return &Refusal{Tool: c.Tool, Code: CodeInternal, Cause: fmt.Errorf("session %q does not belong to agent %q", c.Session, c.Caller.Agent)}
+	}
+	tool, reason := a.snapshot.Find(c.Caller, c.Tool)
+	if tool == nil {
+		return &Refusal{Tool: c.Tool, Code: CodeUnknownTool, Reasons: []Reason{reason}}
+	}
+	c.Tool = tool.Name
+	a.request = &Request{Call: *c, Tool: tool}
+	return nil
+}
+
+func (a *admission) decode(context.Context) error {
+	params, err := a.snapshot.Decode(a.request.Tool, a.call.Arguments)
+	if err != nil {
+		return refusalOf(a.call.Tool, CodeInvalidArgs, err)
+	}
+	a.setParams(params)
+	a.original = a.request.Digest
+	return nil
+}
+
+func (a *admission) setParams(params Params) {
+	a.request.Params = params
+	a.request.Digest = params.Digest(a.request.Tool.Name, a.call.Caller.Agent, a.call.Session)
+}
+
+func (a *admission) level(ctx context.Context) (err error) {
+	a.request.Level, a.request.Inputs, err = a.gateway.sessions.Level(ctx, &a.call)
+	if err != nil {
+		return &Refusal{Tool: a.call.Tool, Code: CodeInternal, Cause: fmt.Errorf("level of %s: %w", a.call.Session, err)}
+	}
+	return nil
+}
+
+func (a *admission) judge(ctx context.Context) error {
+	if err := a.evaluate(ctx); err != nil {
+		return err
+	}
+	a.first = a.judged
+	return a.refusedByPolicy()
+}
+
+// evaluate finds the facts of the present parameters and has policy judge them.
+func (a *admission) evaluate(ctx context.Context) error {
+	facts, err := factsOf(ctx, a.request)
+	if err != nil {
+		return refusalOf(a.call.Tool, CodeValidation, err)
+	}
+	a.request.Facts = facts
+	a.judged = a.snapshot.Judge(a.request)
+	return nil
+}
+
+func factsOf(ctx context.Context, r *Request) (Facts, error) {
+	if r.Tool.Facts == nil {
+		return Facts{}, nil
+	}
+	return r.Tool.Facts(ctx, r)
+}
+
+func (a *admission) refusedByPolicy() error {
+	if a.judged.Verdict != Deny {
+		return nil
+	}
+	return &Refusal{Tool: a.call.Tool, Code: cmp.Or(a.judged.Code, CodeBlocked), Finding: a.judged.Finding, Reasons: a.judged.Reasons}
+}
+
+// hooks runs the plug-ins and judges again what they rewrote. The result is the stricter of both judgements: a
+// rewrite can raise what the model's own call required, never lower it.
+func (a *admission) hooks(ctx context.Context) error {
+	if a.gateway.hooks == nil || a.hooksOff {
+		return nil
+	}
+	answer := a.gateway.hooks.Before(ctx, a.request)
+	a.hookRuns = answer.Runs
+	a.hookAsks = answer.Ask
+	switch {
+	case answer.Code != "":
+		return &Refusal{Tool: a.call.Tool, Code: answer.Code, Detail: answer.Reason}
+	case answer.Block:
+		return &Refusal{Tool: a.call.Tool, Code: CodeHookBlock, Detail: cmp.Or(answer.Reason, "Tool call blocked by plugin hook")}
+	case answer.Params == nil:
+		return a.raiseForHook()
+	}
+	params, err := a.snapshot.Decode(a.request.Tool, answer.Params)
+	if err != nil {
+		return refusalOf(a.call.Tool, CodeInvalidArgs, err)
+	}
+	if bytes.Equal(params.canonical, a.request.Params.canonical) {
+		return a.raiseForHook()
+	}
+	before := a.request
+	rewritten := *before
+	a.request = &rewritten
+	a.setParams(params)
+	if err := a.evaluate(ctx); err != nil {
+		return err
+	}
+	if err := a.refusedByPolicy(); err != nil {
+		return err
+	}
+	a.judged = stricterJudgement(a.first, a.judged)
+	return a.raiseForHook()
+}
+
+func (a *admission) raiseForHook() error {
+	if a.hookAsks && a.judged.Verdict == Allow {
+		a.judged.Verdict = Ask
+		a.judged.GrantOK = false
+		a.judged.AllowAlways = false
+		a.judged.Reasons = append(slices.Clip(a.judged.Reasons), Reason{Layer: "hook", Text: "a plug-in asks for a person's decision"})
+	}
+	return nil
+}
+
+// stricterJudgement keeps the second judgement, which is about what will run, but never lets it ask less than the
+// first did.
+func stricterJudgement(first, second Judgement) Judgement {
+	second.Verdict = Stricter(first.Verdict, second.Verdict)
+	second.Class.Severity = Graver(first.Class.Severity, second.Class.Severity)
+	if first.Verdict == Ask {
+		second.GrantOK = second.GrantOK && first.GrantOK
+		second.AllowAlways = second.AllowAlways && first.AllowAlways
+		second.Reasons = append(slices.Clip(first.Reasons), second.Reasons...)
+		second.Findings = append(slices.Clip(first.Findings), second.Findings...)
+	}
+	return second
+}
+
+// ask settles a verdict of Ask by an earlier grant or by people.
+func (a *admission) ask(ctx context.Context) error {
+	a.binding = binding(a.request)
+	a.via = "class"
+	if a.judged.Verdict == Allow {
+		return nil
+	}
+	q := &Question{Request: a.request, Judgement: a.judged, Binding: a.binding}
+	// A call that comes back for its answer is settled by that answer, not by a grant made meanwhile.
+	if a.judged.GrantOK && a.call.Approval == "" {
+		look := a.gateway.approver.Granted
+		if a.dry {
+			look = a.gateway.approver.Covered
+		}
+		grant, ok, err := look(ctx, q)
+		if err != nil {
+			return &Refusal{Tool: a.call.Tool, Code: CodeInternal, Cause: fmt.Errorf("look for a grant: %w", err)}
+		}
+		if ok {
+			a.via = "grant " + grant
+			return nil
+		}
+	}
+	if a.dry {
+		a.via = ""
+		return nil
+	}
+	return a.askPeople(ctx, q)
+}
+
+func (a *admission) askPeople(ctx context.Context, q *Question) error {
+	a.asked = true
+	if a.request.Tool.Diff != nil {
+		diff, err := a.request.Tool.Diff(ctx, a.request)
+		if err != nil {
+			diff = "The difference cannot be shown: " + err.Error()
+		}
+		q.Diff = diff
+	}
+	answer, err := a.gateway.approver.Ask(ctx, q)
+	a.answer = answer
+	if err != nil {
+		var pending *Pending
+		if errors.As(err, &pending) {
+			return pending
+		}
+		return refusalOf(a.call.Tool, CodeInternal, err)
+	}
+	switch {
+	case answer.Decision == DenyCall:
+		return &Refusal{Tool: a.call.Tool, Code: CodeDeniedByUser, Detail: answer.Reason, Approval: answer.ApprovalID}
+	case !answer.Decision.Allows():
+		// Time-outs, unknown words and disconnects are no decision, and no decision is a refusal.
+		return &Refusal{Tool: a.call.Tool, Code: CodeApprovalTimeout, Approval: answer.ApprovalID}
+	}
+	a.via = "approval " + answer.ApprovalID
+	return nil
+}
+
+// recheck looks again at everything that may have changed while people thought: targets, level, policy. It stops a
+// symbolic link that is swapped, a session that is poisoned, or a policy that is tightened between the question and
+// the answer. Last, the approval is used up.
+func (a *admission) recheck(ctx context.Context) error {
+	if a.dry {
+		return nil
+	}
+	newest := a.gateway.policy.Snapshot()
+	if a.asked || newest.Revision() != a.snapshot.Revision() {
+		if err := a.recheckFacts(ctx, newest); err != nil {
+			return err
+		}
+	}
+	if a.answer.ApprovalID == "" {
+		return nil
+	}
+	if err := a.gateway.approver.Consume(ctx, a.answer.ApprovalID, binding(a.request)); err != nil {
+		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Approval: a.answer.ApprovalID, Cause: err}
+	}
+	return nil
+}
+
+func (a *admission) recheckFacts(ctx context.Context, newest Snapshot) error {
+	if err := ctx.Err(); err != nil {
+		return &Refusal{Tool: a.call.Tool, Code: CodeApprovalTimeout, Approval: a.answer.ApprovalID, Cause: err}
+	}
+	tool, reason := newest.Find(a.call.Caller, a.call.Tool)
+	if tool == nil {
+		return &Refusal{Tool: a.call.Tool, Code: CodeUnknownTool, Reasons: []Reason{reason}}
+	}
+	again := *a.request
+	level, inputs, err := a.gateway.sessions.Level(ctx, &a.call)
+	if err != nil {
+		return &Refusal{Tool: a.call.Tool, Code: CodeInternal, Cause: fmt.Errorf("level of %s: %w", a.call.Session, err)}
+	}
+	again.Level, again.Inputs = Tenser(level, a.request.Level), inputs
+	facts, err := factsOf(ctx, &again)
+	if err != nil {
+		return refusalOf(a.call.Tool, CodeTargetChanged, err)
+	}
+	again.Facts = facts
+	if binding(&again) != a.binding {
+		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Approval: a.answer.ApprovalID}
+	}
+	judged := newest.Judge(&again)
+	byPerson := a.answer.Decision.Allows()
+	switch {
+	case judged.Verdict == Deny:
+		return &Refusal{Tool: a.call.Tool, Code: cmp.Or(judged.Code, CodeBlocked), Finding: judged.Finding, Reasons: judged.Reasons}
+	case judged.Verdict == Ask && !byPerson && (a.via == "class" || !judged.GrantOK):
+		// What ran without a question or on a grant now needs a person, whom nobody asked.
+		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Reasons: judged.Reasons}
+	}
+	a.snapshot, a.request = newest, &again
+	return nil
+}
+
+// binding digests what an approval is bound to: the call, where it runs, its resolved targets and what the tool
+// adds, such as the environment of a command.
+func binding(r *Request) string {
+	b := append(make([]byte, 0, 256), r.Digest...)
+	for _, part := range []string{r.Call.WorkDir, string(r.Call.Host)} {
+		b = append(b, ',')
+		b = appendText(b, part)
+	}
+	for _, t := range r.Facts.Targets {
+		b = append(b, ',')
+		for _, part := range []string{string(t.Op), t.Real, t.Kind, t.Place} {
+			b = appendText(b, part)
+		}
+	}
+	for _, part := range r.Facts.Bound {
+		b = append(b, ';')
+		b = appendText(b, part)
+	}
+	return hexDigest(b)
+}
+
+// admit makes the decision durable and issues the pass. No record, no run.
+func (a *admission) admit(ctx context.Context) (pass *Pass, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.gateway.log.Error("admission panicked", "step", "record", "panic", v, "stack", string(debug.Stack()))
+			pass, err = nil, &Refusal{Tool: a.call.Tool, Code: CodeAuditUnavailable, Cause: fmt.Errorf("panic: %v", v)}
+		}
+	}()
+	record := a.record(Allow, "")
+	id, err := a.gateway.auditor.Decide(ctx, record)
+	if err != nil {
+		return nil, &Refusal{Tool: a.call.Tool, Code: CodeAuditUnavailable, Approval: a.answer.ApprovalID, Cause: err}
+	}
+	return &Pass{
+		gateway: a.gateway, request: a.request, record: id,
+		bound:    bind(a.request, a.snapshot.Revision()),
+		deadline: time.Now().Add(a.gateway.passLife),
+	}, nil
+}
+
+// refuse records a refusal. It is a refusal whether or not the record can be written.
+func (a *admission) refuse(ctx context.Context, refusal *Refusal) (out *Refusal) {
+	out = refusal
+	defer func() {
+		if v := recover(); v != nil {
+			a.gateway.log.Error("recording a refusal panicked", "panic", v, "stack", string(debug.Stack()))
+		}
+	}()
+	ctx = context.WithoutCancel(ctx)
+	a.via = "denied"
+	record := a.record(Deny, refusal.Code)
+	if refusal.Cause != nil {
+		record.Cause = refusal.Cause.Error()
+	}
+	record.Judgement.Reasons = append(slices.Clip(record.Judgement.Reasons), missingReasons(record.Judgement.Reasons, refusal.Reasons)...)
+	id, err := a.gateway.auditor.Decide(ctx, record)
+	outcome := &OutcomeRecord{Time: time.Now(), Status: StatusDenied, Error: refusal.Message()}
+	if err == nil {
+		err = a.gateway.auditor.Conclude(ctx, id, outcome)
+	}
+	if err != nil {
+		a.gateway.log.Error("a refusal could not be recorded", "tool", a.call.Tool, "code", refusal.Code, "err", err)
+	}
+	if a.request != nil {
+		a.gateway.after(ctx, a.request, outcome)
+	}
+	return refusal
+}
+
+func missingReasons(have, more []Reason) []Reason {
+	var out []Reason
+	for _, r := range more {
+		if !slices.Contains(have, r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (a *admission) record(verdict Verdict, code Code) *DecisionRecord {
+	r := &DecisionRecord{
+		Time: time.Now(), Call: a.call, Tool: a.call.Tool, Judgement: a.judged, First: a.first.Verdict,
+		Hooks: a.hookRuns, Verdict: verdict, Code: code, Via: a.via, Answer: a.answer,
+	}
+	if a.snapshot != nil {
+		r.Revision = a.snapshot.Revision()
+	}
+	if a.request != nil {
+		r.Digest, r.Params, r.Facts = a.request.Digest, a.request.Params, a.request.Facts
+		r.Level, r.Inputs = a.request.Level, a.request.Inputs
+		if a.original != a.request.Digest {
+			r.DigestOriginal = a.original
+		}
+	}
+	return r
+}

@@ -1,0 +1,150 @@
+package toolward
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Policy gives the snapshot in force. Package policy implements it.
+type Policy interface {
+	Snapshot() Snapshot // never nil
+}
+
+// Snapshot is an immutable, compiled policy. A call is decided by one snapshot from beginning to end and checked
+// against the newest one before it runs.
+type Snapshot interface {
+	// Revision changes whenever the configuration changes.
+	Revision() string
+	// Tools lists what the caller sees, by name.
+	Tools(Caller) []*Tool
+	// Find returns the tool of that name if the caller sees it, else nil and the reason. Invisible and absent tools
+	// look alike to the model.
+	Find(Caller, string) (*Tool, Reason)
+	// Decode turns raw arguments into parameters: decoded once, canonical names, validated by the tool's original
+	// schema. Errors are *InvalidArgs.
+	Decode(*Tool, json.RawMessage) (Params, error)
+	// Judge classifies and validates. It is quick, touches neither disk nor network and never asks.
+	Judge(*Request) Judgement
+}
+
+// Approver asks people and remembers grants. Package approval implements it.
+type Approver interface {
+	// Granted returns the id of a grant that covers the request, and counts its use.
+	Granted(context.Context, *Question) (grant string, ok bool, err error)
+	// Covered is Granted without counting a use, for explanations.
+	Covered(context.Context, *Question) (grant string, ok bool, err error)
+	// Ask puts the question to people and waits for the answer, the deadline or the context. A refusal with its own
+	// code (no approver, denied before) comes as a *Refusal, an unanswered detached question as a *Pending.
+	Ask(context.Context, *Question) (Answer, error)
+	// Consume marks an allowing answer as used. It succeeds at most once for every approval, and only for the
+	// binding that was approved.
+	Consume(ctx context.Context, id, binding string) error
+}
+
+// Question is what people are asked.
+type Question struct {
+	Request   *Request
+	Judgement Judgement
+	Binding   string // digest over everything the approval is bound to
+	Diff      string // what the call would change, if the tool can show it
+}
+
+// Answer is what people said. The zero value allows nothing.
+type Answer struct {
+	ApprovalID string
+	Decision   Decision
+	By         string        // who answered
+	Reason     string        // a person's words, for the model when it is a denial
+	Path       string        // push, socket or chat
+	Waited     time.Duration // how long the call waited
+}
+
+// Auditor keeps the record. Package audit implements it.
+type Auditor interface {
+	// Decide makes the decision durable and returns when it is: nothing runs before.
+	Decide(context.Context, *DecisionRecord) (RecordID, error)
+	// Conclude records what became of a decided call.
+	Conclude(context.Context, RecordID, *OutcomeRecord) error
+}
+
+// RecordID names a decision record.
+type RecordID int64
+
+// DecisionRecord is written before a call runs, and for every refusal.
+type DecisionRecord struct {
+	Time           time.Time
+	Call           Call
+	Tool           string
+	Digest         string
+	DigestOriginal string // if hooks rewrote the arguments
+	Params         Params
+	Facts          Facts
+	Judgement      Judgement
+	First          Verdict // the verdict before hooks rewrote, V1
+	Level          Level
+	Inputs         LevelInputs
+	Hooks          []HookRun
+	Verdict        Verdict // final: Allow or Deny
+	Code           Code    // with Deny
+	Via            string  // class, grant <id>, approval <id>, denied
+	Answer         Answer
+	Revision       string // policy revision
+	Cause          string // internal error behind a refusal
+}
+
+// OutcomeRecord says what became of a call.
+type OutcomeRecord struct {
+	Time         time.Time
+	Status       Status
+	Duration     time.Duration
+	Error        string
+	ResultBytes  int
+	ResultDigest string // hex SHA-256 over the result, "" if unknown
+	External     []string
+}
+
+// Status is the end of a call.
+type Status string
+
+// The ends of a call.
+const (
+	StatusOK      Status = "ok"
+	StatusError   Status = "error"
+	StatusAborted Status = "aborted"
+	StatusDenied  Status = "denied"
+	StatusUnused  Status = "unused"  // allowed, never started
+	StatusUnknown Status = "unknown" // the client never reported an outcome
+	StatusLost    Status = "lost"    // a crash came between decision and outcome
+)
+
+// Sessions knows what conversations have been exposed to. Package session implements it.
+type Sessions interface {
+	// Level computes the level of a session from live signals. Within one run it never falls.
+	Level(context.Context, *Call) (Level, LevelInputs, error)
+	// Expose records what a session has just seen.
+	Expose(context.Context, SessionKey, Exposure) error
+}
+
+// Hooks are the plug-ins around a call. They can refuse or rewrite; they can never grant.
+type Hooks interface {
+	Before(context.Context, *Request) HookAnswer
+	After(context.Context, *Request, *OutcomeRecord)
+}
+
+// HookAnswer is the merged answer of all plug-ins.
+type HookAnswer struct {
+	Block  bool
+	Reason string          // with Block: the plug-in's own text
+	Ask    bool            // a plug-in wants people to decide
+	Params json.RawMessage // rewritten arguments; nil if unchanged
+	Code   Code            // CodeHookError or CodeHookTimeout: refuse for that reason
+	Runs   []HookRun
+}
+
+// HookRun is what one plug-in did.
+type HookRun struct {
+	Plugin string `json:"plugin"`
+	Effect string `json:"effect"`
+	Ms     int64  `json:"ms"`
+}

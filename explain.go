@@ -1,0 +1,76 @@
+package toolward
+
+import (
+	"context"
+	"errors"
+)
+
+// Trace is the explanation of a decision.
+type Trace struct {
+	Tool     string      `json:"tool"`
+	Verdict  Verdict     `json:"verdict"`
+	Code     Code        `json:"code,omitempty"` // with Deny
+	Via      string      `json:"via,omitempty"`  // with Allow: class, or grant <id>
+	Level    Level       `json:"level"`
+	Row      string      `json:"row,omitempty"`
+	Class    Class       `json:"class"`
+	Severity Severity    `json:"severity"`
+	Digest   string      `json:"digest,omitempty"`
+	Findings []Finding   `json:"findings,omitempty"`
+	Reasons  []Reason    `json:"reasons,omitempty"`
+	Steps    []TraceStep `json:"steps"`
+}
+
+// TraceStep is what one step of admission said.
+type TraceStep struct {
+	Name   string `json:"name"`
+	Result string `json:"result"` // "passed", or the refusal in words
+}
+
+// ExplainOptions says how far an explanation goes.
+type ExplainOptions struct {
+	Hooks bool // call plug-ins too
+}
+
+// Explain walks the steps of Admit without asking, running, recording, using up a grant or (by default) calling
+// plug-ins, and says what would happen. Without plug-ins its verdict is Admit's: Allow where Admit gives a pass at
+// once, Ask where it asks people, Deny where it refuses.
+func (g *Gateway) Explain(ctx context.Context, call Call, opts ExplainOptions) Trace {
+	trace := &Trace{Tool: call.Tool}
+	call.Approval = ""
+	a := &admission{gateway: g, call: call, dry: true, hooksOff: !opts.Hooks, trace: trace}
+	err := a.run(ctx)
+	if a.request != nil {
+		trace.Tool, trace.Digest, trace.Level = a.request.Tool.Name, a.request.Digest, a.request.Level
+	}
+	j := a.judged
+	trace.Row, trace.Class, trace.Severity = j.Row, j.Class.Class, j.Class.Severity
+	trace.Findings, trace.Reasons = j.Findings, j.Reasons
+	switch {
+	case err != nil:
+		refusal := refusalOf(call.Tool, CodeInternal, err)
+		trace.Verdict, trace.Code = Deny, refusal.Code
+		trace.Reasons = append(trace.Reasons, missingReasons(trace.Reasons, refusal.Reasons)...)
+	case a.via != "":
+		trace.Verdict, trace.Via = Allow, a.via
+	default:
+		trace.Verdict = Ask
+	}
+	return *trace
+}
+
+// note adds a step to the explanation, if there is one.
+func (a *admission) note(name string, err error) {
+	if a.trace == nil {
+		return
+	}
+	result := "passed"
+	if err != nil {
+		result = err.Error()
+	}
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		result = string(refusal.Code) + ": " + refusal.Message()
+	}
+	a.trace.Steps = append(a.trace.Steps, TraceStep{Name: name, Result: result})
+}

@@ -1,0 +1,190 @@
+package toolward
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+)
+
+// Pass is single-use permission to run exactly one call. Only Gateway.Admit makes one.
+type Pass struct {
+	gateway  *Gateway
+	request  *Request
+	record   RecordID
+	bound    string    // digest over call, session, working directory, host and policy revision
+	deadline time.Time // monotonic; a pass found later is worth nothing
+	state    atomic.Int32
+}
+
+const (
+	passIssued int32 = iota
+	passRunning
+	passClosed
+)
+
+// Errors of a pass.
+var (
+	ErrPassUsed    = errors.New("this pass was used already: every call needs its own")
+	ErrPassLate    = errors.New("this pass is too old: repeat the call")
+	ErrPassChanged = errors.New("the call or the policy changed after it was admitted: repeat the call")
+)
+
+// Request is the admitted call.
+func (p *Pass) Request() *Request { return p.request }
+
+// Record is the id of the decision record.
+func (p *Pass) Record() RecordID { return p.record }
+
+// bind digests everything that a pass is good for.
+func bind(r *Request, revision string) string {
+	b := make([]byte, 0, 256)
+	b = append(b, r.Params.Digest(r.Tool.Name, r.Call.Caller.Agent, r.Call.Session)...)
+	for _, part := range []string{r.Call.WorkDir, string(r.Call.Host), revision, string(r.Call.Surface)} {
+		b = append(b, ',')
+		b = appendText(b, part)
+	}
+	for _, t := range r.Facts.Targets {
+		b = append(b, ',')
+		b = appendText(b, string(t.Op))
+		b = appendText(b, t.Real)
+	}
+	for _, part := range r.Facts.Bound {
+		b = append(b, ';')
+		b = appendText(b, part)
+	}
+	return hexDigest(b)
+}
+
+// Start redeems the pass: it succeeds once, in time, and only if nothing that the pass is bound to has changed.
+// Run does it by itself; faces whose client runs the tool call it just before they tell the client to go ahead.
+// It stops the replay of a pass and every swap between decision and run.
+func (p *Pass) Start() error {
+	if !p.state.CompareAndSwap(passIssued, passRunning) {
+		return ErrPassUsed
+	}
+	switch {
+	case time.Now().After(p.deadline):
+		return p.refuse(ErrPassLate)
+	case bind(p.request, p.gateway.policy.Snapshot().Revision()) != p.bound:
+		return p.refuse(ErrPassChanged)
+	}
+	return nil
+}
+
+func (p *Pass) refuse(err error) error {
+	outcome := OutcomeRecord{Status: StatusUnused, Error: err.Error()}
+	return errors.Join(err, p.conclude(context.Background(), passRunning, outcome))
+}
+
+// Run redeems the pass and executes the call. The outcome is recorded and the session's exposure noted before the
+// result is returned.
+func (p *Pass) Run(ctx context.Context) (Result, error) {
+	if p.request.Tool.Run == nil || p.request.Call.ByClient {
+		err := fmt.Errorf("%s is run by the client, not by the gateway", p.request.Tool.Name)
+		return Result{}, errors.Join(err, p.Close(ctx, OutcomeRecord{Status: StatusUnused, Error: err.Error()}))
+	}
+	if err := p.Start(); err != nil {
+		return Result{}, &Refusal{Tool: p.request.Tool.Name, Code: CodeTargetChanged, Cause: err}
+	}
+	start := time.Now()
+	result, err := p.execute(ctx)
+	outcome := OutcomeRecord{Status: StatusOK, Duration: time.Since(start)}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		outcome.Status, outcome.Error = StatusAborted, err.Error()
+	case err != nil:
+		outcome.Status, outcome.Error = StatusError, err.Error()
+	default:
+		outcome.ResultBytes, outcome.ResultDigest, outcome.External = result.Bytes(), result.digest(), result.External
+		if result.IsError {
+			outcome.Status, outcome.Error = StatusError, result.firstText(1024)
+		}
+	}
+	// The outcome must be written even when the caller has gone.
+	if closeErr := p.finish(context.WithoutCancel(ctx), outcome); closeErr != nil {
+		// A session whose exposure could not be noted must not get the content: it would be judged as clean.
+		return Result{}, errors.Join(err, fmt.Errorf("the call ran, but its outcome could not be recorded: %w", closeErr))
+	}
+	return result, err
+}
+
+// execute calls the tool and turns a panic into an error.
+func (p *Pass) execute(ctx context.Context) (result Result, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.gateway.log.Error("tool panicked", "tool", p.request.Tool.Name, "panic", v, "stack", string(debug.Stack()))
+			result, err = Result{}, fmt.Errorf("%s failed by an internal error", p.request.Tool.Name)
+		}
+	}()
+	return p.request.Tool.Run(ctx, p.request)
+}
+
+// Close records the outcome of a call that the client ran itself, or that was never started. It works once.
+func (p *Pass) Close(ctx context.Context, outcome OutcomeRecord) error {
+	return p.finish(ctx, outcome)
+}
+
+func (p *Pass) finish(ctx context.Context, outcome OutcomeRecord) error {
+	from := p.state.Load()
+	if from == passClosed {
+		return ErrPassUsed
+	}
+	if len(outcome.External) > 0 {
+		if err := p.gateway.sessions.Expose(ctx, p.request.Call.Session, Exposure{External: outcome.External}); err != nil {
+			outcome.Error = joinText(outcome.Error, "exposure not noted: "+err.Error())
+			return errors.Join(err, p.conclude(ctx, from, outcome))
+		}
+	}
+	return p.conclude(ctx, from, outcome)
+}
+
+func (p *Pass) conclude(ctx context.Context, from int32, outcome OutcomeRecord) error {
+	if !p.state.CompareAndSwap(from, passClosed) {
+		return ErrPassUsed
+	}
+	if outcome.Time.IsZero() {
+		outcome.Time = time.Now()
+	}
+	err := p.gateway.auditor.Conclude(ctx, p.record, &outcome)
+	p.gateway.after(ctx, p.request, &outcome)
+	return err
+}
+
+// Matches reports whether raw arguments are those of the pass. A face asks it when its client reports what it ran:
+// a client that ran something else must be seen.
+func (p *Pass) Matches(raw json.RawMessage) bool {
+	params, err := p.gateway.policy.Snapshot().Decode(p.request.Tool, raw)
+	return err == nil && params.Digest(p.request.Tool.Name, p.request.Call.Caller.Agent, p.request.Call.Session) == p.request.Digest
+}
+
+func joinText(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+func (r Result) digest() string {
+	h := sha256.New()
+	for _, c := range r.Content {
+		h.Write([]byte(c.Text))
+		h.Write(c.Data)
+	}
+	h.Write(r.Structured)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (r Result) firstText(limit int) string {
+	for _, c := range r.Content {
+		if c.Text != "" {
+			return c.Text[:min(len(c.Text), limit)]
+		}
+	}
+	return ""
+}

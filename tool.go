@@ -1,0 +1,135 @@
+package toolward
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Tool is something an agent can call.
+type Tool struct {
+	Name        string          // normal form: lower case, `[a-z0-9][a-z0-9_.:/-]{0,127}`
+	Description string          // shown to the model
+	Schema      json.RawMessage // JSON Schema of the arguments; validation always uses this one
+	OwnerOnly   bool            // invisible to everybody but the owner
+	Plugin      string          // id of the plug-in or MCP server that brought the tool; "" for Toolward's own
+
+	// Declared is the class of a tool that the class table does not know. Only tools compiled into the binary may
+	// declare one: policy ignores it when Plugin is set, because a plug-in's word about itself is a claim.
+	Declared func(Params) Classification
+
+	// Facts finds out what a call would touch, without touching it. It is called at least once for every call and
+	// again before a call that waited; the same call must give the same facts. Nil: nothing to find out.
+	Facts func(context.Context, *Request) (Facts, error)
+
+	// Diff shows what a call would change, as a unified diff of at most 64 KiB. Called only when people are asked.
+	Diff func(context.Context, *Request) (string, error)
+
+	// Run executes an admitted call, using exactly the parameters and targets in the request. It is reachable
+	// through Pass.Run only. Nil for tools that the client runs itself.
+	Run func(context.Context, *Request) (Result, error)
+}
+
+// Classification is how risky one call is before the session's level and the findings are considered.
+type Classification struct {
+	Class    Class
+	From     Level // for Safe: the level from which on it asks, Elevated or Lockdown; for the others Normal
+	Severity Severity
+	Grant    GrantKind // what a person's "always" can be bound to
+}
+
+// GrantKind says by what a grant recognises later calls; "" means that no grant is possible.
+type GrantKind string
+
+// The kinds of grants.
+const (
+	GrantNone      GrantKind = ""
+	GrantExact     GrantKind = "exact"
+	GrantPath      GrantKind = "path"
+	GrantHost      GrantKind = "host"
+	GrantRecipient GrantKind = "recipient"
+	GrantSession   GrantKind = "session"
+	GrantAgent     GrantKind = "agent"
+	GrantNode      GrantKind = "node"
+	GrantProcess   GrantKind = "process"
+	GrantExec      GrantKind = "exec"
+)
+
+// Facts is what a call would touch, as its tool would touch it. Decisions are made on facts, records keep them,
+// and the tool runs on them.
+type Facts struct {
+	Action     string   // the tool's action in lower case, letters and digits only; "" if it has none
+	Targets    []Target // files and directories
+	Hosts      []string // "scheme://host:port" of every address
+	Recipients []string // "channel:account:target"
+	TargetID   string   // session, agent, node or process that the call is aimed at
+	Command    string   // shell text, if the call runs one
+	URLs       []string // as given
+	Outbound   []string // texts that leave the machine: bodies, messages, queries
+	Elevated   bool     // asks for more rights than the host gives by itself
+	Mutates    bool     // changes state
+	Deletes    int      // files it deletes
+	BrowserOn  string   // sandbox, host or node, for browser calls
+	Scope      string   // self, tree or other, for calls about sessions
+
+	// Bound holds what an approval is bound to beyond parameters and targets, such as an environment hash.
+	Bound []string
+	// Findings are what the tool itself saw wrong in the arguments.
+	Findings []Finding
+	// Prepared carries the tool's own parsed form of the call from the decision to the run, so that nothing is
+	// parsed twice. Only the tool itself looks inside.
+	Prepared any
+}
+
+// Target is one file or directory of a call.
+type Target struct {
+	Path  string // as the caller wrote it
+	Real  string // absolute, symbolic links resolved as far as the path exists
+	Op    Op
+	Place string // workspace, outside, instructions, protected, secret or self
+	Kind  string // file, directory, missing, or what else it is: device, fifo, socket
+	Links uint64 // hard links of a file
+	Left  bool   // a symbolic link led out of the workspace
+}
+
+// Op is what a call does to a target.
+type Op string
+
+// The operations.
+const (
+	OpRead   Op = "read"
+	OpWrite  Op = "write"
+	OpDelete Op = "delete"
+	OpMove   Op = "move"
+)
+
+// Result is what a tool gave back.
+type Result struct {
+	Content    []Content
+	Structured json.RawMessage // optional machine-readable form
+	IsError    bool            // the tool ran and says it failed
+	External   []string        // where content from outside came from; marks the session
+}
+
+// Content is one block of a result.
+type Content struct {
+	Text string
+	MIME string // set for binary content
+	Data []byte // binary content, for instance an image
+}
+
+// TextResult is a result of one text block.
+func TextResult(text string) Result { return Result{Content: []Content{{Text: text}}} }
+
+// ErrorResult is a failed result of one text block.
+func ErrorResult(text string) Result {
+	return Result{Content: []Content{{Text: text}}, IsError: true}
+}
+
+// Bytes is the size of the result's content.
+func (r Result) Bytes() int {
+	n := len(r.Structured)
+	for _, c := range r.Content {
+		n += len(c.Text) + len(c.Data)
+	}
+	return n
+}
