@@ -1,0 +1,131 @@
+// Package gatetest is what the tests of several packages share: the runner of decision vectors, and plain
+// collaborators for a real gateway.
+package gatetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Case is one decision vector.
+type Case struct {
+	Name  string
+	Kind  string
+	Input json.RawMessage
+	Want  json.RawMessage
+}
+
+// Vectors reads the cases of the given kinds from testdata/vectors/<file> of the package under test and, if
+// TOOLWARD_VECTORS names a directory, from the file of the same name there. A kind without any case fails the test:
+// a runner that runs nothing proves nothing.
+func Vectors(t testing.TB, file string, kinds ...string) map[string][]Case {
+	t.Helper()
+	paths := []string{filepath.Join("testdata", "vectors", file)}
+	if dir := os.Getenv("TOOLWARD_VECTORS"); dir != "" {
+		paths = append(paths, filepath.Join(dir, file))
+	}
+	byKind := map[string][]Case{}
+	for i, path := range paths {
+		cases, err := readCases(path)
+		if errors.Is(err, os.ErrNotExist) && i > 0 {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("vectors: %v", err)
+		}
+		for _, c := range cases {
+			if slices.Contains(kinds, c.Kind) {
+				byKind[c.Kind] = append(byKind[c.Kind], c)
+			}
+		}
+	}
+	for _, kind := range kinds {
+		if len(byKind[kind]) == 0 {
+			t.Fatalf("vectors: %s has no case of kind %s", file, kind)
+		}
+	}
+	return byKind
+}
+
+func readCases(path string) ([]Case, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var doc struct {
+		Cases []struct {
+			ID, Name, Kind, Category string
+			Input, Want, Expect      json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var cases []Case
+	for _, c := range doc.Cases {
+		kind, name, want := c.Kind, c.Name, c.Want
+		if kind == "" {
+			kind = c.Category
+		}
+		if c.ID != "" {
+			name = c.ID + " " + c.Name
+		}
+		if want == nil {
+			want = c.Expect
+		}
+		cases = append(cases, Case{Name: name, Kind: kind, Input: c.Input, Want: want})
+	}
+	return cases, nil
+}
+
+// Run runs every case of one kind: answer gets the input and returns what the program says, which is compared with
+// the wanted value as JSON, whole and deep. It logs "vectors <file> <kind>: held/total held".
+func Run(t *testing.T, file, kind string, answer func(t *testing.T, input json.RawMessage) any) {
+	t.Helper()
+	cases := Vectors(t, file, kind)[kind]
+	held := 0
+	for _, c := range cases {
+		ok := t.Run(kind+"/"+c.Name, func(t *testing.T) {
+			got := roundTrip(t, answer(t, c.Input))
+			var want any
+			if err := json.Unmarshal(c.Want, &want); err != nil {
+				t.Fatalf("want: %v", err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("input %s\n(-want +got)\n%s", c.Input, diff)
+			}
+		})
+		if ok {
+			held++
+		}
+	}
+	t.Logf("vectors %s %s: %d/%d held", file, kind, held, len(cases))
+}
+
+// Decode reads a case's input into v.
+func Decode(t testing.TB, input json.RawMessage, v any) {
+	t.Helper()
+	if err := json.Unmarshal(input, v); err != nil {
+		t.Fatalf("input %s: %v", input, err)
+	}
+}
+
+func roundTrip(t testing.TB, v any) any {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatalf("marshal answer: %v", err)
+	}
+	var out any
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
