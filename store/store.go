@@ -1,0 +1,259 @@
+// Package store keeps Toolward's state in one SQLite file, <home>/state.db,
+// and implements the storage interfaces that the other packages declare.
+//
+// There is one daemon per home (a lock names the one that runs) and one
+// writer per daemon: every change goes through [DB.Write], which gathers the
+// changes of concurrent callers into one transaction and, for durable ones,
+// one fsync. Reads go through [DB.Reader]; they see committed state, and never
+// hold up the writer.
+//
+// A write that returns nil is committed, and survives the death of the
+// process. A durable write that returns nil has also reached the disk, and
+// survives the loss of power. A write that returns an error has changed
+// nothing, with one exception that is named at [DB.Write].
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite" // the "sqlite" driver of database/sql
+)
+
+// FileName is the name of the database inside a home.
+const FileName = "state.db"
+
+// ErrClosed is returned by every write that begins after [DB.Close].
+var ErrClosed = errors.New("state store is closed")
+
+// Options tunes a store. The zero value is right for a daemon.
+type Options struct {
+	// SyncDelay is how long a write that is not durable may wait for its
+	// fsync. Zero means 4 ms, which keeps the promise of 5 ms.
+	SyncDelay time.Duration
+	// MaxBatch is how many writes share a transaction at most. Zero means 512.
+	MaxBatch int
+	// OnSyncError is told when an fsync failed that no caller was waiting
+	// for; the writes concerned were committed but may not have reached the
+	// disk. It must not block. Nil means nobody is told; later writes fail
+	// all the same until the disk accepts data again.
+	OnSyncError func(error)
+}
+
+const (
+	defaultSyncDelay = 4 * time.Millisecond
+	defaultMaxBatch  = 512
+)
+
+// DB is an open store. Its methods may be called from any goroutine.
+type DB struct {
+	home   string
+	lock   *os.File
+	writer *sql.DB
+	reader *sql.DB
+
+	maxBatch int
+	jobs     chan *job
+	closing  chan struct{} // closed by Close: no new jobs
+	stopped  chan struct{} // closed by the writer goroutine when it is done
+	settled  chan struct{} // closed by Close when every accepted job has its answer
+	syncer   *syncer
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Open locks the home, creates or migrates its database, and starts the
+// writer. The home is created with mode 0700 if it does not exist.
+//
+// Errors a caller may want to tell apart: [*LockedError] when another daemon
+// has the home, [*HomeError] when the home cannot be trusted or written, and
+// [*MigrationError].
+func Open(ctx context.Context, home string, opts Options) (*DB, error) {
+	home, err := prepareHome(home)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockHome(home)
+	if err != nil {
+		return nil, err
+	}
+	db, err := open(ctx, home, opts)
+	if err != nil {
+		_ = lock.Close() // closing releases the lock
+		return nil, err
+	}
+	db.lock = lock
+	return db, nil
+}
+
+func open(ctx context.Context, home string, opts Options) (*DB, error) {
+	path := filepath.Join(home, FileName)
+	if err := prepareFile(path); err != nil {
+		return nil, err
+	}
+	writer, err := openWriter(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, writer, migrationFiles); err != nil {
+		_ = writer.Close()
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	reader, err := openReader(path)
+	if err != nil {
+		_ = writer.Close()
+		return nil, err
+	}
+	delay, batch := opts.SyncDelay, opts.MaxBatch
+	if delay <= 0 {
+		delay = defaultSyncDelay
+	}
+	if batch <= 0 {
+		batch = defaultMaxBatch
+	}
+	db := &DB{
+		home: home, writer: writer, reader: reader,
+		maxBatch: batch,
+		jobs:     make(chan *job, 2*batch),
+		closing:  make(chan struct{}),
+		stopped:  make(chan struct{}),
+		settled:  make(chan struct{}),
+	}
+	db.syncer = newSyncer(path+"-wal", delay, opts.OnSyncError)
+	go db.syncer.run()
+	go db.write()
+	return db, nil
+}
+
+// Home is the absolute path of the directory that this store has locked.
+func (db *DB) Home() string { return db.home }
+
+// Reader is the pool for queries. Its connections refuse to change anything;
+// a transaction on it sees one moment of the state for as long as it is open.
+func (db *DB) Reader() *sql.DB { return db.reader }
+
+// Prepare prepares a statement for use inside [DB.Write], by tx.Stmt(stmt):
+// a prepared statement saves parsing it in every transaction. It must not be
+// called from within a write, and the caller closes the statement, if at all,
+// before the store.
+func (db *DB) Prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	stmt, err := db.writer.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("prepare statement: %w", err)
+	}
+	return stmt, nil
+}
+
+// Close finishes the writes already accepted, moves everything into the main
+// database file and releases the home. Closing twice is harmless.
+func (db *DB) Close() error {
+	db.closeOnce.Do(func() {
+		close(db.closing)
+		<-db.stopped
+		errSync := db.syncer.stop()
+		close(db.settled)
+		errReader := db.reader.Close()
+		_, errCheckpoint := db.writer.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+		errWriter := db.writer.Close()
+		db.closeErr = errors.Join(errSync, errReader, errCheckpoint, errWriter)
+		if db.lock != nil {
+			db.closeErr = errors.Join(db.closeErr, db.lock.Close())
+		}
+		if db.closeErr != nil {
+			db.closeErr = fmt.Errorf("close state store: %w", db.closeErr)
+		}
+	})
+	return db.closeErr
+}
+
+// OpenReader opens the database of a home for reading only, without the lock,
+// beside a running daemon or without one; it is what offline commands such as
+// verifying the audit log use. The caller closes it.
+func OpenReader(ctx context.Context, home string) (*sql.DB, error) {
+	path := filepath.Join(home, FileName)
+	if err := trustedFile(path); err != nil {
+		return nil, err
+	}
+	reader, err := openReader(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := reader.PingContext(ctx); err != nil {
+		_ = reader.Close()
+		return nil, fmt.Errorf("open %s for reading: %w", path, err)
+	}
+	return reader, nil
+}
+
+// openWriter opens the only connection that may change anything.
+//
+// synchronous=NORMAL in WAL mode means that SQLite itself syncs at checkpoints
+// only, which it must for the file to stay whole; a commit is synced by the
+// syncer, on the log file, so that one fsync serves many commits and the next
+// transaction is built while it runs.
+func openWriter(ctx context.Context, path string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", dsn(path, map[string]string{
+		"journal_mode":         "WAL",
+		"synchronous":          "NORMAL",
+		"wal_autocheckpoint":   strconv.Itoa(checkpointPages),
+		"journal_size_limit":   "67108864",
+		"checkpoint_fullfsync": "1",
+		"cache_size":           "-2048",
+		"temp_store":           "MEMORY",
+		"foreign_keys":         "1",
+		"trusted_schema":       "0",
+	})+"&_txlock=immediate")
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	db.SetMaxOpenConns(1)
+	db.SetMaxIdleConns(1)
+	if err := db.PingContext(ctx); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return db, nil
+}
+
+// checkpointPages is how long the write-ahead log grows, in pages of 4 KiB,
+// before it is moved into the main file.
+const checkpointPages = 4096
+
+// openReader opens a small pool of connections that cannot write. They are
+// given back after a minute, so that an idle daemon is small.
+func openReader(path string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", dsn(path, map[string]string{
+		"query_only":     "1",
+		"cache_size":     "-512",
+		"temp_store":     "MEMORY",
+		"trusted_schema": "0",
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("open %s for reading: %w", path, err)
+	}
+	db.SetMaxOpenConns(4)
+	db.SetMaxIdleConns(2)
+	db.SetConnMaxIdleTime(time.Minute)
+	return db, nil
+}
+
+// dsn writes the data source name. The path is escaped, so that a home whose
+// name holds a question mark cannot set options. busy_timeout covers a person
+// who has the file open in another program.
+func dsn(path string, pragmas map[string]string) string {
+	query := url.Values{"_busy_timeout": {"5000"}}
+	for name, value := range pragmas {
+		query.Add("_pragma", name+"("+value+")")
+	}
+	address := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}
+	return address.String()
+}
