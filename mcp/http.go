@@ -1,0 +1,154 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	versionHeader = "Mcp-Protocol-Version"
+	sessionHeader = "Mcp-Session-Id"
+	// markHeader joins a tool call to the HTTP request that carries it. It is set here and never taken from outside.
+	markHeader = "Toolward-Request"
+)
+
+// maxHTTPSessions bounds the sessions of clients of the protocols that have them.
+const maxHTTPSessions = 1024
+
+// httpSessionIdle is when the session of a silent client is forgotten.
+const httpSessionIdle = 30 * time.Minute
+
+// Authenticate says whose a bearer token is, or that it is nobody's. The error is logged, never sent.
+type Authenticate func(ctx context.Context, token string, r *http.Request) (Identity, error)
+
+// Handler serves streamable HTTP, at the path it is mounted on. Every request must carry a bearer token. Host and
+// origin checks that hold for the whole server are the server's; the SDK's own protection of loopback listeners
+// against DNS rebinding stays on besides.
+func (s *Server) Handler(authenticate Authenticate) http.Handler {
+	server := func(*http.Request) *sdk.Server { return s.sdk }
+	limit := int64(s.config.MaxMessage)
+	face := &httpFace{
+		server: s,
+		sessions: sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
+			SessionTimeout: httpSessionIdle, MaxRequestBodyBytes: limit, Logger: s.log,
+		}),
+		sessionless: sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
+			Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: limit, Logger: s.log,
+		}),
+	}
+	verify := func(ctx context.Context, token string, r *http.Request) (*auth.TokenInfo, error) {
+		id, err := authenticate(ctx, token, r)
+		if err == nil {
+			err = id.check()
+		}
+		if err != nil {
+			s.log.Warn("mcp token refused", "err", err, "remote", r.RemoteAddr)
+			return nil, auth.ErrInvalidToken // why is nobody's business who has no token
+		}
+		// The SDK compares UserID with that of the session: a session id that leaks is worth nothing to others.
+		return &auth.TokenInfo{UserID: id.principal(), Extra: map[string]any{extraIdentity: id}}, nil
+	}
+	authenticated := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(face)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="toolward"`) // face takes it back
+		authenticated.ServeHTTP(w, r)
+	})
+}
+
+// httpFace stands between authentication and the SDK. It answers what the SDK would not answer in JSON-RPC, and
+// leads each request to the handler of its protocol.
+type httpFace struct {
+	server      *Server
+	sessions    http.Handler // protocols up to 2025-11-25
+	sessionless http.Handler // 2026-07-28 and later
+}
+
+func (f *httpFace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Del("WWW-Authenticate")
+	handler := f.sessions
+	if r.Header.Get(versionHeader) >= version20260728 {
+		handler = f.sessionless
+	}
+	if r.Method == http.MethodPost {
+		body, ok := f.readBody(w, r)
+		if !ok {
+			return
+		}
+		if r.Header.Get(versionHeader) == "" && bytes.Contains(body, []byte(sdk.MetaKeyProtocolVersion)) {
+			handler = f.sessionless // where the missing header is told
+		}
+		if handler == f.sessions && r.Header.Get(sessionHeader) == "" && f.full() {
+			refuseHTTP(w, http.StatusServiceUnavailable, &malformed{code: codeBusy, message: "too many sessions are open; try again later"})
+			return
+		}
+	}
+	mark := rand.Text()
+	r.Header.Set(markHeader, mark)
+	f.server.requests.Store(mark, r.Context())
+	defer f.server.requests.Delete(mark)
+	handler.ServeHTTP(w, r)
+}
+
+// readBody reads and checks the one message of a POST, and puts it back for the SDK.
+func (f *httpFace) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(f.server.config.MaxMessage)))
+	if err != nil {
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			refuseHTTP(w, http.StatusRequestEntityTooLarge, tooLong(f.server.config.MaxMessage))
+		} else {
+			refuseHTTP(w, http.StatusBadRequest, &malformed{code: jsonrpc.CodeParseError, message: "the request ended early"})
+		}
+		return nil, false
+	}
+	body = bytes.TrimSpace(body)
+	if _, bad := decodeMessage(body); bad != nil {
+		refuseHTTP(w, http.StatusBadRequest, bad)
+		return nil, false
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
+	return body, true
+}
+
+// full reports whether no more sessions may begin.
+func (f *httpFace) full() bool {
+	n := 0
+	for range f.server.sdk.Sessions() {
+		n++
+	}
+	return n >= maxHTTPSessions
+}
+
+func refuseHTTP(w http.ResponseWriter, status int, bad *malformed) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(bad.response()) // a client that has gone does not need the answer
+}
+
+// followRequest ends a call when the HTTP request that carries it ends. The SDK lets calls of the older protocols
+// live on, because their clients might resume the stream; here they cannot, so the answer would reach nobody, and a
+// person would be asked for a call that is gone. The returned function stops following.
+func (s *Server) followRequest(extra *sdk.RequestExtra, cancel context.CancelCauseFunc) func() {
+	if extra == nil {
+		return func() {}
+	}
+	carrier, ok := s.requests.Load(extra.Header.Get(markHeader))
+	if !ok {
+		cancel(errClientGone)
+		return func() {}
+	}
+	stop := context.AfterFunc(carrier.(context.Context), func() { cancel(errClientGone) })
+	return func() { stop() }
+}
+
+var errClientGone = errors.New("the client closed its request")
