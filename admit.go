@@ -93,7 +93,7 @@ func (a *admission) find(context.Context) error {
 		// A face that mixes up callers and sessions would let one agent spend another's grants.
 		return &Refusal{Tool: c.Tool, Code: CodeInternal, Cause: fmt.Errorf("session %q does not belong to agent %q", c.Session, c.Caller.Agent)}
 	}
-	tool, reason := a.snapshot.Find(c.Caller, c.Tool)
+	tool, reason := visible(a.snapshot, c)
 	if tool == nil {
 		return &Refusal{Tool: c.Tool, Code: CodeUnknownTool, Reasons: []Reason{reason}}
 	}
@@ -103,7 +103,7 @@ func (a *admission) find(context.Context) error {
 }
 
 func (a *admission) decode(context.Context) error {
-	params, err := a.snapshot.Decode(a.request.Tool, a.call.Arguments)
+	params, err := decodeFor(a.snapshot, a.request.Tool, a.call.Arguments)
 	if err != nil {
 		return refusalOf(a.call.Tool, CodeInvalidArgs, err)
 	}
@@ -175,7 +175,7 @@ func (a *admission) hooks(ctx context.Context) error {
 	case answer.Params == nil:
 		return a.raiseForHook()
 	}
-	params, err := a.snapshot.Decode(a.request.Tool, answer.Params)
+	params, err := decodeFor(a.snapshot, a.request.Tool, answer.Params)
 	if err != nil {
 		return refusalOf(a.call.Tool, CodeInvalidArgs, err)
 	}
@@ -305,7 +305,7 @@ func (a *admission) recheckFacts(ctx context.Context, newest Snapshot) error {
 	if err := ctx.Err(); err != nil {
 		return &Refusal{Tool: a.call.Tool, Code: CodeApprovalTimeout, Approval: a.answer.ApprovalID, Cause: err}
 	}
-	tool, reason := newest.Find(a.call.Caller, a.call.Tool)
+	tool, reason := visible(newest, &a.call)
 	if tool == nil {
 		return &Refusal{Tool: a.call.Tool, Code: CodeUnknownTool, Reasons: []Reason{reason}}
 	}

@@ -42,6 +42,7 @@ type Call struct {
 	WorkDir    string // absolute directory that relative paths start from
 	Host       Host
 	ByClient   bool   // the client runs the tool itself; Toolward only decides and records
+	Form       *Tool  `json:"-"` // with ByClient: what the client's tool of this name takes and touches, in place of ours; see Adopter
 	Approval   string // id of an earlier, still open approval of this very call; resumes instead of asking again
 	Detach     bool   // return *Pending instead of waiting for people
 }

@@ -159,7 +159,7 @@ func (p *Pass) conclude(ctx context.Context, from int32, outcome OutcomeRecord) 
 // Matches reports whether raw arguments are those of the pass. A face asks it when its client reports what it ran:
 // a client that ran something else must be seen.
 func (p *Pass) Matches(raw json.RawMessage) bool {
-	params, err := p.gateway.policy.Snapshot().Decode(p.request.Tool, raw)
+	params, err := decodeFor(p.gateway.policy.Snapshot(), p.request.Tool, raw)
 	return err == nil && params.Digest(p.request.Tool.Name, p.request.Call.Caller.Agent, p.request.Call.Session) == p.request.Digest
 }
 

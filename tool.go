@@ -17,6 +17,10 @@ type Tool struct {
 	// declare one: policy ignores it when Plugin is set, because a plug-in's word about itself is a claim.
 	Declared func(Params) Classification
 
+	// Decode turns raw arguments into parameters in place of the policy's decoding by Schema; errors are
+	// *InvalidArgs. Only forms of a client's tools have one (Call.Form); nil for all others.
+	Decode func(json.RawMessage) (Params, error)
+
 	// Facts finds out what a call would touch, without touching it. It is called at least once for every call and
 	// again before a call that waited; the same call must give the same facts. Nil: nothing to find out.
 	Facts func(context.Context, *Request) (Facts, error)

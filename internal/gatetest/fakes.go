@@ -64,6 +64,11 @@ func (p *Policy) Find(_ toolward.Caller, name string) (*toolward.Tool, toolward.
 	return nil, toolward.Reason{Layer: "test", Text: "no such tool"}
 }
 
+// Adopt takes every form that a client brings.
+func (p *Policy) Adopt(_ toolward.Caller, form *toolward.Tool) (*toolward.Tool, toolward.Reason) {
+	return form, toolward.Reason{}
+}
+
 // Decode accepts any JSON object; keys come out sorted.
 func (p *Policy) Decode(_ *toolward.Tool, raw json.RawMessage) (toolward.Params, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
