@@ -1,0 +1,103 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Problem is the body of every refused or failed API request.
+type Problem struct {
+	Status  int    `json:"status"`         // HTTP status
+	Message string `json:"error"`          // what is wrong, in words
+	Hint    string `json:"hint,omitempty"` // how to mend it
+}
+
+func (p *Problem) Error() string {
+	if p.Hint == "" {
+		return p.Message
+	}
+	return p.Message + " (" + p.Hint + ")"
+}
+
+func problem(status int, hint, format string, args ...any) *Problem {
+	return &Problem{Status: status, Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// problemOf turns any error into a Problem. Errors nobody meant for the outside become a plain 500: their text goes
+// to the log, not to whoever asked.
+func problemOf(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return problem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d bytes", tooLarge.Limit)
+	}
+	return problem(http.StatusInternalServerError, "see the daemon's log", "internal error")
+}
+
+// refuse answers with a problem as JSON. Console pages use showProblem instead.
+func refuse(w http.ResponseWriter, _ *http.Request, status int, message, hint string) {
+	writeJSON(w, status, &Problem{Status: status, Message: message, Hint: hint})
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(true)
+	if err := enc.Encode(body); err != nil {
+		status = http.StatusInternalServerError
+		buf.Reset()
+		buf.WriteString(`{"status":500,"error":"the answer cannot be written as JSON"}` + "\n")
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(buf.Len()))
+	w.WriteHeader(status)
+	w.Write(buf.Bytes()) // a vanished client is no error of ours
+}
+
+// readJSON decodes a body strictly: the right media type, one value, no unknown keys. The media type matters, since
+// a cross-site form can post text/plain but not application/json without a pre-flight.
+func readJSON(r *http.Request, into any) error {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		return problem(http.StatusUnsupportedMediaType, "set Content-Type: application/json", "the body must be JSON")
+	}
+	dec := json.NewDecoder(r.Body)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			return err
+		}
+		return problem(http.StatusBadRequest, "docs/api.md lists the fields of every request", "the body is not what this route takes: %s", cleanJSONError(err))
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return problem(http.StatusBadRequest, "", "the body holds more than one JSON value")
+	}
+	return nil
+}
+
+func cleanJSONError(err error) string {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "it ends too early"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// quoteShort quotes untrusted text for a message, bounded and with everything unprintable escaped.
+func quoteShort(s string) string {
+	const most = 80
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return strconv.QuoteToASCII(s)
+}

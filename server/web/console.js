@@ -1,0 +1,190 @@
+// The console page: live queue, countdowns, keys. Everything here is a convenience; the page works without it.
+
+import { arm, guard, onAnnounce, settle } from "./answer.js";
+
+const base = document.body.dataset.base;
+const single = document.body.dataset.page === "one";
+const queue = document.querySelector("[data-queue]");
+const log = document.querySelector("[data-log]");
+const announcer = document.querySelector("[data-announce]");
+const live = document.querySelector("[data-live]");
+const stale = document.querySelector("[data-stale]");
+const LOG_LENGTH = 12;
+const LINGER = 2600; // how long a settled card stays readable, in milliseconds
+let skew = 0; // server clock minus ours
+
+rememberPath();
+onAnnounce((text) => { announcer.textContent = text; });
+guard(document.querySelector("main"), answered);
+arm(cards());
+document.querySelector("[data-keys]")?.removeAttribute("hidden");
+listen();
+tick();
+setInterval(tick, 1000);
+
+// The session's path is half of its key (the cookie is the other half). Storage belongs to this origin, port
+// included, so that another program's page on this machine cannot read it.
+function rememberPath() {
+  try { localStorage.setItem("toolward.path", base); } catch { /* private windows may refuse; sign in again then */ }
+}
+
+function cards() {
+  return [...document.querySelectorAll(".card")];
+}
+
+function open() {
+  return [...queue.querySelectorAll(".card:not(.gone)")];
+}
+
+function cardOf(id) {
+  return queue.querySelector(`.card[data-id="${CSS.escape(id)}"]`);
+}
+
+// live updates
+
+function listen() {
+  const source = new EventSource(base + "/events");
+  const on = (name, handle) => source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
+  source.addEventListener("open", () => show("on", "Live"));
+  source.addEventListener("error", () => {
+    show("off", "Reconnecting");
+    // 204 and errors close the source for good: the session is over, and the page says so by reloading.
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 3000);
+  });
+  on("sync", ({ now, ids }) => {
+    skew = now - Date.now();
+    const known = new Set(ids);
+    if (!single) for (const card of open()) if (!known.has(card.dataset.id)) settleAndRemove(card, "No longer waiting", "");
+  });
+  on("card", ({ html }) => { if (!single) insert(fragment(html)); });
+  on("gone", ({ id, said, outcome }) => {
+    const card = cardOf(id);
+    if (card) settleAndRemove(card, said, outcome);
+  });
+  on("entry", ({ html }) => addEntry(fragment(html)));
+  on("count", ({ waiting, headline, subline }) => count(waiting, headline, subline));
+  on("reload", () => location.reload());
+}
+
+function show(state, text) {
+  if (live) { live.dataset.state = state; live.textContent = text; }
+  if (stale) stale.hidden = state === "on";
+}
+
+// fragment parses HTML that our own server rendered.
+function fragment(html) {
+  const holder = document.createElement("template");
+  holder.innerHTML = html;
+  return holder.content.firstElementChild;
+}
+
+function insert(card) {
+  if (!card || cardOf(card.dataset.id)) return;
+  card.classList.add("new");
+  queue.append(card);
+  arm([card]);
+  tick();
+  announcer.textContent = "New call waiting: " + card.querySelector("h2").textContent;
+  if (document.activeElement === document.body && open().length === 1) focusDeny(card);
+}
+
+function addEntry(entry) {
+  if (!log || !entry) return;
+  log.querySelector(".none")?.remove();
+  log.querySelector(`[data-entry="${CSS.escape(entry.dataset.entry)}"]`)?.remove();
+  log.prepend(entry);
+  while (log.children.length > LOG_LENGTH) log.lastElementChild.remove();
+}
+
+function count(waiting, headline, subline) {
+  for (const badge of document.querySelectorAll("[data-count]")) {
+    badge.textContent = waiting;
+    badge.dataset.n = waiting;
+  }
+  const heading = document.querySelector("[data-headline]");
+  if (heading) {
+    heading.textContent = headline;
+    document.querySelector("[data-subline]").textContent = subline;
+  }
+  if (!single) document.title = (waiting ? `(${waiting}) ` : "") + "Waiting · Toolward";
+}
+
+// answers
+
+function answered(card, answer) {
+  const next = neighbour(card, 1) ?? neighbour(card, -1);
+  settleAndRemove(card, answer.said ?? answer.error, answer.outcome ?? "");
+  if (next) focusDeny(next);
+}
+
+function settleAndRemove(card, said, outcome) {
+  const held = card.contains(document.activeElement);
+  const next = held ? neighbour(card, 1) ?? neighbour(card, -1) : null;
+  settle(card, said, outcome);
+  if (next) focusDeny(next);
+  if (single) return;
+  setTimeout(() => {
+    // Removing a card moves those below it under the pointer: they are inert for a moment again.
+    const moved = open().filter((other) => card.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING);
+    card.remove();
+    arm(moved);
+  }, LINGER);
+}
+
+// keys and focus
+
+function neighbour(card, step) {
+  const all = open();
+  const at = all.indexOf(card);
+  if (at < 0) return all[0];
+  return all[at + step];
+}
+
+function focusDeny(card) {
+  arm([card]);
+  card.querySelector("[data-deny]")?.focus({ preventScroll: true });
+  const box = card.getBoundingClientRect();
+  if (box.top < 70 || box.bottom > innerHeight) card.scrollIntoView({ block: box.height > innerHeight - 90 ? "start" : "nearest" });
+}
+
+document.addEventListener("focusin", (event) => {
+  for (const card of queue.querySelectorAll(".current")) card.classList.remove("current");
+  event.target.closest?.(".card")?.classList.add("current");
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select")) return;
+  const step = { j: 1, k: -1 }[event.key.toLowerCase()];
+  if (!step || !open().length) return;
+  event.preventDefault();
+  const here = document.activeElement?.closest?.(".card");
+  const next = here ? neighbour(here, step) : open()[0];
+  if (next) focusDeny(next);
+});
+
+// Coming back to the window: the click that brings it to the front must not answer anything.
+addEventListener("focus", () => arm(open()));
+document.addEventListener("visibilitychange", () => { if (!document.hidden) { arm(open()); tick(); } });
+
+// countdowns
+
+function tick() {
+  if (document.hidden) return;
+  const now = Date.now() + skew;
+  for (const card of open()) {
+    const left = Math.max(0, Math.ceil((Number(card.dataset.expires) - now) / 1000));
+    const label = card.querySelector("[data-left]");
+    const clock = card.querySelector(".clock");
+    if (label) {
+      label.textContent = left ? words(left) : "time is up";
+      label.classList.toggle("soon", left <= 20);
+    }
+    if (clock) clock.value = Math.min(left, clock.max);
+  }
+}
+
+function words(seconds) {
+  if (seconds >= 7200) return Math.floor(seconds / 3600) + " h left";
+  if (seconds >= 600) return Math.floor(seconds / 60) + " min left";
+  return Math.floor(seconds / 60) + ":" + String(seconds % 60).padStart(2, "0") + " left";
+}
