@@ -11,7 +11,9 @@ import (
 )
 
 func TestForm(t *testing.T) {
-	runs := func(context.Context, *toolward.Request) (toolward.Result, error) { return toolward.TextResult("ran"), nil }
+	runs := func(context.Context, *toolward.Request) (toolward.Result, error) {
+		return toolward.TextResult("ran"), nil
+	}
 	one := toolward.NewParams([]byte(`{"n":1}`), map[string]any{"n": json.Number("1")})
 	form := toolward.Tool{Name: "x", Decode: func(json.RawMessage) (toolward.Params, error) { return one, nil }}
 	running := form
