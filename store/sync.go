@@ -24,11 +24,27 @@ type syncer struct {
 	ended chan struct{}
 
 	mu      sync.Mutex
-	waiting []*job // committed, not yet synced
-	dirty   bool   // commits since the last fsync began
-	broken  error  // the fsync that failed, until recovered
+	waiting []waiter // for commits not yet synced
+	dirty   bool     // commits since the last fsync began
+	broken  error    // the fsync that failed, until recovered
 
 	log *os.File // used by run only, and by stop after it
+}
+
+// waiter is someone who wants to know when the next fsync has ended.
+type waiter struct {
+	done chan error  // buffered
+	tell func(error) // instead of done
+}
+
+func answer(waiting []waiter, err error) {
+	for _, w := range waiting {
+		if w.tell != nil {
+			w.tell(err)
+		} else {
+			w.done <- err
+		}
+	}
 }
 
 func newSyncer(path string, delay time.Duration, tell func(error)) *syncer {
@@ -39,7 +55,7 @@ func newSyncer(path string, delay time.Duration, tell func(error)) *syncer {
 }
 
 // request asks for an fsync: at once for those who wait, soon for the others.
-func (s *syncer) request(waiting []*job) {
+func (s *syncer) request(waiting []waiter) {
 	s.mu.Lock()
 	notify := !s.dirty || len(waiting) > 0
 	s.dirty = true
@@ -100,7 +116,7 @@ func (s *syncer) round() {
 	if broken != nil {
 		// These commits lie behind frames that were lost: a sync that
 		// succeeds now would not bring those back.
-		finish(waiting, broken)
+		answer(waiting, broken)
 		return
 	}
 	err := s.sync()
@@ -113,7 +129,7 @@ func (s *syncer) round() {
 			s.tell(err)
 		}
 	}
-	finish(waiting, err)
+	answer(waiting, err)
 }
 
 // sync fsyncs the log. The file is compared with its name every time: SQLite

@@ -17,6 +17,7 @@ type job struct {
 	ctx     context.Context
 	fn      func(*sql.Tx) error
 	durable bool
+	synced  func(error) // if set: done is answered at the commit, synced after the fsync
 	state   atomic.Int32
 	done    chan error // buffered: the writer never waits for the caller
 }
@@ -45,11 +46,25 @@ var jobPool = sync.Pool{New: func() any { return &job{done: make(chan error, 1)}
 // fsync fails, Write returns an error although the change is committed and
 // may be seen: whoever asked for durability must treat it as not done.
 func (db *DB) Write(ctx context.Context, durable bool, fn func(*sql.Tx) error) error {
-	if err := ctx.Err(); err != nil {
+	j := jobPool.Get().(*job)
+	j.ctx, j.fn, j.durable, j.synced = ctx, fn, durable, nil
+	return db.submit(j)
+}
+
+// WriteThen is Write for those who have more to write while the fsync runs:
+// it returns after the commit, and then calls synced exactly once, when the
+// change is on disk or the fsync has failed. synced runs on the goroutine that
+// syncs and must not block. It is not called when WriteThen returns an error.
+func (db *DB) WriteThen(ctx context.Context, fn func(*sql.Tx) error, synced func(error)) error {
+	j := jobPool.Get().(*job)
+	j.ctx, j.fn, j.durable, j.synced = ctx, fn, true, synced
+	return db.submit(j)
+}
+
+func (db *DB) submit(j *job) error {
+	if err := j.ctx.Err(); err != nil {
 		return fmt.Errorf("write state: %w", err)
 	}
-	j := jobPool.Get().(*job)
-	j.ctx, j.fn, j.durable = ctx, fn, durable
 	j.state.Store(jobQueued)
 	select {
 	case <-db.closing: // checked first: select picks at random
@@ -60,8 +75,8 @@ func (db *DB) Write(ctx context.Context, durable bool, fn func(*sql.Tx) error) e
 	case db.jobs <- j:
 	case <-db.closing:
 		return ErrClosed
-	case <-ctx.Done():
-		return fmt.Errorf("write state: %w", ctx.Err())
+	case <-j.ctx.Done():
+		return fmt.Errorf("write state: %w", j.ctx.Err())
 	}
 	return db.await(j)
 }
@@ -73,7 +88,7 @@ func (db *DB) await(j *job) error {
 	for {
 		select {
 		case err := <-j.done:
-			j.ctx, j.fn = nil, nil
+			j.ctx, j.fn, j.synced = nil, nil, nil
 			jobPool.Put(j)
 			return err
 		case <-done:
@@ -147,17 +162,23 @@ func (db *DB) commit(batch []*job) {
 		finish(committed, err)
 		return
 	}
-	var waiting []*job
+	if len(committed) == 0 {
+		return
+	}
+	var waiting []waiter
+	var now []*job
 	for _, j := range committed {
-		if j.durable {
-			waiting = append(waiting, j)
+		if j.synced != nil {
+			waiting = append(waiting, waiter{tell: j.synced})
+			now = append(now, j)
+		} else if j.durable {
+			waiting = append(waiting, waiter{done: j.done})
 		} else {
-			j.done <- nil
+			now = append(now, j)
 		}
 	}
-	if len(committed) > 0 {
-		db.syncer.request(waiting)
-	}
+	db.syncer.request(waiting) // before the answers: the fsync starts meanwhile
+	finish(now, nil)
 }
 
 // transact runs the functions of a batch in one transaction. Those that fail
