@@ -221,8 +221,10 @@ func TestHTTPHostileMessages(t *testing.T) {
 		{"foreign content type", call, func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 415, 0},
 		{"foreign host", call, func(r *http.Request) { r.Host = "evil.example" }, 403, 0},
 		{"unknown protocol", call, func(r *http.Request) { r.Header.Set(versionHeader, "2024-11-05") }, 400, 0},
-		{"new protocol without its header", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
-			func(r *http.Request) { r.Header.Del(versionHeader) }, 400, -32020},
+		{
+			"new protocol without its header", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+			func(r *http.Request) { r.Header.Del(versionHeader) }, 400, -32020,
+		},
 	}
 	w := newWorld(t)
 	p := newPoster(t, w.http(t).URL, version20251125)

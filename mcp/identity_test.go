@@ -115,8 +115,13 @@ func TestRunsAreBounded(t *testing.T) {
 
 func TestCallsInFlight(t *testing.T) {
 	c := calls{limit: 2}
-	if !c.enter("a") || !c.enter("a") || c.enter("a") || !c.enter("b") {
-		t.Error("the limit is not two for each key")
+	for i, want := range []struct {
+		key  string
+		room bool
+	}{{"a", true}, {"a", true}, {"a", false}, {"b", true}} {
+		if got := c.enter(want.key); got != want.room {
+			t.Errorf("call %d, of %s: room %v", i, want.key, got)
+		}
 	}
 	c.leave("a")
 	if !c.enter("a") {
