@@ -247,8 +247,16 @@ func (a *admission) ask(ctx context.Context) error {
 		a.via = ""
 		return nil
 	}
+	if a.call.ByClient && a.call.ClientAsks {
+		a.via = viaClient
+		return nil
+	}
 	return a.askPeople(ctx, q)
 }
+
+// viaClient marks a call that the client puts to the person in front of it. The operator chose to trust that
+// person; whether they agreed is seen by the outcome: a call that they declined is never started.
+const viaClient = "client"
 
 func (a *admission) askPeople(ctx context.Context, q *Question) error {
 	a.asked = true
@@ -328,7 +336,7 @@ func (a *admission) recheckFacts(ctx context.Context, newest Snapshot) error {
 	switch {
 	case judged.Verdict == Deny:
 		return &Refusal{Tool: a.call.Tool, Code: cmp.Or(judged.Code, CodeBlocked), Finding: judged.Finding, Reasons: judged.Reasons}
-	case judged.Verdict == Ask && !byPerson && (a.via == "class" || !judged.GrantOK):
+	case judged.Verdict == Ask && !byPerson && a.via != viaClient && (a.via == "class" || !judged.GrantOK):
 		// What ran without a question or on a grant now needs a person, whom nobody asked.
 		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Reasons: judged.Reasons}
 	}
@@ -373,6 +381,7 @@ func (a *admission) admit(ctx context.Context) (pass *Pass, err error) {
 	return &Pass{
 		gateway: a.gateway, request: a.request, record: id,
 		bound:    bind(a.request, a.snapshot.Revision()),
+		asks:     a.via == viaClient,
 		deadline: time.Now().Add(a.gateway.passLife),
 	}, nil
 }

@@ -43,6 +43,7 @@ type Call struct {
 	Host       Host
 	ByClient   bool   // the client runs the tool itself; Toolward only decides and records
 	Form       *Tool  `json:"-"` // with ByClient: what the client's tool of this name takes and touches, in place of ours; see Adopter
+	ClientAsks bool   // with ByClient: where people must decide, the client asks the person in front of it
 	Approval   string // id of an earlier, still open approval of this very call; resumes instead of asking again
 	Detach     bool   // return *Pending instead of waiting for people
 }

@@ -68,3 +68,34 @@ func TestFormNeedsAnAdopter(t *testing.T) {
 		t.Error("a policy that cannot judge foreign tools admitted one")
 	}
 }
+
+func TestClientAsks(t *testing.T) {
+	for _, test := range []struct {
+		name                string
+		verdict             toolward.Verdict
+		byClient            bool
+		clientAsks, askedUs bool
+		admitted            bool
+	}{
+		{"the client puts the question to its person", toolward.Ask, true, true, false, true},
+		{"what needs no question is not asked", toolward.Allow, true, false, false, true},
+		{"what is refused stays refused", toolward.Deny, true, false, false, false},
+		{"a call that Toolward runs is asked here", toolward.Ask, false, false, true, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := gatetest.New(t, test.verdict, &toolward.Tool{Name: "x"})
+			c := call("x", `{}`)
+			c.ByClient, c.ClientAsks = test.byClient, true
+			pass, err := h.Admit(t.Context(), c)
+			if (err == nil) != test.admitted {
+				t.Fatalf("error %v, want admitted %t", err, test.admitted)
+			}
+			if pass != nil && pass.ClientAsks() != test.clientAsks {
+				t.Errorf("the client asks: %t, want %t", pass.ClientAsks(), test.clientAsks)
+			}
+			if asked := len(h.Approver.Asked()) > 0; asked != test.askedUs {
+				t.Errorf("people were asked here: %t, want %t", asked, test.askedUs)
+			}
+		})
+	}
+}

@@ -19,6 +19,7 @@ type Pass struct {
 	record   RecordID
 	bound    string    // digest over call, session, working directory, host and policy revision
 	deadline time.Time // monotonic; a pass found later is worth nothing
+	asks     bool      // the client must still ask its person
 	state    atomic.Int32
 }
 
@@ -37,6 +38,10 @@ var (
 
 // Request is the admitted call.
 func (p *Pass) Request() *Request { return p.request }
+
+// ClientAsks reports whether the client must ask the person in front of it before it runs the call
+// (Call.ClientAsks).
+func (p *Pass) ClientAsks() bool { return p.asks }
 
 // Record is the id of the decision record.
 func (p *Pass) Record() RecordID { return p.record }
