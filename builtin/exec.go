@@ -1,0 +1,358 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+)
+
+const execSchema = `{
+  "type": "object",
+  "properties": {
+    "command": {"type": "string", "description": "Shell command; it runs exactly as written."},
+    "workdir": {"type": "string", "description": "Directory to run in; default is the working directory."},
+    "env": {"type": "object", "additionalProperties": {"type": "string"}, "description": "Variables to set for the command."},
+    "yieldMs": {"type": "number", "minimum": 0, "description": "Milliseconds after which a command that still runs goes to the background; default 10000."},
+    "background": {"type": "boolean", "description": "Go to the background at once; see the process tool."},
+    "timeout": {"type": "number", "exclusiveMinimum": 0, "description": "Seconds after which the command is ended; default 1800, none in the background."},
+    "elevated": {"type": "boolean", "description": "Ask for more rights than the host gives by itself."},
+    "host": {"type": "string", "description": "Where to run; only \"gateway\" is there."}
+  },
+  "required": ["command"],
+  "additionalProperties": false
+}`
+
+// maxCommand is the length of a command text in bytes. Linux allows 128 KiB for one argument.
+const maxCommand = 65_536
+
+// execPlan is what exec hands from Facts to Run.
+type execPlan struct {
+	command string
+	dir     place.Resolved
+	env     map[string]string // the whole environment
+	timing  execTiming
+	scope   string
+}
+
+// execTiming is how long a command may run and when it goes to the background.
+type execTiming struct {
+	yield   time.Duration // 0: at once; negative: never
+	timeout time.Duration // 0: none
+	warning string
+}
+
+const warnNoBackground = "background-disabled"
+
+func (b *Toolbox) execTool() *toolward.Tool {
+	return &toolward.Tool{
+		Name: "exec",
+		Description: "Runs a shell command. Output beyond a limit keeps its beginning and end. A command that runs longer than yieldMs goes " +
+			"to the background: follow it with process. Processes that a command leaves behind are ended with it.",
+		Schema: json.RawMessage(execSchema),
+		Facts:  b.execFacts,
+		Run:    b.exec,
+	}
+}
+
+func (b *Toolbox) execFacts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
+	plan := execPlan{command: r.Params.Text("command"), scope: b.scope(r)}
+	if err := checkCommand(plan.command); err != nil {
+		return toolward.Facts{}, err
+	}
+	if host := strings.ToLower(strings.TrimSpace(r.Params.Text("host"))); host != "" && host != string(toolward.HostGateway) {
+		return toolward.Facts{}, &toolward.InvalidArgs{Field: "host", Text: `only "gateway" is available`}
+	}
+	at, err := b.locate(r)
+	if err != nil {
+		return toolward.Facts{}, err
+	}
+	if plan.dir, err = at.commandDir(r.Params.Text("workdir")); err != nil {
+		return toolward.Facts{}, err
+	}
+	plan.timing = b.timing(r.Params, b.backgroundAllowed(r.Call.Caller))
+	facts := toolward.Facts{Command: plan.command, Mutates: true, Bound: []string{"workdir " + plan.dir.Real}}
+	facts.Elevated, _ = r.Params.Bool("elevated")
+
+	overrides := map[string]string{}
+	if values, ok := r.Params.Value("env").(map[string]any); ok {
+		for name, value := range values {
+			overrides[name], _ = value.(string)
+		}
+	}
+	hash, _ := environmentHash(overrides)
+	facts.Bound = append(facts.Bound, "environment "+hash)
+	plan.env, err = b.rules.build(b.environ, overrides, environmentReject)
+	if err != nil {
+		// The variable would make an ordinary program run or trust something else than the person who approves sees.
+		facts.Findings = append(facts.Findings, toolward.Finding{Code: "env_dangerous", Effect: toolward.EffectDeny, Detail: err.Error()})
+		return facts, nil
+	}
+	plan.env["PWD"] = plan.dir.Real
+	facts.Prepared = plan
+	return facts, nil
+}
+
+func checkCommand(command string) error {
+	switch {
+	case strings.TrimSpace(command) == "":
+		return &toolward.InvalidArgs{Field: "command", Text: "is empty"}
+	case len(command) > maxCommand:
+		return &toolward.InvalidArgs{Field: "command", Text: fmt.Sprintf("is longer than %d bytes; put it into a file", maxCommand)}
+	case strings.ContainsRune(command, 0):
+		// The operating system would end the text there: less would run than was shown.
+		return &toolward.InvalidArgs{Field: "command", Text: "contains a NUL character"}
+	}
+	return nil
+}
+
+// commandDir resolves the directory of a command.
+func (l located) commandDir(asked string) (place.Resolved, error) {
+	if asked == "" {
+		asked = l.workDir
+	}
+	dir, err := l.Resolve(l.workDir, asked)
+	if err != nil {
+		return dir, pathError("workdir", err)
+	}
+	if dir.Kind != place.KindDirectory {
+		return dir, &toolward.InvalidArgs{Field: "workdir", Text: "is not an existing directory"}
+	}
+	return dir, nil
+}
+
+// timing reads yieldMs, background and timeout. Out-of-range values are brought into range.
+func (b *Toolbox) timing(p toolward.Params, backgroundAllowed bool) execTiming {
+	t := execTiming{yield: time.Duration(b.cfg.YieldMs) * time.Millisecond}
+	background, _ := p.Bool("background")
+	yieldMs, hasYield := number(p, "yieldMs")
+	if hasYield {
+		t.yield = time.Duration(min(max(yieldMs, 10), 120_000) * float64(time.Millisecond))
+	}
+	if background {
+		t.yield = 0
+	}
+	wanted := background || hasYield
+	if wanted && !backgroundAllowed {
+		t.warning = warnNoBackground
+	}
+	if !backgroundAllowed {
+		t.yield, wanted = -1, false
+	}
+	if seconds, ok := number(p, "timeout"); ok {
+		t.timeout = time.Duration(min(max(seconds, 0.001), float64(b.cfg.MaxTimeoutSecs)) * float64(time.Second))
+	} else if !wanted {
+		t.timeout = time.Duration(b.cfg.TimeoutSecs) * time.Second
+	}
+	return t
+}
+
+// number returns a numeric parameter.
+func number(p toolward.Params, name string) (float64, bool) {
+	n, ok := p.Value(name).(json.Number)
+	if !ok {
+		return 0, false
+	}
+	f, err := n.Float64()
+	return f, err == nil && !math.IsNaN(f)
+}
+
+func (b *Toolbox) backgroundAllowed(caller toolward.Caller) bool {
+	return !b.cfg.NoBackground && (b.deps.MayUse == nil || b.deps.MayUse(caller, "process"))
+}
+
+// scope is who may see a command: the agent that started it, or only the session.
+func (b *Toolbox) scope(r *toolward.Request) string {
+	if b.cfg.SessionScope {
+		return string(r.Call.Session)
+	}
+	return r.Call.Caller.Agent
+}
+
+func (b *Toolbox) exec(ctx context.Context, r *toolward.Request) (toolward.Result, error) {
+	plan, ok := r.Facts.Prepared.(execPlan)
+	if !ok {
+		return toolward.Result{}, errNotPrepared
+	}
+	dir, err := place.OpenDir(plan.dir)
+	if err != nil {
+		return fileFailure("The working directory", err), nil
+	}
+	defer dir.Close() //nolint:errcheck // the command has its own
+	if err := sameDirectory(dir, plan.dir); err != nil {
+		return fileFailure("The working directory", err), nil
+	}
+	if err := ctx.Err(); err != nil {
+		return toolward.Result{}, err
+	}
+	started, err := b.sessions.start(plan.scope, plan.command, b.commandSpec(plan, dir))
+	if err != nil {
+		return failed("The command was not started: %v", err), nil
+	}
+	return b.follow(ctx, started, plan)
+}
+
+// sameDirectory refuses a directory that was exchanged for another one of the same name since it was judged.
+func sameDirectory(dir *os.File, judged place.Resolved) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return err
+	}
+	if uint64(st.Dev) != judged.Device || st.Ino != judged.Inode { //nolint:unconvert // widths differ between systems
+		return place.ErrChanged
+	}
+	return nil
+}
+
+func (b *Toolbox) commandSpec(plan execPlan, dir *os.File) commandSpec {
+	return commandSpec{
+		path: b.shell,
+		// "--" keeps a text that begins with a dash from being taken for options of the shell.
+		args:    []string{b.shell, "-c", "--", plan.command},
+		env:     environmentList(plan.env),
+		dir:     dir,
+		stdin:   plan.timing.yield == 0,
+		timeout: plan.timing.timeout,
+		grace:   time.Duration(b.cfg.KillGraceMs) * time.Millisecond,
+		output:  newTranscript(b.cfg.ResultChars/2, b.cfg.OutputChars, b.cfg.UnreadChars),
+	}
+}
+
+// follow waits for a command until it ends, goes to the background, or the call is cancelled.
+func (b *Toolbox) follow(ctx context.Context, started *session, plan execPlan) (toolward.Result, error) {
+	if plan.timing.yield == 0 {
+		b.sessions.keep(started)
+		return runningResult(started, plan.timing), nil
+	}
+	var yield <-chan time.Time
+	if plan.timing.yield > 0 {
+		timer := time.NewTimer(plan.timing.yield)
+		defer timer.Stop()
+		yield = timer.C
+	}
+	select {
+	case <-started.done:
+	case <-yield:
+		b.sessions.keep(started)
+		return runningResult(started, plan.timing), nil
+	case <-ctx.Done():
+		started.stop(endedByCall)
+		<-started.done
+		b.sessions.forget(started)
+		return toolward.Result{}, fmt.Errorf("the command was ended because the call was cancelled: %w", context.Cause(ctx))
+	}
+	b.sessions.forget(started)
+	return b.finishedResult(started, plan.timing), nil
+}
+
+// runningDetails is the structured result of a command that went to the background.
+type runningDetails struct {
+	Status    string `json:"status"`
+	SessionID string `json:"sessionId"`
+	PID       int    `json:"pid"`
+	StartedAt int64  `json:"startedAt"` // milliseconds since 1970
+	Dir       string `json:"cwd"`
+	Tail      string `json:"tail"`
+	Warning   string `json:"warning,omitempty"`
+}
+
+// tailChars is how much of the end of an output listings show.
+const tailChars = 2000
+
+func runningResult(s *session, timing execTiming) toolward.Result {
+	tail := s.output.last(tailChars)
+	text := fmt.Sprintf("The command is still running in the background as session %s (pid %d). Use process poll, log, write or kill with this sessionId.", s.id, s.pid)
+	if tail != "" {
+		text += "\n\nOutput so far:\n" + tail
+	}
+	return withDetails(toolward.TextResult(text), runningDetails{
+		Status: "running", SessionID: s.id, PID: s.pid, StartedAt: s.started.UnixMilli(), Dir: s.dir, Tail: tail, Warning: timing.warning,
+	})
+}
+
+// finishedDetails is the structured result of a command that has ended.
+type finishedDetails struct {
+	Status     string `json:"status"`
+	ExitCode   *int   `json:"exitCode"` // null if a signal ended it
+	Signal     string `json:"signal,omitempty"`
+	TimedOut   bool   `json:"timedOut"`
+	DurationMs int64  `json:"durationMs"`
+	Aggregated string `json:"aggregated"`
+	Dir        string `json:"cwd"`
+	Warning    string `json:"warning,omitempty"`
+}
+
+func (b *Toolbox) finishedResult(s *session, timing execTiming) toolward.Result {
+	end := s.result()
+	output := s.output.headAndTail(b.cfg.ResultChars)
+	details := finishedDetails{
+		Status: "completed", TimedOut: end.ending == endedTimeout, DurationMs: end.at.Sub(s.started).Milliseconds(),
+		Aggregated: output, Dir: s.dir, Warning: timing.warning,
+	}
+	text := output
+	if strings.TrimSpace(text) == "" {
+		text = "(no output)"
+	}
+	if note := end.describe(timing.timeout); note != "" {
+		text = strings.TrimRight(text, "\n") + "\n\n" + note
+	}
+	result := toolward.TextResult(text)
+	if end.failed() {
+		details.Status, result.IsError = "failed", true
+	}
+	details.ExitCode, details.Signal = end.codeAndSignal()
+	return withDetails(result, details)
+}
+
+// failed reports whether the command could not do its work at all: it was not found or not executable, was ended by
+// a signal, a time-out or by us. Any other exit code is the command's own answer.
+func (e exit) failed() bool {
+	return e.err != nil || e.signal != 0 || e.ending != endedItself || e.code == 126 || e.code == 127
+}
+
+// describe says in words how a command ended; "" for success.
+func (e exit) describe(timeout time.Duration) string {
+	var notes []string
+	switch {
+	case e.ending == endedTimeout:
+		notes = append(notes, fmt.Sprintf("Command timed out after %s and was ended", timeout))
+	case e.ending != endedItself:
+		notes = append(notes, "Command was ended: "+string(e.ending))
+	case e.err != nil:
+		notes = append(notes, "How the command ended is not known: "+e.err.Error())
+	case e.signal != 0:
+		notes = append(notes, "Command was ended by signal "+unix.SignalName(e.signal))
+	case e.code == 126:
+		notes = append(notes, "Command exited with code 126 (not executable)")
+	case e.code == 127:
+		notes = append(notes, "Command exited with code 127 (not found)")
+	case e.code != 0:
+		notes = append(notes, fmt.Sprintf("Command exited with code %d", e.code))
+	}
+	if e.leftover {
+		notes = append([]string{"Processes that the command left running were ended; to keep one running use background"}, notes...)
+	}
+	if len(notes) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(notes, "; ") + ")"
+}
+
+// withDetails adds the structured form of a result.
+func withDetails(result toolward.Result, details any) toolward.Result {
+	encoded, err := json.Marshal(details)
+	if err != nil {
+		return failed("internal error: %v", errors.Join(errors.New("encode the result"), err))
+	}
+	result.Structured = encoded
+	return result
+}

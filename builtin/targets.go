@@ -1,0 +1,126 @@
+package builtin
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+)
+
+// located is the classifier of a caller together with the directory that relative paths start from.
+type located struct {
+	*place.Classifier
+	workDir string // absolute and real
+}
+
+// locate finds out where a call's paths start.
+func (b *Toolbox) locate(r *toolward.Request) (located, error) {
+	places, err := b.deps.Places(r.Call.Caller)
+	if err != nil {
+		return located{}, fmt.Errorf("find the places of agent %q: %w", r.Call.Caller.Agent, err)
+	}
+	workspace := places.Layout().Workspace
+	switch dir := r.Call.WorkDir; dir {
+	case "", workspace:
+		return located{places, workspace}, nil
+	default:
+		// A working directory given through a link would make one path look like another.
+		real, err := places.Resolve("/", dir)
+		if err != nil {
+			return located{}, fmt.Errorf("working directory: %w", err)
+		}
+		return located{places, real.Real}, nil
+	}
+}
+
+// target resolves one path of a call as its tool will open it. The field names the parameter in errors.
+func (l located) target(field, path string, op toolward.Op) (place.Resolved, toolward.Target, error) {
+	return l.targetBy(l.Resolve, field, path, op)
+}
+
+// entry is target for operations on the name itself: removing and renaming.
+func (l located) entry(field, path string, op toolward.Op) (place.Resolved, toolward.Target, error) {
+	return l.targetBy(l.ResolveEntry, field, path, op)
+}
+
+func (l located) targetBy(resolve func(workDir, asked string) (place.Resolved, error), field, path string, op toolward.Op) (place.Resolved, toolward.Target, error) {
+	real, err := resolve(l.workDir, path)
+	if err != nil {
+		return real, toolward.Target{}, pathError(field, err)
+	}
+	return real, toolward.Target{
+		Path: path, Real: real.Real, Op: op, Place: real.Place.String(),
+		Kind: targetKind(real.Kind), Links: real.Links, Left: real.LedOut,
+	}, nil
+}
+
+// pathError makes an error about a path that may be shown to the model. It says the same whatever is on the disk
+// there: a call that is going to be refused must not find out what exists.
+func pathError(field string, err error) error {
+	if errors.Is(err, place.ErrBadPath) || errors.Is(err, place.ErrDisguised) {
+		return &toolward.InvalidArgs{Field: field, Text: "is not a usable path: it is empty or too long, has control characters, is another spelling of a guarded name, or goes through something that is not a directory"}
+	}
+	return fmt.Errorf("%s: %w", field, err)
+}
+
+func targetKind(kind place.Kind) string {
+	switch kind {
+	case place.KindRegular:
+		return "file"
+	case place.KindDirectory:
+		return "directory"
+	case place.KindMissing:
+		return "missing"
+	case place.KindSymlink:
+		return "symlink"
+	case place.KindDevice:
+		return "device"
+	case place.KindFIFO:
+		return "fifo"
+	case place.KindSocket:
+		return "socket"
+	case place.KindOther:
+		return "special"
+	}
+	return "unknown"
+}
+
+// mustBeFile refuses a directory where a file is needed, as early as that tells nothing about what lies outside of
+// the caller's reach.
+func (l located) mustBeFile(field string, real place.Resolved, write bool) error {
+	if real.Kind == place.KindDirectory && l.InRoots(real.Real, write) {
+		return &toolward.InvalidArgs{Field: field, Text: "is a directory; a file is needed"}
+	}
+	return nil
+}
+
+// failed is the result of a tool that ran and could not do its work: the model reads the text.
+func failed(format string, args ...any) toolward.Result {
+	return toolward.ErrorResult(fmt.Sprintf(format, args...))
+}
+
+// fileFailure says in words why a file could not be used. Asked is the path as the caller wrote it.
+func fileFailure(asked string, err error) toolward.Result {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return failed("%s does not exist", asked)
+	case errors.Is(err, os.ErrPermission):
+		return failed("%s: permission denied", asked)
+	case errors.Is(err, place.ErrChanged):
+		return failed("%s was changed by someone else between the decision and the run; nothing was done. Look at it and try again", asked)
+	case errors.Is(err, place.ErrLinked):
+		return failed("%s has other names (hard links) and is not written", asked)
+	case errors.Is(err, place.ErrNotFile):
+		return failed("%s is not a regular file", asked)
+	case errors.Is(err, place.ErrTooLarge):
+		return failed("%s is too large: %s", asked, errors.Unwrap(err))
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return failed("%s was not written: the disk is full. The old content is unchanged", asked)
+	case errors.Is(err, syscall.EROFS):
+		return failed("%s: the file system is read-only", asked)
+	}
+	return failed("%s: %v", asked, err)
+}
