@@ -1,0 +1,140 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// section is one part of the catalogue of core tools.
+type section struct {
+	name  string
+	tools []string
+}
+
+// catalogue is the list of core tools. It is static: a tool counts as core even when it is not available in the
+// present run, so that a list naming it stays a restriction.
+var catalogue = [...]section{
+	{"fs", []string{"read", "write", "edit", "apply_patch"}},
+	{"runtime", []string{"exec", "process"}},
+	{"web", []string{"web_search", "web_fetch"}},
+	{"memory", []string{"memory_search", "memory_get"}},
+	{"sessions", []string{"sessions_list", "sessions_history", "sessions_send", "sessions_spawn", "subagents", "session_status"}},
+	{"ui", []string{"browser", "canvas"}},
+	{"messaging", []string{"message"}},
+	{"automation", []string{"cron", "gateway"}},
+	{"nodes", []string{"nodes"}},
+	{"agents", []string{"agents_list"}},
+	{"media", []string{"image", "tts"}},
+}
+
+// beyondCore are tools of Toolward that stand outside the 25: finding files is classified as reading them.
+var beyondCore = [...]string{"list", "search"}
+
+// channelTools are contributed by channels.
+var channelTools = [...]string{"whatsapp_login"}
+
+// ownerOnlyNames are tools that only the owner sees, whatever their registration says.
+var ownerOnlyNames = [...]string{"whatsapp_login", "cron", "gateway", "nodes"}
+
+// CoreTools lists the 25 core tools in the order of the catalogue.
+func CoreTools() []string {
+	var all []string
+	for _, s := range catalogue {
+		all = append(all, s.tools...)
+	}
+	return all
+}
+
+func isCore(name string) bool {
+	for _, s := range catalogue {
+		if slices.Contains(s.tools, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// reserved reports whether a name belongs to a tool of Toolward.
+func reserved(name string) bool {
+	return isCore(name) || slices.Contains(beyondCore[:], name) || slices.Contains(channelTools[:], name)
+}
+
+func isOwnerOnlyName(name string) bool { return slices.Contains(ownerOnlyNames[:], name) }
+
+// Profile gives the allow list of a profile. The list of "full" is nil: no restriction. An unknown name is not ok.
+func Profile(name string) (allow []string, ok bool) {
+	switch name {
+	case "minimal":
+		return []string{"session_status"}, true
+	case "coding":
+		return ExpandGroups([]string{"group:fs", "group:runtime", "group:memory", "group:sessions", "image"}), true
+	case "messaging":
+		return []string{"sessions_list", "sessions_history", "sessions_send", "session_status", "message"}, true
+	case "full":
+		return nil, true
+	}
+	return nil, false
+}
+
+// groupPrefix begins the names of groups.
+const groupPrefix = "group:"
+
+// pluginsGroup is the group of all tools that plug-ins and MCP servers brought.
+const pluginsGroup = "group:plugins"
+
+// group returns the members of a group of core tools.
+func group(name string) ([]string, bool) {
+	name, ok := strings.CutPrefix(name, groupPrefix)
+	if !ok {
+		return nil, false
+	}
+	switch name {
+	case "core":
+		return CoreTools(), true
+	case "openclaw":
+		var tools []string
+		for _, s := range catalogue {
+			if s.name != "fs" && s.name != "runtime" {
+				tools = append(tools, s.tools...)
+			}
+		}
+		return tools, true
+	}
+	for _, s := range catalogue {
+		if s.name == name {
+			return s.tools, true
+		}
+	}
+	return nil, false
+}
+
+func groupNames() []string {
+	names := []string{groupPrefix + "core", groupPrefix + "openclaw", pluginsGroup}
+	for _, s := range catalogue {
+		names = append(names, groupPrefix+s.name)
+	}
+	return names
+}
+
+// ExpandGroups normalises the entries of a list, replaces groups of core tools by their members, and drops blanks
+// and duplicates. Unknown groups stay: they match nothing, and they keep the list from being empty, which would
+// mean "everything".
+func ExpandGroups(list []string) []string {
+	out := make([]string, 0, len(list))
+	for _, entry := range list {
+		entry = NormalizeName(entry)
+		if entry == "" {
+			continue
+		}
+		members, ok := group(entry)
+		if !ok {
+			members = []string{entry}
+		}
+		for _, m := range members {
+			if !slices.Contains(out, m) {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}

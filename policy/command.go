@@ -1,0 +1,119 @@
+package policy
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/toolward/toolward"
+)
+
+// runsCommand reports whether the row stands for running a command, which ExecRules judge.
+func (r *row) runsCommand() bool {
+	return r.Grant == byExec || r.Class == toolward.Blocked && (r.tool == "exec" || r.name == "nodes: run elevated")
+}
+
+// weighCommand replaces the class's verdict for a command by that of the settings for commands. An operator's
+// override can only make it stricter, and so can a finding.
+func (s *Snapshot) weighCommand(a *agent, r *toolward.Request, level toolward.Level, c *classified, w weighed, worst toolward.Effect) weighed {
+	if c.named && w.verdict == toolward.Deny {
+		return w
+	}
+	host := r.Call.Host
+	if c.row.tool == "nodes" {
+		host = "node"
+	}
+	analysis, analysed, err := s.analyse(r)
+	if err != nil {
+		c.explain(toolward.Reason{Layer: "exec", Text: "command analysis failed: " + visible(err.Error())})
+		return weighed{code: toolward.CodeInternal}
+	}
+	rules := a.exec.At(host, level)
+	if c.row.Class == toolward.Blocked {
+		// Enabled elevated commands ask each time; settings that refuse all commands refuse these too.
+		if rules.Security == SecurityDeny {
+			w = weighed{code: toolward.CodeBlocked}
+		}
+		return w
+	}
+	verdict := a.exec.verdictAt(host, level, analysis)
+	if !analysed {
+		// Nobody looked at what the command does, so no setting can vouch for it, not even for the sandbox.
+		verdict = toolward.Stricter(verdict, toolward.Ask)
+		c.Grant = exact
+		c.explain(toolward.Reason{Layer: "exec", Text: "commands are not analysed: each one asks, unless exactly this one was granted"})
+	}
+	if c.named {
+		verdict = toolward.Stricter(verdict, w.verdict)
+	}
+	if worst == toolward.EffectAsk {
+		verdict = toolward.Stricter(verdict, toolward.Ask)
+	}
+	switch verdict {
+	case toolward.Allow:
+		return weighed{verdict: toolward.Allow}
+	case toolward.Deny:
+		c.explain(toolward.Reason{Layer: "exec", Rule: "tools.exec", Matched: rules.Security.String(), Text: "the settings for commands refuse it without asking"})
+		return weighed{code: toolward.CodeBlocked}
+	}
+	// What a person must look at each time is not covered by what somebody said earlier.
+	asks := weigh(approvalOf(c.Classification), false, level, worst)
+	ok := asks.grantOK && len(analysis.Forced) == 0 && a.exec.Ask != AskAlways
+	return weighed{verdict: toolward.Ask, grantOK: ok, allowAlways: ok}
+}
+
+// approvalOf is the classification as one that people decide.
+func approvalOf(c toolward.Classification) toolward.Classification {
+	c.Class, c.From = toolward.NeedsApproval, toolward.Normal
+	return c
+}
+
+func (s *Snapshot) analyse(r *toolward.Request) (a Analysis, analysed bool, err error) {
+	if s.commands == nil {
+		return Analysis{}, false, nil
+	}
+	a, err = s.commands.Analyse(r)
+	return a, true, err
+}
+
+// touchesGate reports whether a call of the gateway tool would change the gate itself. Such a change stays blocked
+// although config.patch is enabled: a model must not loosen what guards it, not even by asking.
+func touchesGate(sub *subject) bool {
+	switch sub.action {
+	case "updaterun":
+		return false
+	case "configpatch":
+	default:
+		return true // config.apply replaces the whole file
+	}
+	var patch any = sub.params.Value("patch")
+	if text, ok := sub.params.String("raw"); ok {
+		if patch != nil || json.Unmarshal([]byte(text), &patch) != nil {
+			return true // two patches, or one that only a laxer reader understands
+		}
+	}
+	object, ok := patch.(map[string]any)
+	return !ok || namesGate(object)
+}
+
+// namesGate looks for guarded sections at any depth and in any case: agents have such sections of their own.
+func namesGate(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, below := range v {
+			switch strings.ToLower(name) {
+			case "teg", "tools", "approvals", "plugins", "auth":
+				return true
+			}
+			if strings.ContainsAny(name, "./") || namesGate(below) {
+				return true
+			}
+		}
+	case []any:
+		for _, below := range v {
+			if namesGate(below) {
+				return true
+			}
+		}
+	}
+	return false
+}

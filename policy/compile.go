@@ -1,0 +1,285 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/schema"
+)
+
+// Compile checks the configuration and turns it, with the tools that are registered, into a snapshot. An error is
+// ConfigErrors for mistakes in the configuration. A tool of a plug-in that may not be registered is left out with a
+// warning; one of Toolward's own is an error.
+func Compile(c Config, tools []*toolward.Tool) (*Snapshot, []Warning, error) {
+	b := builder{config: c, snapshot: &Snapshot{
+		tools: map[string]*toolward.Tool{}, schemas: map[*toolward.Tool]*schema.Schema{}, agents: map[string]*agent{},
+		table:      newTable(c.TEG.Preset),
+		commands:   c.Around.Commands,
+		gatewayURL: c.Around.GatewayURL, gatewayToken: c.Around.GatewayToken,
+		trusted: map[string]bool{},
+	}}
+	if err := b.register(tools); err != nil {
+		return nil, nil, err
+	}
+	b.agents()
+	b.teg()
+	if len(b.errs) > 0 {
+		return nil, nil, b.errs
+	}
+	if err := b.revise(); err != nil {
+		return nil, nil, err
+	}
+	return b.snapshot, b.warnings, nil
+}
+
+// builder collects what Compile finds.
+type builder struct {
+	config   Config
+	snapshot *Snapshot
+	sorted   []*toolward.Tool // registered tools by name
+	plugins  map[string]bool
+	errs     ConfigErrors
+	warnings []Warning
+}
+
+func (b *builder) fail(at Path, format string, args ...any) {
+	b.errs = append(b.errs, &ConfigError{Path: at, Problem: fmt.Sprintf(format, args...)})
+}
+
+// register takes the tools that may exist.
+func (b *builder) register(tools []*toolward.Tool) error {
+	b.plugins = map[string]bool{}
+	for i, t := range tools {
+		if t == nil {
+			return fmt.Errorf("register tool %d: it is nil", i)
+		}
+		err := b.admit(t)
+		switch {
+		case err == nil:
+			b.sorted = append(b.sorted, t)
+			if t.Plugin != "" {
+				b.plugins[NormalizeName(t.Plugin)] = true
+			}
+		case t.Plugin == "":
+			return fmt.Errorf("register tool %q: %w", t.Name, err)
+		default:
+			b.warnings = append(b.warnings, Warning{Tool: t.Name, Code: "tool_refused", Text: fmt.Sprintf("of %q is not registered: %v", t.Plugin, err)})
+		}
+	}
+	slices.SortFunc(b.sorted, func(x, y *toolward.Tool) int { return strings.Compare(x.Name, y.Name) })
+	return nil
+}
+
+func (b *builder) admit(t *toolward.Tool) error {
+	if err := CheckName(t.Name, t.Plugin); err != nil {
+		return err
+	}
+	if other := b.snapshot.tools[t.Name]; other != nil {
+		return fmt.Errorf("the name is taken by a tool of %q", other.Plugin)
+	}
+	compiled, err := schema.Compile(t.Schema, schema.Options{Params: paramsOf(t), Foreign: t.Plugin != ""})
+	if err != nil {
+		return err
+	}
+	b.snapshot.tools[t.Name] = t
+	b.snapshot.schemas[t] = compiled
+	return nil
+}
+
+// paramsOf says which parameters of Toolward's own tools have other spellings or name things.
+func paramsOf(t *toolward.Tool) schema.Params {
+	if t.Plugin != "" {
+		return schema.Params{}
+	}
+	if p, ok := schema.FileParams(t.Name); ok {
+		return p
+	}
+	return schema.Params{Kinds: map[string]schema.Kind{
+		"path": schema.Path, "paths": schema.Path, "workdir": schema.Path, "cwd": schema.Path, "image": schema.Path,
+		"images": schema.Path, "command": schema.Command, "url": schema.URL, "to": schema.Recipient,
+		"target": schema.Recipient, "targets": schema.Recipient, "channel": schema.Recipient,
+	}}
+}
+
+// teg compiles the section "teg".
+func (b *builder) teg() {
+	t, s, at := b.config.TEG.WithDefaults(), b.snapshot, Path{"teg"}
+	if t.Preset != PresetStrict && t.Preset != PresetWorkspace {
+		b.fail(at.At("preset"), "%q is not a preset; use strict or workspace", t.Preset)
+	}
+	var level toolward.Level
+	if err := level.UnmarshalText([]byte(t.DefaultLevel)); err != nil {
+		b.fail(at.At("defaultLevel"), "%v", err)
+	}
+	if t.HighWater <= 0 || t.HighWater > maxHighWater {
+		b.fail(at.At("highWater"), "%v is out of range; it may only be lowered, to a value above 0 and at most %v", t.HighWater, maxHighWater)
+	}
+	if t.Exec.Sandbox != "auto" && t.Exec.Sandbox != "ask" {
+		b.fail(at.At("exec", "sandbox"), "%q is unknown; use auto or ask", t.Exec.Sandbox)
+	}
+	if a := t.Approval; a.TimeoutMs < minTimeoutMs || a.TimeoutMs > maxTimeoutMs {
+		b.fail(at.At("approval", "timeoutMs"), "%d is out of range; use %d to %d milliseconds", a.TimeoutMs, minTimeoutMs, maxTimeoutMs)
+	}
+	if n := t.Approval.MaxPendingPerSession; n < 1 || n > maxPendingPerKey {
+		b.fail(at.At("approval", "maxPendingPerSession"), "%d is out of range; use 1 to %d", n, maxPendingPerKey)
+	}
+	if t.Approval.Absent != "refuse" && t.Approval.Absent != "wait" {
+		b.fail(at.At("approval", "absent"), "%q is unknown; use refuse or wait", t.Approval.Absent)
+	}
+	s.overrides = b.overrides(t.Tools, at.At("tools"))
+	b.enable(t.Enable, at.At("enable"))
+	b.hosts(t.Web.AllowHosts, at.At("web", "allowHosts"))
+	for server, m := range t.MCP {
+		if m.TrustHints {
+			s.trusted[NormalizeName(server)] = true
+		}
+	}
+}
+
+func (b *builder) overrides(entries map[string]string, at Path) overrides {
+	o, errs := newOverrides(entries, at, func(name string) bool { return b.snapshot.tools[name] != nil || reserved(name) })
+	b.errs = append(b.errs, errs...)
+	for _, t := range b.sorted {
+		o.prepare(t.Name)
+	}
+	for tool := range b.snapshot.table {
+		o.prepare(tool)
+	}
+	b.warnOverrides(&o, at)
+	return o
+}
+
+// enable compiles teg.enable: exact names of blocked rows.
+func (b *builder) enable(names []string, at Path) {
+	known := enableable()
+	b.snapshot.enabled = map[string]bool{}
+	for i, name := range names {
+		tool, action, ok := strings.Cut(NormalizeName(name), ".")
+		key := NormalizeName(tool) + "." + squashKey(action)
+		canonical := slices.IndexFunc(known, func(k string) bool { t, a, _ := strings.Cut(k, "."); return t+"."+squashKey(a) == key })
+		if !ok || canonical < 0 {
+			b.fail(at.At(i), "%q is not a blocked row that can be enabled; these can: %s%s", name, strings.Join(known, ", "), didYouMean(name, known))
+			continue
+		}
+		b.snapshot.enabled[key] = true
+		b.warnings = append(b.warnings, Warning{Path: at.At(i), Code: "blocked_enabled", Text: known[canonical] + " is enabled: it asks each time instead of being refused"})
+	}
+}
+
+// enableable lists what teg.enable may name. Rows about Toolward itself are not among them.
+func enableable() []string {
+	names := []string{
+		"exec.elevated", "gateway.config.apply", "gateway.config.patch", "gateway.update.run",
+		"nodes.camera_snap", "nodes.camera_clip", "nodes.screen_record", "nodes.approve", "nodes.reject",
+	}
+	for _, command := range slices.Concat(invokeBlocked, invokeSystem) {
+		names = append(names, "nodes.invoke:"+command)
+	}
+	return names
+}
+
+// agents compiles the layers and settings of every agent, and those of agents that the file does not name.
+func (b *builder) agents() {
+	isPlugin := func(id string) bool { return b.plugins[id] }
+	global := b.list(b.config.Tools, Path{"tools"}, "tools.global", isPlugin)
+	rules := ExecRules{Security: SecurityAllowlist, Ask: AskOnMiss, SandboxAsk: b.config.TEG.Exec.Sandbox == "ask"}
+	base := agent{exec: b.config.Tools.Exec.over(rules), workspaceOnly: orFalse(b.config.Tools.FS.WorkspaceOnly)}
+	base.view = newView(global, b.sorted)
+	b.snapshot.anyAgent = &base
+	for i, a := range b.config.Agents {
+		at := Path{"agents", "list", i}
+		id := strings.ToLower(strings.TrimSpace(a.ID))
+		switch {
+		case id == "" || strings.ContainsAny(id, ": \t\r\n\x00"):
+			b.fail(at.At("id"), "%q is not an agent id; use a name without colons and spaces", a.ID)
+			continue
+		case b.snapshot.agents[id] != nil:
+			b.fail(at.At("id"), "there are two agents %q", id)
+			continue
+		}
+		one := base
+		one.exec = a.Tools.Exec.over(base.exec)
+		if a.Tools.FS.WorkspaceOnly != nil {
+			one.workspaceOnly = *a.Tools.FS.WorkspaceOnly
+		}
+		one.overrides = b.overrides(a.TEG.Tools, at.At("teg", "tools"))
+		layers := append(slices.Clip(global), b.list(a.Tools, at.At("tools"), "tools.agent ("+id+")", isPlugin)...)
+		one.view = newView(layers, b.sorted)
+		b.snapshot.agents[id] = &one
+	}
+}
+
+// list compiles one scope into a layer, or none if it restricts nothing.
+func (b *builder) list(t Tools, at Path, label string, isPlugin func(string) bool) pipeline {
+	b.entries(t.Allow, at.At("allow"), label)
+	b.entries(t.Deny, at.At("deny"), label)
+	if len(t.Allow) == 0 && len(t.Deny) == 0 {
+		return nil
+	}
+	return pipeline{{label: label, key: at.String(), list: newList(t.Allow, t.Deny, isPlugin)}}
+}
+
+// entries checks the entries of one list.
+func (b *builder) entries(entries []string, at Path, label string) {
+	for i, entry := range entries {
+		// The matcher drops blank entries; a list of blanks would silently mean "everything".
+		if strings.TrimSpace(entry) == "" {
+			b.fail(at.At(i), "the entry is blank; name a tool, a glob or a group, or remove it")
+		}
+	}
+	b.warnUnknown(entries, at, label)
+}
+
+// over lays the settings of a narrower scope over those of a wider one.
+func (e Exec) over(rules ExecRules) ExecRules {
+	if e.Security != nil {
+		rules.Security = *e.Security
+	}
+	if e.Ask != nil {
+		rules.Ask = *e.Ask
+	}
+	return rules
+}
+
+func orFalse(p *bool) bool { return p != nil && *p }
+
+// hosts compiles teg.web.allowHosts.
+func (b *builder) hosts(entries []string, at Path) {
+	b.snapshot.allowHosts = map[string]bool{}
+	for i, entry := range entries {
+		host, err := hostKey(entry)
+		if err != nil {
+			b.fail(at.At(i), "%v", err)
+			continue
+		}
+		b.snapshot.allowHosts[host] = true
+	}
+}
+
+// revise makes the revision: a digest of everything that the snapshot was compiled from.
+func (b *builder) revise() error {
+	type fingerprint struct {
+		Config Config
+		Tools  []string
+	}
+	print := fingerprint{Config: b.config}
+	for _, t := range b.sorted {
+		print.Tools = append(print.Tools, fmt.Sprintf("%s\x00%s\x00%t\x00%s", t.Name, t.Plugin, t.OwnerOnly, t.Schema))
+	}
+	text, err := json.Marshal(print)
+	if err != nil {
+		return errors.Join(errors.New("compute the policy revision"), err)
+	}
+	sum := sha256.Sum256(text)
+	b.snapshot.revision = hex.EncodeToString(sum[:8])
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,178 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+)
+
+// Codes of findings that policy makes or knows; those about URLs are in url.go.
+const (
+	findPathEscape      = "path_escape"
+	findPathLink        = "path_link"
+	findInvisibleText   = "invisible_text"
+	findGatewayOverride = "gateway_override"
+	findInvalidArgs     = "invalid_args"
+	findSecretShape     = "secret_shape"
+	findDangerous       = "command_dangerous"
+)
+
+// gravest are findings that make the prompt critical.
+func gravest(code string) bool { return code == findSecretShape || code == findDangerous }
+
+// validator is what findings depend on besides the request.
+type validator struct {
+	workspaceOnly bool
+	gatewayURL    string
+	gatewayToken  string
+}
+
+// findings looks at what a call would touch. The tool's own findings come first. Findings only ever raise.
+func (v validator) findings(r *toolward.Request) []toolward.Finding {
+	f := slices.Clip(r.Facts.Findings)
+	for i := range r.Facts.Targets {
+		f = v.target(f, r, &r.Facts.Targets[i])
+	}
+	for _, u := range r.Facts.URLs {
+		f = findInvisible(f, "URL", u, false)
+		for _, code := range URLFindings(u) {
+			effect := toolward.EffectDeny
+			if code == findURLExfil {
+				effect = toolward.EffectAsk
+			}
+			f = append(f, toolward.Finding{Code: code, Effect: effect, Detail: visible(u)})
+		}
+	}
+	f = findInvisible(f, "command", r.Facts.Command, true)
+	for _, to := range r.Facts.Recipients {
+		f = findInvisible(f, "recipient", to, false)
+	}
+	if r.Tool.Plugin == "" {
+		f = v.gateway(f, r.Params)
+	}
+	return f
+}
+
+// target looks at one file or directory.
+func (v validator) target(f []toolward.Finding, r *toolward.Request, t *toolward.Target) []toolward.Finding {
+	f = findInvisible(f, "path", t.Path, false)
+	if v.workspaceOnly && escapes(t, r.Call.Caller.Workspace) {
+		f = append(f, toolward.Finding{Code: findPathEscape, Effect: toolward.EffectDeny, Detail: visible(t.Real) + " is outside the workspace"})
+	}
+	switch t.Kind {
+	case "file", place.KindRegular.String():
+		if t.Links > 1 {
+			// Another name of the same content may lie where writing is refused. Reading is only noted: package
+			// managers hard-link whole trees.
+			effect := toolward.EffectDeny
+			if t.Op == toolward.OpRead {
+				effect = toolward.EffectNote
+			}
+			f = append(f, toolward.Finding{Code: findPathLink, Effect: effect, Detail: fmt.Sprintf("%s has %d names", visible(t.Real), t.Links)})
+		}
+	case "directory", "missing":
+	case place.KindSymlink.String():
+		if t.Op == toolward.OpDelete || t.Op == toolward.OpMove {
+			return f // removing or renaming the link itself
+		}
+		fallthrough
+	default:
+		// A device, FIFO or socket reaches hardware or another program; and what was not examined may be one.
+		f = append(f, toolward.Finding{Code: findPathLink, Effect: toolward.EffectDeny, Detail: visible(t.Real) + " is not a file or directory: " + visible(t.Kind)})
+	}
+	return f
+}
+
+// escapes reports whether a target is outside the workspace. A link that leads out counts even when it leads to a
+// place that would be allowed by itself.
+func escapes(t *toolward.Target, workspace string) bool {
+	switch {
+	case t.Left:
+		return true
+	case t.Place == place.Workspace.String(), t.Place == place.Instructions.String():
+		return false
+	case t.Place == place.Outside.String():
+		return true
+	}
+	return !within(t.Real, workspace)
+}
+
+// within reports whether a path is dir or below it, by whole segments.
+func within(path, dir string) bool {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
+	return ok && dir != "" && (rest == "" || rest[0] == '/')
+}
+
+// gateway refuses parameters that would send a tool's own control connection to another gateway, together with the
+// token it signs in with.
+func (v validator) gateway(f []toolward.Finding, params toolward.Params) []toolward.Finding {
+	for _, name := range params.Names() {
+		what, ok := strings.CutPrefix(squash(name), "gateway")
+		if !ok {
+			continue
+		}
+		configured := ""
+		switch what {
+		case "url":
+			configured = v.gatewayURL
+		case "token":
+			configured = v.gatewayToken
+		case "uri", "host", "port", "address", "endpoint", "password", "auth", "key", "secret", "apikey", "authtoken":
+		default:
+			continue
+		}
+		text, isText := params.String(name)
+		if isText && (strings.TrimSpace(text) == "" || text == configured) {
+			continue
+		}
+		f = append(f, toolward.Finding{Code: findGatewayOverride, Effect: toolward.EffectDeny, Detail: visible(name)})
+	}
+	return f
+}
+
+// findInvisible looks for characters that make a person see something else than what is there.
+func findInvisible(f []toolward.Finding, what, text string, lines bool) []toolward.Finding {
+	for i, c := range text {
+		if c >= 0x20 && c < 0x7f {
+			continue
+		}
+		if invisible(c) && (!lines || c != '\n' && c != '\t') {
+			return append(f, toolward.Finding{
+				Code: findInvisibleText, Effect: toolward.EffectAsk,
+				Detail: fmt.Sprintf("%s has %U at byte %d: %s", what, c, i, visible(text)),
+			})
+		}
+	}
+	return f
+}
+
+// invisible reports control, bidirectional, zero-width and tag characters, and what fonts draw as nothing.
+func invisible(c rune) bool {
+	switch {
+	case unicode.Is(unicode.Cc, c), unicode.Is(unicode.Cf, c), unicode.Is(unicode.Zl, c), unicode.Is(unicode.Zp, c):
+		return true
+	case c >= 0xFE00 && c <= 0xFE0D, c >= 0xE0000 && c <= 0xE0FFF: // variation selectors but those of emoji, tags
+		return true
+	}
+	switch c {
+	case 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164, 0xFFA0:
+		return true
+	}
+	return false
+}
+
+// maxShown bounds how much of a text a detail repeats.
+const maxShown = 200
+
+// visible shows a text with everything that is not plain ASCII escaped.
+func visible(text string) string {
+	if len(text) > maxShown {
+		text = text[:maxShown] + "…"
+	}
+	quoted := fmt.Sprintf("%+q", text)
+	return quoted[1 : len(quoted)-1]
+}

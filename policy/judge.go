@@ -1,0 +1,170 @@
+package policy
+
+import "github.com/toolward/toolward"
+
+// Judge classifies a call, validates what it would touch, and weighs both at the level of its session.
+func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
+	a := s.agentOf(&r.Call.Caller)
+	if a == nil {
+		return toolward.Judgement{Code: toolward.CodeInternal, Reasons: []toolward.Reason{{Layer: "registry", Text: "no policy is loaded"}}}
+	}
+	if !r.Call.Caller.Owner && ownerOnly(r.Tool) {
+		// Find has refused this caller already; a face that skipped it gets no further.
+		return toolward.Judgement{Code: toolward.CodeUnknownTool, Reasons: []toolward.Reason{ownerReason}}
+	}
+	level := r.Level
+	if level > toolward.Normal {
+		level = toolward.Lockdown // no level that we know
+	}
+	c := s.classify(a, r)
+	c.findings = validator{a.workspaceOnly, s.gatewayURL, s.gatewayToken}.findings(r)
+	worst, code := c.raise()
+	w := weigh(c.Classification, c.enabled, level, worst)
+	switch {
+	case worst == toolward.EffectDeny:
+		if code == findInvalidArgs {
+			w.code = toolward.CodeInvalidArgs
+		}
+	case c.row.runsCommand():
+		w = s.weighCommand(a, r, level, &c, w, worst)
+	case w.verdict == toolward.Ask && w.grantOK && s.hostsAllowed(r, c.Grant):
+		w = weighed{verdict: toolward.Allow}
+		c.explain(hostsReason)
+	}
+	if reason, ok := levelReason(&c, w, level); ok {
+		c.explain(reason)
+	}
+	j := toolward.Judgement{
+		Verdict: w.verdict, Code: w.code, Class: c.Classification, Row: c.row.name, Overrides: c.overrides,
+		AllowAlways: w.allowAlways, GrantOK: w.grantOK, Findings: c.findings, Reasons: c.reasons,
+	}
+	if worst == toolward.EffectDeny {
+		j.Finding = code
+	}
+	return j
+}
+
+// classified is a call with its row of the class table and all that changed it.
+type classified struct {
+	toolward.Classification
+	row       *row
+	enabled   bool // blocked, and the operator enabled it by name
+	named     bool // an override concerns it
+	overrides []string
+	findings  []toolward.Finding
+	reasons   []toolward.Reason
+}
+
+func (c *classified) explain(r toolward.Reason) { c.reasons = append(c.reasons, r) }
+
+// classify finds the row of a call and applies the operator's changes: those of the gateway and those of the agent,
+// of which the stricter counts.
+func (s *Snapshot) classify(a *agent, r *toolward.Request) classified {
+	sub := newSubject(r)
+	c := classified{row: s.rowOf(r, &sub), reasons: make([]toolward.Reason, 0, 3)}
+	c.Classification = c.row.Classification
+	c.explain(c.row.reason)
+	global, _ := s.override(&s.overrides, "teg.tools", &sub, &c)
+	own, hasOwn := s.override(&a.overrides, "agents.list[].teg.tools", &sub, &c)
+	c.enabled = c.row.Class == toolward.Blocked && s.isEnabled(&sub) && !c.named
+	c.Classification = global
+	if hasOwn {
+		c.Classification = stricterClass(global, own)
+	}
+	return c
+}
+
+// rowOf finds the row. Only Toolward's own tools have rows of their own in the table; what a plug-in says about its
+// tools is a claim.
+func (s *Snapshot) rowOf(r *toolward.Request, sub *subject) *row {
+	t := r.Tool
+	if t.Plugin == "" {
+		if found, known := s.table.classify(sub); known {
+			return found
+		}
+		if t.Declared != nil {
+			declared := row{tool: t.Name, Classification: t.Declared(r.Params), name: t.Name}.explained()
+			return &declared
+		}
+		return &unknownTool
+	}
+	if s.trusted[NormalizeName(t.Plugin)] && t.Declared != nil && t.Declared(r.Params).Class == toolward.Safe {
+		return &trustedHint
+	}
+	return &unknownTool
+}
+
+// trustedHint is the row of a tool that its server calls read-only, if the operator trusts the server's word.
+var trustedHint = row{Classification: safe(elevated, info, none), name: "read-only by its server's word"}.explained()
+
+// override applies the entry that concerns a call, if there is one.
+func (s *Snapshot) override(o *overrides, layer string, sub *subject, c *classified) (toolward.Classification, bool) {
+	entry, ok := o.find(sub, s.tools[sub.tool] != nil || s.table[sub.tool] != nil)
+	if !ok {
+		return c.row.Classification, false
+	}
+	changed, _ := entry.apply(c.row.Classification)
+	c.named = c.named || entry.class == toolward.Blocked || c.row.Class != toolward.Blocked
+	c.overrides = append(c.overrides, entry.key)
+	c.explain(toolward.Reason{Layer: layer, Rule: entry.key, Matched: sub.tool, Text: "configured as " + entry.class.String()})
+	return changed, true
+}
+
+// isEnabled reports whether teg.enable names the call's row. Only the most specific name counts: enabling "invoke"
+// as such is not possible.
+func (s *Snapshot) isEnabled(sub *subject) bool {
+	keys := sub.actionKeys()
+	if len(s.enabled) == 0 || len(keys) == 0 || !s.enabled[sub.tool+"."+keys[0]] {
+		return false
+	}
+	return sub.tool != "gateway" || !touchesGate(sub)
+}
+
+// raise lets findings raise the severity and returns the strictest effect with the code of the finding that has it.
+func (c *classified) raise() (toolward.Effect, string) {
+	worst, code := toolward.EffectNote, ""
+	for i := range c.findings {
+		f := &c.findings[i]
+		if f.Effect == toolward.EffectNote {
+			continue
+		}
+		if gravest(f.Code) {
+			c.Severity = toolward.Critical
+		}
+		if f.Effect < worst {
+			worst, code = f.Effect, f.Code
+		}
+		c.explain(toolward.Reason{Layer: "validation", Rule: f.Code, Text: f.Detail})
+	}
+	return worst, code
+}
+
+// hostsAllowed reports whether teg.web.allowHosts covers every host of a call that a host grant could cover.
+func (s *Snapshot) hostsAllowed(r *toolward.Request, grant toolward.GrantKind) bool {
+	if grant != byHost || len(r.Facts.Hosts) == 0 || len(s.allowHosts) == 0 {
+		return false
+	}
+	for _, host := range r.Facts.Hosts {
+		if !s.allowHosts[host] {
+			return false
+		}
+	}
+	return true
+}
+
+var hostsReason = toolward.Reason{Layer: "teg.web.allowHosts", Rule: "teg.web.allowHosts", Text: "the operator allows every host of the call"}
+
+// levelReason says that the session's level made a difference.
+func levelReason(c *classified, w weighed, level toolward.Level) (toolward.Reason, bool) {
+	switch {
+	case w.code == toolward.CodeBlockedInLockdown:
+		return toolward.Reason{Layer: "level", Matched: "lockdown", Text: "what the operator enabled is refused while the session is in lockdown"}, true
+	case c.Class != toolward.Safe || w.verdict == toolward.Allow || w.verdict == toolward.Deny:
+		return toolward.Reason{}, false
+	case level == toolward.Lockdown:
+		return toolward.Reason{Layer: "level", Matched: "lockdown", Text: "the session is in lockdown, where every call asks"}, true
+	case level <= c.From:
+		return toolward.Reason{Layer: "level", Matched: level.String(), Text: "the session is at a level at which this asks"}, true
+	}
+	return toolward.Reason{}, false
+}

@@ -1,0 +1,132 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// NormalizeName brings a tool name, or an entry of a list, to its normal form: trimmed, lower case, then aliases of
+// whole names.
+func NormalizeName(name string) string {
+	name = strings.ToLower(strings.TrimSpace(name))
+	switch name {
+	case "bash":
+		return "exec"
+	case "apply-patch":
+		return "apply_patch"
+	}
+	return name
+}
+
+// maxNameLength is the longest name of a tool.
+const maxNameLength = 128
+
+// objectKeys are names that every JavaScript object has; a client that keeps tools in one would find something
+// else under them.
+var objectKeys = []string{
+	"constructor", "prototype", "tostring", "tolocalestring", "valueof", "hasownproperty", "isprototypeof",
+	"propertyisenumerable",
+}
+
+// CheckName says why a tool may not be registered under a name: it is not in normal form, or it would pass for
+// something that it is not. plugin is the id of the plug-in or MCP server that brings the tool, "" for Toolward's
+// own.
+func CheckName(name, plugin string) error {
+	if err := checkCharacters(name); err != nil {
+		return err
+	}
+	if NormalizeName(name) != name {
+		return fmt.Errorf("name %q is an alias of %q", name, NormalizeName(name))
+	}
+	if slices.Contains(objectKeys, name) {
+		return fmt.Errorf("name %q is a property of every JavaScript object", name)
+	}
+	if plugin == "" {
+		return nil
+	}
+	// A server that names its tool "read" would inherit the trust in Toolward's own.
+	if reserved(name) {
+		return fmt.Errorf("name %q belongs to a tool of Toolward", name)
+	}
+	if reserved(NormalizeName(plugin)) {
+		return fmt.Errorf("plug-in id %q is the name of a tool of Toolward", plugin)
+	}
+	// Clients name the tools of their servers mcp__<server>__<tool>: such a name would pass for another server's.
+	if strings.HasPrefix(name, "mcp__") {
+		return fmt.Errorf(`name %q begins with "mcp__", which clients give themselves`, name)
+	}
+	return nil
+}
+
+func checkCharacters(name string) error {
+	if name == "" {
+		return fmt.Errorf("name is empty")
+	}
+	if len(name) > maxNameLength {
+		return fmt.Errorf("name %q is longer than %d characters", name[:32]+"…", maxNameLength)
+	}
+	for i, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || !strings.ContainsRune("_.:/-", rune(c))) {
+			return fmt.Errorf("name %q: use lower-case letters, digits and _ . : / - and begin with a letter or digit", name)
+		}
+	}
+	// "../add" is kept out by its first character; "a/../b" must not reach anything that takes names for paths.
+	if strings.Contains(name, "..") {
+		return fmt.Errorf("name %q contains \"..\"", name)
+	}
+	return nil
+}
+
+// squash is the form in which actions are compared: lower case, letters and digits only, so that send-keys,
+// send_keys and sendKeys are one. Characters beyond ASCII are kept: a look-alike letter or an invisible character
+// must not turn an unknown action into a known one.
+func squash(action string) string {
+	plain := true
+	for _, c := range []byte(action) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return action
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		case r >= 0x80, r >= 'a' && r <= 'z', r >= '0' && r <= '9', r < 0x20:
+			return r
+		}
+		return -1
+	}, action)
+}
+
+// matchGlob matches a whole text; * stands for any run of characters, every other character for itself.
+func matchGlob(pattern, text string) bool {
+	star, mark := -1, 0
+	p, t := 0, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, t
+			p++
+		case p < len(pattern) && pattern[p] == text[t]:
+			p++
+			t++
+		case star >= 0:
+			mark++
+			p, t = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+func isGlob(entry string) bool { return strings.Contains(entry, "*") }
+
+// literalLength is how specific a glob is.
+func literalLength(glob string) int { return len(glob) - strings.Count(glob, "*") }

@@ -1,0 +1,209 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolward/toolward"
+)
+
+// Codes of warnings about overrides.
+const (
+	warnGlobCannotLoosen = "glob_cannot_loosen"
+	warnNameTheAction    = "name_the_action"
+)
+
+// specificity says how precisely a key names what it changes.
+type specificity uint8
+
+const (
+	byGlob specificity = iota
+	byTool
+	byAction
+)
+
+// override is one entry of teg.tools.
+type override struct {
+	key    string // as written
+	class  toolward.Class
+	kind   specificity
+	action string // with byAction: squashed
+	glob   string // with byGlob: normalised
+}
+
+// toolOverrides are the entries that may concern one tool.
+type toolOverrides struct {
+	actions map[string]override // by squashed action
+	tool    *override
+	globs   []override // most specific first, of equally specific ones the strictest
+}
+
+// overrides is a compiled teg.tools.
+type overrides struct {
+	byTool map[string]*toolOverrides
+	globs  []override // all globs, for tools that no entry names
+}
+
+// newOverrides compiles entries. known tells whether a key is the whole name of a tool, which decides for names
+// with dots.
+func newOverrides(entries map[string]string, at Path, known func(string) bool) (overrides, ConfigErrors) {
+	o := overrides{byTool: map[string]*toolOverrides{}}
+	var errs ConfigErrors
+	for _, key := range sortedKeys(entries) {
+		var class toolward.Class
+		if err := class.UnmarshalText([]byte(entries[key])); err != nil {
+			errs = append(errs, &ConfigError{at.At(key), fmt.Sprintf("%q is not a class; use safe, needs_approval or blocked", entries[key])})
+			continue
+		}
+		name := NormalizeName(key)
+		switch {
+		case name == "":
+			errs = append(errs, &ConfigError{at.At(key), "the name of a tool is blank"})
+		case isGlob(name):
+			o.globs = append(o.globs, override{key: key, class: class, kind: byGlob, glob: name})
+		default:
+			o.add(key, name, class, known)
+		}
+	}
+	slices.SortFunc(o.globs, func(a, b override) int {
+		return cmp.Or(cmp.Compare(literalLength(b.glob), literalLength(a.glob)), cmp.Compare(a.class, b.class), cmp.Compare(a.glob, b.glob))
+	})
+	for tool, t := range o.byTool {
+		t.globs = o.globsFor(tool)
+	}
+	return o, errs
+}
+
+// add enters a key without a glob. "a.b" is the action b of the tool a, unless there is a tool of that whole name;
+// then it is both, because nothing in the key tells which was meant and an override that does not bite would open
+// a hole.
+func (o *overrides) add(key, name string, class toolward.Class, known func(string) bool) {
+	tool, action, dotted := strings.Cut(name, ".")
+	tool = NormalizeName(tool)
+	if !dotted || known(name) {
+		t := o.of(name)
+		if t.tool == nil || class < t.tool.class {
+			t.tool = &override{key: key, class: class, kind: byTool}
+		}
+	}
+	if dotted {
+		t, action := o.of(tool), squashKey(action)
+		if old, there := t.actions[action]; !there || class < old.class {
+			t.actions[action] = override{key: key, class: class, kind: byAction, action: action}
+		}
+	}
+}
+
+// squashKey squashes the action part of a key, which may be "invoke:<command>".
+func squashKey(action string) string {
+	first, command, ok := strings.Cut(action, ":")
+	if !ok {
+		return squash(action)
+	}
+	return squash(first) + ":" + squash(command)
+}
+
+func (o *overrides) of(tool string) *toolOverrides {
+	t := o.byTool[tool]
+	if t == nil {
+		t = &toolOverrides{actions: map[string]override{}}
+		o.byTool[tool] = t
+	}
+	return t
+}
+
+// globsFor keeps the globs that can concern a tool: by its name alone, or by "tool.action".
+func (o *overrides) globsFor(tool string) []override {
+	var out []override
+	for _, g := range o.globs {
+		before, _, _ := strings.Cut(g.glob, "*")
+		if matchGlob(g.glob, tool) || strings.HasPrefix(before, tool+".") || strings.HasPrefix(tool+".", before) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// prepare makes room for a tool that is going to be judged, so that judging it looks at its own entries only.
+func (o *overrides) prepare(tool string) {
+	if o.byTool[tool] == nil {
+		if globs := o.globsFor(tool); len(globs) > 0 {
+			o.of(tool).globs = globs
+		}
+	}
+}
+
+// find returns the most specific entry for a call: action before tool before glob.
+func (o *overrides) find(s *subject, prepared bool) (override, bool) {
+	t := o.byTool[s.tool]
+	globs := o.globs
+	if t == nil && (prepared || len(globs) == 0) {
+		return override{}, false
+	}
+	var keys []string
+	if t != nil {
+		globs = t.globs
+		if len(t.actions) > 0 || len(globs) > 0 {
+			keys = s.actionKeys()
+		}
+		for _, key := range keys {
+			if found, ok := t.actions[key]; ok {
+				return found, true
+			}
+		}
+		if t.tool != nil {
+			return *t.tool, true
+		}
+	}
+	for _, g := range globs {
+		if matchGlob(g.glob, s.tool) || slices.ContainsFunc(s.actionKeys(), func(key string) bool { return g.matchesAction(s.tool, key) }) {
+			return g, true
+		}
+	}
+	return override{}, false
+}
+
+// matchesAction tries a glob such as "browser.*" or "nodes.camera_*" on an action.
+func (o *override) matchesAction(tool, action string) bool {
+	rest, ok := strings.CutPrefix(o.glob, tool+".")
+	if !ok {
+		return matchGlob(o.glob, tool+"."+action)
+	}
+	parts := strings.Split(rest, "*")
+	for i, part := range parts {
+		parts[i] = squashKey(part)
+	}
+	return matchGlob(strings.Join(parts, "*"), action)
+}
+
+// apply changes a row's classification. Tightening always works. Loosening needs a precise key: a glob never
+// loosens, a tool's name does not loosen rows of severity critical, and nothing here loosens a blocked row; the
+// warning says so.
+func (o *override) apply(base toolward.Classification) (changed toolward.Classification, warning string) {
+	switch {
+	case o.class == base.Class:
+		return base, ""
+	case o.class < base.Class: // tightening
+		base.Class, base.From = o.class, toolward.Normal
+		return base, ""
+	case base.Class == toolward.Blocked:
+		return base, ""
+	case o.kind == byGlob:
+		return base, warnGlobCannotLoosen
+	case o.kind == byTool && base.Severity == toolward.Critical:
+		return base, warnNameTheAction
+	default:
+		base.Class, base.From = toolward.Safe, toolward.Elevated
+		return base, ""
+	}
+}
+
+// stricterClass combines what two sets of overrides make of one row.
+func stricterClass(a, b toolward.Classification) toolward.Classification {
+	if b.Class < a.Class || b.Class == a.Class && b.From > a.From {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,133 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Path names one place in the configuration: property names (string) and list positions (int).
+type Path []any
+
+// At is the path one step further.
+func (p Path) At(steps ...any) Path { return append(slices.Clip(p), steps...) }
+
+// String writes the path for people, for instance agents.list[2].tools.allow[1].
+func (p Path) String() string {
+	var b strings.Builder
+	for _, step := range p {
+		switch step := step.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", step)
+		default:
+			name := fmt.Sprint(step)
+			if !plainName(name) {
+				fmt.Fprintf(&b, "[%q]", name)
+				continue
+			}
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(name)
+		}
+	}
+	return b.String()
+}
+
+// Pointer writes the path as a JSON Pointer (RFC 6901), with which the place in the file can be found.
+func (p Path) Pointer() string {
+	var b strings.Builder
+	for _, step := range p {
+		b.WriteByte('/')
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(fmt.Sprint(step)))
+	}
+	return b.String()
+}
+
+func plainName(name string) bool {
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// ConfigError is one mistake in the configuration.
+type ConfigError struct {
+	Path    Path
+	Problem string // what is wrong and how to mend it
+}
+
+func (e *ConfigError) Error() string { return e.Path.String() + ": " + e.Problem }
+
+// ConfigErrors is every mistake that Compile found, in the order of the file's sections. It is never empty.
+type ConfigErrors []*ConfigError
+
+func (e ConfigErrors) Error() string {
+	lines := make([]string, len(e))
+	for i, one := range e {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Warning is something in the configuration or among the tools that works, but probably not as meant.
+type Warning struct {
+	Path Path   // where; empty for a warning about a tool
+	Tool string // which tool was refused, for warnings about tools
+	Code string // unknown_entry, glob_cannot_loosen, name_the_action, loosened, blocked_enabled, tool_refused
+	Text string
+}
+
+func (w Warning) String() string {
+	where := w.Path.String()
+	if w.Tool != "" {
+		where = "tool " + strconv.QuoteToASCII(w.Tool)
+	}
+	return where + ": " + w.Text + " (" + w.Code + ")"
+}
+
+// nearest returns the known word that was probably meant, or "".
+func nearest(word string, known []string) string {
+	best, bestDistance := "", len(word)/3+1
+	for _, k := range known {
+		if d := distance(word, k, bestDistance); d < bestDistance || d == bestDistance && best == "" {
+			best, bestDistance = k, d
+		}
+	}
+	return best
+}
+
+// didYouMean is " — did you mean x?" or "".
+func didYouMean(word string, known []string) string {
+	if near := nearest(word, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+// distance counts insertions, deletions and replacements; anything above limit is limit+1.
+func distance(a, b string, limit int) int {
+	if d := len(a) - len(b); d > limit || -d > limit {
+		return limit + 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return min(row[len(b)], limit+1)
+}

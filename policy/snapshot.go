@@ -1,0 +1,202 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/schema"
+)
+
+// Live holds the snapshot in force. The zero value refuses everything.
+type Live struct {
+	current atomic.Pointer[Snapshot]
+}
+
+var _ toolward.Policy = (*Live)(nil)
+
+// NewLive starts with a compiled snapshot.
+func NewLive(s *Snapshot) *Live {
+	l := &Live{}
+	l.Swap(s)
+	return l
+}
+
+// Swap puts another snapshot in force. Calls that are under way are checked against it before they run.
+func (l *Live) Swap(s *Snapshot) { l.current.Store(s) }
+
+// Snapshot returns the snapshot in force.
+func (l *Live) Snapshot() toolward.Snapshot {
+	if s := l.current.Load(); s != nil {
+		return s
+	}
+	return &Snapshot{}
+}
+
+// Snapshot is a compiled policy. It is immutable. The zero value shows no tool and denies every call.
+type Snapshot struct {
+	revision string
+	tools    map[string]*toolward.Tool
+	schemas  map[*toolward.Tool]*schema.Schema
+	agents   map[string]*agent // those that the configuration names
+	anyAgent *agent            // all others
+
+	table        table
+	overrides    overrides
+	enabled      map[string]bool // blocked rows that may be asked for, as "tool.action"
+	allowHosts   map[string]bool
+	trusted      map[string]bool // MCP servers whose read-only hints count
+	commands     CommandPolicy
+	gatewayURL   string
+	gatewayToken string
+}
+
+var (
+	_ toolward.Snapshot = (*Snapshot)(nil)
+	_ toolward.Adopter  = (*Snapshot)(nil)
+)
+
+// agent is what the policy says about the callers of one agent.
+type agent struct {
+	view          *view
+	exec          ExecRules
+	workspaceOnly bool
+	overrides     overrides // those of the agent alone
+}
+
+// agentOf finds the agent of a caller. A face that spells an id in another way must not get the caller out of the
+// agent's own rules.
+func (s *Snapshot) agentOf(c *toolward.Caller) *agent {
+	if a, ok := s.agents[c.Agent]; ok {
+		return a
+	}
+	if a, ok := s.agents[strings.ToLower(strings.TrimSpace(c.Agent))]; ok {
+		return a
+	}
+	return s.anyAgent
+}
+
+// Revision changes with the configuration and with the registered tools.
+func (s *Snapshot) Revision() string { return s.revision }
+
+// Tools lists what the caller sees, by name.
+func (s *Snapshot) Tools(c toolward.Caller) []*toolward.Tool {
+	a := s.agentOf(&c)
+	switch {
+	case a == nil:
+		return nil
+	case c.Owner:
+		return a.view.owner
+	default:
+		return a.view.others
+	}
+}
+
+// Find returns the tool of a name if the caller sees it.
+func (s *Snapshot) Find(c toolward.Caller, name string) (*toolward.Tool, toolward.Reason) {
+	t := s.tools[name]
+	if t == nil {
+		t = s.tools[NormalizeName(name)]
+	}
+	if t == nil {
+		return nil, toolward.Reason{Layer: "registry", Text: "no tool of that name is registered"}
+	}
+	if reason, hidden := s.hides(&c, t); hidden {
+		return nil, reason
+	}
+	return t, toolward.Reason{}
+}
+
+// hides says why a caller does not see a registered tool.
+func (s *Snapshot) hides(c *toolward.Caller, t *toolward.Tool) (toolward.Reason, bool) {
+	a := s.agentOf(c)
+	if a == nil {
+		return toolward.Reason{Layer: "registry", Text: "no policy is loaded"}, true
+	}
+	if !c.Owner && ownerOnly(t) {
+		return ownerReason, true
+	}
+	reason, removed := a.view.removed[t.Name]
+	return reason, removed
+}
+
+// Adopt judges a form of a client's tool by the same layers, by its name. A form with the name of a tool of ours
+// takes its owner-only flag; its class goes by the name anyway.
+func (s *Snapshot) Adopt(c toolward.Caller, form *toolward.Tool) (*toolward.Tool, toolward.Reason) {
+	a := s.agentOf(&c)
+	if a == nil {
+		return nil, toolward.Reason{Layer: "registry", Text: "no policy is loaded"}
+	}
+	if err := checkForm(form); err != nil {
+		return nil, toolward.Reason{Layer: "registry", Text: err.Error()}
+	}
+	ours := s.tools[form.Name]
+	if !c.Owner && (ownerOnly(form) || ours != nil && ownerOnly(ours)) {
+		return nil, ownerReason
+	}
+	if reason, gone := a.view.pipeline.remover(form.Name, form.Plugin); gone {
+		return nil, reason
+	}
+	if ours != nil && ours.OwnerOnly && !form.OwnerOnly {
+		adopted := *form
+		adopted.OwnerOnly = true
+		return &adopted, toolward.Reason{}
+	}
+	return form, toolward.Reason{}
+}
+
+// checkForm is CheckName for forms: clients name the tools of their MCP servers mcp__<server>__<tool> themselves.
+func checkForm(form *toolward.Tool) error {
+	if rest, ok := strings.CutPrefix(form.Name, "mcp__"); ok && form.Plugin != "" {
+		return checkCharacters("m" + rest)
+	}
+	return CheckName(form.Name, form.Plugin)
+}
+
+// Decode decodes and validates the arguments of a registered tool, or of a form by its own schema.
+func (s *Snapshot) Decode(t *toolward.Tool, raw json.RawMessage) (toolward.Params, error) {
+	compiled := s.schemas[t]
+	if compiled == nil {
+		var err error
+		if compiled, err = schema.Compile(t.Schema, schema.Options{Params: paramsOf(t), Foreign: t.Plugin != ""}); err != nil {
+			return toolward.Params{}, fmt.Errorf("decode arguments of %s: %w", t.Name, err)
+		}
+	}
+	v, err := compiled.Decode(raw)
+	if err != nil {
+		if e, ok := errors.AsType[*schema.Error](err); ok {
+			return toolward.Params{}, invalidArgs(e)
+		}
+		return toolward.Params{}, err
+	}
+	return toolward.NewParams(v.Canonical, v.Object), nil
+}
+
+// invalidArgs words a refusal for the model; the name of a parameter may be the caller's own invention.
+func invalidArgs(e *schema.Error) *toolward.InvalidArgs {
+	text := e.Problem
+	if e.Want != "" {
+		text += " (expected " + e.Want + ")"
+	}
+	return &toolward.InvalidArgs{Field: visible(e.Field), Text: text}
+}
+
+// ToolView is one registered tool as a caller sees it.
+type ToolView struct {
+	Tool    *toolward.Tool
+	Visible bool
+	Reason  toolward.Reason // why it is not visible
+}
+
+// View lists all registered tools with what removed them, for explanations.
+func (s *Snapshot) View(c toolward.Caller) []ToolView {
+	views := make([]ToolView, 0, len(s.tools))
+	for _, name := range sortedKeys(s.tools) {
+		reason, hidden := s.hides(&c, s.tools[name])
+		views = append(views, ToolView{Tool: s.tools[name], Visible: !hidden, Reason: reason})
+	}
+	return views
+}
