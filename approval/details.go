@@ -1,0 +1,233 @@
+package approval
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolward/toolward"
+)
+
+// How much of a call people are shown.
+const (
+	maxTitle       = 80
+	maxReasons     = 16
+	maxReasonText  = 200
+	maxPreview     = 16 << 10
+	maxDiff        = 64 << 10
+	maxCommand     = 16 << 10
+	maxTargets     = 64
+	maxTargetText  = 1024
+	maxPreviewDeep = 16
+)
+
+// recordOf turns a question into the record that people see, redacted and within its limits.
+func (m *Manager) recordOf(q *toolward.Question, now time.Time) (*Record, error) {
+	r, s := q.Request, m.settings.Load()
+	if len(r.Facts.Command) > maxCommand {
+		// Nobody can judge a command that does not fit the screen; hiding its end would invite to hide things there.
+		return nil, &toolward.Refusal{
+			Tool: r.Tool.Name, Code: toolward.CodeValidation, Detail: "the command is too long to be shown to a person",
+			Cause: fmt.Errorf("command has %d bytes, people are asked about at most %d", len(r.Facts.Command), maxCommand),
+		}
+	}
+	preview, previewCut := m.preview(r.Params)
+	d := &Details{
+		Tool: r.Tool.Name, Action: r.Facts.Action, CallID: cut(r.Call.ID, longestID),
+		Severity: q.Judgement.Class.Severity, Class: q.Judgement.Class.Class, Level: r.Level,
+		Findings: q.Judgement.Findings, Preview: preview, Cut: previewCut,
+		Command: m.redact(r.Facts.Command), WorkDir: r.Call.WorkDir, Host: r.Call.Host, Digest: r.Digest,
+		Agent: r.Call.Caller.Agent, Depth: r.Call.Caller.Depth, Owner: r.Call.Caller.Owner, Context: r.Call.Caller.Context,
+		Session: r.Call.Session, Run: r.Call.Run, Surface: r.Call.Surface, Channel: r.Call.Caller.Channel,
+		Sender: r.Call.Caller.Sender, Account: r.Call.Caller.Account, Workspace: r.Call.Caller.Workspace, ByClient: r.Call.ByClient,
+	}
+	d.Reasons = reasonsOf(q.Judgement)
+	d.Diff = m.diff(q.Diff)
+	d.Targets = m.targets(&r.Facts)
+	d.Title = m.title(r)
+	d.Proposals = propose(q, previewCut, *s)
+
+	allowed := []toolward.Decision{toolward.AllowOnce, toolward.AllowAlways, toolward.DenyCall}
+	if len(d.Proposals) == 0 {
+		allowed = []toolward.Decision{toolward.AllowOnce, toolward.DenyCall}
+	}
+	record := &Record{
+		ID: newID(), Kind: KindTool, Request: d, Allowed: allowed, Binding: q.Binding, State: StatePending,
+		CreatedMs: now.UnixMilli(), ExpiresMs: now.Add(s.Timeout).UnixMilli(),
+		Connection: r.Call.Caller.Connection, Device: r.Call.Caller.Device, Client: r.Call.Caller.Client,
+		Detached: r.Call.Detach,
+	}
+	if r.Facts.Command != "" {
+		record.Kind = KindExec
+	}
+	return record, nil
+}
+
+func reasonsOf(j toolward.Judgement) []string {
+	var out []string
+	add := func(text string) {
+		if text != "" && len(out) < maxReasons {
+			out = append(out, cut(text, maxReasonText))
+		}
+	}
+	for _, f := range j.Findings {
+		add(strings.TrimSuffix(f.Code+": "+f.Detail, ": "))
+	}
+	for _, r := range j.Reasons {
+		add(cmp.Or(r.Text, r.Layer+" "+r.Rule))
+	}
+	return out
+}
+
+func (m *Manager) diff(text string) string {
+	text = m.redact(text)
+	if len(text) <= maxDiff {
+		return text
+	}
+	const mark = "\n… the rest of the difference is not shown\n"
+	end := maxDiff - len(mark)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + mark
+}
+
+func (m *Manager) targets(f *toolward.Facts) []string {
+	var all []string
+	for _, t := range f.Targets {
+		all = append(all, string(t.Op)+" "+cmp.Or(t.Real, t.Path))
+	}
+	all = append(append(all, f.Hosts...), f.Recipients...)
+	if f.TargetID != "" {
+		all = append(all, f.TargetID)
+	}
+	more := len(all) - maxTargets
+	if more > 0 {
+		all = all[:maxTargets]
+	}
+	for i, text := range all {
+		all[i] = cut(m.redact(text), maxTargetText)
+	}
+	if more > 0 {
+		all = append(all, fmt.Sprintf("… and %d more", more))
+	}
+	return all
+}
+
+// title names the call in one line.
+func (m *Manager) title(r *toolward.Request) string {
+	about := r.Facts.Command
+	switch f := &r.Facts; {
+	case about != "":
+		about, _, _ = strings.Cut(strings.TrimSpace(about), "\n")
+	case len(f.Targets) > 0:
+		about = cmp.Or(f.Targets[0].Path, f.Targets[0].Real)
+		if n := len(f.Targets) - 1; n > 0 {
+			about = fmt.Sprintf("%s and %d more", about, n)
+		}
+	case len(f.URLs) > 0:
+		about = f.URLs[0]
+	case len(f.Recipients) > 0:
+		about = f.Recipients[0]
+	default:
+		about = f.TargetID
+	}
+	title := r.Tool.Name
+	if r.Facts.Action != "" {
+		title += " " + r.Facts.Action
+	}
+	if about != "" {
+		title += ": " + m.redact(about)
+	}
+	return cut(title, maxTitle)
+}
+
+// preview is the final parameters with secrets hidden, as JSON of at most 16 KiB. Long texts are shortened, with a
+// mark; shortened reports whether anything was.
+func (m *Manager) preview(p toolward.Params) (preview json.RawMessage, shortened bool) {
+	object := p.Object()
+	for _, longest := range []int{maxPreview, 4096, 1024, 256, 64} {
+		p := previewer{redact: m.redact, longest: longest}
+		raw, err := encode(p.value(object, 0))
+		if err == nil && len(raw) <= maxPreview {
+			return raw, p.cut
+		}
+	}
+	return json.RawMessage(`"…"`), true
+}
+
+type previewer struct {
+	redact  func(string) string
+	longest int
+	cut     bool
+}
+
+func (p *previewer) value(v any, depth int) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if depth > maxPreviewDeep {
+			p.cut = true
+			return "…"
+		}
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[p.text(k)] = p.value(e, depth+1)
+		}
+		return out
+	case []any:
+		if depth > maxPreviewDeep {
+			p.cut = true
+			return "…"
+		}
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = p.value(e, depth+1)
+		}
+		return out
+	case string:
+		return p.text(v)
+	default:
+		return v
+	}
+}
+
+func (p *previewer) text(s string) string {
+	s = p.redact(s)
+	if len(s) <= p.longest {
+		return s
+	}
+	p.cut = true
+	end := p.longest
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s… (%d bytes more)", s[:end], len(s)-end)
+}
+
+// encode writes JSON without escaping what only matters inside HTML: people read it.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// decodeDetails reads what newEntry or the store wrote.
+func decodeDetails(raw []byte) (*Details, error) {
+	if len(raw) == 0 {
+		return nil, errors.New("approval has no details")
+	}
+	d := new(Details)
+	if err := json.Unmarshal(raw, d); err != nil {
+		return nil, fmt.Errorf("decode approval details: %w", err)
+	}
+	return d, nil
+}

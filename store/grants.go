@@ -1,0 +1,69 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolward/toolward/approval"
+)
+
+func insertGrant(tx *sql.Tx, g *approval.Grant) error {
+	body, err := json.Marshal(g)
+	if err != nil {
+		return fmt.Errorf("store grant %s: %w", g.ID, err)
+	}
+	_, err = tx.Exec(`INSERT INTO grants (id, body, agent, tool, created_ms, expires_ms) VALUES (?, ?, ?, ?, ?, ?)`,
+		g.ID, string(body), g.Agent, g.Tool, g.CreatedMs, g.ExpiresMs)
+	return wrap(err, "store grant %s", g.ID)
+}
+
+// Grants returns every grant in force at a moment.
+func (s *Approvals) Grants(ctx context.Context, nowMs int64) ([]*approval.Grant, error) {
+	rows, err := s.db.Reader().QueryContext(ctx,
+		`SELECT id, body, expires_ms, uses, last_used_ms FROM grants WHERE revoked_ms = 0 AND expires_ms > ?`, nowMs)
+	if err != nil {
+		return nil, fmt.Errorf("read grants: %w", err)
+	}
+	defer rows.Close()
+	var out []*approval.Grant
+	for rows.Next() {
+		var id, body string
+		var expires, uses, last int64
+		if err := rows.Scan(&id, &body, &expires, &uses, &last); err != nil {
+			return nil, fmt.Errorf("read grants: %w", err)
+		}
+		g := new(approval.Grant)
+		if err := json.Unmarshal([]byte(body), g); err != nil {
+			return nil, fmt.Errorf("read grant %s: %w", id, err)
+		}
+		g.ID, g.ExpiresMs, g.Uses, g.LastUsedMs = id, expires, uses, last
+		out = append(out, g)
+	}
+	return out, wrap(rows.Err(), "read grants")
+}
+
+// RevokeGrants marks grants as revoked, durably.
+func (s *Approvals) RevokeGrants(ctx context.Context, ids []string, by string, atMs int64) error {
+	return s.db.Write(ctx, true, func(tx *sql.Tx) error {
+		for _, id := range ids {
+			if _, err := tx.Exec(`UPDATE grants SET revoked_ms = ?, revoked_by = ? WHERE id = ? AND revoked_ms = 0`, atMs, by, id); err != nil {
+				return fmt.Errorf("revoke grant %s: %w", id, err)
+			}
+		}
+		return nil
+	})
+}
+
+// CountGrantUses adds to the counts of uses.
+func (s *Approvals) CountGrantUses(ctx context.Context, uses []approval.GrantUse) error {
+	return s.db.Write(ctx, false, func(tx *sql.Tx) error {
+		for _, u := range uses {
+			if _, err := tx.Exec(`UPDATE grants SET uses = uses + ?, last_used_ms = max(last_used_ms, ?) WHERE id = ?`, u.Uses, u.LastMs, u.ID); err != nil {
+				return fmt.Errorf("count uses of grant %s: %w", u.ID, err)
+			}
+		}
+		return nil
+	})
+}
