@@ -1,0 +1,137 @@
+// Package config reads the one configuration file, toolward.jsonc, checks it and compiles it.
+//
+// [Load] and [Parse] report everything that is wrong at once, each with file, line, column, the value and what to
+// write instead. A file that does not pass changes nothing: whoever holds an earlier [Loaded] keeps it. Without a
+// file the defaults apply; they are safe and useful at once.
+package config
+
+import (
+	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/policy"
+)
+
+// File is the configuration file. Keys that are not here are refused.
+type File struct {
+	Server Server       `json:"server,omitzero" jsonschema:"where the gateway listens"`
+	Agents Agents       `json:"agents,omitzero" jsonschema:"the agents that have settings of their own"`
+	Tools  policy.Tools `json:"tools,omitzero" jsonschema:"which tools agents see"`
+	TEG    TEG          `json:"teg,omitzero" jsonschema:"how risky calls are and what follows from it"`
+	Bridge Bridge       `json:"bridge,omitzero" jsonschema:"guarded agents that run their tools themselves"`
+	Config Self         `json:"config,omitzero" jsonschema:"this file itself"`
+	Limits Limits       `json:"limits,omitzero" jsonschema:"bounds of time, size and number"`
+}
+
+// Server says where the gateway listens.
+type Server struct {
+	Listen string   `json:"listen,omitempty" jsonschema:"address of console and API; default 127.0.0.1:7411"`
+	Hosts  []string `json:"hosts,omitempty" jsonschema:"further host names that the console answers to, behind a reverse proxy"`
+}
+
+// Agents lists the agents.
+type Agents struct {
+	List []Agent `json:"list,omitempty" jsonschema:"one entry for every agent"`
+}
+
+// Agent is one entry of agents.list.
+type Agent struct {
+	policy.Agent
+	Workspace string `json:"workspace,omitempty" jsonschema:"absolute directory that is the agent's own, when the client names none"`
+}
+
+// TEG is the section "teg".
+type TEG struct {
+	policy.TEG
+	Audit Audit `json:"audit,omitzero" jsonschema:"the record"`
+}
+
+// Audit is teg.audit.
+type Audit struct {
+	Sync       string `json:"sync,omitempty" jsonschema:"auto (default) or always: reach the disk before every call, safe ones too"`
+	RetainDays int    `json:"retainDays,omitempty" jsonschema:"how long records are kept; default 90"`
+}
+
+// Bridge is the section "bridge".
+type Bridge struct {
+	Attended string `json:"attended,omitempty" jsonschema:"who answers for an attended session: toolward (default) or client"`
+}
+
+// Self is the section "config".
+type Self struct {
+	AutoApply bool `json:"autoApply,omitempty" jsonschema:"apply a changed file without a person's answer; default false"`
+}
+
+// Limits is the section "limits"; docs/limits.md shows every row with default and maximum.
+type Limits struct {
+	Pending              int            `json:"pending,omitempty"`
+	PendingPerSession    int            `json:"pendingPerSession,omitempty"`
+	PendingPerConnection int            `json:"pendingPerConnection,omitempty"`
+	ApprovalMaxMs        int64          `json:"approvalMaxMs,omitempty"`
+	MessageBytes         int            `json:"messageBytes,omitempty"`
+	CallsPerSession      int            `json:"callsPerSession,omitempty"`
+	Tools                builtin.Config `json:"tools,omitzero"`
+}
+
+// Limit is one row of the table of limits.
+type Limit struct {
+	Key                  string
+	Default, Least, Most int64
+	Unit, Meaning        string
+	value                func(*Limits) int64
+	set                  func(*Limits, int64)
+}
+
+// Table returns the limits of the gateway itself, in the order of the documentation. The tools' own limits are
+// builtin's.
+func Table() []Limit {
+	count := func(field func(*Limits) *int) (func(*Limits) int64, func(*Limits, int64)) {
+		return func(l *Limits) int64 { return int64(*field(l)) }, func(l *Limits, v int64) { *field(l) = int(v) }
+	}
+	row := func(key string, fallback, least, most int64, unit, meaning string, field func(*Limits) *int) Limit {
+		get, set := count(field)
+		return Limit{key, fallback, least, most, unit, meaning, get, set}
+	}
+	return []Limit{
+		row("limits.pending", 500, 1, 1_000_000, "approvals", "waiting at once", func(l *Limits) *int { return &l.Pending }),
+		row("limits.pendingPerSession", 20, 1, 100_000, "approvals", "waiting at once in one session", func(l *Limits) *int { return &l.PendingPerSession }),
+		row("limits.pendingPerConnection", 50, 1, 100_000, "approvals", "waiting at once from one connection", func(l *Limits) *int { return &l.PendingPerConnection }),
+		{
+			"limits.approvalMaxMs", 600_000, 1_000, 7 * 24 * 3600 * 1000, "ms", "the longest that an approval may wait",
+			func(l *Limits) int64 { return l.ApprovalMaxMs }, func(l *Limits, v int64) { l.ApprovalMaxMs = v },
+		},
+		row("limits.messageBytes", 4<<20, 64<<10, 64<<20, "bytes", "one message of an MCP client", func(l *Limits) *int { return &l.MessageBytes }),
+		row("limits.callsPerSession", 64, 1, 10_000, "calls", "in flight at once in one MCP session", func(l *Limits) *int { return &l.CallsPerSession }),
+	}
+}
+
+// withDefaults fills in what the file leaves out.
+func (f File) withDefaults() File {
+	if f.Server.Listen == "" {
+		f.Server.Listen = "127.0.0.1:7411"
+	}
+	f.TEG.TEG = f.TEG.WithDefaults()
+	if f.TEG.Audit.Sync == "" {
+		f.TEG.Audit.Sync = "auto"
+	}
+	if f.TEG.Audit.RetainDays == 0 {
+		f.TEG.Audit.RetainDays = 90
+	}
+	if f.Bridge.Attended == "" {
+		f.Bridge.Attended = "toolward"
+	}
+	for _, l := range Table() {
+		if l.value(&f.Limits) == 0 {
+			l.set(&f.Limits, l.Default)
+		}
+	}
+	f.Limits.Tools = f.Limits.Tools.Defaults()
+	return f
+}
+
+// Policy is the part that policy compiles.
+func (f File) Policy() policy.Config {
+	agents := make([]policy.Agent, len(f.Agents.List))
+	for i, a := range f.Agents.List {
+		agents[i] = a.Agent
+	}
+	return policy.Config{Tools: f.Tools, Agents: agents, TEG: f.TEG.TEG}
+}

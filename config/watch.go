@@ -1,0 +1,146 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Live is the configuration in force, and the one that waits for a person.
+type Live struct {
+	path   string
+	checks []Check
+	apply  func(*Loaded) error
+	notify func(Event)
+
+	mu      sync.Mutex // one change at a time
+	current atomic.Pointer[Loaded]
+	pending atomic.Pointer[Loaded]
+}
+
+// Event says what became of a changed file.
+type Event struct {
+	Pending *Loaded // a sound file waits for a person
+	Applied *Loaded // a file is in force now
+	Err     error   // the file is wrong; the old configuration stays
+}
+
+// Options of a Live configuration.
+type Options struct {
+	// Apply puts a configuration in force, or leaves everything as it is and says why not. Required.
+	Apply func(*Loaded) error
+	// Notify hears of every change. Optional.
+	Notify func(Event)
+	Checks []Check
+}
+
+// Open loads the file and applies it. It fails when the file is wrong: a gateway must not start on a guess.
+func Open(path string, o Options) (*Live, error) {
+	if o.Apply == nil {
+		return nil, errors.New("configuration: nothing would apply it")
+	}
+	if o.Notify == nil {
+		o.Notify = func(Event) {}
+	}
+	l := &Live{path: path, checks: o.Checks, apply: o.Apply, notify: o.Notify}
+	loaded, err := Load(path, o.Checks...)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.apply(loaded); err != nil {
+		return nil, fmt.Errorf("apply configuration: %w", err)
+	}
+	l.current.Store(loaded)
+	return l, nil
+}
+
+// Current is the configuration in force; never nil.
+func (l *Live) Current() *Loaded { return l.current.Load() }
+
+// Pending is the changed file that waits for a person, or nil.
+func (l *Live) Pending() *Loaded { return l.pending.Load() }
+
+// Reload looks at the file. A sound change waits for a person (or is applied, with config.autoApply in the
+// configuration that is in force: the new file cannot permit itself). A wrong file changes nothing.
+func (l *Live) Reload() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	loaded, err := Load(l.path, l.checks...)
+	switch {
+	case err != nil:
+		l.pending.Store(nil)
+		l.notify(Event{Err: err})
+	case loaded.Hash == l.Current().Hash:
+		l.pending.Store(nil)
+	case l.Current().File.Config.AutoApply:
+		l.put(loaded)
+	case l.pending.Load() == nil || l.pending.Load().Hash != loaded.Hash:
+		l.pending.Store(loaded)
+		l.notify(Event{Pending: loaded})
+	}
+}
+
+// ErrNotPending is returned when the configuration that a person approved is not the one that waits (any more).
+var ErrNotPending = errors.New("the configuration file has changed since it was shown: look at the difference again")
+
+// ApplyPending puts the waiting configuration in force if it is still the one with this hash. What was shown is
+// what is applied: the file is not read again.
+func (l *Live) ApplyPending(hash string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	waiting := l.pending.Load()
+	if waiting == nil || waiting.Hash != hash {
+		return ErrNotPending
+	}
+	return l.put(waiting)
+}
+
+func (l *Live) put(loaded *Loaded) error {
+	if err := l.apply(loaded); err != nil {
+		l.notify(Event{Err: fmt.Errorf("apply configuration: %w", err)})
+		return err
+	}
+	l.current.Store(loaded)
+	l.pending.Store(nil)
+	l.notify(Event{Applied: loaded})
+	return nil
+}
+
+// Watch reloads whenever the file changes, until the context ends. Editors replace files, so the directory is
+// watched; a burst of events counts once.
+func (l *Live) Watch(ctx context.Context) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch configuration: %w", err)
+	}
+	defer watcher.Close()
+	if err := watcher.Add(filepath.Dir(l.path)); err != nil {
+		return fmt.Errorf("watch configuration: %w", err)
+	}
+	const settle = 100 * time.Millisecond
+	timer := time.NewTimer(settle)
+	timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event, ok := <-watcher.Events:
+			if !ok {
+				return nil
+			}
+			if filepath.Base(event.Name) == filepath.Base(l.path) {
+				timer.Reset(settle)
+			}
+		case <-watcher.Errors: // an overflow: look at the file, whatever was missed
+			timer.Reset(settle)
+		case <-timer.C:
+			l.Reload()
+		}
+	}
+}
