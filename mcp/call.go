@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
 )
 
 // maxName is the longest tool name that reaches the record as it is, in bytes. No tool's name is that long.
@@ -32,7 +33,7 @@ func (s *Server) handleCall(ctx context.Context, req *sdk.CallToolRequest) (*sdk
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := withReason(ctx)
 	defer cancel(nil)
 	defer s.followRequest(req.Extra, cancel)()
 
@@ -47,6 +48,23 @@ func (s *Server) handleCall(ctx context.Context, req *sdk.CallToolRequest) (*sdk
 	}
 	defer s.calls.leave(key)
 	return x.run(ctx)
+}
+
+// withReason returns a context that ends with ctx, but tells a client's cancellation from its disappearance in the
+// approval's words: both take the question back, and the record says which it was.
+func withReason(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		cause := context.Cause(ctx)
+		if errors.Is(cause, context.Canceled) {
+			cause = approval.ErrCancelled
+		}
+		cancel(cause)
+	})
+	return out, func(cause error) {
+		stop()
+		cancel(cause)
+	}
 }
 
 // codeBusy is the JSON-RPC error of a client with too many calls in flight; MCP leaves this number to servers.

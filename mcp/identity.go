@@ -49,7 +49,11 @@ func (id Identity) check() error {
 func (id Identity) principal() string { return id.Agent + ":" + id.TokenID }
 
 func (id Identity) connection() string {
-	return cmp.Or(id.Connection, "mcp:"+id.TokenID+":"+id.stream)
+	name := "mcp:" + id.TokenID
+	if id.stream != "" {
+		name += ":" + id.stream
+	}
+	return cmp.Or(id.Connection, name)
 }
 
 // caller is what the gateway is told. clientInfo is the client's own word and only shown to people.

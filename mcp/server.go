@@ -47,9 +47,11 @@ type Config struct {
 	// ApprovalURL is the page of the console where a person answers an approval. Nil: clients get no link.
 	ApprovalURL func(approval string) string
 
-	// Withdraw takes back the question of a call whose client has gone or given up. It may be called for an
-	// approval that is settled already. Nil: only the end of the waiting call's context does it.
-	Withdraw func(ctx context.Context, approval string) error
+	// Withdraw takes back the question of a call whose client has gone or given up, unless another call waits for
+	// the same answer. The cause is approval.ErrCancelled if the client said so. It may be called for an approval
+	// that is settled already. Nil: only the end of the waiting call's context does it, which does not end a
+	// question that was left pending (Call.Detach).
+	Withdraw func(ctx context.Context, approval string, cause error) error
 
 	Version    string        // of Toolward, shown to clients
 	Log        *slog.Logger  // optional

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
 )
 
 // progressEvery is how often a client hears that its call still waits. Clients restart their time-outs with it.
@@ -19,31 +20,32 @@ const progressEvery = 10 * time.Second
 // in front of them decline every question at once; that is not a person's word and does not end the wait.
 const humanTime = 500 * time.Millisecond
 
-var errDeclined = errors.New("declined in the client")
+// errDeclined is a cancellation: the client's user took the call back in the client.
+var errDeclined = fmt.Errorf("%w: declined in the client", approval.ErrCancelled)
 
 // wait puts the call to the gateway again, this time to stay until people have answered, and meanwhile keeps the
 // client informed.
-func (x *exchange) wait(ctx context.Context, approval string) (*sdk.CallToolResult, error) {
+func (x *exchange) wait(ctx context.Context, id string) (*sdk.CallToolResult, error) {
 	waiting, stop := context.WithCancelCause(ctx)
 	var informers sync.WaitGroup
 	if x.request.Params.GetProgressToken() != nil {
-		informers.Go(func() { x.reportProgress(waiting, approval) })
+		informers.Go(func() { x.reportProgress(waiting, id) })
 	}
 	if x.showsLinks() && !x.manyRounds() {
-		informers.Go(func() { x.elicit(waiting, approval, stop) })
+		informers.Go(func() { x.elicit(waiting, id, stop) })
 	}
 	call := x.call
-	call.Approval = approval
+	call.Approval = id
 	pass, err := x.server.config.Gateway.Admit(waiting, call)
 	gaveUp := context.Cause(waiting)
 	stop(nil)
 	informers.Wait() // nothing may follow the result
 	if err != nil {
 		if gaveUp != nil {
-			x.withdraw(ctx, approval)
+			x.withdraw(ctx, id, gaveUp)
 		}
 		if errors.Is(gaveUp, errDeclined) {
-			err = &toolward.Refusal{Tool: x.call.Tool, Code: toolward.CodeDeniedByUser, Approval: approval, Cause: err}
+			err = &toolward.Refusal{Tool: x.call.Tool, Code: toolward.CodeDeniedByUser, Approval: id, Cause: err}
 		}
 		return finish(toolward.Result{}, err)
 	}
@@ -51,21 +53,21 @@ func (x *exchange) wait(ctx context.Context, approval string) (*sdk.CallToolResu
 }
 
 // withdraw takes the question back, so that nobody answers for a call that no longer exists.
-func (x *exchange) withdraw(ctx context.Context, approval string) {
+func (x *exchange) withdraw(ctx context.Context, id string, cause error) {
 	withdraw := x.server.config.Withdraw
 	if withdraw == nil {
 		return
 	}
-	if err := withdraw(context.WithoutCancel(ctx), approval); err != nil {
-		x.server.log.Warn("a question could not be withdrawn", "approval", approval, "err", err)
+	if err := withdraw(context.WithoutCancel(ctx), id, cause); err != nil {
+		x.server.log.Warn("a question could not be withdrawn", "approval", id, "err", err)
 	}
 }
 
 // reportProgress tells the client at once, and then regularly, what its call waits for.
-func (x *exchange) reportProgress(ctx context.Context, approval string) {
-	text := fmt.Sprintf("Waiting for a person to answer approval %s.", approval)
+func (x *exchange) reportProgress(ctx context.Context, id string) {
+	text := fmt.Sprintf("Waiting for a person to answer approval %s.", id)
 	if x.server.config.ApprovalURL != nil {
-		text = fmt.Sprintf("Waiting for a person to answer approval %s: %s", approval, x.server.config.ApprovalURL(approval))
+		text = fmt.Sprintf("Waiting for a person to answer approval %s: %s", id, x.server.config.ApprovalURL(id))
 	}
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
@@ -86,9 +88,9 @@ func (x *exchange) reportProgress(ctx context.Context, approval string) {
 
 // elicit asks the client to show its user the link. Whatever the client answers, it cannot allow the call: whoever
 // controls the client could answer so. A person's "decline" takes the question back, as cancelling the call would.
-func (x *exchange) elicit(ctx context.Context, approval string, stop context.CancelCauseFunc) {
+func (x *exchange) elicit(ctx context.Context, id string, stop context.CancelCauseFunc) {
 	asked := time.Now()
-	answer, err := x.request.Session.Elicit(ctx, x.linkTo(approval))
+	answer, err := x.request.Session.Elicit(ctx, x.linkTo(id))
 	switch {
 	case err != nil:
 		return // the client cannot show it, or the wait is over
@@ -100,15 +102,15 @@ func (x *exchange) elicit(ctx context.Context, approval string, stop context.Can
 	}
 	<-ctx.Done() // answered in the console, or given up: the link has done its work
 	done := context.WithoutCancel(ctx)
-	_ = x.request.Session.NotifyElicitationComplete(done, &sdk.ElicitationCompleteParams{ElicitationID: approval})
+	_ = x.request.Session.NotifyElicitationComplete(done, &sdk.ElicitationCompleteParams{ElicitationID: id})
 }
 
-func (x *exchange) linkTo(approval string) *sdk.ElicitParams {
+func (x *exchange) linkTo(id string) *sdk.ElicitParams {
 	return &sdk.ElicitParams{
 		Mode:          "url",
 		Message:       fmt.Sprintf("The tool %s needs a person's approval. Open the page and answer there; opening it approves nothing.", x.call.Tool),
-		URL:           x.server.config.ApprovalURL(approval),
-		ElicitationID: approval,
+		URL:           x.server.config.ApprovalURL(id),
+		ElicitationID: id,
 	}
 }
 
@@ -129,11 +131,11 @@ func (x *exchange) inputRequired(ctx context.Context, pending *toolward.Pending)
 		Revision: x.server.config.Policy.Snapshot().Revision(), Call: x.call.ID,
 		AskedAt: now.UnixMilli(), ExpiresAt: pending.ExpiresAt.UnixMilli(),
 	})
-	if err == nil && ctx.Err() != nil {
-		err = ctx.Err()
+	if err == nil {
+		err = context.Cause(ctx)
 	}
 	if err != nil {
-		x.withdraw(ctx, pending.ID)
+		x.withdraw(ctx, pending.ID, err)
 		return finish(toolward.Result{}, err)
 	}
 	return &sdk.CallToolResult{
@@ -152,14 +154,14 @@ func (x *exchange) resume(ctx context.Context) (*sdk.CallToolResult, error) {
 	}
 	if err != nil {
 		if errors.Is(err, errStatePolicy) {
-			x.withdraw(ctx, w.Approval)
+			x.withdraw(ctx, w.Approval, err)
 		}
 		return x.refuse(ctx, stateRefusal(err))
 	}
 	x.call.Session, x.call.ID = w.Session, w.Call
 	answer, _ := x.request.Params.InputResponses[linkRequest].(*sdk.ElicitResult)
 	if declined(answer, time.UnixMilli(w.AskedAt)) {
-		x.withdraw(ctx, w.Approval)
+		x.withdraw(ctx, w.Approval, errDeclined)
 		return x.refuse(ctx, &toolward.Refusal{Code: toolward.CodeDeniedByUser, Approval: w.Approval, Cause: errDeclined})
 	}
 	return x.wait(ctx, w.Approval)

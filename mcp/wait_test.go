@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
 )
 
 // reply is what a call in the background came to.
@@ -131,10 +133,36 @@ func TestCancelWithdraws(t *testing.T) {
 			if got := <-done; !errors.Is(got.err, context.Canceled) {
 				t.Errorf("got %+v", got)
 			}
-			w.people.withdrawn(t, "a1")
+			if why := w.people.withdrawn(t, "a1"); !errors.Is(why, approval.ErrCancelled) && face == "stdio" {
+				t.Errorf("withdrawn because %v, want the client's word", why) // over HTTP the SDK's client hangs up first
+			}
 			w.neverRan(t)
 		}
 	})
+}
+
+func TestCancelNotificationOverHTTP(t *testing.T) {
+	for _, version := range []string{version20250618, version20251125} {
+		t.Run(version, func(t *testing.T) {
+			w := newWorld(t)
+			post := newPoster(t, w.http(t).URL, version)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				post.try(context.Background(), "act", `{}`)
+			}()
+			w.people.until(t, "a1", func(*entry) bool { return true })
+			a := post.post(context.Background(), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, nil)
+			if a == nil || a.status != http.StatusAccepted {
+				t.Errorf("notification: %+v", a)
+			}
+			if why := w.people.withdrawn(t, "a1"); !errors.Is(why, approval.ErrCancelled) {
+				t.Errorf("withdrawn because %v, want the client's word", why)
+			}
+			<-done
+			w.neverRan(t)
+		})
+	}
 }
 
 func TestVanishedClientWithdraws(t *testing.T) {
@@ -145,7 +173,9 @@ func TestVanishedClientWithdraws(t *testing.T) {
 		raw.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"act","arguments":{}}}`)
 		w.people.until(t, "a1", func(*entry) bool { return true })
 		raw.conn.Close()
-		w.people.withdrawn(t, "a1")
+		if why := w.people.withdrawn(t, "a1"); errors.Is(why, approval.ErrCancelled) {
+			t.Errorf("withdrawn because %v: the client said nothing", why)
+		}
 		w.neverRan(t)
 	})
 	for _, version := range versions {

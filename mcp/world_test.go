@@ -175,8 +175,8 @@ type entry struct {
 	id      string
 	binding string
 	answer  chan toolward.Decision
-	asked   int // how often a call came for the answer
-	gone    bool
+	asked   int   // how often a call came for the answer
+	gone    error // why the question was taken back
 	expires time.Time
 }
 
@@ -195,7 +195,7 @@ func (p *people) ask(ctx context.Context, q *toolward.Question) (toolward.Answer
 		return toolward.Answer{ApprovalID: e.id, Decision: decision}, nil
 	case <-late.C:
 	case <-ctx.Done():
-		_ = p.withdraw(ctx, e.id)
+		_ = p.withdraw(ctx, e.id, context.Cause(ctx))
 	}
 	return toolward.Answer{ApprovalID: e.id}, nil
 }
@@ -222,11 +222,11 @@ func (p *people) open(q *toolward.Question) (*entry, error) {
 	return e, nil
 }
 
-func (p *people) withdraw(_ context.Context, id string) error {
+func (p *people) withdraw(_ context.Context, id string, cause error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e := p.entries[id]; e != nil {
-		e.gone = true
+	if e := p.entries[id]; e != nil && e.gone == nil {
+		e.gone = cause
 	}
 	return nil
 }
@@ -237,10 +237,10 @@ func (p *people) decide(t testing.TB, id string, d toolward.Decision) {
 	p.until(t, id, func(*entry) bool { return true }).answer <- d
 }
 
-// withdrawn waits until the question of that id has been taken back.
-func (p *people) withdrawn(t testing.TB, id string) {
+// withdrawn waits until the question of that id has been taken back, and returns why.
+func (p *people) withdrawn(t testing.TB, id string) error {
 	t.Helper()
-	p.until(t, id, func(e *entry) bool { return e.gone })
+	return p.until(t, id, func(e *entry) bool { return e.gone != nil }).gone
 }
 
 // until waits for a state of the question. It polls: the tests around it go through real sockets.
