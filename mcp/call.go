@@ -35,7 +35,7 @@ func (s *Server) handleCall(ctx context.Context, req *sdk.CallToolRequest) (*sdk
 	}
 	ctx, cancel := withReason(ctx)
 	defer cancel(nil)
-	defer s.followRequest(req.Extra, cancel)()
+	defer s.follow(req.Extra, cancel)()
 
 	x, err := s.newExchange(ctx, req, id)
 	if err != nil {

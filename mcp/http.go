@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"net/http"
@@ -17,11 +16,11 @@ import (
 const (
 	versionHeader = "Mcp-Protocol-Version"
 	sessionHeader = "Mcp-Session-Id"
-	// markHeader joins a tool call to the HTTP request that carries it. It is set here and never taken from outside.
+	// markHeader joins a tool call to the HTTP request that carries it. It is set by carry, never taken from outside.
 	markHeader = "Toolward-Request"
 )
 
-// maxHTTPSessions bounds the sessions of clients of the protocols that have them.
+// maxHTTPSessions bounds the sessions of clients of the protocols that have them; streams count too.
 const maxHTTPSessions = 1024
 
 // httpSessionIdle is when the session of a silent client is forgotten.
@@ -91,11 +90,22 @@ func (f *httpFace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	mark := rand.Text()
-	r.Header.Set(markHeader, mark)
-	f.server.requests.Store(mark, r.Context())
-	defer f.server.requests.Delete(mark)
-	handler.ServeHTTP(w, r)
+	principal := principalOf(r)
+	if r.Method == http.MethodDelete {
+		f.server.carriers.endSession(principal, r.Header.Get(sessionHeader))
+	}
+	out, r, done := f.server.carriers.carry(w, r, principal)
+	defer done()
+	out.patient()
+	handler.ServeHTTP(out, r)
+}
+
+// principalOf is whose request it is; authentication has been passed.
+func principalOf(r *http.Request) string {
+	if token := auth.TokenInfoFromContext(r.Context()); token != nil {
+		return token.UserID
+	}
+	return ""
 }
 
 // readBody reads and checks the one message of a POST, and puts it back for the SDK.
@@ -126,7 +136,7 @@ func (f *httpFace) full() bool {
 	for range f.server.sdk.Sessions() {
 		n++
 	}
-	return n >= maxHTTPSessions
+	return n >= f.server.maxSessions
 }
 
 func refuseHTTP(w http.ResponseWriter, status int, bad *malformed) {
@@ -134,21 +144,3 @@ func refuseHTTP(w http.ResponseWriter, status int, bad *malformed) {
 	w.WriteHeader(status)
 	_, _ = w.Write(bad.response()) // a client that has gone does not need the answer
 }
-
-// followRequest ends a call when the HTTP request that carries it ends. The SDK lets calls of the older protocols
-// live on, because their clients might resume the stream; here they cannot, so the answer would reach nobody, and a
-// person would be asked for a call that is gone. The returned function stops following.
-func (s *Server) followRequest(extra *sdk.RequestExtra, cancel context.CancelCauseFunc) func() {
-	if extra == nil {
-		return func() {}
-	}
-	carrier, ok := s.requests.Load(extra.Header.Get(markHeader))
-	if !ok {
-		cancel(errClientGone)
-		return func() {}
-	}
-	stop := context.AfterFunc(carrier.(context.Context), func() { cancel(errClientGone) })
-	return func() { stop() }
-}
-
-var errClientGone = errors.New("the client closed its request")

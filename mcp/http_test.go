@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolward/toolward"
 )
@@ -261,10 +263,128 @@ func TestHTTPMarkCannotBeForged(t *testing.T) {
 	if a == nil || !strings.Contains(a.body, "hi") {
 		t.Errorf("got %+v", a)
 	}
-	w.server.requests.Range(func(key, _ any) bool {
-		t.Errorf("request %v is still remembered", key)
-		return true
-	})
+	w.server.carriers.mu.Lock()
+	defer w.server.carriers.mu.Unlock()
+	if n := len(w.server.carriers.byMark); n != 0 {
+		t.Errorf("%d requests are still remembered", n)
+	}
+}
+
+func TestHTTPSignsOfLife(t *testing.T) {
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			w := newWorld(t)
+			w.server.aliveEvery = time.Millisecond
+			p := newPoster(t, w.http(t).URL, version)
+			got := make(chan *httpAnswer, 1)
+			go func() { got <- p.try(context.Background(), "act", `{}`) }()
+			w.people.until(t, "a1", func(*entry) bool { return true })
+			time.Sleep(20 * time.Millisecond) // of a real connection: some signs must have been sent by now
+			w.people.decide(t, "a1", toolward.AllowOnce)
+			a := <-got
+			if a == nil || strings.Count(a.body, ": waiting\n\n") < 2 {
+				t.Fatalf("got %+v, want comments in the stream", a)
+			}
+			if m := a.message(t); !strings.Contains(string(m.Result), "done") {
+				t.Errorf("result %s", a.body)
+			}
+		})
+	}
+}
+
+// A page's time-outs must not end a call that waits for a person.
+func TestHTTPOutlivesServerTimeouts(t *testing.T) {
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			w := newWorld(t)
+			server := httptest.NewUnstartedServer(w.server.Handler(authenticate))
+			server.Config.ReadTimeout, server.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
+			server.Start()
+			t.Cleanup(server.Close)
+			p := newPoster(t, server.URL, version)
+			got := make(chan *httpAnswer, 1)
+			go func() { got <- p.try(context.Background(), "act", `{}`) }()
+			w.people.until(t, "a1", func(*entry) bool { return true })
+			time.Sleep(100 * time.Millisecond) // the server's time-outs run on the real clock
+			w.people.decide(t, "a1", toolward.AllowOnce)
+			if a := <-got; a == nil || !strings.Contains(a.body, "done") {
+				t.Errorf("got %+v", a)
+			}
+		})
+	}
+}
+
+func TestHTTPDeleteEndsCalls(t *testing.T) {
+	w := newWorld(t)
+	url := w.http(t).URL
+	p := newPoster(t, url, version20251125)
+	remove := func(token string) int {
+		t.Helper()
+		request, err := http.NewRequest(http.MethodDelete, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set(sessionHeader, p.session)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		return response.StatusCode
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.try(context.Background(), "act", `{}`)
+	}()
+	w.people.until(t, "a1", func(*entry) bool { return true })
+	if status := remove("other-secret"); status != http.StatusForbidden {
+		t.Errorf("another token deletes the session: status %d", status)
+	}
+	w.people.until(t, "a1", func(e *entry) bool { return e.gone == nil })
+	if status := remove("coder-secret"); status != http.StatusNoContent {
+		t.Errorf("status %d", status)
+	}
+	w.people.withdrawn(t, "a1")
+	<-done
+	w.neverRan(t)
+}
+
+func TestCloseEndsHTTPCalls(t *testing.T) {
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			w := newWorld(t)
+			p := newPoster(t, w.http(t).URL, version)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				p.try(context.Background(), "act", `{}`)
+			}()
+			w.people.until(t, "a1", func(*entry) bool { return true })
+			w.server.Close()
+			w.people.withdrawn(t, "a1")
+			<-done
+			w.neverRan(t)
+			p.try(context.Background(), "act", `{}`)
+			w.neverRan(t)
+		})
+	}
+}
+
+func TestHTTPSessionsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.server.maxSessions = 2
+	url := w.http(t).URL
+	newPoster(t, url, version20251125)
+	p := newPoster(t, url, version20251125)
+	late := &poster{t: t, url: url, version: version20251125, token: "coder-secret"}
+	if a := late.post(context.Background(), `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`, nil); a == nil || a.status != http.StatusServiceUnavailable {
+		t.Errorf("a third session: %+v", a)
+	}
+	if a := p.try(context.Background(), "echo", `{"text":"hi"}`); a == nil || a.status != http.StatusOK {
+		t.Errorf("an open session: %+v", a)
+	}
 }
 
 // TestInputRequired walks through the rounds of protocol 2026-07-28 by hand, with every state that must be refused.

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -80,7 +79,9 @@ type Server struct {
 	runs   runs
 	calls  calls
 
-	requests sync.Map // request mark -> context of the HTTP request, see http.go
+	carriers    carriers
+	aliveEvery  time.Duration
+	maxSessions int
 }
 
 // NewServer makes a server, or says which part is missing.
@@ -110,6 +111,8 @@ func NewServer(c Config) (*Server, error) {
 		log:    c.Log,
 		runs:   runs{idle: c.RunIdle},
 		calls:  calls{limit: c.MaxCalls},
+
+		aliveEvery: aliveEvery, maxSessions: maxHTTPSessions,
 	}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "toolward", Title: "Toolward", Version: c.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
@@ -136,6 +139,10 @@ func (s *Server) addGate() {
 
 // ToolsChanged tells connected clients to list the tools again, after the policy or the tools have changed.
 func (s *Server) ToolsChanged() { s.addGate() } // adding a tool again is what makes the SDK notify
+
+// Close ends the calls that HTTP clients wait for, now and from now on, and so takes their questions back. Streams
+// end with the context that they were served with.
+func (s *Server) Close() { s.carriers.close() }
 
 // ServeConn serves one client over a stream, such as a connection of the local socket, until the client or ctx
 // ends. The identity holds for the whole stream. The stream is closed on return.
