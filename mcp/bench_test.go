@@ -19,7 +19,7 @@ import (
 func BenchmarkCallAdded(b *testing.B) {
 	for _, version := range versions {
 		b.Run(version, func(b *testing.B) {
-			with := newWorld(b).connect(b, "stdio", version, nil)
+			with := newWorld(b).connect(b, faceStdio, version, nil)
 			without := bareServer(b, version)
 			guarded, bare := make([]time.Duration, 0, b.N), make([]time.Duration, 0, b.N)
 			timeCall(b, with)
@@ -86,7 +86,7 @@ func BenchmarkWaitingCall(b *testing.B) {
 		for range w.ran {
 		}
 	}()
-	session := w.connect(b, "stdio", version20251125, nil)
+	session := w.connect(b, faceStdio, version20251125, nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := session.CallTool(context.Background(), actParams()); err != nil {

@@ -89,7 +89,7 @@ func TestRefusalIsAResult(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare(w)
 			}
-			session := w.connect(t, "stdio", version20251125, nil)
+			session := w.connect(t, faceStdio, version20251125, nil)
 			result, err := session.CallTool(context.Background(), &sdk.CallToolParams{Name: c.tool, Arguments: json.RawMessage(`{}`)})
 			if err != nil {
 				t.Fatal(err)
@@ -186,7 +186,7 @@ func TestResultForms(t *testing.T) {
 	w.add(&toolward.Tool{Name: "panics", Run: func(context.Context, *toolward.Request) (toolward.Result, error) {
 		panic("boom")
 	}})
-	session := w.connect(t, "stdio", version20250618, nil)
+	session := w.connect(t, faceStdio, version20250618, nil)
 	call := func(name string) *sdk.CallToolResult {
 		result, err := session.CallTool(context.Background(), &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(`{}`)})
 		if err != nil {
@@ -228,7 +228,7 @@ func TestResultForms(t *testing.T) {
 func TestToolsChangedIsTold(t *testing.T) {
 	w := newWorld(t)
 	changed := make(chan struct{}, 1)
-	w.connect(t, "stdio", version20251125, &sdk.ClientOptions{
+	w.connect(t, faceStdio, version20251125, &sdk.ClientOptions{
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { changed <- struct{}{} },
 	})
 	w.server.ToolsChanged()

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolward/toolward"
@@ -133,7 +135,7 @@ func TestCancelWithdraws(t *testing.T) {
 			if got := <-done; !errors.Is(got.err, context.Canceled) {
 				t.Errorf("got %+v", got)
 			}
-			if why := w.people.withdrawn(t, "a1"); !errors.Is(why, approval.ErrCancelled) && face == "stdio" {
+			if why := w.people.withdrawn(t, "a1"); !errors.Is(why, approval.ErrCancelled) && face == faceStdio {
 				t.Errorf("withdrawn because %v, want the client's word", why) // over HTTP the SDK's client hangs up first
 			}
 			w.neverRan(t)
@@ -228,10 +230,10 @@ func TestLinkIsShown(t *testing.T) {
 }
 
 func TestLinkDeclinedByPersonWithdraws(t *testing.T) {
-	everyFace(t, func(t *testing.T, face, version string) {
+	everyVersion(t, func(t *testing.T, version string) {
 		w := newWorld(t)
-		session := w.connect(t, face, version, urlClient(func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-			time.Sleep(humanTime + 50*time.Millisecond) // a person reads first
+		session := w.connect(t, faceStdio, version, urlClient(func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			time.Sleep(humanTime) // a person reads first
 			return &sdk.ElicitResult{Action: "decline"}, nil
 		}))
 		result, err := session.CallTool(context.Background(), actParams())
@@ -239,8 +241,57 @@ func TestLinkDeclinedByPersonWithdraws(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkDenied(t, result, toolward.CodeDeniedByUser, toolward.RetryNever)
-		w.people.withdrawn(t, "a1")
+		if why := w.people.withdrawn(t, "a1"); !errors.Is(why, approval.ErrCancelled) {
+			t.Errorf("withdrawn because %v", why)
+		}
 		w.neverRan(t)
+	})
+}
+
+func TestUnansweredCallExpires(t *testing.T) {
+	everyVersion(t, func(t *testing.T, version string) {
+		w := newWorld(t)
+		session := w.connect(t, faceStdio, version, urlClient(func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			return &sdk.ElicitResult{Action: "accept"}, nil
+		}))
+		start := time.Now()
+		result, err := session.CallTool(context.Background(), actParams())
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDenied(t, result, toolward.CodeApprovalTimeout, toolward.RetryLater)
+		if took := time.Since(start); took != w.people.life {
+			t.Errorf("refused after %v, want the approval's whole life of %v", took, w.people.life)
+		}
+		w.neverRan(t)
+	})
+}
+
+func TestProgressIsRepeated(t *testing.T) {
+	everyVersion(t, func(t *testing.T, version string) {
+		w := newWorld(t)
+		told := make(chan float64, 100)
+		session := w.connect(t, faceStdio, version, &sdk.ClientOptions{
+			ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { told <- r.Params.Progress },
+		})
+		params := actParams()
+		params.Meta = sdk.Meta{}
+		params.SetProgressToken("p1")
+		done := callInBackground(context.Background(), session, params)
+		time.Sleep(3*progressEvery + time.Second)
+		w.people.decide(t, "a1", toolward.AllowOnce)
+		if got := <-done; got.err != nil || got.result.IsError {
+			t.Errorf("got %+v", got)
+		}
+		time.Sleep(10 * progressEvery) // nothing may follow the result
+		close(told)
+		var steps []float64
+		for step := range told {
+			steps = append(steps, step)
+		}
+		if diff := cmp.Diff([]float64{1, 2, 3, 4}, steps); diff != "" {
+			t.Errorf("progress (-want +got):\n%s", diff)
+		}
 	})
 }
 
@@ -266,25 +317,26 @@ func TestLinkRefusedByMachineKeepsWaiting(t *testing.T) {
 }
 
 func TestElicitationEndsWithTheAnswer(t *testing.T) {
-	w := newWorld(t)
-	completed := make(chan string, 1)
-	options := urlClient(func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-		return &sdk.ElicitResult{Action: "accept"}, nil
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		completed := make(chan string, 1)
+		options := urlClient(func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			return &sdk.ElicitResult{Action: "accept"}, nil
+		})
+		options.ElicitationCompleteHandler = func(_ context.Context, r *sdk.ElicitationCompleteNotificationRequest) {
+			completed <- r.Params.ElicitationID
+		}
+		session := w.connect(t, faceStdio, version20251125, options)
+		done := callInBackground(context.Background(), session, actParams())
+		synctest.Wait() // the client has "accepted" the link
+		w.people.decide(t, "a1", toolward.AllowOnce)
+		if got := <-done; got.err != nil {
+			t.Fatal(got.err)
+		}
+		if id := <-completed; id != "a1" {
+			t.Errorf("completed %q", id)
+		}
 	})
-	options.ElicitationCompleteHandler = func(_ context.Context, r *sdk.ElicitationCompleteNotificationRequest) {
-		completed <- r.Params.ElicitationID
-	}
-	session := w.connect(t, "stdio", version20251125, options)
-	done := callInBackground(context.Background(), session, actParams())
-	w.people.until(t, "a1", func(e *entry) bool { return e.asked == 2 })
-	time.Sleep(10 * time.Millisecond) // let the client's "accept" arrive before the decision
-	w.people.decide(t, "a1", toolward.AllowOnce)
-	if got := <-done; got.err != nil {
-		t.Fatal(got.err)
-	}
-	if id := <-completed; id != "a1" {
-		t.Errorf("completed %q", id)
-	}
 }
 
 func TestManyCallsAtOnce(t *testing.T) {

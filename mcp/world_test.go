@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,7 +29,7 @@ type world struct {
 
 func newWorld(t testing.TB, adjust ...func(*Config)) *world {
 	t.Helper()
-	w := &world{people: &people{life: 2 * time.Minute}, ran: make(chan string, 64)}
+	w := &world{people: newPeople(), ran: make(chan string, 64)}
 	echo := &toolward.Tool{
 		Name: "echo", Description: "says it back", Schema: []byte(`{"type":"object","properties":{"text":{"type":"string"}}}`),
 		Run: func(_ context.Context, r *toolward.Request) (toolward.Result, error) {
@@ -120,11 +121,17 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// connect joins a real SDK client over the face named "stdio" or "http".
+// The faces that tests run over.
+const (
+	faceStdio = "stdio"
+	faceHTTP  = "http"
+)
+
+// connect joins a real SDK client over a face.
 func (w *world) connect(t testing.TB, face, version string, options *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
 	var transport sdk.Transport
-	if face == "http" {
+	if face == faceHTTP {
 		transport = &sdk.StreamableClientTransport{
 			Endpoint: w.http(t).URL, HTTPClient: &http.Client{Transport: bearer("coder-secret")}, DisableStandaloneSSE: true,
 		}
@@ -143,10 +150,19 @@ func (w *world) connect(t testing.TB, face, version string, options *sdk.ClientO
 
 // everyFace runs a test over both faces with every protocol version.
 func everyFace(t *testing.T, test func(t *testing.T, face, version string)) {
-	for _, face := range []string{"stdio", "http"} {
+	for _, face := range []string{faceStdio, faceHTTP} {
 		for _, version := range versions {
 			t.Run(face+" "+version, func(t *testing.T) { test(t, face, version) })
 		}
+	}
+}
+
+// everyVersion runs a test over stdio with every protocol version, in a bubble where time is not real.
+func everyVersion(t *testing.T, test func(t *testing.T, version string)) {
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, version) })
+		})
 	}
 }
 
@@ -169,6 +185,11 @@ type people struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry
+	changed chan struct{} // closed and replaced at every change
+}
+
+func newPeople() *people {
+	return &people{life: 2 * time.Minute, entries: map[string]*entry{}, changed: make(chan struct{})}
 }
 
 type entry struct {
@@ -203,6 +224,7 @@ func (p *people) ask(ctx context.Context, q *toolward.Question) (toolward.Answer
 func (p *people) open(q *toolward.Question) (*entry, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer p.tell()
 	if id := q.Request.Call.Approval; id != "" {
 		e := p.entries[id]
 		if e == nil || e.binding != q.Binding {
@@ -215,9 +237,6 @@ func (p *people) open(q *toolward.Question) (*entry, error) {
 		id: fmt.Sprintf("a%d", len(p.entries)+1), binding: q.Binding,
 		answer: make(chan toolward.Decision, 1), asked: 1, expires: time.Now().Add(p.life),
 	}
-	if p.entries == nil {
-		p.entries = map[string]*entry{}
-	}
 	p.entries[e.id] = e
 	return e, nil
 }
@@ -225,6 +244,7 @@ func (p *people) open(q *toolward.Question) (*entry, error) {
 func (p *people) withdraw(_ context.Context, id string, cause error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer p.tell()
 	if e := p.entries[id]; e != nil && e.gone == nil {
 		e.gone = cause
 	}
@@ -243,18 +263,29 @@ func (p *people) withdrawn(t testing.TB, id string) error {
 	return p.until(t, id, func(e *entry) bool { return e.gone != nil }).gone
 }
 
-// until waits for a state of the question. It polls: the tests around it go through real sockets.
+// until waits for a state of the question.
 func (p *people) until(t testing.TB, id string, ok func(*entry) bool) *entry {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	late := time.After(10 * time.Second)
+	for {
 		p.mu.Lock()
 		e := p.entries[id]
 		if e != nil && ok(e) {
 			p.mu.Unlock()
 			return e
 		}
+		changed := p.changed
 		p.mu.Unlock()
+		select {
+		case <-changed:
+		case <-late:
+			t.Fatalf("question %s never came to that", id)
+		}
 	}
-	t.Fatalf("question %s never came to that", id)
-	return nil
+}
+
+// tell wakes those who wait for a state. The caller holds the lock.
+func (p *people) tell() {
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
