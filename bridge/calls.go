@@ -1,0 +1,204 @@
+package bridge
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/bridge/hookclient"
+)
+
+// callKey names one tool call of a client.
+type callKey struct{ session, id string }
+
+// call is a call that was answered, until its outcome is known.
+type call struct {
+	key    callKey
+	agent  string         // the client's id of the sub-agent, "" in the main thread
+	pass   *toolward.Pass // nil if it was refused
+	digest [32]byte       // of the client's arguments
+	answer hookclient.Answer
+	asks   bool          // the client put it to its person
+	ready  chan struct{} // closed when the answer is there
+
+	answeredAt time.Time // under the lock of calls
+
+	newer, older *call // in the order of arrival
+}
+
+// calls holds the calls whose outcome is awaited. It holds no goroutine and no timer for them, and no more than its
+// limit: the oldest goes first, with an unknown outcome.
+type calls struct {
+	limit int
+	log   *slog.Logger
+
+	mu     sync.Mutex
+	byKey  map[callKey]*call
+	newest *call
+	oldest *call
+}
+
+func newCalls(limit int, log *slog.Logger) *calls {
+	return &calls{limit: limit, log: log, byKey: map[callKey]*call{}}
+}
+
+// sharedFor is how long an answer holds for a second hook that asks about the same call. A client starts its hooks
+// together; a later one is a new call, whatever its id.
+const sharedFor = 2 * time.Second
+
+// begin takes up a call. If the client asks about the same call with the same arguments at the same time, because
+// its hook is installed twice, the earlier one is returned, and its answer holds for both: a person is not asked
+// twice about one call.
+func (c *calls) begin(key callKey, agent string, digest [32]byte) (mine, earlier *call) {
+	c.mu.Lock()
+	known := c.byKey[key]
+	if known != nil && known.digest == digest && (known.answeredAt.IsZero() || time.Since(known.answeredAt) < sharedFor) {
+		c.mu.Unlock()
+		return nil, known
+	}
+	mine = &call{key: key, agent: agent, digest: digest, ready: make(chan struct{})}
+	var dropped *call
+	if known != nil {
+		c.unlink(known) // its answer must not count for what has the same id now
+	}
+	if len(c.byKey) >= c.limit {
+		dropped = c.oldest
+		c.unlink(dropped)
+	}
+	c.link(mine)
+	c.mu.Unlock()
+	if known != nil {
+		c.conclude(known, toolward.StatusUnknown, "the client used the call's id again")
+	}
+	if dropped != nil {
+		c.conclude(dropped, toolward.StatusUnknown, "too many calls without an outcome")
+	}
+	return mine, nil
+}
+
+// answered makes the answer known.
+func (c *calls) answered(one *call, pass *toolward.Pass, answer hookclient.Answer) {
+	c.mu.Lock()
+	one.pass, one.answer = pass, answer
+	one.answeredAt = time.Now()
+	one.asks = pass != nil && pass.ClientAsks()
+	gone := c.byKey[one.key] != one
+	close(one.ready)
+	c.mu.Unlock()
+	if gone {
+		c.conclude(one, toolward.StatusUnknown, "the session ended before the call was answered")
+	}
+}
+
+// take removes a call and returns it; nil if it is not known.
+func (c *calls) take(key callKey) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one := c.byKey[key]
+	if one != nil {
+		c.unlink(one)
+	}
+	return one
+}
+
+// drop removes this very call.
+func (c *calls) drop(one *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byKey[one.key] != one {
+		return false
+	}
+	c.unlink(one)
+	return true
+}
+
+// everything selects all calls.
+func everything(*call) bool { return true }
+
+// closeAll ends the selected calls: no outcome was seen.
+func (c *calls) closeAll(ctx context.Context, selected func(*call) bool) {
+	c.mu.Lock()
+	var ended []*call
+	for one := c.oldest; one != nil; {
+		next := one.newer
+		if selected(one) {
+			c.unlink(one)
+			ended = append(ended, one)
+		}
+		one = next
+	}
+	c.mu.Unlock()
+	for _, one := range ended {
+		c.closeUnseen(ctx, one)
+	}
+}
+
+// closeUnseen ends a call without an outcome. If the client was to ask its person and nothing came of it, the person
+// declined; otherwise nobody knows.
+func (c *calls) closeUnseen(ctx context.Context, one *call) {
+	select {
+	case <-one.ready:
+	default:
+		return // answered closes it
+	}
+	status, why := toolward.StatusUnknown, "the client reported no outcome"
+	if one.asks {
+		status, why = toolward.StatusUnused, "the person at the client did not agree"
+	}
+	c.finish(ctx, one, toolward.OutcomeRecord{Status: status, Error: why})
+}
+
+func (c *calls) conclude(one *call, status toolward.Status, why string) {
+	select {
+	case <-one.ready:
+		c.finish(context.Background(), one, toolward.OutcomeRecord{Status: status, Error: why})
+	default:
+	}
+}
+
+// finish records the outcome.
+func (c *calls) finish(ctx context.Context, one *call, outcome toolward.OutcomeRecord) {
+	if one.pass == nil {
+		return
+	}
+	if err := one.pass.Close(context.WithoutCancel(ctx), outcome); err != nil {
+		c.log.Error("the outcome of a client's call could not be recorded", "call", one.key.id, "err", err)
+	}
+}
+
+// link puts a call at the end. The caller holds the lock.
+func (c *calls) link(one *call) {
+	c.byKey[one.key] = one
+	one.older = c.newest
+	if c.newest != nil {
+		c.newest.newer = one
+	} else {
+		c.oldest = one
+	}
+	c.newest = one
+}
+
+// unlink takes a call out of both orders. The caller holds the lock.
+func (c *calls) unlink(one *call) {
+	delete(c.byKey, one.key)
+	if one.older != nil {
+		one.older.newer = one.newer
+	} else {
+		c.oldest = one.newer
+	}
+	if one.newer != nil {
+		one.newer.older = one.older
+	} else {
+		c.newest = one.older
+	}
+	one.older, one.newer = nil, nil
+}
+
+// len is the number of calls whose outcome is awaited.
+func (c *calls) len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.byKey)
+}

@@ -1,0 +1,493 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/bridge/hookclient"
+)
+
+// ClaudeCode is the name of the client in paths, settings and session keys.
+const ClaudeCode = "claude-code"
+
+// CanaryTool is a tool that no client has: a call of it is always refused. Doctor makes one through the installed
+// hook to see whether it really blocks.
+const CanaryTool = "toolward_canary"
+
+// claudeEvent is what the client writes to a hook. Which fields are there depends on the event.
+type claudeEvent struct {
+	Event      string          `json:"hook_event_name"`
+	Session    string          `json:"session_id"`
+	Transcript string          `json:"transcript_path"`
+	WorkDir    string          `json:"cwd"`
+	Prompt     string          `json:"prompt_id"`
+	Agent      string          `json:"agent_id"`
+	AgentType  string          `json:"agent_type"`
+	Tool       string          `json:"tool_name"`
+	Input      json.RawMessage `json:"tool_input"`
+	CallID     string          `json:"tool_use_id"`
+	Response   json.RawMessage `json:"tool_response"`
+	DurationMs float64         `json:"duration_ms"`
+	Error      string          `json:"error"`
+	Interrupt  bool            `json:"is_interrupt"`
+	Reason     string          `json:"reason"`
+	Source     string          `json:"source"`
+	MCP        struct {
+		Name string `json:"name"`
+	} `json:"mcp_server"`
+}
+
+// Answers of the client's contract. Nothing else may be printed: a wrong byte lets the tool run.
+type (
+	claudeDecision struct {
+		Output struct {
+			Event    string `json:"hookEventName"`
+			Decision string `json:"permissionDecision,omitempty"` // allow, deny, ask
+			Reason   string `json:"permissionDecisionReason,omitempty"`
+		} `json:"hookSpecificOutput"`
+	}
+	claudeResult struct {
+		Message string        `json:"systemMessage,omitempty"`
+		Output  *claudeOutput `json:"hookSpecificOutput,omitempty"`
+	}
+	claudeOutput struct {
+		Event   string          `json:"hookEventName"`
+		Updated json.RawMessage `json:"updatedToolOutput,omitempty"`
+	}
+)
+
+// claudeCode answers one event of Claude Code.
+func (h *Handler) claudeCode(ctx context.Context, event string, body []byte, env environment) reply {
+	return h.guarded(ClaudeCode+" "+event, func() reply {
+		var e claudeEvent
+		if err := json.Unmarshal(body, &e); err != nil {
+			return reply{Answer: refuseHook("the client's event is not the JSON that we know: " + err.Error())}
+		}
+		if event != "" && e.Event != event {
+			return reply{Answer: refuseHook(fmt.Sprintf("the hook is installed for %s and got %q", event, e.Event))}
+		}
+		s, err := h.claudeSession(&e, env)
+		if err != nil {
+			return reply{Answer: refuseHook(err.Error())}
+		}
+		switch e.Event {
+		case "PreToolUse":
+			return s.before(ctx)
+		case "PostToolUse":
+			return s.after(ctx)
+		case "PostToolUseFailure":
+			return s.failed(ctx)
+		case "PermissionDenied":
+			s.finish(ctx, toolward.OutcomeRecord{Status: toolward.StatusUnused, Error: s.clean("the client refused it: " + e.Reason)})
+		case "Stop":
+			h.calls.closeAll(ctx, func(c *call) bool { return c.key.session == e.Session && c.agent == "" })
+		case "SubagentStop":
+			h.calls.closeAll(ctx, func(c *call) bool { return c.key.session == e.Session && c.agent == e.Agent })
+		case "SessionEnd":
+			h.calls.closeAll(ctx, func(c *call) bool { return c.key.session == e.Session })
+		case "PreCompact":
+			return s.compacted(ctx)
+		case "SessionStart":
+			if e.Source == "compact" {
+				return s.compacted(ctx)
+			}
+		}
+		return reply{}
+	})
+}
+
+// claudeSession is one event in its conversation.
+type claudeSession struct {
+	h       *Handler
+	event   *claudeEvent
+	env     environment
+	key     toolward.SessionKey
+	agent   string
+	project string
+	looker  *looker
+}
+
+func (h *Handler) claudeSession(e *claudeEvent, env environment) (*claudeSession, error) {
+	s := &claudeSession{h: h, event: e, env: env, agent: cmp.Or(h.config.Agent, ClaudeCode), project: cmp.Or(env.project, e.WorkDir)}
+	if !plainID(e.Session) || e.Agent != "" && !plainID(e.Agent) {
+		return nil, errors.New("the client's session has no usable id")
+	}
+	if !filepath.IsAbs(e.WorkDir) || strings.ContainsRune(e.WorkDir, 0) {
+		return nil, errors.New("the client's working directory is not absolute")
+	}
+	var err error
+	if s.key, err = toolward.NewSessionKey(s.agent, "hook", ClaudeCode, e.Session); err != nil {
+		return nil, err
+	}
+	s.looker, err = h.lookers.of(s.project)
+	return s, err
+}
+
+// plainID admits ids that can be part of a session key and a file name.
+func plainID(id string) bool {
+	if id == "" || len(id) > 128 {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// before decides a call.
+func (s *claudeSession) before(ctx context.Context) reply {
+	e := s.event
+	if e.Tool == CanaryTool {
+		return decision("deny", "Toolward blocks: this is its canary.")
+	}
+	if e.Tool == "" || e.CallID == "" || len(e.CallID) > 256 || len(e.Input) == 0 {
+		return decision("deny", "The call did not run: the client did not say what it is.")
+	}
+	mine, earlier := s.h.calls.begin(callKey{e.Session, e.CallID}, e.Agent, s.digest())
+	if earlier != nil {
+		return s.wait(ctx, earlier)
+	}
+	answer, pass := s.decide(ctx)
+	s.h.calls.answered(mine, pass, answer)
+	if pass == nil {
+		return reply{Answer: answer}
+	}
+	return reply{Answer: answer, lost: func() {
+		if s.h.calls.drop(mine) {
+			s.h.calls.finish(ctx, mine, toolward.OutcomeRecord{Status: toolward.StatusUnused, Error: "the client was gone before the answer"})
+		}
+	}}
+}
+
+// wait gives the answer of another hook that asks about the same call.
+func (s *claudeSession) wait(ctx context.Context, earlier *call) reply {
+	select {
+	case <-earlier.ready:
+		return reply{Answer: earlier.answer}
+	case <-ctx.Done():
+		return decision("deny", "The call did not run: nobody answered in time. Do not repeat it now.")
+	}
+}
+
+// digest is over everything of the call that its answer depends on.
+func (s *claudeSession) digest() [32]byte {
+	e := s.event
+	parts, _ := json.Marshal([]string{e.Tool, e.WorkDir, e.Agent, s.project, string(e.Input)})
+	return sha256.Sum256(parts)
+}
+
+// decide puts the call to the gateway. A pass is returned only with an answer that lets the call run.
+func (s *claudeSession) decide(ctx context.Context) (hookclient.Answer, *toolward.Pass) {
+	if err := s.reportUsage(ctx); err != nil {
+		s.h.log.Error("the use of a client's context could not be noted", "session", s.key, "err", err)
+		return decision("deny", "The call did not run: an internal error stopped it.").Answer, nil
+	}
+	call, silent, err := s.call()
+	if err != nil {
+		return decision("deny", "The call did not run: "+err.Error()+".").Answer, nil
+	}
+	pass, err := s.h.config.Gateway.Admit(ctx, call)
+	if err != nil {
+		return decision("deny", refusalText(err)).Answer, nil
+	}
+	if err := pass.Start(); err != nil {
+		return decision("deny", "The call did not run: it changed while it was decided. Repeat it.").Answer, nil
+	}
+	switch {
+	case pass.ClientAsks():
+		return decision("ask", "Toolward asks for your decision.").Answer, pass
+	case silent:
+		// The client asks its person about this tool; "allow" would answer in the person's place.
+		return decision("", "").Answer, pass
+	}
+	return decision("allow", "").Answer, pass
+}
+
+// refusalText is what the model is told.
+func refusalText(err error) string {
+	if refusal, ok := errors.AsType[*toolward.Refusal](err); ok {
+		return refusal.Message()
+	}
+	return "The call did not run: an internal error stopped it."
+}
+
+// decision builds the answer to PreToolUse.
+func decision(word, reason string) reply {
+	var d claudeDecision
+	d.Output.Event, d.Output.Decision, d.Output.Reason = "PreToolUse", word, reason
+	return jsonReply(d)
+}
+
+func jsonReply(v any) reply {
+	out, err := json.Marshal(v)
+	if err != nil {
+		return reply{Answer: refuseHook("an internal error stopped it")}
+	}
+	return reply{Answer: hookclient.Answer{Stdout: out}}
+}
+
+// call translates the client's call.
+func (s *claudeSession) call() (c toolward.Call, silent bool, err error) {
+	e := s.event
+	tool, silent, err := s.form()
+	if err != nil {
+		return c, false, err
+	}
+	c = toolward.Call{
+		ID: e.CallID, Run: cmp.Or(e.Prompt, e.Session), Tool: tool.Name, NativeName: e.Tool, Arguments: e.Input,
+		Session: s.key, Surface: toolward.SurfaceHook, WorkDir: e.WorkDir, Host: toolward.HostGateway,
+		ByClient: true, Form: tool,
+		// Only a person in front of the client can answer its prompt; headless it would be refused there anyway.
+		ClientAsks: s.h.config.Attended == AttendedClient && s.env.attended,
+		Caller: toolward.Caller{
+			Agent: s.agent, Owner: s.h.config.Owner, Context: "main", Client: "Claude Code", Workspace: s.looker.places.Layout().Workspace,
+			Connection: "hook:" + ClaudeCode + ":" + e.Session,
+		},
+	}
+	if e.Agent != "" {
+		c.Caller.Depth, c.Caller.Context, c.Caller.Sender = 1, "subagent", e.AgentType
+	}
+	return c, silent, nil
+}
+
+// form finds what the client's tool is in our words.
+func (s *claudeSession) form() (tool *toolward.Tool, silent bool, err error) {
+	name := s.event.Tool
+	row := s.h.forms[cmp.Or(claudeAliases[name], name)]
+	if row == nil || !row.knows(s.event.Input) {
+		tool, err := s.foreign(name)
+		return tool, false, err
+	}
+	made := row.tool
+	made.Facts = s.looker.facts(row)
+	if row.native.diff != nil {
+		made.Diff = func(_ context.Context, r *toolward.Request) (string, error) { return row.native.diff(s.looker, r) }
+	}
+	return &made, row.native.silent, nil
+}
+
+// foreign is the form of a tool that the table does not know. MCP tools keep their name; others get the client's
+// name in front, so that none passes for a tool of Toolward.
+func (s *claudeSession) foreign(name string) (*toolward.Tool, error) {
+	prefix, origin := ClaudeCode+"/", ClaudeCode
+	if strings.HasPrefix(name, "mcp__") {
+		prefix, origin = "", ClaudeCode+":"+cmp.Or(s.event.MCP.Name, "mcp")
+	}
+	normal, ok := foreignName(prefix, name)
+	if !ok {
+		return nil, fmt.Errorf("%q is not a tool name", name)
+	}
+	tool := foreign(normal, origin, s.h.open)
+	tool.Facts = func(context.Context, *toolward.Request) (toolward.Facts, error) {
+		// The native name is bound, because ours ignores case and two tools may differ in nothing else.
+		return toolward.Facts{Mutates: true, Bound: []string{"native " + name}}, nil
+	}
+	return &tool, nil
+}
+
+// reportUsage tells the session how full the client's context is.
+func (s *claudeSession) reportUsage(ctx context.Context) error {
+	e := s.event
+	if !filepath.IsAbs(e.Transcript) {
+		return nil
+	}
+	use, ok := s.h.usage.of(e.Transcript)
+	if e.Agent != "" {
+		// The fuller of both counts: the sub-agent acts on its own context, and its result ends in the other.
+		own, have := s.h.usage.of(agentTranscript(e.Transcript, e.Session, e.Agent))
+		if have && own.tokens >= 0 && own.tokens > use.tokens {
+			own.compacted = own.compacted || use.compacted
+			use, ok = own, true
+		}
+	}
+	if !ok {
+		return nil // the first call of a session: nothing has been written yet
+	}
+	if use.compacted {
+		if err := s.h.config.Sessions.Compacted(ctx, s.key); err != nil {
+			return err
+		}
+	}
+	return s.h.config.Sessions.Usage(ctx, s.key, use.tokens, windowOf(use.model, s.h.config.Windows))
+}
+
+// compacted notes that the client summarises its history.
+func (s *claudeSession) compacted(ctx context.Context) reply {
+	if err := s.h.config.Sessions.Compacted(ctx, s.key); err != nil {
+		return reply{Answer: refuseHook("the compaction could not be noted")}
+	}
+	return reply{}
+}
+
+// after takes the outcome of a call that ran.
+func (s *claudeSession) after(ctx context.Context) reply {
+	e := s.event
+	sum := sha256.Sum256(e.Response)
+	outcome := toolward.OutcomeRecord{
+		Status: toolward.StatusOK, Duration: s.duration(), ResultBytes: len(e.Response), ResultDigest: hex.EncodeToString(sum[:]),
+		External: s.external(),
+	}
+	updated, problem := s.redacted()
+	var messages []string
+	if problem != "" {
+		messages = append(messages, problem)
+	}
+	if warning := s.finish(ctx, outcome); warning != "" {
+		messages = append(messages, warning)
+	}
+	if updated == nil && len(messages) == 0 {
+		return reply{}
+	}
+	result := claudeResult{Message: strings.Join(messages, " ")}
+	if updated != nil {
+		result.Output = &claudeOutput{Event: "PostToolUse", Updated: updated}
+	}
+	return jsonReply(result)
+}
+
+// failed takes the outcome of a call that failed.
+func (s *claudeSession) failed(ctx context.Context) reply {
+	e := s.event
+	outcome := toolward.OutcomeRecord{
+		Status: toolward.StatusError, Duration: s.duration(), Error: s.clean(e.Error), ResultBytes: len(e.Error), External: s.external(),
+	}
+	if e.Interrupt {
+		outcome.Status = toolward.StatusAborted
+	}
+	var messages []string
+	if s.h.config.Redact != nil {
+		if _, found := s.h.config.Redact(e.Error); found {
+			messages = append(messages, "Toolward: the error text of "+e.Tool+" holds a secret, and the client does not let it be hidden from the model.")
+		}
+	}
+	if warning := s.finish(ctx, outcome); warning != "" {
+		messages = append(messages, warning)
+	}
+	if len(messages) == 0 {
+		return reply{}
+	}
+	return jsonReply(claudeResult{Message: strings.Join(messages, " ")})
+}
+
+// finish records the outcome of the event's call and says what a person should know about it. An exposure counts
+// even if the call is not known, because the daemon was restarted in between.
+func (s *claudeSession) finish(ctx context.Context, outcome toolward.OutcomeRecord) (warning string) {
+	e := s.event
+	known := s.h.calls.take(callKey{e.Session, e.CallID})
+	if known != nil {
+		select {
+		case <-known.ready:
+		default:
+			known = nil // an outcome before the answer: not of this call
+		}
+	}
+	switch {
+	case known == nil || known.pass == nil:
+		if len(outcome.External) > 0 {
+			if err := s.h.config.Sessions.Expose(context.WithoutCancel(ctx), s.key, toolward.Exposure{External: outcome.External}); err != nil {
+				s.h.log.Error("what a session saw could not be noted", "session", s.key, "err", err)
+			}
+		}
+		if known != nil && outcome.Status == toolward.StatusOK {
+			// The client ran what was refused: the hook does not block, or somebody speaks in the client's name.
+			s.h.log.Error("a client ran a refused call", "session", s.key, "call", e.CallID, "tool", e.Tool)
+			return "Toolward refused this call, but the client reports that it ran. Run: toolward doctor"
+		}
+		return ""
+	case len(e.Input) > 0 && !known.pass.Matches(e.Input):
+		outcome.Error = join(outcome.Error, "the client ran other arguments than were admitted")
+		s.h.log.Error("a client ran other arguments than were admitted", "session", s.key, "call", e.CallID, "tool", e.Tool)
+		warning = "Toolward: " + e.Tool + " ran with other arguments than were admitted. Another hook may have changed them."
+	}
+	s.h.calls.finish(ctx, known, outcome)
+	return warning
+}
+
+// external names where a result came from, if strangers may have written it.
+func (s *claudeSession) external() []string {
+	e := s.event
+	switch {
+	case strings.HasPrefix(e.Tool, "mcp__"):
+		return []string{"mcp:" + cmp.Or(e.MCP.Name, e.Tool)}
+	case e.Tool == "WebFetch":
+		var input struct {
+			URL string `json:"url"`
+		}
+		if json.Unmarshal(e.Input, &input) == nil && hostOf(input.URL) != "" {
+			return []string{hostOf(input.URL)}
+		}
+		return []string{"WebFetch"}
+	case claudeExternal[e.Tool]:
+		return []string{e.Tool}
+	}
+	return nil
+}
+
+// redacted gives the result without secrets, nil if it has none. Results that the client would not take back are
+// reported, never guessed at.
+func (s *claudeSession) redacted() (updated json.RawMessage, problem string) {
+	e := s.event
+	if len(e.Response) == 0 {
+		return nil, ""
+	}
+	hide := func(key, value string) (string, bool) {
+		if key == "base64" {
+			return value, false // an image or document; a change would only break it
+		}
+		clean, found := value, false
+		if s.h.config.Redact != nil {
+			clean, found = s.h.config.Redact(value)
+		}
+		if key == "content" && e.Tool == "Grep" {
+			without, hidden := s.looker.hideSecretLines(e.WorkDir, clean)
+			return without, found || hidden
+		}
+		return clean, found
+	}
+	out, changed, err := rewriteStrings(e.Response, hide)
+	switch {
+	case err != nil:
+		return nil, "Toolward could not read the result of " + e.Tool + ", so secrets in it are not hidden."
+	case !changed:
+		return nil, ""
+	case !strings.HasPrefix(e.Tool, "mcp__") && !claudeTakesBack[e.Tool]:
+		return nil, "Toolward: the result of " + e.Tool + " holds a secret, and it is not known whether the client lets it be hidden."
+	}
+	return out, ""
+}
+
+// claudeTakesBack names the tools whose replaced result the client was seen to use, when it has the same shape.
+var claudeTakesBack = map[string]bool{
+	"Bash": true, "Read": true, "Write": true, "Edit": true, "Grep": true, "Glob": true, "NotebookEdit": true,
+	"WebFetch": true, "WebSearch": true,
+}
+
+func (s *claudeSession) duration() time.Duration {
+	return time.Duration(max(s.event.DurationMs, 0) * float64(time.Millisecond))
+}
+
+// clean bounds a text for the record and takes secrets out of it.
+func (s *claudeSession) clean(text string) string {
+	if s.h.config.Redact != nil {
+		text, _ = s.h.config.Redact(text)
+	}
+	return strings.ToValidUTF8(text[:min(len(text), 1024)], "")
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}

@@ -1,0 +1,202 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+)
+
+// looker finds out what the calls of one workspace would touch, without touching it.
+type looker struct {
+	places  *place.Classifier
+	home    string // the person's home, for the client's own settings
+	project string // the workspace as the client names it
+}
+
+// lookers keeps the lookers of the workspaces in use.
+type lookers struct {
+	layout place.Layout // without workspace
+
+	mu    sync.Mutex
+	known map[string]*looker
+}
+
+// maxWorkspaces bounds the cache; it is emptied when it is full.
+const maxWorkspaces = 256
+
+// of gives the looker of a workspace.
+func (l *lookers) of(workspace string) (*looker, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.known[workspace]; known != nil {
+		return known, nil
+	}
+	layout := l.layout
+	layout.Workspace = workspace
+	canonical, err := layout.Canonical()
+	if err != nil {
+		return nil, fmt.Errorf("workspace %s: %w", workspace, err)
+	}
+	places, err := place.New(canonical)
+	if err != nil {
+		return nil, fmt.Errorf("workspace %s: %w", workspace, err)
+	}
+	if l.known == nil || len(l.known) >= maxWorkspaces {
+		l.known = map[string]*looker{}
+	}
+	made := &looker{places: places, home: l.layout.Home, project: workspace}
+	l.known[workspace] = made
+	return made, nil
+}
+
+// facts gives the facts function of a form for this workspace.
+func (l *looker) facts(f *form) func(context.Context, *toolward.Request) (toolward.Facts, error) {
+	return func(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
+		facts := toolward.Facts{Action: squash(f.native.action), Mutates: f.native.mutates}
+		for _, a := range f.args {
+			if err := l.look(&facts, r, f, a); err != nil {
+				return toolward.Facts{}, err
+			}
+		}
+		if f.native.look != nil {
+			f.native.look(l, r, &facts)
+		}
+		return facts, nil
+	}
+}
+
+// look adds what one argument says.
+func (l *looker) look(facts *toolward.Facts, r *toolward.Request, f *form, a argument) error {
+	text, given := r.Params.String(a.name)
+	switch a.kind {
+	case "dir":
+		if !given {
+			text, given = r.Call.WorkDir, true
+		}
+		fallthrough
+	case "path":
+		if !given {
+			return nil
+		}
+		target, err := l.target(r.Call.WorkDir, text, f.native.op)
+		if err != nil {
+			return err
+		}
+		facts.Targets = append(facts.Targets, target)
+	case "command":
+		facts.Command = text
+	case "url":
+		if given {
+			facts.URLs = append(facts.URLs, text)
+			facts.Outbound = append(facts.Outbound, text)
+			if host := hostOf(text); host != "" {
+				facts.Hosts = append(facts.Hosts, host)
+			}
+		}
+	case "query":
+		if given {
+			facts.Outbound = append(facts.Outbound, text)
+		}
+	case "target":
+		facts.TargetID = text
+	}
+	return nil
+}
+
+// target resolves a path as the client will open it.
+func (l *looker) target(workDir, path string, op toolward.Op) (toolward.Target, error) {
+	resolved, err := l.places.Resolve(workDir, path)
+	switch {
+	case errors.Is(err, place.ErrBadPath), errors.Is(err, place.ErrDisguised):
+		return toolward.Target{}, &toolward.InvalidArgs{Text: err.Error()}
+	case err != nil:
+		return toolward.Target{}, fmt.Errorf("look at a target: %w", err)
+	}
+	if op == "" {
+		op = toolward.OpRead
+	}
+	return toolward.Target{
+		Path: path, Real: resolved.Real, Op: op, Place: resolved.Place.String(), Kind: resolved.Kind.String(),
+		Links: resolved.Links, Left: resolved.LedOut,
+	}, nil
+}
+
+// hostOf is "scheme://host:port" of an address, "" if it has none.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443", "ws": "80", "wss": "443"}[strings.ToLower(u.Scheme)]
+	}
+	host := strings.ToLower(u.Hostname())
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return strings.ToLower(u.Scheme) + "://" + host + ":" + port
+}
+
+// lookIntoTree adds what a search through a directory would read that is stricter than the directory itself. A
+// search from the home directory or from / reads private keys on its way; without this it would be judged by the
+// place of the directory alone. Inside the workspace nothing is added: there a search shows the lines of secret
+// files as hidden (see hideSecretLines).
+func lookIntoTree(l *looker, r *toolward.Request, facts *toolward.Facts) {
+	if len(facts.Targets) != 1 || facts.Targets[0].Kind != place.KindDirectory.String() {
+		return
+	}
+	root := facts.Targets[0]
+	if p, err := place.Parse(root.Place); err != nil || p == place.Workspace || p < place.Protected {
+		return
+	}
+	for _, dir := range []string{root.Real, l.home, l.places.Layout().StateDir, "/etc", "/proc/1"} {
+		if within(dir, root.Real) {
+			l.addStrict(facts, root, dir)
+		}
+	}
+}
+
+// addStrict adds the strictest of a directory and its entries as a further target.
+func (l *looker) addStrict(facts *toolward.Facts, root toolward.Target, dir string) {
+	worst, where := l.places.Classify(dir), dir
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // what cannot be listed cannot be searched by the same account either
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if p := l.places.Classify(path); p < worst {
+			worst, where = p, path
+		}
+	}
+	if worst < place.Outside {
+		facts.Targets = append(facts.Targets, toolward.Target{
+			Path: root.Path, Real: where, Op: root.Op, Place: worst.String(), Kind: place.KindDirectory.String(), Links: 1,
+		})
+	}
+}
+
+// within reports whether path is dir or below it.
+func within(path, dir string) bool {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// squash keeps lower-case letters and digits.
+func squash(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			return c
+		}
+		return -1
+	}, strings.ToLower(s))
+}
