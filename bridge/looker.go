@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -178,7 +179,8 @@ func (l *looker) addStrict(facts *toolward.Facts, root toolward.Target, dir stri
 			worst, where = p, path
 		}
 	}
-	if worst < place.Outside {
+	known := slices.ContainsFunc(facts.Targets, func(t toolward.Target) bool { return t.Real == where })
+	if worst < place.Outside && !known {
 		facts.Targets = append(facts.Targets, toolward.Target{
 			Path: root.Path, Real: where, Op: root.Op, Place: worst.String(), Kind: place.KindDirectory.String(), Links: 1,
 		})

@@ -116,7 +116,6 @@ func answerUse(line []byte) (tokens int64, model string, ok bool) {
 				Input   int64 `json:"input_tokens"`
 				Created int64 `json:"cache_creation_input_tokens"`
 				Read    int64 `json:"cache_read_input_tokens"`
-				Output  int64 `json:"output_tokens"`
 			} `json:"usage"`
 		} `json:"message"`
 	}
@@ -127,12 +126,12 @@ func answerUse(line []byte) (tokens int64, model string, ok bool) {
 		return 0, "", false // "<synthetic>": the client's own words, with a usage of nothing
 	}
 	use := entry.Message.Usage
-	for _, n := range []int64{use.Input, use.Created, use.Read, use.Output} {
+	for _, n := range []int64{use.Input, use.Created, use.Read} {
 		if n < 0 || n > 1<<40 {
 			return -1, entry.Message.Model, true
 		}
 	}
-	return use.Input + use.Created + use.Read + use.Output, entry.Message.Model, true
+	return use.Input + use.Created + use.Read, entry.Message.Model, true
 }
 
 // defaultWindow is the context window of models that we do not know: the smallest in use, so that a mistake makes
