@@ -190,7 +190,7 @@ func (b *builder) agents() {
 	isPlugin := func(id string) bool { return b.plugins[id] }
 	global := b.list(b.config.Tools, Path{"tools"}, "tools.global", isPlugin)
 	rules := ExecRules{Security: SecurityAllowlist, Ask: AskOnMiss, SandboxAsk: b.config.TEG.Exec.Sandbox == "ask"}
-	base := agent{exec: b.config.Tools.Exec.over(rules), workspaceOnly: orFalse(b.config.Tools.FS.WorkspaceOnly)}
+	base := agent{exec: b.exec(b.config.Tools.Exec, rules, Path{"tools", "exec"}), workspaceOnly: orFalse(b.config.Tools.FS.WorkspaceOnly)}
 	base.view = newView(global, b.sorted)
 	b.snapshot.anyAgent = &base
 	for i, a := range b.config.Agents {
@@ -205,7 +205,7 @@ func (b *builder) agents() {
 			continue
 		}
 		one := base
-		one.exec = a.Tools.Exec.over(base.exec)
+		one.exec = b.exec(a.Tools.Exec, base.exec, at.At("tools", "exec"))
 		if a.Tools.FS.WorkspaceOnly != nil {
 			one.workspaceOnly = *a.Tools.FS.WorkspaceOnly
 		}
@@ -237,13 +237,17 @@ func (b *builder) entries(entries []string, at Path, label string) {
 	b.warnUnknown(entries, at, label)
 }
 
-// over lays the settings of a narrower scope over those of a wider one.
-func (e Exec) over(rules ExecRules) ExecRules {
-	if e.Security != nil {
-		rules.Security = *e.Security
+// exec lays the settings for commands of a narrower scope over those of a wider one.
+func (b *builder) exec(e Exec, rules ExecRules, at Path) ExecRules {
+	if e.Security != "" {
+		if err := rules.Security.UnmarshalText([]byte(e.Security)); err != nil {
+			b.fail(at.At("security"), "%v", err)
+		}
 	}
-	if e.Ask != nil {
-		rules.Ask = *e.Ask
+	if e.Ask != "" {
+		if err := rules.Ask.UnmarshalText([]byte(e.Ask)); err != nil {
+			b.fail(at.At("ask"), "%v", err)
+		}
 	}
 	return rules
 }

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/place"
 )
 
@@ -64,7 +64,7 @@ func (v validator) target(f []toolward.Finding, r *toolward.Request, t *toolward
 		f = append(f, toolward.Finding{Code: findPathEscape, Effect: toolward.EffectDeny, Detail: visible(t.Real) + " is outside the workspace"})
 	}
 	switch t.Kind {
-	case "file", place.KindRegular.String():
+	case "file":
 		if t.Links > 1 {
 			// Another name of the same content may lie where writing is refused. Reading is only noted: package
 			// managers hard-link whole trees.
@@ -75,7 +75,7 @@ func (v validator) target(f []toolward.Finding, r *toolward.Request, t *toolward
 			f = append(f, toolward.Finding{Code: findPathLink, Effect: effect, Detail: fmt.Sprintf("%s has %d names", visible(t.Real), t.Links)})
 		}
 	case "directory", "missing":
-	case place.KindSymlink.String():
+	case "symlink":
 		if t.Op == toolward.OpDelete || t.Op == toolward.OpMove {
 			return f // removing or renaming the link itself
 		}
@@ -140,7 +140,7 @@ func findInvisible(f []toolward.Finding, what, text string, lines bool) []toolwa
 		if c >= 0x20 && c < 0x7f {
 			continue
 		}
-		if invisible(c) && (!lines || c != '\n' && c != '\t') {
+		if display.Invisible(c) || !lines && (c == '\n' || c == '\t') {
 			return append(f, toolward.Finding{
 				Code: findInvisibleText, Effect: toolward.EffectAsk,
 				Detail: fmt.Sprintf("%s has %U at byte %d: %s", what, c, i, visible(text)),
@@ -150,29 +150,10 @@ func findInvisible(f []toolward.Finding, what, text string, lines bool) []toolwa
 	return f
 }
 
-// invisible reports control, bidirectional, zero-width and tag characters, and what fonts draw as nothing.
-func invisible(c rune) bool {
-	switch {
-	case unicode.Is(unicode.Cc, c), unicode.Is(unicode.Cf, c), unicode.Is(unicode.Zl, c), unicode.Is(unicode.Zp, c):
-		return true
-	case c >= 0xFE00 && c <= 0xFE0D, c >= 0xE0000 && c <= 0xE0FFF: // variation selectors but those of emoji, tags
-		return true
-	}
-	switch c {
-	case 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164, 0xFFA0:
-		return true
-	}
-	return false
-}
-
-// maxShown bounds how much of a text a detail repeats.
+// maxShown bounds how much of a text a detail repeats, in characters.
 const maxShown = 200
 
-// visible shows a text with everything that is not plain ASCII escaped.
+// visible shows a text on one line with everything escaped that could deceive.
 func visible(text string) string {
-	if len(text) > maxShown {
-		text = text[:maxShown] + "…"
-	}
-	quoted := fmt.Sprintf("%+q", text)
-	return quoted[1 : len(quoted)-1]
+	return display.Show(text, display.Options{Limit: maxShown}).String()
 }

@@ -91,7 +91,7 @@ func (w Warning) String() string {
 
 // nearest returns the known word that was probably meant, or "".
 func nearest(word string, known []string) string {
-	best, bestDistance := "", len(word)/3+1
+	best, bestDistance := "", len(word)/4+1
 	for _, k := range known {
 		if d := distance(word, k, bestDistance); d < bestDistance || d == bestDistance && best == "" {
 			best, bestDistance = k, d

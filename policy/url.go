@@ -3,6 +3,7 @@ package policy
 import (
 	"math"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -30,7 +31,7 @@ func URLFindings(text string) []string {
 		return []string{findURLInvalid}
 	}
 	web := u.Scheme == "http" || u.Scheme == "https"
-	if web && u.Hostname() == "" {
+	if web && (u.Hostname() == "" || !validPort(u.Port())) {
 		return []string{findURLInvalid}
 	}
 	var findings []string
@@ -44,6 +45,11 @@ func URLFindings(text string) []string {
 		findings = append(findings, findURLExfil)
 	}
 	return findings
+}
+
+func validPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && n > 0
 }
 
 // carriesData reports whether a URL looks made to carry data out: a long path or query, an encoded block in one of

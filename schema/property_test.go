@@ -17,6 +17,9 @@ func anyJSON(depth int) *rapid.Generator[any] {
 		if rapid.Bool().Draw(t, "whole") {
 			return json.Number(rapid.StringMatching(`-?(0|[1-9][0-9]{0,30})`).Draw(t, "n"))
 		}
+		if rapid.Bool().Draw(t, "small") {
+			return json.Number(rapid.SampledFrom([]string{"-3", "-2", "-1", "0", "1", "2", "3", "0.5"}).Draw(t, "s"))
+		}
 		return json.Number(formatFloat(rapid.Float64().Draw(t, "f")))
 	})
 	text := rapid.Map(rapid.String(), func(s string) any { return s })
@@ -109,6 +112,8 @@ func plainSchema(depth int) *rapid.Generator[any] {
 			maybe("pattern", "^[a-z]*$")
 			maybe("minimum", rapid.IntRange(-3, 3).Draw(t, "min"))
 			maybe("maximum", rapid.IntRange(-3, 3).Draw(t, "max"))
+			maybe("exclusiveMinimum", rapid.IntRange(-3, 3).Draw(t, "exmin"))
+			maybe("exclusiveMaximum", rapid.IntRange(-3, 3).Draw(t, "exmax"))
 			maybe("minItems", 1)
 			maybe("maxItems", 2)
 			if rapid.IntRange(0, 4).Draw(t, "enum") == 0 {

@@ -86,7 +86,7 @@ func plain(s *jsonschema.Schema) bool {
 		!s.UniqueItems && s.Contains == nil && s.MinContains == nil && s.MaxContains == nil && !tuple &&
 		s.AdditionalItems == nil && len(s.PrefixItems) == 0 && s.UnevaluatedItems == nil &&
 		s.ContentEncoding == nil && s.ContentMediaType == nil && s.ContentSchema == nil &&
-		s.ExclusiveMaximum == nil && s.ExclusiveMinimum == nil && s.MultipleOf == nil && len(s.Extensions) == 0
+		s.MultipleOf == nil && len(s.Extensions) == 0
 }
 
 // fill adds the parts that may turn out not to be plain.
@@ -126,15 +126,31 @@ func (q *quick) fill(s *jsonschema.Schema) *quick {
 			return nil
 		}
 	}
-	if s.Minimum == nil && s.Maximum == nil {
-		return q
-	}
-	var low, high bool
-	q.bounded = true
-	q.minimum, low = orInt64(s.Minimum, math.MinInt64)
-	q.maximum, high = orInt64(s.Maximum, math.MaxInt64)
-	if !low || !high {
-		return nil
+	return q.bounds(s)
+}
+
+// bounds takes over limits of numbers if they are whole; a whole number above an exclusive limit is at least the
+// next one.
+func (q *quick) bounds(s *jsonschema.Schema) *quick {
+	q.minimum, q.maximum = math.MinInt64, math.MaxInt64
+	for _, limit := range []struct {
+		value *big.Rat
+		lower bool
+		step  int64
+	}{{s.Minimum, true, 0}, {s.ExclusiveMinimum, true, 1}, {s.Maximum, false, 0}, {s.ExclusiveMaximum, false, -1}} {
+		if limit.value == nil {
+			continue
+		}
+		n := limit.value.Num()
+		if !limit.value.IsInt() || n.BitLen() > 62 {
+			return nil
+		}
+		q.bounded = true
+		if limit.lower {
+			q.minimum = max(q.minimum, n.Int64()+limit.step)
+		} else {
+			q.maximum = min(q.maximum, n.Int64()+limit.step)
+		}
 	}
 	return q
 }
@@ -144,13 +160,6 @@ func orInt(p *int, absent int) int {
 		return absent
 	}
 	return *p
-}
-
-func orInt64(r *big.Rat, absent int64) (int64, bool) {
-	if r == nil {
-		return absent, true
-	}
-	return r.Num().Int64(), r.IsInt() && r.Num().IsInt64()
 }
 
 // accepts reports whether v is certainly valid.

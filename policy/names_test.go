@@ -1,0 +1,90 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCheckName(t *testing.T) {
+	for _, c := range []struct {
+		name, tool, plugin, want string // want: part of the complaint, "" for none
+	}{
+		{"own", "read", "", ""},
+		{"server's", "github__create_issue", "github", ""},
+		{"every character", "a0_.:/-z", "p", ""},
+		{"longest", strings.Repeat("a", 128), "p", ""},
+		{"too long", strings.Repeat("a", 129), "p", "longer"},
+		{"empty", "", "p", "empty"},
+		{"core name", "read", "s1", "belongs to a tool of Toolward"},
+		{"name beyond core", "list", "s1", "belongs to a tool of Toolward"},
+		{"channel tool", "whatsapp_login", "s1", "belongs to a tool of Toolward"},
+		{"other case", "Read", "s1", "lower-case"},
+		{"trailing space", "read ", "s1", "lower-case"},
+		{"NUL", "read\x00", "s1", "lower-case"},
+		{"full-width letters", "\uff52\uff45\uff41\uff44", "s1", "lower-case"},
+		{"object key", "constructor", "s1", "JavaScript"},
+		{"object key of our own", "valueof", "", "JavaScript"},
+		{"another server's", "mcp__s2__add", "s1", "mcp__"},
+		{"glob", "*", "s1", "lower-case"},
+		{"path", "../add", "s1", "lower-case"},
+		{"path inside", "a/../b", "s1", `".."`},
+		{"shell", "add;id", "s1", "lower-case"},
+		{"space", "add add", "s1", "lower-case"},
+		{"alias", "bash", "s1", "alias"},
+		{"alias with a dash", "apply-patch", "s1", "alias"},
+		{"id of a plug-in", "add", "exec", "plug-in id"},
+		{"first character", "_a", "s1", "lower-case"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := CheckName(c.tool, c.plugin)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestSquash(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "list": "list", "send-keys": "sendkeys", "sendKeys": "sendkeys", "SEND_keys ": "sendkeys", "config.get": "configget",
+		"lіst": "lіst", "li\u200bst": "li\u200bst", "li\x00st": "li\x00st", "\u212aill": "\u212aill",
+	} {
+		if got := squash(in); got != want {
+			t.Errorf("squash(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestMatchGlob(t *testing.T) {
+	for _, c := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"", "", true}, {"", "a", false}, {"*", "", true}, {"*", "abc", true}, {"**", "abc", true},
+		{"a*", "a", true}, {"a*c", "abc", true}, {"a*c", "ac", true}, {"a*c", "abcb", false}, {"a*b*c", "axbxbxc", true},
+		{"*a", "ba", true}, {"*a", "ab", false}, {"a?", "ab", false}, {"a?", "a?", true}, {"[a]", "a", false},
+		{"*aaa*aaab", strings.Repeat("a", 500), false},
+	} {
+		if got := matchGlob(c.pattern, c.text); got != c.want {
+			t.Errorf("matchGlob(%q, %q) = %t", c.pattern, c.text, got)
+		}
+	}
+}
+
+func TestCatalogue(t *testing.T) {
+	if n := len(CoreTools()); n != 25 {
+		t.Errorf("%d core tools, want 25", n)
+	}
+	if n := len(ExpandGroups([]string{"group:openclaw"})); n != 19 {
+		t.Errorf("group:openclaw has %d tools, want 19", n)
+	}
+	rows := newTable(PresetStrict)
+	for _, name := range append(CoreTools(), "list", "search", "whatsapp_login") {
+		if len(rows[name]) == 0 {
+			t.Errorf("the class table has no row for %s", name)
+		}
+	}
+	if len(rows) != 28 {
+		t.Errorf("the class table has rows for %d tools, want 28", len(rows))
+	}
+}
