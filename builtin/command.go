@@ -227,7 +227,8 @@ func (c *command) kill() {
 
 // signalGroup signals every member of the process group. The caller holds mu.
 func (c *command) signalGroup(signal syscall.Signal) {
-	if !c.reaped {
+	// 0 and 1 would be our own group and everybody.
+	if !c.reaped && c.pid > 1 {
 		syscall.Kill(-c.pid, signal) //nolint:errcheck // a group without members is what we want
 	}
 }

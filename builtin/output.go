@@ -193,6 +193,13 @@ func (c *cleaner) feed(p []byte) string {
 	var b strings.Builder
 	b.Grow(len(p))
 	for len(p) > 0 {
+		if c.state == cleanText {
+			plain := plainRun(p)
+			b.Write(p[:plain])
+			if p = p[plain:]; len(p) == 0 {
+				break
+			}
+		}
 		r, n := rune(p[0]), 1
 		if r >= utf8.RuneSelf {
 			if !utf8.FullRune(p) {
@@ -207,6 +214,16 @@ func (c *cleaner) feed(p []byte) string {
 		}
 	}
 	return b.String()
+}
+
+// plainRun is the length of the printable ASCII text that p begins with: nearly all output is that.
+func plainRun(p []byte) int {
+	for i, c := range p {
+		if (c < 0x20 || c > 0x7e) && c != '\n' && c != '\t' && c != '\r' {
+			return i
+		}
+	}
+	return len(p)
 }
 
 // shows moves the state and reports whether the character is part of the text.
