@@ -17,11 +17,13 @@ func TestCompileRefuses(t *testing.T) {
 	}{
 		{"blank entry", Config{Tools: Tools{Allow: []string{"read", " "}}}, []string{`tools.allow[1]: the entry is blank; name a tool, a glob or a group, or remove it`}},
 		{
-			"blank entry of an agent", Config{Agents: []Agent{{ID: "a"}, {ID: "b", Tools: Tools{Deny: []string{""}}}}},
+			"blank entry of an agent",
+			Config{Agents: []Agent{{ID: "a"}, {ID: "b", Tools: Tools{Deny: []string{""}}}}},
 			[]string{`agents.list[1].tools.deny[0]: the entry is blank; name a tool, a glob or a group, or remove it`},
 		},
 		{
-			"agents", Config{Agents: []Agent{{ID: ""}, {ID: "a:b"}, {ID: "x"}, {ID: " X "}}},
+			"agents",
+			Config{Agents: []Agent{{ID: ""}, {ID: "a:b"}, {ID: "x"}, {ID: " X "}}},
 			[]string{
 				`agents.list[0].id: "" is not an agent id; use a name without colons and spaces`,
 				`agents.list[1].id: "a:b" is not an agent id; use a name without colons and spaces`,
@@ -91,7 +93,8 @@ func TestWarnings(t *testing.T) {
 	}{
 		{"nothing to say", Config{Tools: Tools{Allow: []string{"group:fs", "github", "github__*", "group:plugins", "todo", "Bash"}}, Around: Surroundings{ClientTools: []string{"todo"}}}, nil},
 		{
-			"unknown entries", Config{Tools: Tools{Deny: []string{"exce", "group:nope", "zzz*"}}},
+			"unknown entries",
+			Config{Tools: Tools{Deny: []string{"exce", "group:nope", "zzz*"}}},
 			[]string{
 				`tools.deny[0]: tools.global: "exce" matches no tool, group or plug-in; did you mean "exec"? (unknown_entry)`,
 				`tools.deny[1]: tools.global: "group:nope" matches no tool, group or plug-in; did you mean "group:core"? (unknown_entry)`,
@@ -99,7 +102,8 @@ func TestWarnings(t *testing.T) {
 			},
 		},
 		{
-			"overrides", Config{TEG: TEG{Tools: map[string]string{"*": "safe", "canvas": "safe", "ttss": "blocked", "write": "safe", "exec": "blocked"}}},
+			"overrides",
+			Config{TEG: TEG{Tools: map[string]string{"*": "safe", "canvas": "safe", "ttss": "blocked", "write": "safe", "exec": "blocked"}}},
 			[]string{
 				`teg.tools["*"]: "*" cannot make a call safer: name the tool, or the tool and action (glob_cannot_loosen)`,
 				`teg.tools.canvas: "canvas" does not make canvas: eval safer, which is critical: name the action (name_the_action)`,

@@ -83,7 +83,7 @@ func (s *Snapshot) rowOf(r *toolward.Request, sub *subject) *row {
 			return found
 		}
 		if t.Declared != nil {
-			declared := row{tool: t.Name, Classification: t.Declared(r.Params), name: t.Name}.explained()
+			declared := line{tool: t.Name, Classification: t.Declared(r.Params), name: t.Name}.explained()
 			return &declared
 		}
 		return &unknownTool
@@ -95,7 +95,7 @@ func (s *Snapshot) rowOf(r *toolward.Request, sub *subject) *row {
 }
 
 // trustedHint is the row of a tool that its server calls read-only, if the operator trusts the server's word.
-var trustedHint = row{Classification: safe(elevated, info, none), name: "read-only by its server's word"}.explained()
+var trustedHint = line{Classification: safe(elevated, info, none), name: "read-only by its server's word"}.explained()
 
 // override applies the entry that concerns a call, if there is one.
 func (s *Snapshot) override(o *overrides, layer string, sub *subject, c *classified) (toolward.Classification, bool) {

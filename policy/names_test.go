@@ -60,9 +60,21 @@ func TestMatchGlob(t *testing.T) {
 		pattern, text string
 		want          bool
 	}{
-		{"", "", true}, {"", "a", false}, {"*", "", true}, {"*", "abc", true}, {"**", "abc", true},
-		{"a*", "a", true}, {"a*c", "abc", true}, {"a*c", "ac", true}, {"a*c", "abcb", false}, {"a*b*c", "axbxbxc", true},
-		{"*a", "ba", true}, {"*a", "ab", false}, {"a?", "ab", false}, {"a?", "a?", true}, {"[a]", "a", false},
+		{"", "", true},
+		{"", "a", false},
+		{"*", "", true},
+		{"*", "abc", true},
+		{"**", "abc", true},
+		{"a*", "a", true},
+		{"a*c", "abc", true},
+		{"a*c", "ac", true},
+		{"a*c", "abcb", false},
+		{"a*b*c", "axbxbxc", true},
+		{"*a", "ba", true},
+		{"*a", "ab", false},
+		{"a?", "ab", false},
+		{"a?", "a?", true},
+		{"[a]", "a", false},
 		{"*aaa*aaab", strings.Repeat("a", 500), false},
 	} {
 		if got := matchGlob(c.pattern, c.text); got != c.want {

@@ -8,29 +8,33 @@ import (
 	"github.com/toolward/toolward/place"
 )
 
-// row is one line of the class table.
-type row struct {
+// line is one line of the class table as it is written down.
+type line struct {
 	tool    string
 	actions []string // squashed; nil: whatever the action
 	when    condition
 	toolward.Classification
-	name   string // for people and records, such as "write: workspace"
+	name string // for people and records, such as "write: workspace"
+}
+
+// row is a line with its reason in words, so that nothing is put into words on the path of a call.
+type row struct {
+	line
 	reason toolward.Reason
 }
 
-// explained fills in the reason, so that nothing is put into words on the path of a call.
-func (r row) explained() row {
+func (l line) explained() row {
 	text := "needs approval"
 	switch {
-	case r.Class == toolward.Blocked:
+	case l.Class == toolward.Blocked:
 		text = "is blocked unless the operator enables it by name"
-	case r.Class == toolward.Safe && r.From == toolward.Lockdown:
+	case l.Class == toolward.Safe && l.From == toolward.Lockdown:
 		text = "is safe until the session is in lockdown"
-	case r.Class == toolward.Safe:
+	case l.Class == toolward.Safe:
 		text = "is safe until the session's level is elevated"
 	}
-	r.reason = toolward.Reason{Layer: "class", Rule: r.name, Text: r.name + " " + text + " (" + r.Severity.String() + ")"}
-	return r
+	text = l.name + " " + text + " (" + l.Severity.String() + ")"
+	return row{l, toolward.Reason{Layer: "class", Rule: l.name, Text: text}}
 }
 
 // condition is a further test of a row; nil is always true.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -89,9 +90,9 @@ func (s *Snapshot) Tools(c toolward.Caller) []*toolward.Tool {
 	case a == nil:
 		return nil
 	case c.Owner:
-		return a.view.owner
+		return slices.Clone(a.view.owner)
 	default:
-		return a.view.others
+		return slices.Clone(a.view.others)
 	}
 }
 

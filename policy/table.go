@@ -28,8 +28,8 @@ const (
 
 // classTable says how risky every known tool and action is. Rows of a tool are tried from top to bottom, the first
 // hit decides; an action in no row is treated by fallback.
-func classTable() []row {
-	var rows []row
+func classTable() []line {
+	var rows []line
 	for _, tool := range []string{"read", "list", "search"} {
 		rows = append(rows, readRows(tool)...)
 	}
@@ -39,100 +39,100 @@ func classTable() []row {
 	return append(rows, otherRows()...)
 }
 
-func readRows(tool string) []row {
-	return []row{
-		{tool, nil, at(place.Workspace, place.Instructions), safe(lockdown, info, none), tool + ": workspace, instructions", toolward.Reason{}},
-		{tool, nil, at(place.Outside, place.Protected), safe(elevated, info, none), tool + ": outside, protected", toolward.Reason{}},
-		{tool, nil, at(place.Secret), approval(critical, none), tool + ": secret", toolward.Reason{}},
-		{tool, nil, at(place.Self), blocked, tool + ": self", toolward.Reason{}},
+func readRows(tool string) []line {
+	return []line{
+		{tool, nil, at(place.Workspace, place.Instructions), safe(lockdown, info, none), tool + ": workspace, instructions"},
+		{tool, nil, at(place.Outside, place.Protected), safe(elevated, info, none), tool + ": outside, protected"},
+		{tool, nil, at(place.Secret), approval(critical, none), tool + ": secret"},
+		{tool, nil, at(place.Self), blocked, tool + ": self"},
 	}
 }
 
-func writeRows(tool string) []row {
-	return []row{
-		{tool, nil, at(place.Workspace), approval(info, byPath), tool + ": workspace", toolward.Reason{}},
-		{tool, nil, at(place.Instructions, place.Outside), approval(warning, exact), tool + ": instructions, outside", toolward.Reason{}},
-		{tool, nil, at(place.Protected, place.Secret), approval(critical, none), tool + ": protected, secret", toolward.Reason{}},
-		{tool, nil, at(place.Self), blocked, tool + ": self", toolward.Reason{}},
+func writeRows(tool string) []line {
+	return []line{
+		{tool, nil, at(place.Workspace), approval(info, byPath), tool + ": workspace"},
+		{tool, nil, at(place.Instructions, place.Outside), approval(warning, exact), tool + ": instructions, outside"},
+		{tool, nil, at(place.Protected, place.Secret), approval(critical, none), tool + ": protected, secret"},
+		{tool, nil, at(place.Self), blocked, tool + ": self"},
 	}
 }
 
-func otherRows() []row {
-	return []row{
-		{"exec", nil, isElevated, blocked, "exec: elevated", toolward.Reason{}},
-		{"exec", nil, nil, approval(info, byExec), "exec", toolward.Reason{}},
+func otherRows() []line {
+	return []line{
+		{"exec", nil, isElevated, blocked, "exec: elevated"},
+		{"exec", nil, nil, approval(info, byExec), "exec"},
 
-		{"process", do("list poll log"), nil, safe(lockdown, info, none), "process: look", toolward.Reason{}},
-		{"process", do("kill remove clear"), ownScope, safe(elevated, info, none), "process: end own", toolward.Reason{}},
-		{"process", do("write send-keys submit paste"), nil, approval(warning, byProcess), "process: input", toolward.Reason{}},
+		{"process", do("list poll log"), nil, safe(lockdown, info, none), "process: look"},
+		{"process", do("kill remove clear"), ownScope, safe(elevated, info, none), "process: end own"},
+		{"process", do("write send-keys submit paste"), nil, approval(warning, byProcess), "process: input"},
 
-		{"web_search", nil, nil, safe(elevated, info, none), "web_search", toolward.Reason{}},
-		{"web_fetch", nil, nil, safe(elevated, info, byHost), "web_fetch", toolward.Reason{}},
+		{"web_search", nil, nil, safe(elevated, info, none), "web_search"},
+		{"web_fetch", nil, nil, safe(elevated, info, byHost), "web_fetch"},
 
-		{"memory_search", nil, nil, safe(lockdown, info, none), "memory_search", toolward.Reason{}},
-		{"memory_get", nil, nil, safe(lockdown, info, none), "memory_get", toolward.Reason{}},
+		{"memory_search", nil, nil, safe(lockdown, info, none), "memory_search"},
+		{"memory_get", nil, nil, safe(lockdown, info, none), "memory_get"},
 
-		{"sessions_list", nil, inTree, safe(lockdown, info, none), "sessions_list: own", toolward.Reason{}},
-		{"sessions_list", nil, nil, safe(elevated, info, none), "sessions_list: other", toolward.Reason{}},
-		{"sessions_history", nil, inTree, safe(lockdown, info, none), "sessions_history: own", toolward.Reason{}},
-		{"sessions_history", nil, nil, safe(elevated, info, none), "sessions_history: other", toolward.Reason{}},
-		{"session_status", nil, changesModel, approval(warning, exact), "session_status: model", toolward.Reason{}},
-		{"session_status", nil, nil, safe(lockdown, info, none), "session_status", toolward.Reason{}},
-		{"sessions_send", nil, nil, approval(info, bySession), "sessions_send", toolward.Reason{}},
-		{"sessions_spawn", nil, nil, approval(info, byAgent), "sessions_spawn", toolward.Reason{}},
-		{"subagents", do("list"), nil, safe(lockdown, info, none), "subagents: list", toolward.Reason{}},
-		{"subagents", do("kill"), nil, safe(elevated, info, none), "subagents: kill", toolward.Reason{}},
-		{"subagents", do("steer"), nil, approval(info, bySession), "subagents: steer", toolward.Reason{}},
-		{"agents_list", nil, nil, safe(lockdown, info, none), "agents_list", toolward.Reason{}},
+		{"sessions_list", nil, inTree, safe(lockdown, info, none), "sessions_list: own"},
+		{"sessions_list", nil, nil, safe(elevated, info, none), "sessions_list: other"},
+		{"sessions_history", nil, inTree, safe(lockdown, info, none), "sessions_history: own"},
+		{"sessions_history", nil, nil, safe(elevated, info, none), "sessions_history: other"},
+		{"session_status", nil, changesModel, approval(warning, exact), "session_status: model"},
+		{"session_status", nil, nil, safe(lockdown, info, none), "session_status"},
+		{"sessions_send", nil, nil, approval(info, bySession), "sessions_send"},
+		{"sessions_spawn", nil, nil, approval(info, byAgent), "sessions_spawn"},
+		{"subagents", do("list"), nil, safe(lockdown, info, none), "subagents: list"},
+		{"subagents", do("kill"), nil, safe(elevated, info, none), "subagents: kill"},
+		{"subagents", do("steer"), nil, approval(info, bySession), "subagents: steer"},
+		{"agents_list", nil, nil, safe(lockdown, info, none), "agents_list"},
 
-		{"browser", do("status profiles tabs"), nil, safe(lockdown, info, none), "browser: status", toolward.Reason{}},
-		{"browser", browserLook, inSandbox, safe(elevated, info, none), "browser: look, sandbox", toolward.Reason{}},
-		{"browser", do("open navigate"), inSandbox, safe(elevated, info, byHost), "browser: navigate, sandbox", toolward.Reason{}},
-		{"browser", browserLook, nil, approval(warning, exact), "browser: look, own browser", toolward.Reason{}},
-		{"browser", do("open navigate"), nil, approval(warning, byHost), "browser: navigate, own browser", toolward.Reason{}},
-		{"browser", do("act"), actIs("evaluate"), approval(critical, none), "browser: evaluate", toolward.Reason{}},
-		{"browser", do("act"), actOnly("wait", "hover", "resize"), safe(elevated, info, none), "browser: wait, hover, resize, sandbox", toolward.Reason{}},
-		{"browser", do("act upload dialog"), nil, approval(warning, exact), "browser: act", toolward.Reason{}},
+		{"browser", do("status profiles tabs"), nil, safe(lockdown, info, none), "browser: status"},
+		{"browser", browserLook, inSandbox, safe(elevated, info, none), "browser: look, sandbox"},
+		{"browser", do("open navigate"), inSandbox, safe(elevated, info, byHost), "browser: navigate, sandbox"},
+		{"browser", browserLook, nil, approval(warning, exact), "browser: look, own browser"},
+		{"browser", do("open navigate"), nil, approval(warning, byHost), "browser: navigate, own browser"},
+		{"browser", do("act"), actIs("evaluate"), approval(critical, none), "browser: evaluate"},
+		{"browser", do("act"), actOnly("wait", "hover", "resize"), safe(elevated, info, none), "browser: wait, hover, resize, sandbox"},
+		{"browser", do("act upload dialog"), nil, approval(warning, exact), "browser: act"},
 
-		{"canvas", do("hide snapshot a2ui_reset"), nil, safe(elevated, info, none), "canvas: look", toolward.Reason{}},
-		{"canvas", do("eval"), nil, approval(critical, none), "canvas: eval", toolward.Reason{}},
-		{"canvas", do("present navigate a2ui_push"), nil, approval(warning, exact), "canvas: show", toolward.Reason{}},
+		{"canvas", do("hide snapshot a2ui_reset"), nil, safe(elevated, info, none), "canvas: look"},
+		{"canvas", do("eval"), nil, approval(critical, none), "canvas: eval"},
+		{"canvas", do("present navigate a2ui_push"), nil, approval(warning, exact), "canvas: show"},
 
-		{"message", messageLook, nil, safe(elevated, info, none), "message: look", toolward.Reason{}},
-		{"message", messageManage, nil, approval(critical, none), "message: broadcast, members, channels", toolward.Reason{}},
-		{"message", messageSend, nil, approval(info, byRecipient), "message: send", toolward.Reason{}},
-		{"message", nil, nil, approval(warning, exact), "message: other", toolward.Reason{}},
+		{"message", messageLook, nil, safe(elevated, info, none), "message: look"},
+		{"message", messageManage, nil, approval(critical, none), "message: broadcast, members, channels"},
+		{"message", messageSend, nil, approval(info, byRecipient), "message: send"},
+		{"message", nil, nil, approval(warning, exact), "message: other"},
 
-		{"cron", do("status list runs"), nil, safe(lockdown, info, none), "cron: look", toolward.Reason{}},
-		{"cron", do("add update"), nil, approval(warning, none), "cron: add, update", toolward.Reason{}},
-		{"cron", do("remove run wake"), nil, approval(info, exact), "cron: remove, run, wake", toolward.Reason{}},
+		{"cron", do("status list runs"), nil, safe(lockdown, info, none), "cron: look"},
+		{"cron", do("add update"), nil, approval(warning, none), "cron: add, update"},
+		{"cron", do("remove run wake"), nil, approval(info, exact), "cron: remove, run, wake"},
 
-		{"gateway", do("config.get config.schema"), nil, safe(elevated, info, none), "gateway: look", toolward.Reason{}},
-		{"gateway", do("restart"), nil, approval(warning, none), "gateway: restart", toolward.Reason{}},
-		{"gateway", do("config.apply config.patch update.run"), nil, blocked, "gateway: change", toolward.Reason{}},
+		{"gateway", do("config.get config.schema"), nil, safe(elevated, info, none), "gateway: look"},
+		{"gateway", do("restart"), nil, approval(warning, none), "gateway: restart"},
+		{"gateway", do("config.apply config.patch update.run"), nil, blocked, "gateway: change"},
 
-		{"nodes", do("status describe pending"), nil, safe(lockdown, info, none), "nodes: status", toolward.Reason{}},
-		{"nodes", nodesLook, nil, safe(elevated, info, none), "nodes: device", toolward.Reason{}},
-		{"nodes", do("camera_snap camera_clip screen_record"), nil, blocked, "nodes: camera, screen", toolward.Reason{}},
-		{"nodes", do("approve reject"), nil, blocked, "nodes: pairing", toolward.Reason{}},
-		{"nodes", do("run"), isElevated, blocked, "nodes: run elevated", toolward.Reason{}},
-		{"nodes", do("run"), nil, approval(warning, byExec), "nodes: run", toolward.Reason{}},
-		{"nodes", do("notify"), nil, approval(info, byNode), "nodes: notify", toolward.Reason{}},
-		{"nodes", do("location_get notifications_list notifications_action"), nil, approval(warning, exact), "nodes: location, notifications", toolward.Reason{}},
-		{"nodes", do("invoke"), invokes(invokeBlocked...), blocked, "nodes: invoke, person or device", toolward.Reason{}},
-		{"nodes", do("invoke"), invokes(invokeSystem...), blocked, "nodes: invoke, commands", toolward.Reason{}},
-		{"nodes", do("invoke"), invokesExactly(invokeLook...), safe(elevated, info, none), "nodes: invoke, look", toolward.Reason{}},
-		{"nodes", do("invoke"), nil, approval(warning, exact), "nodes: invoke, other", toolward.Reason{}},
+		{"nodes", do("status describe pending"), nil, safe(lockdown, info, none), "nodes: status"},
+		{"nodes", nodesLook, nil, safe(elevated, info, none), "nodes: device"},
+		{"nodes", do("camera_snap camera_clip screen_record"), nil, blocked, "nodes: camera, screen"},
+		{"nodes", do("approve reject"), nil, blocked, "nodes: pairing"},
+		{"nodes", do("run"), isElevated, blocked, "nodes: run elevated"},
+		{"nodes", do("run"), nil, approval(warning, byExec), "nodes: run"},
+		{"nodes", do("notify"), nil, approval(info, byNode), "nodes: notify"},
+		{"nodes", do("location_get notifications_list notifications_action"), nil, approval(warning, exact), "nodes: location, notifications"},
+		{"nodes", do("invoke"), invokes(invokeBlocked...), blocked, "nodes: invoke, person or device"},
+		{"nodes", do("invoke"), invokes(invokeSystem...), blocked, "nodes: invoke, commands"},
+		{"nodes", do("invoke"), invokesExactly(invokeLook...), safe(elevated, info, none), "nodes: invoke, look"},
+		{"nodes", do("invoke"), nil, approval(warning, exact), "nodes: invoke, other"},
 
-		{"image", nil, at(place.Self), blocked, "image: self", toolward.Reason{}},
-		{"image", nil, at(place.Secret), approval(critical, none), "image: secret", toolward.Reason{}},
-		{"image", nil, withURLAnd(at(place.Workspace, place.Instructions, place.Outside, place.Protected)), safe(elevated, info, none), "image: file and URL", toolward.Reason{}},
-		{"image", nil, at(place.Workspace, place.Instructions), safe(lockdown, info, none), "image: workspace, instructions", toolward.Reason{}},
-		{"image", nil, at(place.Outside, place.Protected), safe(elevated, info, none), "image: outside, protected", toolward.Reason{}},
-		{"image", nil, withURL, safe(elevated, info, byHost), "image: URL", toolward.Reason{}},
+		{"image", nil, at(place.Self), blocked, "image: self"},
+		{"image", nil, at(place.Secret), approval(critical, none), "image: secret"},
+		{"image", nil, withURLAnd(at(place.Workspace, place.Instructions, place.Outside, place.Protected)), safe(elevated, info, none), "image: file and URL"},
+		{"image", nil, at(place.Workspace, place.Instructions), safe(lockdown, info, none), "image: workspace, instructions"},
+		{"image", nil, at(place.Outside, place.Protected), safe(elevated, info, none), "image: outside, protected"},
+		{"image", nil, withURL, safe(elevated, info, byHost), "image: URL"},
 
-		{"tts", nil, nil, safe(elevated, info, none), "tts", toolward.Reason{}},
-		{"whatsapp_login", nil, nil, approval(critical, none), "whatsapp_login", toolward.Reason{}},
+		{"tts", nil, nil, safe(elevated, info, none), "tts"},
+		{"whatsapp_login", nil, nil, approval(critical, none), "whatsapp_login"},
 	}
 }
 
@@ -154,23 +154,22 @@ type table map[string][]row
 // newTable prepares the class table in the variant of a preset.
 func newTable(preset Preset) table {
 	t := table{}
-	for _, r := range classTable() {
-		if preset == PresetWorkspace {
-			if r.tool == "message" && r.name == "message: send" {
-				answer := row{tool: r.tool, actions: r.actions, when: toPresentConversation, name: "message: answer", Classification: safe(elevated, info, byRecipient)}
-				t[r.tool] = append(t[r.tool], answer.explained())
-			}
-			if r.Grant == byPath {
-				r.Class, r.From = toolward.Safe, elevated
-			}
+	add := func(l line) { t[l.tool] = append(t[l.tool], l.explained()) }
+	for _, l := range classTable() {
+		switch {
+		case preset != PresetWorkspace:
+		case l.Grant == byRecipient:
+			add(line{l.tool, l.actions, toPresentConversation, safe(elevated, info, byRecipient), "message: answer"})
+		case l.Grant == byPath:
+			l.Class, l.From = toolward.Safe, elevated
 		}
-		t[r.tool] = append(t[r.tool], r.explained())
+		add(l)
 	}
 	return t
 }
 
 // unknownTool is the row of tools that the table does not know: plug-ins, MCP servers, tools of clients.
-var unknownTool = row{Classification: approval(warning, exact), name: "unknown tool"}.explained()
+var unknownTool = line{Classification: approval(warning, exact), name: "unknown tool"}.explained()
 
 // classify finds the row of a call to a tool of Toolward; known is false for a tool that is not in the table.
 func (t table) classify(s *subject) (found *row, known bool) {
@@ -190,9 +189,9 @@ func (t table) classify(s *subject) (found *row, known bool) {
 // fallback is the row of a known tool for whatever its rows do not name: approval with the gravest severity of the
 // rows and no grant. A new action of a tool must not be safer than the worst one we know.
 func fallback(rows []row) row {
-	r := row{tool: rows[0].tool, Classification: approval(warning, none), name: rows[0].tool + ": other"}
+	l := line{tool: rows[0].tool, Classification: approval(warning, none), name: rows[0].tool + ": other"}
 	for i := range rows {
-		r.Severity = toolward.Graver(r.Severity, rows[i].Severity)
+		l.Severity = toolward.Graver(l.Severity, rows[i].Severity)
 	}
-	return r.explained()
+	return l.explained()
 }
