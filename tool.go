@@ -14,7 +14,8 @@ type Tool struct {
 	Plugin      string          // id of the plug-in or MCP server that brought the tool; "" for Toolward's own
 
 	// Declared is the class of a tool that the class table does not know. Only tools compiled into the binary may
-	// declare one: policy ignores it when Plugin is set, because a plug-in's word about itself is a claim.
+	// declare one: policy ignores it when Plugin is set, because a plug-in's word about itself is a claim. (With
+	// teg.mcp.<server>.trustHints a server's "safe" counts as safe from elevated.)
 	Declared func(Params) Classification
 
 	// Decode turns raw arguments into parameters in place of the policy's decoding by Schema; errors are
