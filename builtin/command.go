@@ -18,6 +18,7 @@ type commandSpec struct {
 	env     []string
 	dir     *os.File // open working directory; start does not close it
 	stdin   bool     // keep standard input open for later writes
+	tty     bool     // run on a terminal if one can be opened
 	timeout time.Duration
 	grace   time.Duration // between TERM and KILL
 	output  *transcript
@@ -55,6 +56,7 @@ type command struct {
 	pid     int
 	started time.Time
 	stdin   *os.File // nil if closed or never open
+	tty     bool     // it runs on a terminal, which is also its standard input
 	done    chan struct{}
 
 	mu      sync.Mutex
@@ -65,34 +67,19 @@ type command struct {
 	exit    exit          // valid once done is closed
 }
 
-// startCommand starts a command in a process group of its own, with standard output and error on one pipe so that
-// their order is kept.
+// startCommand starts a command in a process group of its own, with standard output and error on one pipe or
+// terminal so that their order is kept.
 func startCommand(spec commandSpec) (*command, error) {
-	output, outputEnd, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("open a pipe for the output: %w", err)
-	}
-	defer outputEnd.Close() //nolint:errcheck // our copy; the command has its own
 	c := &command{spec: spec, done: make(chan struct{})}
-	c.cmd = &exec.Cmd{
-		Path: spec.path, Args: spec.args, Env: spec.env, Dir: directoryPath(spec.dir),
-		Stdout: outputEnd, Stderr: outputEnd,
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
-	}
-	var stdinEnd *os.File
-	if spec.stdin {
-		if stdinEnd, c.stdin, err = os.Pipe(); err != nil {
-			output.Close() //nolint:errcheck // nothing was read
-			return nil, fmt.Errorf("open a pipe for the input: %w", err)
-		}
-		c.cmd.Stdin = stdinEnd
+	c.cmd = &exec.Cmd{Path: spec.path, Args: spec.args, Env: spec.env, Dir: directoryPath(spec.dir)}
+	output, ends, err := c.connect()
+	if err != nil {
+		return nil, err
 	}
 	err = c.cmd.Start()
-	if stdinEnd != nil {
-		stdinEnd.Close() //nolint:errcheck // our copy; the command has its own
-	}
+	closeAll(ends) // our copies; the command has its own
 	if err != nil {
-		output.Close() //nolint:errcheck // nothing was read
+		closeAll([]*os.File{output})
 		c.closeStdin()
 		return nil, startError(err)
 	}
@@ -100,6 +87,10 @@ func startCommand(spec commandSpec) (*command, error) {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
+		if c.tty {
+			copyTerminal(spec.output, output)
+			return
+		}
 		io.Copy(spec.output, output) //nolint:errcheck // it ends with the pipe or when we close it
 	}()
 	if spec.timeout > 0 {
@@ -107,6 +98,42 @@ func startCommand(spec commandSpec) (*command, error) {
 	}
 	go c.wait(output, drained)
 	return c, nil
+}
+
+// connect gives the command its standard files. It returns the end that its output is read from, and the command's
+// own ends, to be closed once it has started.
+func (c *command) connect() (output *os.File, ends []*os.File, err error) {
+	if c.spec.tty {
+		if ours, theirs, err := openTerminal(); err == nil {
+			c.tty, c.stdin = true, ours
+			c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = theirs, theirs, theirs
+			c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			return ours, []*os.File{theirs}, nil
+		}
+	}
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	output, outputEnd, err := os.Pipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("open a pipe for the output: %w", err)
+	}
+	c.cmd.Stdout, c.cmd.Stderr = outputEnd, outputEnd
+	ends = []*os.File{outputEnd}
+	if c.spec.stdin {
+		stdinEnd, stdin, err := os.Pipe()
+		if err != nil {
+			closeAll([]*os.File{output, outputEnd})
+			return nil, nil, fmt.Errorf("open a pipe for the input: %w", err)
+		}
+		c.cmd.Stdin, c.stdin = stdinEnd, stdin
+		ends = append(ends, stdinEnd)
+	}
+	return output, ends, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close() //nolint:errcheck // there is nothing to lose
+	}
 }
 
 // startError explains why a command could not be started.
@@ -265,6 +292,15 @@ func (c *command) closeStdin() {
 		c.stdin.Close() //nolint:errcheck // there is nothing to lose
 		c.stdin = nil
 	}
+}
+
+// endInput tells the command that no more input comes.
+func (c *command) endInput(wait time.Duration) error {
+	if c.tty {
+		return c.input([]byte{endOfInput}, wait)
+	}
+	c.closeStdin()
+	return nil
 }
 
 // running reports whether the command has not ended yet.

@@ -25,6 +25,7 @@ const execSchema = `{
     "yieldMs": {"type": "number", "minimum": 0, "description": "Milliseconds after which a command that still runs goes to the background; default 10000."},
     "background": {"type": "boolean", "description": "Go to the background at once; see the process tool."},
     "timeout": {"type": "number", "exclusiveMinimum": 0, "description": "Seconds after which the command is ended; default 1800, none in the background."},
+    "pty": {"type": "boolean", "description": "Run on a terminal, for programs that need one."},
     "elevated": {"type": "boolean", "description": "Ask for more rights than the host gives by itself."},
     "host": {"type": "string", "description": "Where to run; only \"gateway\" is there."}
   },
@@ -41,6 +42,7 @@ type execPlan struct {
 	dir     place.Resolved
 	env     map[string]string // the whole environment
 	timing  execTiming
+	tty     bool
 	scope   string
 }
 
@@ -51,7 +53,10 @@ type execTiming struct {
 	warning string
 }
 
-const warnNoBackground = "background-disabled"
+const (
+	warnNoBackground = "background-disabled"
+	warnNoTerminal   = "pty-unavailable"
+)
 
 func (b *Toolbox) execTool() *toolward.Tool {
 	return &toolward.Tool{
@@ -79,6 +84,7 @@ func (b *Toolbox) execFacts(_ context.Context, r *toolward.Request) (toolward.Fa
 	if plan.dir, err = at.commandDir(r.Params.Text("workdir")); err != nil {
 		return toolward.Facts{}, err
 	}
+	plan.tty = wantsTerminal(r.Params, toolward.HostGateway)
 	plan.timing = b.timing(r.Params, b.backgroundAllowed(r.Call.Caller))
 	facts := toolward.Facts{Command: plan.command, Mutates: true, Bound: []string{"workdir " + plan.dir.Real}}
 	facts.Elevated, _ = r.Params.Bool("elevated")
@@ -98,6 +104,9 @@ func (b *Toolbox) execFacts(_ context.Context, r *toolward.Request) (toolward.Fa
 		return facts, nil
 	}
 	plan.env["PWD"] = plan.dir.Real
+	if _, chosen := overrides["TERM"]; plan.tty && !chosen {
+		plan.env["TERM"] = "xterm-256color"
+	}
 	facts.Prepared = plan
 	return facts, nil
 }
@@ -156,6 +165,12 @@ func (b *Toolbox) timing(p toolward.Params, backgroundAllowed bool) execTiming {
 	return t
 }
 
+// wantsTerminal reports whether a call asks for a terminal where one can be had: a sandbox has none.
+func wantsTerminal(p toolward.Params, host toolward.Host) bool {
+	tty, _ := p.Bool("pty")
+	return tty && host != toolward.HostSandbox
+}
+
 // number returns a numeric parameter.
 func number(p toolward.Params, name string) (float64, bool) {
 	n, ok := p.Value(name).(json.Number)
@@ -198,6 +213,9 @@ func (b *Toolbox) exec(ctx context.Context, r *toolward.Request) (toolward.Resul
 	if err != nil {
 		return failed("The command was not started: %v", err), nil
 	}
+	if plan.tty && !started.tty {
+		plan.timing.warning = strings.TrimPrefix(plan.timing.warning+","+warnNoTerminal, ",")
+	}
 	return b.follow(ctx, started, plan)
 }
 
@@ -221,6 +239,7 @@ func (b *Toolbox) commandSpec(plan execPlan, dir *os.File) commandSpec {
 		env:     environmentList(plan.env),
 		dir:     dir,
 		stdin:   plan.timing.yield == 0,
+		tty:     plan.tty,
 		timeout: plan.timing.timeout,
 		grace:   time.Duration(b.cfg.KillGraceMs) * time.Millisecond,
 		output:  newTranscript(b.cfg.ResultChars/2, b.cfg.OutputChars, b.cfg.UnreadChars),

@@ -325,7 +325,7 @@ func TestNoGoroutineOrDescriptorStays(t *testing.T) {
 		return runtime.NumGoroutine(), len(fds)
 	}
 	goroutines, descriptors := count()
-	for i := range 20 {
+	for i := range 8 {
 		w.run("exec", args{"command": fmt.Sprintf("echo %d; sleep 100 &", i)})
 		w.run("exec", args{"command": "sleep 100", "timeout": 0.01})
 	}

@@ -21,20 +21,23 @@ func TestParsePatch(t *testing.T) {
 				{op: patchUpdate, path: "c.txt", move: "d.txt", line: 6, hunks: []patchHunk{
 					{line: 8, anchors: []string{"func f()"}, lines: []patchLine{{' ', "x"}, {'-', "y"}, {'+', "z"}}, atEnd: true},
 				}},
-			}, "",
+			},
+			"",
 		},
 		{
 			"first hunk without @@, CRLF, blank context line", "*** Begin Patch\r\n*** Update File: f\r\n-a\r\n\r\n+b\r\n@@\r\n-c\r\n*** End Patch",
 			[]patchFile{{op: patchUpdate, path: "f", line: 2, hunks: []patchHunk{
 				{line: 3, lines: []patchLine{{'-', "a"}, {' ', ""}, {'+', "b"}}},
 				{line: 6, lines: []patchLine{{'-', "c"}}},
-			}}}, "",
+			}}},
+			"",
 		},
 		{
 			"nested anchors and line numbers", "*** Begin Patch\n*** Update File: f\n@@ class A\n@@ -3,4 +3,5 @@ def g\n+x\n*** End Patch",
 			[]patchFile{{op: patchUpdate, path: "f", line: 2, hunks: []patchHunk{
 				{line: 3, anchors: []string{"class A", "def g"}, lines: []patchLine{{'+', "x"}}},
-			}}}, "",
+			}}},
+			"",
 		},
 		{"only a move", "*** Begin Patch\n*** Update File: f\n*** Move to: g\n*** End Patch", []patchFile{{op: patchUpdate, path: "f", move: "g", line: 2}}, ""},
 		{"empty", "", nil, `patch line 1: expected "*** Begin Patch"`},

@@ -131,7 +131,11 @@ func (b *Toolbox) process(ctx context.Context, r *toolward.Request) (toolward.Re
 		eof, _ := r.Params.Bool("eof")
 		return processInput(s, r.Params.Text("data"), eof), nil
 	case "submit":
-		return processInput(s, r.Params.Text("data")+"\n", false), nil
+		lineEnd := "\n"
+		if s.tty {
+			lineEnd = "\r" // what the return key sends
+		}
+		return processInput(s, r.Params.Text("data")+lineEnd, false), nil
 	case "kill":
 		return b.killProcess(ctx, s, false)
 	case "remove":
@@ -321,7 +325,9 @@ func processInput(s *session, data string, eof bool) toolward.Result {
 		}
 	}
 	if eof {
-		s.closeStdin()
+		if err := s.endInput(inputWait); err != nil {
+			return failed("Session %s: %v.", s.id, err)
+		}
 		return toolward.TextResult(fmt.Sprintf("Wrote %d bytes to session %s and closed its input.", len(data), s.id))
 	}
 	return toolward.TextResult(fmt.Sprintf("Wrote %d bytes to session %s.", len(data), s.id))

@@ -289,3 +289,28 @@ func TestBackgroundLeavesNothing(t *testing.T) {
 	w.ok("process", args{"action": "remove", "sessionId": id})
 	noneLeft(t, left)
 }
+
+func TestTerminal(t *testing.T) {
+	needProc(t)
+	w := newWorld(t)
+	if got := w.ok("exec", args{"command": "test -t 0 && test -t 1 && test -t 2 && echo $TERM; stty size", "pty": true}); got != "xterm-256color\r\n40 120\r\n" {
+		t.Errorf("got %q", got)
+	}
+	// A program that asks for the cursor gets an answer.
+	if got := w.ok("exec", args{"command": `stty -echo raw; printf '\033[6n'; head -c 6 | tr -d '\033'`, "pty": true}); got != "[1;1R" {
+		t.Errorf("got %q", got)
+	}
+	id := w.background("while read -r line; do echo got $line; done; echo bye", args{"pty": true})
+	w.ok("process", args{"action": "submit", "sessionId": id, "data": "one"})
+	w.ok("process", args{"action": "write", "sessionId": id, "eof": true})
+	d := details[pollDetails](t, w.run("process", args{"action": "poll", "sessionId": id, "timeout": 60_000}))
+	if d.Status != "completed" || !strings.HasSuffix(d.Output, "got one\r\nbye\r\n") {
+		t.Errorf("%+v", d)
+	}
+	sleep, left := marked(t)
+	result := w.run("exec", args{"command": "trap '' HUP TERM; " + sleep + " & " + sleep, "pty": true, "timeout": 0.3})
+	if d := details[finishedDetails](t, result); !d.TimedOut {
+		t.Errorf("%+v", d)
+	}
+	noneLeft(t, left)
+}

@@ -8,10 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/schema"
-
-	"github.com/toolward/toolward"
 )
 
 // TestCommandVectors runs the vectors of running, showing and following commands. As their readme says, a key that
@@ -55,7 +54,7 @@ func execParamsVector(t *testing.T, input json.RawMessage) map[string]any {
 	var in struct {
 		Params          json.RawMessage
 		AllowBackground *bool
-		Host            string
+		Host            toolward.Host
 	}
 	gatetest.Decode(t, input, &in)
 	compiled, err := schema.Compile([]byte(execSchema), schema.Options{})
@@ -72,7 +71,7 @@ func execParamsVector(t *testing.T, input json.RawMessage) map[string]any {
 	}
 	box := Toolbox{cfg: Config{}.Defaults()}
 	timing := box.timing(params, in.AllowBackground == nil || *in.AllowBackground)
-	out := map[string]any{"yieldMs": nil, "timeoutSec": nil}
+	out := map[string]any{"yieldMs": nil, "timeoutSec": nil, "pty": wantsTerminal(params, in.Host)}
 	if timing.yield >= 0 {
 		out["yieldMs"] = timing.yield.Milliseconds()
 	}
