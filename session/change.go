@@ -1,0 +1,159 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toolward/toolward"
+)
+
+// change alters a conversation's state, keeps it, and tells if the level changed. If it cannot be kept, the change
+// still counts in memory when it makes the conversation tenser, and is undone when it does not: a full disk must not
+// calm a session.
+func (t *Tracker) change(ctx context.Context, key toolward.SessionKey, by string, alter func(*State)) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, err := t.get(ctx, key)
+	if err != nil {
+		return err
+	}
+	before := e.State
+	levelBefore, _ := t.compute(e, toolward.Normal)
+	before.Sources = slices.Clone(e.State.Sources)
+	alter(&e.State)
+	e.Updated = time.Now()
+	level, inputs := t.compute(e, toolward.Normal)
+	if err := t.options.Store.SaveSession(ctx, e.State); err != nil {
+		if level > levelBefore {
+			e.State = before
+		}
+		return fmt.Errorf("session %s: %w", key, err)
+	}
+	t.tell(e, level, inputs.Reasons, by)
+	return nil
+}
+
+// Expose records that a conversation has seen content that strangers wrote. The mark stays until a person clears it
+// or the conversation is reset.
+func (t *Tracker) Expose(ctx context.Context, key toolward.SessionKey, x toolward.Exposure) error {
+	if len(x.External) == 0 {
+		return nil
+	}
+	if t.knows(key, x.External) {
+		return nil
+	}
+	return t.change(ctx, key, "", func(s *State) {
+		s.External = true
+		for _, source := range x.External {
+			s.Sources = slices.DeleteFunc(s.Sources, func(known string) bool { return known == source })
+			s.Sources = append(s.Sources, source)
+		}
+		if extra := len(s.Sources) - maxSources; extra > 0 {
+			s.Sources = slices.Delete(s.Sources, 0, extra)
+		}
+	})
+}
+
+// knows reports whether all of the sources are noted already, so that nothing needs to be written.
+func (t *Tracker) knows(key toolward.SessionKey, sources []string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at, ok := t.entries[key]
+	if !ok {
+		return false
+	}
+	e := at.Value.(*entry)
+	return e.External && !slices.ContainsFunc(sources, func(s string) bool { return !slices.Contains(e.State.Sources, s) })
+}
+
+// Usage records what a client reports about the size of its context, in tokens; tokens is -1 and window 0 where it
+// does not know.
+func (t *Tracker) Usage(ctx context.Context, key toolward.SessionKey, tokens, window int64) error {
+	t.mu.Lock()
+	at, ok := t.entries[key]
+	same := ok && at.Value.(*entry).Reports && at.Value.(*entry).ContextTokens == tokens && at.Value.(*entry).ContextWindow == window
+	t.mu.Unlock()
+	if same {
+		return nil
+	}
+	return t.change(ctx, key, "", func(s *State) {
+		s.Reports, s.ContextTokens, s.ContextWindow = true, tokens, window
+	})
+}
+
+// Compacted records that older text of a conversation was dropped or summarised. Rules that stood there are gone.
+func (t *Tracker) Compacted(ctx context.Context, key toolward.SessionKey) error {
+	return t.change(ctx, key, "", func(s *State) { s.Compacted = true })
+}
+
+// Suspect records that strangers' text looked like instructions.
+func (t *Tracker) Suspect(ctx context.Context, key toolward.SessionKey) error {
+	return t.change(ctx, key, "", func(s *State) { s.Suspicious = true })
+}
+
+// Inherit makes a sub-agent's conversation begin with what its parent has seen: spawning must not launder.
+func (t *Tracker) Inherit(ctx context.Context, child, parent toolward.SessionKey) error {
+	if child == parent {
+		return errors.New("a session cannot be its own parent")
+	}
+	t.mu.Lock()
+	p, err := t.get(ctx, parent)
+	if err != nil {
+		t.mu.Unlock()
+		return err
+	}
+	external, suspicious, sources, floor, until := p.External, p.Suspicious, slices.Clone(p.State.Sources), p.floor(), p.FloorUntil
+	t.mu.Unlock()
+	return t.change(ctx, child, "", func(s *State) {
+		s.Parent = parent
+		s.External = s.External || external
+		s.Suspicious = s.Suspicious || suspicious
+		for _, source := range sources {
+			if !slices.Contains(s.Sources, source) && len(s.Sources) < maxSources {
+				s.Sources = append(s.Sources, source)
+			}
+		}
+		if floor < s.floor() {
+			s.Floor, s.FloorUntil = floor, until
+		}
+	})
+}
+
+// SetFloor sets the least tense level that a conversation may have, for good or until it is cleared.
+func (t *Tracker) SetFloor(ctx context.Context, key toolward.SessionKey, level toolward.Level, by string) error {
+	return t.change(ctx, key, by, func(s *State) { s.Floor, s.FloorUntil, s.FloorBy = level, time.Time{}, by })
+}
+
+// RaiseFloor raises the floor for a time; a tenser floor stays.
+func (t *Tracker) RaiseFloor(ctx context.Context, key toolward.SessionKey, level toolward.Level, life time.Duration, by string) error {
+	return t.change(ctx, key, by, func(s *State) {
+		if level < s.floor() {
+			s.Floor, s.FloorUntil, s.FloorBy = level, time.Now().Add(life), by
+		}
+	})
+}
+
+// Clear takes a conversation's floor and suspicion away. With external also the mark of external content, which
+// needs a person who has read the list of sources; whoever calls must have made sure of that.
+func (t *Tracker) Clear(ctx context.Context, key toolward.SessionKey, external bool, by string) error {
+	return t.change(ctx, key, by, func(s *State) {
+		s.Floor, s.FloorUntil, s.FloorBy = toolward.Normal, time.Time{}, ""
+		s.Suspicious = false
+		if external {
+			s.External, s.Sources = false, nil
+		}
+	})
+}
+
+// Reset begins a conversation anew: a fresh context has seen nothing. A floor that a person or an alarm set stays.
+func (t *Tracker) Reset(ctx context.Context, key toolward.SessionKey) error {
+	return t.change(ctx, key, "", func(s *State) {
+		*s = State{
+			Key: s.Key, Parent: s.Parent, Reports: s.Reports, ContextWindow: s.ContextWindow,
+			Floor: s.Floor, FloorUntil: s.FloorUntil, FloorBy: s.FloorBy,
+		}
+	})
+}

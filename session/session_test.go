@@ -1,0 +1,243 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/gatetest"
+)
+
+func TestLevelVectors(t *testing.T) {
+	gatetest.Run(t, "policy.json", "level", func(t *testing.T, input json.RawMessage) any {
+		var in struct {
+			ContextTokens, MaxContextTokens                                 *float64
+			HasCompactedHistory, ExternalContentDetected, SuspiciousContent bool
+			Floor, Previous                                                 *toolward.Level
+		}
+		gatetest.Decode(t, input, &in)
+		level, _ := Compute(Signals{
+			ContextTokens: orNaN(in.ContextTokens), ContextWindow: orNaN(in.MaxContextTokens),
+			Compacted: in.HasCompactedHistory, External: in.ExternalContentDetected, Suspicious: in.SuspiciousContent,
+			Floor: orNormal(in.Floor), Previous: orNormal(in.Previous),
+		})
+		return map[string]any{"level": level}
+	})
+}
+
+func orNaN(f *float64) float64 {
+	if f == nil {
+		return math.NaN()
+	}
+	return *f
+}
+
+func orNormal(l *toolward.Level) toolward.Level {
+	if l == nil {
+		return toolward.Normal
+	}
+	return *l
+}
+
+// Any further signal makes a session at least as tense.
+func TestSignalsOnlyRaise(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Signals{
+			ContextTokens: rapid.Float64Range(-1, 3000).Draw(t, "tokens"), ContextWindow: rapid.Float64Range(0, 2000).Draw(t, "window"),
+			Compacted: rapid.Bool().Draw(t, "compacted"), External: rapid.Bool().Draw(t, "external"),
+			Suspicious: rapid.Bool().Draw(t, "suspicious"), Floor: toolward.Level(rapid.IntRange(0, 2).Draw(t, "floor")),
+			Previous: toolward.Level(rapid.IntRange(0, 2).Draw(t, "previous")),
+		}
+		before, _ := Compute(s)
+		worse := s
+		switch rapid.IntRange(0, 5).Draw(t, "which") {
+		case 0:
+			worse.Compacted = true
+		case 1:
+			worse.External = true
+		case 2:
+			worse.Suspicious = true
+		case 3:
+			worse.Floor = toolward.Lockdown
+		case 4:
+			worse.ContextTokens = math.NaN()
+		case 5:
+			worse.Previous = toolward.Elevated
+			if s.Previous < worse.Previous {
+				worse.Previous = s.Previous
+			}
+		}
+		if after, _ := Compute(worse); after > before {
+			t.Fatalf("%+v is %v, %+v only %v", s, before, worse, after)
+		}
+	})
+}
+
+// memory is a store that can fail.
+type memory struct {
+	states map[toolward.SessionKey]State
+	err    error
+}
+
+func (m *memory) LoadSession(_ context.Context, key toolward.SessionKey) (State, bool, error) {
+	s, ok := m.states[key]
+	return s, ok, m.err
+}
+
+func (m *memory) SaveSession(_ context.Context, s State) error {
+	if m.err == nil {
+		m.states[s.Key] = s
+	}
+	return m.err
+}
+
+const key = toolward.SessionKey("agent:main:main")
+
+func newTracker(t *testing.T, store *memory, keep int) (*Tracker, *[]Change) {
+	t.Helper()
+	if store.states == nil {
+		store.states = map[toolward.SessionKey]State{}
+	}
+	var changes []Change
+	tracker, err := New(Options{
+		Store: store, Keep: keep, Settings: Settings{DefaultLevel: toolward.Normal},
+		OnChange: func(c Change) { changes = append(changes, c) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tracker, &changes
+}
+
+func levelOf(t *testing.T, tracker *Tracker, run string) toolward.Level {
+	t.Helper()
+	level, _, err := tracker.Level(t.Context(), &toolward.Call{Session: key, Run: run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return level
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLevelDoesNotFallWithinARun(t *testing.T) {
+	tracker, changes := newTracker(t, &memory{}, 0)
+	if got := levelOf(t, tracker, "r1"); got != toolward.Normal {
+		t.Fatalf("a fresh session is %v", got)
+	}
+	must(t, tracker.Usage(t.Context(), key, 190_000, 200_000))
+	if got := levelOf(t, tracker, "r1"); got != toolward.Elevated {
+		t.Fatalf("a full context is %v", got)
+	}
+	must(t, tracker.Usage(t.Context(), key, 10_000, 200_000))
+	if got := levelOf(t, tracker, "r1"); got != toolward.Elevated {
+		t.Errorf("the level fell within a run to %v", got)
+	}
+	if got := levelOf(t, tracker, "r2"); got != toolward.Normal {
+		t.Errorf("the next run begins with %v", got)
+	}
+	if len(*changes) == 0 || (*changes)[0].To != toolward.Elevated {
+		t.Errorf("changes told: %+v", *changes)
+	}
+}
+
+func TestExposureSurvivesARestartAndEviction(t *testing.T) {
+	store := &memory{}
+	tracker, _ := newTracker(t, store, 1)
+	must(t, tracker.Expose(t.Context(), key, toolward.Exposure{External: []string{"https://example.org"}}))
+	must(t, tracker.Compacted(t.Context(), key))
+	if _, _, err := tracker.Level(t.Context(), &toolward.Call{Session: "agent:main:other"}); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := newTracker(t, store, 10)
+	for _, tr := range []*Tracker{tracker, again} {
+		if got := levelOf(t, tr, "r"); got != toolward.Lockdown {
+			t.Errorf("compacted and exposed is %v", got)
+		}
+	}
+	sources, err := again.Sources(t.Context(), key)
+	if err != nil || len(sources) != 1 {
+		t.Errorf("sources %q, %v", sources, err)
+	}
+}
+
+func TestAnUnreadablePastIsAnError(t *testing.T) {
+	tracker, _ := newTracker(t, &memory{err: errors.New("disk")}, 0)
+	if level, _, err := tracker.Level(t.Context(), &toolward.Call{Session: key}); err == nil || level != toolward.Lockdown {
+		t.Errorf("level %v, error %v", level, err)
+	}
+}
+
+func TestFullDiskDoesNotCalm(t *testing.T) {
+	store := &memory{}
+	tracker, _ := newTracker(t, store, 0)
+	must(t, tracker.SetFloor(t.Context(), key, toolward.Lockdown, "owner"))
+	store.err = errors.New("disk full")
+	if err := tracker.Clear(t.Context(), key, true, "owner"); err == nil {
+		t.Fatal("clearing succeeded without being kept")
+	}
+	if got := levelOf(t, tracker, "r"); got != toolward.Lockdown {
+		t.Errorf("an unkept clearing calmed the session to %v", got)
+	}
+}
+
+func TestChildBeginsWithItsParentsExposure(t *testing.T) {
+	tracker, _ := newTracker(t, &memory{}, 0)
+	must(t, tracker.Expose(t.Context(), "agent:main:parent", toolward.Exposure{External: []string{"mail"}}))
+	must(t, tracker.Inherit(t.Context(), key, "agent:main:parent"))
+	must(t, tracker.Compacted(t.Context(), key))
+	if got := levelOf(t, tracker, "r"); got != toolward.Lockdown {
+		t.Errorf("spawning laundered the exposure: %v", got)
+	}
+}
+
+func TestFloors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, _ := newTracker(t, &memory{}, 0)
+		must(t, tracker.RaiseFloor(t.Context(), key, toolward.Elevated, 30*time.Minute, "alarm"))
+		if got := levelOf(t, tracker, "r1"); got != toolward.Elevated {
+			t.Errorf("raised floor: %v", got)
+		}
+		time.Sleep(31 * time.Minute) // the bubble's clock
+		if got := levelOf(t, tracker, "r2"); got != toolward.Normal {
+			t.Errorf("the floor did not end: %v", got)
+		}
+		must(t, tracker.SetFloor(t.Context(), key, toolward.Lockdown, "owner"))
+		must(t, tracker.RaiseFloor(t.Context(), key, toolward.Elevated, time.Minute, "alarm"))
+		if got := levelOf(t, tracker, "r3"); got != toolward.Lockdown {
+			t.Errorf("a weaker alarm lowered a floor: %v", got)
+		}
+		must(t, tracker.Clear(t.Context(), key, false, "owner"))
+		if got := levelOf(t, tracker, "r4"); got != toolward.Normal {
+			t.Errorf("after clearing: %v", got)
+		}
+	})
+}
+
+func TestDefaultLevelOfSourcesWithoutContext(t *testing.T) {
+	tracker, _ := newTracker(t, &memory{}, 0)
+	tracker.Configure(Settings{DefaultLevel: toolward.Elevated})
+	if got := levelOf(t, tracker, "r"); got != toolward.Elevated {
+		t.Errorf("default level: %v", got)
+	}
+	must(t, tracker.Usage(t.Context(), key, 100, 200_000))
+	if got := levelOf(t, tracker, "r2"); got != toolward.Normal {
+		t.Errorf("a client that reports: %v", got)
+	}
+	must(t, tracker.Usage(t.Context(), key, -1, 200_000))
+	if got := levelOf(t, tracker, "r3"); got != toolward.Elevated {
+		t.Errorf("a client that stops telling: %v", got)
+	}
+}

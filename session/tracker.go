@@ -1,0 +1,214 @@
+package session
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolward/toolward"
+)
+
+// State is what is kept of one conversation.
+type State struct {
+	Key           toolward.SessionKey `json:"-"`
+	Parent        toolward.SessionKey `json:"parent,omitempty"`
+	Reports       bool                `json:"reports,omitempty"` // its client tells how full the context is
+	ContextTokens int64               `json:"contextTokens"`
+	ContextWindow int64               `json:"contextWindow"`
+	Compacted     bool                `json:"compacted,omitempty"`
+	External      bool                `json:"external,omitempty"`
+	Sources       []string            `json:"sources,omitempty"` // where external content came from, newest last
+	Suspicious    bool                `json:"suspicious,omitempty"`
+	Floor         toolward.Level      `json:"floor"`
+	FloorUntil    time.Time           `json:"floorUntil,omitzero"` // zero: until a person clears it
+	FloorBy       string              `json:"floorBy,omitempty"`
+	Updated       time.Time           `json:"updated"`
+}
+
+// Store keeps states. A change is committed when SaveSession returns.
+type Store interface {
+	// LoadSession returns a state; found is false if the conversation is not known.
+	LoadSession(context.Context, toolward.SessionKey) (s State, found bool, err error)
+	SaveSession(context.Context, State) error
+}
+
+// Change tells that the level of a conversation changed.
+type Change struct {
+	Session  toolward.SessionKey `json:"sessionKey"`
+	From, To toolward.Level
+	Reasons  []string `json:"reasons"`
+	By       string   `json:"by,omitempty"` // the person, if one did it
+}
+
+// Settings are the configurable part; see teg in the configuration.
+type Settings struct {
+	DefaultLevel toolward.Level // of conversations whose client does not tell how full its context is
+	HighWater    float64        // 0: HighWater
+}
+
+// Options says what a tracker works with.
+type Options struct {
+	Store    Store // required
+	Settings Settings
+	OnChange func(Change) // optional; must not block and must not call the tracker
+	Keep     int          // conversations in memory; default 1,000
+	Log      *slog.Logger
+}
+
+// maxSources bounds the list of sources of one conversation.
+const maxSources = 50
+
+// Tracker knows the state of every conversation. Its methods may be called from any goroutine.
+type Tracker struct {
+	options Options
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	order   *list.List // of *entry, most recently used first
+	entries map[toolward.SessionKey]*list.Element
+}
+
+// entry is a conversation in memory.
+type entry struct {
+	State
+	run   string         // the run that last belongs to
+	last  toolward.Level // of that run
+	shown toolward.Level // as the last Change told
+}
+
+// New makes a tracker.
+func New(o Options) (*Tracker, error) {
+	if o.Store == nil {
+		return nil, errors.New("sessions: nowhere to keep them")
+	}
+	if o.Keep <= 0 {
+		o.Keep = 1000
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Tracker{options: o, log: o.Log, order: list.New(), entries: map[toolward.SessionKey]*list.Element{}}, nil
+}
+
+// Configure replaces the settings.
+func (t *Tracker) Configure(s Settings) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.options.Settings = s
+}
+
+// Level computes the level of the call's conversation. Within one run it never falls: an agent must not relax by
+// compacting or by waiting.
+func (t *Tracker) Level(ctx context.Context, call *toolward.Call) (toolward.Level, toolward.LevelInputs, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, err := t.get(ctx, call.Session)
+	if err != nil {
+		return toolward.Lockdown, toolward.LevelInputs{}, err
+	}
+	previous := toolward.Normal
+	if call.Run != "" && e.run == call.Run {
+		previous = e.last
+	}
+	level, inputs := t.compute(e, previous)
+	e.run, e.last = call.Run, level
+	t.tell(e, level, inputs.Reasons, "")
+	return level, inputs, nil
+}
+
+// SessionLevel is the level that a conversation's next run would begin with.
+func (t *Tracker) SessionLevel(ctx context.Context, key toolward.SessionKey) (toolward.Level, toolward.LevelInputs, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, err := t.get(ctx, key)
+	if err != nil {
+		return toolward.Lockdown, toolward.LevelInputs{}, err
+	}
+	level, inputs := t.compute(e, toolward.Normal)
+	return level, inputs, nil
+}
+
+// Sources lists where a conversation's external content came from.
+func (t *Tracker) Sources(ctx context.Context, key toolward.SessionKey) ([]string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, err := t.get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(e.State.Sources), nil
+}
+
+func (t *Tracker) compute(e *entry, previous toolward.Level) (toolward.Level, toolward.LevelInputs) {
+	floor := e.floor()
+	signals := Signals{
+		ContextTokens: float64(e.ContextTokens), ContextWindow: float64(e.ContextWindow),
+		Compacted: e.Compacted, External: e.External, Suspicious: e.Suspicious,
+		Floor: floor, Previous: previous, HighWater: t.options.Settings.HighWater,
+	}
+	if !e.Reports {
+		// A client without a context of its own: the configured level takes the place of the context's fullness.
+		signals.ContextTokens, signals.ContextWindow = 0, 1
+		signals.Floor = toolward.Tenser(floor, t.options.Settings.DefaultLevel)
+	}
+	level, reasons := Compute(signals)
+	inputs := toolward.LevelInputs{
+		ContextTokens: e.ContextTokens, ContextWindow: e.ContextWindow, Compacted: e.Compacted,
+		External: e.External, Suspicious: e.Suspicious, Floor: floor, Reasons: reasons,
+	}
+	if !e.Reports {
+		inputs.ContextTokens = -1
+	}
+	return level, inputs
+}
+
+// floor is the floor in force now.
+func (s *State) floor() toolward.Level {
+	if !s.FloorUntil.IsZero() && time.Now().After(s.FloorUntil) {
+		return toolward.Normal
+	}
+	return s.Floor
+}
+
+// tell reports a changed level once.
+func (t *Tracker) tell(e *entry, level toolward.Level, reasons []string, by string) {
+	if level == e.shown {
+		return
+	}
+	change := Change{e.Key, e.shown, level, reasons, by}
+	e.shown = level
+	if t.options.OnChange != nil {
+		t.options.OnChange(change)
+	}
+}
+
+// get returns the conversation, from memory, from the store or new. A store that fails is an error: a conversation
+// whose past cannot be read must not pass for a clean one.
+func (t *Tracker) get(ctx context.Context, key toolward.SessionKey) (*entry, error) {
+	if at, ok := t.entries[key]; ok {
+		t.order.MoveToFront(at)
+		return at.Value.(*entry), nil
+	}
+	state, found, err := t.options.Store.LoadSession(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("session %s: %w", key, err)
+	}
+	if !found {
+		state = State{Floor: toolward.Normal, ContextTokens: -1}
+	}
+	state.Key = key
+	e := &entry{State: state, last: toolward.Normal, shown: toolward.Normal}
+	t.entries[key] = t.order.PushFront(e)
+	for t.order.Len() > t.options.Keep {
+		// Everything but the run's own level is in the store, and a run that long idle has ended.
+		oldest := t.order.Back()
+		delete(t.entries, oldest.Value.(*entry).Key)
+		t.order.Remove(oldest)
+	}
+	return e, nil
+}

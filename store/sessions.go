@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/session"
+)
+
+// Sessions keeps what conversations have been exposed to. It implements session.Store.
+type Sessions struct{ db *DB }
+
+var _ session.Store = (*Sessions)(nil)
+
+// NewSessions keeps sessions in db.
+func NewSessions(db *DB) *Sessions { return &Sessions{db} }
+
+// LoadSession reads a conversation's state.
+func (s *Sessions) LoadSession(ctx context.Context, key toolward.SessionKey) (session.State, bool, error) {
+	var encoded string
+	err := s.db.Reader().QueryRowContext(ctx, `SELECT state FROM sessions WHERE session_key = ?`, string(key)).Scan(&encoded)
+	if errors.Is(err, sql.ErrNoRows) {
+		return session.State{}, false, nil
+	}
+	if err != nil {
+		return session.State{}, false, fmt.Errorf("load session: %w", err)
+	}
+	var state session.State
+	if err := json.Unmarshal([]byte(encoded), &state); err != nil {
+		return session.State{}, false, fmt.Errorf("load session: %w", err)
+	}
+	state.Key = key
+	return state, true, nil
+}
+
+// SaveSession writes a conversation's state.
+func (s *Sessions) SaveSession(ctx context.Context, state session.State) error {
+	encoded, err := json.Marshal(state)
+	if err != nil {
+		return fmt.Errorf("save session: %w", err)
+	}
+	return s.db.Write(ctx, false, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO sessions (session_key, state, updated_ms) VALUES (?, ?, ?)
+			ON CONFLICT (session_key) DO UPDATE SET state = excluded.state, updated_ms = excluded.updated_ms`,
+			string(state.Key), string(encoded), state.Updated.UnixMilli())
+		return err
+	})
+}
