@@ -1,9 +1,7 @@
 package server
 
 import (
-	"context"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,34 +92,4 @@ func TestListenSocket(t *testing.T) {
 			t.Errorf("listen: %v", err)
 		}
 	})
-}
-
-func TestPeerOfSocket(t *testing.T) {
-	home := shortHome(t)
-	l, err := listenSocket(home)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got Peer
-	var ok bool
-	server := &http.Server{
-		ConnContext: withPeer,
-		Handler:     http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got, ok = peerOf(r.Context()) }),
-	}
-	go server.Serve(l)
-	defer server.Close()
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(home, SocketName))
-	}}}
-	resp, err := client.Get("http://toolward/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if !ok || got.PID != os.Getpid() || got.UID != os.Geteuid() || got.Connected.IsZero() {
-		t.Errorf("peer %+v, %v; want this process", got, ok)
-	}
-	if _, ok := peerOf(withPeer(context.Background(), &net.TCPConn{})); ok {
-		t.Error("a TCP connection has a peer")
-	}
 }

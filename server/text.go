@@ -1,31 +1,12 @@
 package server
 
-import (
-	"fmt"
-	"unicode"
-)
+import "github.com/toolward/toolward/display"
 
-type span struct {
-	Text string
-	Odd  bool
-	Note string
-}
+// span is a part of a shown text; what an agent could use to deceive is marked as escaped.
+type span = display.Piece
 
-func spans(s string) []span {
-	var out []span
-	start := 0
-	for i, r := range s {
-		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {
-			continue
-		}
-		if i > start {
-			out = append(out, span{Text: s[start:i]})
-		}
-		out = append(out, span{Text: fmt.Sprintf("U+%04X", r), Odd: true, Note: "invisible character"})
-		start = i + len(string(r))
-	}
-	if start < len(s) {
-		out = append(out, span{Text: s[start:]})
-	}
-	return out
-}
+// spans shows text that may have several lines: commands, file contents, argument values.
+func spans(s string) []span { return display.Show(s, display.Options{Lines: true}).Pieces }
+
+// oneLine shows text that belongs on one line: names, paths, titles. A line break in a path is made visible.
+func oneLine(s string) []span { return display.Show(s, display.Options{}).Pieces }

@@ -1,0 +1,366 @@
+// Package consoletest is a running console for tests: both doors of the real server on a real gateway with real
+// approvals, record, people and store. Only policy, tools and the list of processes are the test's own.
+package consoletest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/internal/gatetest"
+	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/store"
+)
+
+// Passphrase is what the person of every world signs in with.
+const Passphrase = "correct horse battery staple"
+
+// World is a running console.
+type World struct {
+	URL       string
+	Home      string
+	Workspace string
+	Server    *server.Server
+	People    *device.Keeper
+	Approvals *approval.Manager
+	Audit     *audit.Log
+	Gateway   *toolward.Gateway
+	Processes *Processes
+	Config    *Config
+	Levels    *Levels
+
+	t testing.TB
+}
+
+// Options says how a world differs from the usual one.
+type Options struct {
+	Fresh   bool // no passphrase has been set yet
+	Listen  string
+	Timeout time.Duration // of approvals
+	Total   int           // approvals that may wait
+	Hosts   []string
+	MCP     http.Handler
+	Hooks   http.Handler
+}
+
+// New starts a world; it ends with the test.
+func New(t testing.TB, o Options) *World {
+	t.Helper()
+	ctx := t.Context()
+	// Socket paths are short; the usual temporary directories of tests are not.
+	home, err := os.MkdirTemp("", "tw")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(home) })
+	w := &World{t: t, Home: home, Workspace: filepath.Join(home, "workspace"), Processes: newProcesses(), Config: &Config{}, Levels: &Levels{}}
+	must(t, os.Mkdir(w.Workspace, 0o700))
+
+	db, err := store.Open(ctx, home, store.Options{})
+	must(t, err)
+	t.Cleanup(func() { db.Close() })
+	records, err := db.Audit(ctx)
+	must(t, err)
+	key, _, err := audit.LoadKey(home)
+	must(t, err)
+	same := func(s string) string { return s }
+	w.Audit, err = audit.Open(ctx, records, audit.Options{Key: key, Redact: same, Escape: same})
+	must(t, err)
+	t.Cleanup(w.Audit.Close)
+	w.Approvals, err = approval.Open(ctx, approval.Options{
+		Store: store.NewApprovals(db), Redact: same,
+		Settings: approval.Settings{Absent: approval.AbsentWait, Timeout: o.Timeout, Total: o.Total, PerSession: o.Total, PerConn: o.Total},
+	})
+	must(t, err)
+	t.Cleanup(w.Approvals.Close)
+	w.People, err = device.Open(ctx, device.Options{
+		Store: store.NewDevices(db), Processes: w.Processes, SameBuild: func(device.Process) error { return nil },
+	})
+	must(t, err)
+	if !o.Fresh {
+		must(t, w.People.SetUp(ctx, "test", w.People.SetupCode(), Passphrase))
+	}
+	rules := &gatetest.Policy{Rev: "1", All: tools(), JudgeFunc: judge}
+	w.Gateway, err = toolward.New(toolward.Config{
+		Policy: rules, Approver: w.Approvals, Auditor: w.Audit, Sessions: &gatetest.Sessions{Current: toolward.Normal},
+	})
+	must(t, err)
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:0"
+	}
+	w.Server, err = server.Open(server.Options{
+		Home: home, Listen: o.Listen, Hosts: o.Hosts, People: w.People, Approvals: w.Approvals, Audit: w.Audit,
+		Records: records, Levels: w.Levels, Gateway: w.Gateway, Config: w.Config, MCP: o.MCP, Hooks: o.Hooks,
+		Tools: func(toolward.Caller) []policy.ToolView {
+			return []policy.ToolView{
+				{Tool: tools()[0], Visible: true},
+				{Tool: tools()[1], Reason: toolward.Reason{Layer: "tools", Text: "denied"}},
+			}
+		},
+		Version: "test", Stop: func() {}, Log: slog.New(slog.DiscardHandler),
+	})
+	must(t, err)
+	served := make(chan error, 1)
+	go func() { served <- w.Server.Serve() }()
+	t.Cleanup(func() {
+		w.Approvals.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_ = w.Server.Close(ctx) // a stream that a test left open is cut
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	w.URL = w.Server.URL()
+	return w
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Result is the end of a call.
+type Result struct {
+	Ran bool
+	Err error
+}
+
+// Call makes a call of an agent in the background.
+func (w *World) Call(agent, tool string, arguments map[string]any) <-chan Result {
+	w.t.Helper()
+	raw, err := json.Marshal(arguments)
+	must(w.t, err)
+	done := make(chan Result, 1)
+	key, err := toolward.NewSessionKey(agent, "main")
+	must(w.t, err)
+	call := toolward.Call{
+		ID: "c1", Tool: tool, Arguments: raw, Session: key, Surface: toolward.SurfaceHook, WorkDir: w.Workspace,
+		Host: toolward.HostGateway,
+		Caller: toolward.Caller{
+			Agent: agent, Context: "main", Client: "Claude Code 2.1", Workspace: w.Workspace, Connection: "hook:" + agent,
+		},
+	}
+	go func() {
+		result, err := w.Gateway.Call(context.Background(), call)
+		done <- Result{Ran: err == nil && !result.IsError, Err: err}
+	}()
+	return done
+}
+
+// AwaitPending waits until n approvals are pending and returns them.
+func (w *World) AwaitPending(n int) []*approval.Record {
+	w.t.Helper()
+	by := w.Person()
+	for range 2000 {
+		list, err := w.Approvals.Pending(w.t.Context(), by)
+		must(w.t, err)
+		if len(list) == n {
+			return list
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	w.t.Fatalf("there never were %d pending approvals", n)
+	return nil
+}
+
+// Person is a signed-in person at the daemon's own terminal.
+func (w *World) Person() device.Authority {
+	w.t.Helper()
+	by, err := w.People.SignInForeground(w.t.Context(), Passphrase)
+	must(w.t, err)
+	return by
+}
+
+// SocketClient speaks HTTP over the local socket; the host in URLs does not matter.
+func (w *World) SocketClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(w.Home, server.SocketName))
+	}}}
+}
+
+// Processes is a list of processes in which this test runs as "toolward", started by a shell in a terminal.
+type Processes struct {
+	mu     sync.Mutex
+	listed map[int]device.Process
+}
+
+const shellPID = 100
+
+func newProcesses() *Processes {
+	p := &Processes{listed: map[int]device.Process{}}
+	uid := uint32(os.Geteuid())
+	p.listed[shellPID] = device.Process{PID: shellPID, Parent: 1, Start: 10, Session: shellPID, TTY: 5, UID: uid, Exe: "/bin/bash", Args: []string{"bash"}}
+	p.listed[os.Getpid()] = device.Process{
+		PID: os.Getpid(), Parent: shellPID, Start: 20, Session: shellPID, TTY: 5, UID: uid,
+		Exe: "/usr/bin/toolward", Args: []string{"toolward"},
+	}
+	return p
+}
+
+// Process looks a process up.
+func (p *Processes) Process(pid int) (device.Process, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found, ok := p.listed[pid]
+	if !ok {
+		return device.Process{}, errors.New("no such process")
+	}
+	return found, nil
+}
+
+// Change changes what is known of this test's own process.
+func (p *Processes) Change(change func(*device.Process)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	own := p.listed[os.Getpid()]
+	change(&own)
+	p.listed[os.Getpid()] = own
+}
+
+// Config is a configuration file of which a change may wait.
+type Config struct {
+	mu      sync.Mutex
+	waiting *server.ConfigChange
+	applied []string
+}
+
+// Offer makes a change wait.
+func (c *Config) Offer(change server.ConfigChange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting = &change
+}
+
+// PendingChange is the change that waits.
+func (c *Config) PendingChange() (server.ConfigChange, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting == nil {
+		return server.ConfigChange{}, false
+	}
+	return *c.waiting, true
+}
+
+// ApplyChange applies it.
+func (c *Config) ApplyChange(_ context.Context, revision, by string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting == nil || c.waiting.Revision != revision {
+		return errors.New("the configuration file has changed since it was shown")
+	}
+	c.waiting = nil
+	c.applied = append(c.applied, revision+" by "+by)
+	return nil
+}
+
+// Applied lists what was applied, and by whom.
+func (c *Config) Applied() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.applied...)
+}
+
+// Levels remembers floors.
+type Levels struct {
+	mu    sync.Mutex
+	floor map[toolward.SessionKey]toolward.Level
+}
+
+// SessionLevel is the floor.
+func (l *Levels) SessionLevel(_ context.Context, key toolward.SessionKey) (toolward.Level, toolward.LevelInputs, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if level, ok := l.floor[key]; ok {
+		return level, toolward.LevelInputs{Floor: level}, nil
+	}
+	return toolward.Normal, toolward.LevelInputs{Floor: toolward.Normal}, nil
+}
+
+// SetFloor sets it.
+func (l *Levels) SetFloor(_ context.Context, key toolward.SessionKey, level toolward.Level, _ string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.floor == nil {
+		l.floor = map[toolward.SessionKey]toolward.Level{}
+	}
+	l.floor[key] = level
+	return nil
+}
+
+// Clear removes it.
+func (l *Levels) Clear(_ context.Context, key toolward.SessionKey, _ bool, _ string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.floor, key)
+	return nil
+}
+
+// tools are read (runs at once), exec, write and mail.
+func tools() []*toolward.Tool {
+	ran := func(context.Context, *toolward.Request) (toolward.Result, error) {
+		return toolward.TextResult("done"), nil
+	}
+	file := func(op toolward.Op) func(context.Context, *toolward.Request) (toolward.Facts, error) {
+		return func(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
+			path := r.Params.Text("path")
+			real := path
+			if !filepath.IsAbs(path) {
+				real = filepath.Join(r.Call.WorkDir, path)
+			}
+			return toolward.Facts{Targets: []toolward.Target{{Path: path, Real: real, Op: op, Place: "workspace", Kind: "file"}}, Mutates: op != toolward.OpRead}, nil
+		}
+	}
+	return []*toolward.Tool{
+		{Name: "read", Description: "Reads a file.", Facts: file(toolward.OpRead), Run: ran},
+		{Name: "write", Description: "Writes a file.", Facts: file(toolward.OpWrite), Run: ran},
+		{Name: "edit", Description: "Edits a file.", Facts: file(toolward.OpWrite), Run: ran, Diff: func(_ context.Context, r *toolward.Request) (string, error) {
+			return r.Params.Text("diff"), nil
+		}},
+		{Name: "exec", Description: "Runs a command.", Run: ran, Facts: func(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
+			return toolward.Facts{Command: r.Params.Text("command"), Mutates: true}, nil
+		}},
+		{Name: "mail", Description: "Sends a message.", Run: ran},
+	}
+}
+
+// judge asks about everything but reads; secrets are critical.
+func judge(r *toolward.Request) toolward.Judgement {
+	j := toolward.Judgement{
+		Verdict: toolward.Ask, GrantOK: true, AllowAlways: true,
+		Class: toolward.Classification{Class: toolward.NeedsApproval, From: toolward.Normal, Severity: toolward.Info, Grant: toolward.GrantExact},
+	}
+	switch path := r.Params.Text("path"); {
+	case strings.Contains(path, ".ssh"):
+		j.Class.Severity, j.AllowAlways, j.GrantOK = toolward.Critical, false, false
+		j.Reasons = []toolward.Reason{{Layer: "class", Rule: "read · secret", Text: "The file is a private key; reading it is asked about each time"}}
+	case r.Tool.Name == "read":
+		j.Verdict, j.Class.Class, j.Class.From = toolward.Allow, toolward.Safe, toolward.Lockdown
+		j.Reasons = []toolward.Reason{{Layer: "class", Text: "reading in the workspace is safe"}}
+	case r.Tool.Name == "exec":
+		j.Class.Severity = toolward.Warning
+		j.Reasons = []toolward.Reason{{Layer: "class", Rule: "exec", Text: "Every command asks, unless this very command was granted"}}
+		if strings.Contains(r.Params.Text("command"), "rm -r") {
+			j.Findings = []toolward.Finding{{Code: "dangerous_command", Effect: toolward.EffectAsk, Detail: "it deletes a directory and everything in it"}}
+			j.AllowAlways = false
+		}
+	default:
+		j.Class.Grant = toolward.GrantPath
+		j.Reasons = []toolward.Reason{{Layer: "class", Rule: "write · workspace", Text: "Changing files in the workspace asks"}}
+	}
+	return j
+}

@@ -1,0 +1,250 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/device"
+)
+
+// Grants is the answer of GET /v1/grants.
+type Grants struct {
+	Grants []*approval.Grant `json:"grants"`
+}
+
+func (s *Server) apiGrants(w http.ResponseWriter, _ *http.Request, _ caller) error {
+	writeJSON(w, http.StatusOK, Grants{append([]*approval.Grant{}, s.approvals.Grants()...)})
+	return nil
+}
+
+func (s *Server) apiRevokeGrant(w http.ResponseWriter, r *http.Request, c caller) error {
+	grant, err := s.revoke(r, c.by)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, grant)
+	return nil
+}
+
+// revoke ends the grant that the request names. A grant that is gone from memory only is an error that says so.
+func (s *Server) revoke(r *http.Request, by device.Authority) (*approval.Grant, error) {
+	grant, err := s.approvals.Revoke(r.Context(), by, r.PathValue("id"))
+	switch {
+	case err == nil:
+		return grant, nil
+	case grant == nil:
+		return nil, problem(http.StatusNotFound, "", "%s", err.Error())
+	}
+	s.log.Error("a revocation could not be recorded", "grant", grant.ID, "err", err)
+	return nil, problem(http.StatusInternalServerError, "revoke it again once the disk is well", "%s", err.Error())
+}
+
+// Level is the answer of GET /v1/level.
+type Level struct {
+	Session toolward.SessionKey  `json:"session"`
+	Level   toolward.Level       `json:"level"`
+	Inputs  toolward.LevelInputs `json:"inputs"`
+}
+
+func sessionOf(r *http.Request) (toolward.SessionKey, error) {
+	key := toolward.SessionKey(r.URL.Query().Get("session"))
+	if key.Agent() == "" {
+		return "", problem(http.StatusBadRequest, "sessions are named agent:<id>:<rest>; see audit tail", "session %s is not a session key", quoteShort(string(key)))
+	}
+	return key, nil
+}
+
+func (s *Server) apiLevel(w http.ResponseWriter, r *http.Request, _ caller) error {
+	key, err := sessionOf(r)
+	if err != nil {
+		return err
+	}
+	return s.sendLevel(w, r, key)
+}
+
+func (s *Server) sendLevel(w http.ResponseWriter, r *http.Request, key toolward.SessionKey) error {
+	level, inputs, err := s.levels.SessionLevel(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, Level{key, level, inputs})
+	return nil
+}
+
+// LevelFloor is the body of POST /v1/level.
+type LevelFloor struct {
+	Level string `json:"level"` // normal, elevated or lockdown
+}
+
+func (s *Server) apiSetLevel(w http.ResponseWriter, r *http.Request, c caller) error {
+	key, err := sessionOf(r)
+	if err != nil {
+		return err
+	}
+	var body LevelFloor
+	if err := readJSON(r, &body); err != nil {
+		return err
+	}
+	var level toolward.Level
+	if err := level.UnmarshalText([]byte(body.Level)); err != nil {
+		return problem(http.StatusBadRequest, "use normal, elevated or lockdown", "%s", err.Error())
+	}
+	if err := s.levels.SetFloor(r.Context(), key, level, c.by.Name()); err != nil {
+		return err
+	}
+	return s.sendLevel(w, r, key)
+}
+
+// apiClearLevel takes a session's floor away; with external=read also the mark that it has seen what strangers
+// wrote, which is the caller's word that a person has read the list of sources.
+func (s *Server) apiClearLevel(w http.ResponseWriter, r *http.Request, c caller) error {
+	key, err := sessionOf(r)
+	if err != nil {
+		return err
+	}
+	external := r.URL.Query().Get("external")
+	if external != "" && external != "read" {
+		return problem(http.StatusBadRequest, "use external=read once the list of sources was read", "external: %s", quoteShort(external))
+	}
+	if err := s.levels.Clear(r.Context(), key, external == "read", c.by.Name()); err != nil {
+		return err
+	}
+	return s.sendLevel(w, r, key)
+}
+
+// Tokens is the answer of GET /v1/tokens.
+type Tokens struct {
+	Tokens []device.Token `json:"tokens"`
+}
+
+func (s *Server) apiTokens(w http.ResponseWriter, _ *http.Request, c caller) error {
+	list, err := s.people.Tokens(c.by)
+	if err != nil {
+		return answerProblem(err)
+	}
+	writeJSON(w, http.StatusOK, Tokens{append([]device.Token{}, list...)})
+	return nil
+}
+
+// NewToken is the body of POST /v1/tokens.
+type NewToken struct {
+	Name      string `json:"name,omitempty"`
+	Agent     string `json:"agent"`
+	Workspace string `json:"workspace"` // absolute
+	Owner     bool   `json:"owner,omitempty"`
+	Life      string `json:"life,omitempty"` // such as "720h"; without it the token does not expire
+}
+
+// CreatedToken is the answer of POST /v1/tokens. The secret is shown this once.
+type CreatedToken struct {
+	device.Token
+	Secret string `json:"secret"`
+}
+
+func (s *Server) apiCreateToken(w http.ResponseWriter, r *http.Request, c caller) error {
+	var body NewToken
+	if err := readJSON(r, &body); err != nil {
+		return err
+	}
+	spec := device.TokenSpec{Name: body.Name, Agent: body.Agent, Workspace: body.Workspace, Owner: body.Owner}
+	if body.Life != "" {
+		life, err := time.ParseDuration(body.Life)
+		if err != nil || life <= 0 {
+			return problem(http.StatusBadRequest, "use a duration such as 720h", "life: %s", quoteShort(body.Life))
+		}
+		spec.Life = life
+	}
+	secret, token, err := s.people.CreateToken(r.Context(), c.by, spec)
+	if err != nil {
+		return problem(http.StatusUnprocessableEntity, "", "%s", err.Error())
+	}
+	s.note(r, audit.TypeConfig, map[string]any{
+		"event": "token-created", "token": token.ID, "agent": token.Agent, "owner": token.Owner, "by": c.by.Name(),
+	})
+	writeJSON(w, http.StatusCreated, CreatedToken{token, secret})
+	return nil
+}
+
+func (s *Server) apiRevokeToken(w http.ResponseWriter, r *http.Request, c caller) error {
+	token, err := s.people.RevokeToken(r.Context(), c.by, r.PathValue("id"))
+	if err != nil {
+		return problem(http.StatusNotFound, "", "%s", err.Error())
+	}
+	s.note(r, audit.TypeConfig, map[string]any{"event": "token-revoked", "token": token.ID, "by": c.by.Name()})
+	writeJSON(w, http.StatusOK, token)
+	return nil
+}
+
+// note records what a person did here. That it cannot be recorded does not undo it.
+func (s *Server) note(r *http.Request, kind audit.Type, data map[string]any) {
+	if _, err := s.audit.Append(r.Context(), audit.Event{Type: kind, Data: data, Durable: true}); err != nil {
+		s.log.Error("an event could not be recorded", "type", kind, "err", err)
+	}
+}
+
+// SignIns is the answer of GET /v1/sign-ins.
+type SignIns struct {
+	SignIns []device.Session `json:"signIns"`
+}
+
+func (s *Server) apiSignIns(w http.ResponseWriter, _ *http.Request, c caller) error {
+	list, err := s.people.Sessions(c.by)
+	if err != nil {
+		return answerProblem(err)
+	}
+	writeJSON(w, http.StatusOK, SignIns{append([]device.Session{}, list...)})
+	return nil
+}
+
+func (s *Server) apiEndSignIn(w http.ResponseWriter, r *http.Request, c caller) error {
+	if err := s.people.EndSession(c.by, r.PathValue("id")); err != nil {
+		if errors.Is(err, device.ErrNotSignedIn) {
+			return answerProblem(err)
+		}
+		return problem(http.StatusNotFound, "", "%s", err.Error())
+	}
+	writeJSON(w, http.StatusOK, struct{}{})
+	return nil
+}
+
+// ToolView is one tool of an explanation without a call.
+type ToolView struct {
+	Tool        string           `json:"tool"`
+	Description string           `json:"description"`
+	Visible     bool             `json:"visible"`
+	Removed     *toolward.Reason `json:"removed,omitempty"` // the first layer that took it away
+}
+
+// ToolViews is the answer of POST /v1/explain without a tool.
+type ToolViews struct {
+	Tools []ToolView `json:"tools"`
+}
+
+func (s *Server) apiExplain(w http.ResponseWriter, r *http.Request, _ caller) error {
+	var body ExplainRequest
+	if err := readJSON(r, &body); err != nil {
+		return err
+	}
+	call, err := body.call()
+	if err != nil {
+		return err
+	}
+	if body.Tool != "" {
+		writeJSON(w, http.StatusOK, s.gateway.Explain(r.Context(), call, toolward.ExplainOptions{Hooks: body.Hooks}))
+		return nil
+	}
+	out := ToolViews{Tools: []ToolView{}}
+	for _, v := range s.tools(call.Caller) {
+		view := ToolView{Tool: v.Tool.Name, Description: v.Tool.Description, Visible: v.Visible}
+		if !v.Visible {
+			view.Removed = &v.Reason
+		}
+		out.Tools = append(out.Tools, view)
+	}
+	writeJSON(w, http.StatusOK, out)
+	return nil
+}

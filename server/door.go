@@ -1,0 +1,124 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/toolward/toolward/device"
+)
+
+// doorPage is the sign-in and the set-up page.
+type doorPage struct {
+	page
+	Host string
+}
+
+// showDoor is GET /: set-up at the first start, else the sign-in.
+func (s *Server) showDoor(w http.ResponseWriter, r *http.Request) error {
+	return s.renderDoor(w, r, http.StatusOK)
+}
+
+func (s *Server) renderDoor(w http.ResponseWriter, r *http.Request, status int, notices ...notice) error {
+	p := doorPage{page: page{Title: "Sign in", Script: "door.js", Notices: notices}, Host: "http://" + r.Host}
+	name := "signin"
+	if s.people.NeedsSetup() {
+		name, p.Title = "setup", "Choose a passphrase"
+	}
+	return renderPage(w, status, name, p)
+}
+
+// signIn is POST /sign-in.
+func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(r); err != nil {
+		return err
+	}
+	token, _, err := s.people.SignInWeb(r.Context(), sourceOf(r), r.PostForm.Get("passphrase"))
+	if err != nil {
+		p := signInProblem(err)
+		if p.Status == http.StatusForbidden {
+			return err // nothing that the person did: shown as an internal error, told to the log
+		}
+		// 401 would be taken for "the sign-in has ended"; to the browser a wrong passphrase is an ordinary page.
+		return s.renderDoor(w, r, http.StatusForbidden, notice{"warn", sentence(p.Message)})
+	}
+	s.enter(w, r, token)
+	return nil
+}
+
+// setUp is POST /setup: the first passphrase, by somebody who can read the daemon's terminal.
+func (s *Server) setUp(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(r); err != nil {
+		return err
+	}
+	passphrase := r.PostForm.Get("passphrase")
+	if passphrase != r.PostForm.Get("again") {
+		return s.renderDoor(w, r, http.StatusUnprocessableEntity, notice{"warn", "The two passphrases differ."})
+	}
+	source := sourceOf(r)
+	if err := s.people.SetUp(r.Context(), source, r.PostForm.Get("code"), passphrase); err != nil {
+		return s.renderDoor(w, r, http.StatusUnprocessableEntity, notice{"warn", sentence(signInProblem(err).Message)})
+	}
+	token, _, err := s.people.SignInWeb(r.Context(), source, passphrase)
+	if err != nil {
+		return err
+	}
+	s.enter(w, r, token)
+	return nil
+}
+
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, token string) {
+	http.SetCookie(w, sessionCookie(token, r))
+	http.Redirect(w, r, consolePrefix+pathKey(token)+"/", http.StatusSeeOther)
+}
+
+// signOut is POST /c/{key}/sign-out.
+func (s *Server) signOut(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	s.people.SignOut(v.by)
+	http.SetCookie(w, endedCookie(v.key))
+	http.Redirect(w, r, "/?out=1", http.StatusSeeOther)
+	return nil
+}
+
+// signInView is one line of the list of sign-ins.
+type signInView struct {
+	ID     string
+	Via    string
+	Source []span
+	Since  string
+	Seen   string
+	Here   bool
+}
+
+// showSignIns is GET /c/{key}/sign-ins.
+func (s *Server) showSignIns(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	list, err := s.people.Sessions(v.by)
+	if err != nil {
+		return answerProblem(err)
+	}
+	p := struct {
+		page
+		SignIns []signInView
+	}{page: s.newPage(v, "Sign-ins", "/sign-ins")}
+	names := map[device.Surface]string{
+		device.Console: "Browser", device.Terminal: "Terminal", device.Foreground: "Terminal of the gateway",
+	}
+	for _, session := range list {
+		p.SignIns = append(p.SignIns, signInView{
+			ID: session.ID, Via: names[session.Via], Source: oneLine(session.Source), Since: moment(session.Started),
+			Seen: moment(session.LastSeen), Here: session.ID == v.by.Session(),
+		})
+	}
+	return renderPage(w, http.StatusOK, "signins", p)
+}
+
+// endSignIn is POST /c/{key}/sign-ins/{id}/end.
+func (s *Server) endSignIn(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	id := r.PathValue("id")
+	if id == v.by.Session() {
+		return s.signOut(w, r, v)
+	}
+	if err := s.people.EndSession(v.by, id); err != nil {
+		return problem(http.StatusNotFound, "", "%s", err.Error())
+	}
+	http.Redirect(w, r, v.base+"/sign-ins", http.StatusSeeOther)
+	return nil
+}

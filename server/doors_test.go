@@ -1,0 +1,384 @@
+package server_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/internal/consoletest"
+	"github.com/toolward/toolward/server"
+)
+
+// browser is a client with cookies that does not follow redirects by itself.
+type browser struct {
+	t    *testing.T
+	w    *consoletest.World
+	http *http.Client
+	base string // path of the console after sign-in
+}
+
+func newBrowser(t *testing.T, w *consoletest.World) *browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &browser{t: t, w: w, http: &http.Client{
+		Jar: jar, Transport: &http.Transport{},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// signedIn is a browser of a signed-in person.
+func signedIn(t *testing.T, w *consoletest.World) *browser {
+	t.Helper()
+	b := newBrowser(t, w)
+	resp, body := b.post("/sign-in", url.Values{"passphrase": {consoletest.Passphrase}})
+	if resp.StatusCode != http.StatusSeeOther {
+		t.Fatalf("sign-in: %d\n%s", resp.StatusCode, body)
+	}
+	b.base = strings.TrimSuffix(resp.Header.Get("Location"), "/")
+	return b
+}
+
+func (b *browser) do(method, path string, body io.Reader, header map[string]string) (*http.Response, string) {
+	b.t.Helper()
+	req, err := http.NewRequest(method, b.w.URL+path, body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	resp, err := b.http.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return resp, string(text)
+}
+
+func (b *browser) get(path string) (*http.Response, string) {
+	b.t.Helper()
+	return b.do("GET", path, nil, nil)
+}
+
+func (b *browser) post(path string, form url.Values) (*http.Response, string) {
+	b.t.Helper()
+	return b.do("POST", path, strings.NewReader(form.Encode()), map[string]string{
+		"Content-Type": "application/x-www-form-urlencoded", "Origin": b.w.URL, "Sec-Fetch-Site": "same-origin",
+	})
+}
+
+func TestSignIn(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b := newBrowser(t, w)
+
+	resp, body := b.get("/")
+	if resp.StatusCode != 200 || !strings.Contains(body, `name="passphrase"`) || strings.Contains(body, "Set-up code") {
+		t.Fatalf("front page: %d\n%s", resp.StatusCode, body)
+	}
+	resp, body = b.post("/sign-in", url.Values{"passphrase": {"wrong"}})
+	if resp.StatusCode != http.StatusForbidden || !strings.Contains(body, "Wrong passphrase") || len(resp.Cookies()) != 0 {
+		t.Fatalf("wrong passphrase: %d\n%s", resp.StatusCode, body)
+	}
+	resp, _ = b.post("/sign-in", url.Values{"passphrase": {consoletest.Passphrase}})
+	if resp.StatusCode != http.StatusSeeOther || len(resp.Cookies()) != 1 {
+		t.Fatalf("sign-in: %d, cookies %v", resp.StatusCode, resp.Cookies())
+	}
+	cookie, base := resp.Cookies()[0], strings.TrimSuffix(resp.Header.Get("Location"), "/")
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != base || !regexp.MustCompile(`^/c/[a-z0-9]{16}$`).MatchString(base) {
+		t.Errorf("cookie %+v at %q", cookie, base)
+	}
+	resp, body = b.get(base + "/")
+	if resp.StatusCode != 200 || !strings.Contains(body, "Nothing is waiting") {
+		t.Fatalf("console: %d\n%s", resp.StatusCode, body)
+	}
+
+	t.Run("the cookie is worth nothing elsewhere", func(t *testing.T) {
+		for name, req := range map[string]struct{ path, cookie string }{
+			"another path":       {"/c/aaaaaaaaaaaaaaaa/", cookie.Value},
+			"path alone":         {base + "/", ""},
+			"path, other cookie": {base + "/", "another"},
+			"api at the root":    {"/v1/approvals", cookie.Value},
+		} {
+			r, err := http.NewRequest("GET", w.URL+req.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if req.cookie != "" {
+				r.AddCookie(&http.Cookie{Name: cookie.Name, Value: req.cookie})
+			}
+			resp, err := http.DefaultTransport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode == 200 {
+				t.Errorf("%s: got in", name)
+			}
+		}
+	})
+	t.Run("a planted cookie does not hide the right one", func(t *testing.T) {
+		r, _ := http.NewRequest("GET", w.URL+base+"/", nil)
+		r.AddCookie(&http.Cookie{Name: cookie.Name, Value: "planted"})
+		r.AddCookie(&http.Cookie{Name: cookie.Name, Value: cookie.Value})
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 200 {
+			t.Errorf("status %d", resp.StatusCode)
+		}
+	})
+	t.Run("sign-out ends it", func(t *testing.T) {
+		if resp, body := b.get(base + "/sign-ins"); resp.StatusCode != 200 || !strings.Contains(body, "this browser") {
+			t.Errorf("sign-ins: %d\n%s", resp.StatusCode, body)
+		}
+		if resp, _ := b.post(base+"/sign-out", nil); resp.Header.Get("Location") != "/?out=1" {
+			t.Errorf("sign-out leads to %q", resp.Header.Get("Location"))
+		}
+		r, _ := http.NewRequest("GET", w.URL+base+"/", nil)
+		r.AddCookie(cookie)
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusSeeOther {
+			t.Errorf("the ended session still answers %d", resp.StatusCode)
+		}
+	})
+}
+
+func TestSignInIsRateLimited(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b := newBrowser(t, w)
+	for range 5 {
+		b.post("/sign-in", url.Values{"passphrase": {"wrong"}})
+	}
+	resp, body := b.post("/sign-in", url.Values{"passphrase": {consoletest.Passphrase}})
+	if resp.StatusCode == http.StatusSeeOther || !strings.Contains(body, "Too many wrong attempts") {
+		t.Errorf("sixth attempt: %d\n%s", resp.StatusCode, body)
+	}
+}
+
+func TestSetUp(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{Fresh: true})
+	b := newBrowser(t, w)
+	if _, body := b.get("/"); !strings.Contains(body, "Set-up code") {
+		t.Fatalf("front page of a fresh installation:\n%s", body)
+	}
+	form := func(code, passphrase, again string) url.Values {
+		return url.Values{"code": {code}, "passphrase": {passphrase}, "again": {again}}
+	}
+	for name, wrong := range map[string]url.Values{
+		"wrong code":      form("AAAAA-AAAAA", consoletest.Passphrase, consoletest.Passphrase),
+		"no code":         form("", consoletest.Passphrase, consoletest.Passphrase),
+		"they differ":     form(w.People.SetupCode(), consoletest.Passphrase, "something else"),
+		"weak passphrase": form(w.People.SetupCode(), "short", "short"),
+	} {
+		if resp, _ := b.post("/setup", wrong); resp.StatusCode != http.StatusUnprocessableEntity || !w.People.NeedsSetup() {
+			t.Errorf("%s: %d", name, resp.StatusCode)
+		}
+	}
+	code := w.People.SetupCode()
+	resp, body := b.post("/setup", form(code, consoletest.Passphrase, consoletest.Passphrase))
+	if resp.StatusCode != http.StatusSeeOther || w.People.NeedsSetup() {
+		t.Fatalf("set-up: %d\n%s", resp.StatusCode, body)
+	}
+	if resp, _ := b.get(resp.Header.Get("Location")); resp.StatusCode != 200 {
+		t.Errorf("console after set-up: %d", resp.StatusCode)
+	}
+	if resp, _ := b.post("/setup", form(code, "another long passphrase", "another long passphrase")); resp.StatusCode == http.StatusSeeOther {
+		t.Error("the code worked twice")
+	}
+}
+
+// TestRequesterHasNoRights walks every route of the API as somebody who merely reached a door.
+func TestRequesterHasNoRights(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	socket := w.SocketClient()
+	routes := []string{
+		"GET /v1/approvals", "GET /v1/approvals/events", "GET /v1/approvals/abcdefgh", "POST /v1/approvals/abcdefgh",
+		"GET /v1/decisions", "GET /v1/grants", "POST /v1/grants/abc/revoke", "GET /v1/audit", "GET /v1/audit/tail",
+		"GET /v1/audit/verify", "GET /v1/audit/export", "GET /v1/level?session=agent:a:b", "POST /v1/level?session=agent:a:b",
+		"DELETE /v1/level?session=agent:a:b", "GET /v1/tokens", "POST /v1/tokens", "POST /v1/tokens/x/revoke",
+		"POST /v1/explain", "GET /v1/config/pending", "POST /v1/config/apply", "GET /v1/sign-ins",
+		"POST /v1/sign-ins/x/end", "POST /v1/shutdown",
+	}
+	for _, route := range routes {
+		method, path, _ := strings.Cut(route, " ")
+		for door, base := range map[string]string{"socket": "http://toolward", "tcp": w.URL, "tcp console": w.URL + "/c/aaaaaaaaaaaaaaaa"} {
+			client := http.DefaultClient
+			if door == "socket" {
+				client = socket
+			}
+			req, err := http.NewRequest(method, base+path, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "application/json")
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			want := []int{http.StatusUnauthorized}
+			if door == "tcp" {
+				want = []int{http.StatusNotFound}
+			}
+			if resp.StatusCode != want[0] {
+				t.Errorf("%s at the %s door: %d, want %v", route, door, resp.StatusCode, want)
+			}
+		}
+	}
+	var status server.Status
+	resp, err := socket.Get("http://toolward/v1/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil || status.SignedIn || status.Waiting != nil || status.Console != w.URL {
+		t.Errorf("status for a requester: %+v, %v", status, err)
+	}
+}
+
+func TestTerminalSignIn(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	api := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
+
+	api.want(http.StatusUnauthorized, "POST", "/v1/login", server.Passphrase{Passphrase: "wrong"}, nil)
+	var in server.SignedIn
+	api.want(200, "POST", "/v1/login", server.Passphrase{Passphrase: consoletest.Passphrase}, &in)
+	if !strings.Contains(in.Name, "terminal") {
+		t.Errorf("signed in as %q", in.Name)
+	}
+	var status server.Status
+	api.want(200, "GET", "/v1/status", nil, &status)
+	if !status.SignedIn || status.Waiting == nil {
+		t.Errorf("status after sign-in: %+v", status)
+	}
+	api.want(200, "GET", "/v1/approvals", nil, nil)
+
+	t.Run("not for a process outside that terminal", func(t *testing.T) {
+		w.Processes.Change(func(p *device.Process) { p.TTY = 0 })
+		defer w.Processes.Change(func(p *device.Process) { p.TTY = 5 })
+		other := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
+		var p server.Problem
+		other.want(http.StatusUnauthorized, "GET", "/v1/approvals", nil, &p)
+		if !strings.Contains(p.Message, "terminal") {
+			t.Errorf("the refusal does not say why: %q", p.Message)
+		}
+	})
+	api.want(200, "POST", "/v1/logout", nil, nil)
+	api.want(http.StatusUnauthorized, "GET", "/v1/approvals", nil, nil)
+	api.want(http.StatusConflict, "POST", "/v1/logout", nil, nil)
+}
+
+func TestPeerOf(t *testing.T) {
+	peers := make(chan device.Process, 1)
+	w := consoletest.New(t, consoletest.Options{Hooks: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		peer, _ := server.PeerOf(r.Context())
+		peers <- peer
+	})})
+	resp, err := w.SocketClient().Post("http://toolward/v1/hook/claude-code/PreToolUse", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if got := <-peers; got.PID != os.Getpid() {
+		t.Errorf("peer %+v, want this process", got)
+	}
+	t.Run("another user's process is refused", func(t *testing.T) {
+		w.Processes.Change(func(p *device.Process) { p.UID += 7 })
+		resp, err := w.SocketClient().Get("http://toolward/v1/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusForbidden {
+			t.Errorf("status %d", resp.StatusCode)
+		}
+	})
+}
+
+func TestSocketRoutesStayAtTheSocket(t *testing.T) {
+	hook := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hook") })
+	w := consoletest.New(t, consoletest.Options{Hooks: hook, MCP: hook})
+	for path, want := range map[string]int{
+		"/v1/hook/claude-code/PreToolUse": 404, "/v1/login": 404, "/mcp/stdio": 404, "/mcp": 200, "/healthz": 200, "/nothing": 404,
+	} {
+		resp, err := http.Get(w.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("GET %s at the TCP door: %d, want %d", path, resp.StatusCode, want)
+		}
+	}
+	resp, err := w.SocketClient().Get("http://toolward/mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 404 {
+		t.Errorf("/mcp at the socket door: %d", resp.StatusCode)
+	}
+}
+
+// apiClient speaks JSON to the API.
+type apiClient struct {
+	t    *testing.T
+	http *http.Client
+	base string
+}
+
+func (a *apiClient) want(status int, method, path string, body, into any) {
+	a.t.Helper()
+	var reader io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		reader = strings.NewReader(string(raw))
+	}
+	req, err := http.NewRequest(method, a.base+path, reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := a.http.Do(req)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if resp.StatusCode != status {
+		a.t.Fatalf("%s %s: %d, want %d\n%s", method, path, resp.StatusCode, status, raw)
+	}
+	if into != nil {
+		if err := json.Unmarshal(raw, into); err != nil {
+			a.t.Fatalf("%s %s: %v\n%s", method, path, err, raw)
+		}
+	}
+}

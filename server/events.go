@@ -1,0 +1,99 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Bounds of an event stream.
+const (
+	writePatience = 10 * time.Second // a reader that takes nothing for so long is gone
+	heartbeat     = 20 * time.Second
+	eventBuffer   = 64 // events that may wait for a reader; past that it is told to look again
+	maxStreams    = 64 // open event streams altogether
+)
+
+// eventStream writes server-sent events to one reader. Each write has a deadline, so that a reader that stops
+// reading holds a connection for seconds and never more than a small buffer.
+type eventStream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	buf     bytes.Buffer
+}
+
+// openStream begins a stream of events.
+func openStream(w http.ResponseWriter) (*eventStream, error) {
+	s := &eventStream{w: w, control: http.NewResponseController(w)}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no") // a reverse proxy must not hold events back
+	h.Del("Content-Length")
+	w.WriteHeader(http.StatusOK)
+	s.buf.WriteString("retry: 1500\n\n")
+	return s, s.flush()
+}
+
+// send writes one event. JSON has no line breaks, so the data is one line and cannot end the event early.
+func (s *eventStream) send(name string, data any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("encode event %s: %w", name, err)
+	}
+	fmt.Fprintf(&s.buf, "event: %s\ndata: %s\n\n", name, raw)
+	return s.flush()
+}
+
+// beat keeps proxies from closing a quiet stream, and finds readers that are gone.
+func (s *eventStream) beat() error {
+	s.buf.WriteString(": \n\n")
+	return s.flush()
+}
+
+func (s *eventStream) flush() error {
+	defer s.buf.Reset()
+	if err := s.control.SetWriteDeadline(time.Now().Add(writePatience)); err != nil {
+		return fmt.Errorf("event stream: %w", err)
+	}
+	if _, err := s.w.Write(s.buf.Bytes()); err != nil {
+		return fmt.Errorf("event stream: %w", err)
+	}
+	if err := s.control.Flush(); err != nil {
+		return fmt.Errorf("event stream: %w", err)
+	}
+	return nil
+}
+
+// streams counts the open event streams.
+type streams chan struct{}
+
+func newStreams() streams { return make(streams, maxStreams) }
+
+// enter takes a place; false if there is none.
+func (s streams) enter() bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s streams) leave() { <-s }
+
+// endedBy returns a context that ends with the request or with the server: an open stream must not hold up the
+// daemon's end.
+func endedBy(r *http.Request, stopping <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(r.Context())
+	go func() {
+		select {
+		case <-stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}

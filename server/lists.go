@@ -1,0 +1,149 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/device"
+)
+
+// pageLength is how many decisions one page lists.
+const pageLength = 60
+
+// choice is one option of a select.
+type choice struct {
+	Value, Name string
+	Here        bool
+}
+
+// showDecisions is GET /c/{key}/decisions: decided calls, newest first.
+func (s *Server) showDecisions(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	query := r.URL.Query()
+	filter := audit.Filter{
+		Type: audit.TypeDecision, Agent: query.Get("agent"), Tool: query.Get("tool"), Verdict: query.Get("verdict"),
+		Limit: pageLength + 1,
+	}
+	if below := query.Get("below"); below != "" {
+		n, err := strconv.ParseInt(below, 10, 64)
+		if err != nil || n < 1 {
+			return problem(http.StatusBadRequest, "", "below: %s is not a position", quoteShort(below))
+		}
+		filter.Below = n
+	}
+	records, err := s.audit.Query(r.Context(), filter)
+	if err != nil {
+		return problem(http.StatusBadRequest, "", "%s", err.Error())
+	}
+	p := struct {
+		page
+		Filter   audit.Filter
+		Verdicts []choice
+		Entries  []entry
+		Older    string
+	}{page: s.newPage(v, "Decisions", "/decisions"), Filter: filter}
+	p.Verdicts = []choice{
+		{"", "All", filter.Verdict == ""}, {"allow", "Allowed", filter.Verdict == "allow"},
+		{"deny", "Refused", filter.Verdict == "deny"},
+	}
+	for i := range records[:min(len(records), pageLength)] {
+		p.Entries = append(p.Entries, newEntry(&records[i]))
+	}
+	if len(records) > pageLength {
+		next := url.Values{"below": {strconv.FormatInt(records[pageLength-1].Seq, 10)}}
+		for _, name := range []string{"agent", "tool", "verdict"} {
+			if value := query.Get(name); value != "" {
+				next.Set(name, value)
+			}
+		}
+		p.Older = v.base + "/decisions?" + next.Encode()
+	}
+	return renderPage(w, http.StatusOK, "decisions", p)
+}
+
+// grantView is one line of the list of grants.
+type grantView struct {
+	ID         string
+	Words, By  []span
+	Made       string
+	Used, Ends string
+}
+
+// showGrants is GET /c/{key}/grants.
+func (s *Server) showGrants(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	p := struct {
+		page
+		Grants []grantView
+	}{page: s.newPage(v, "Grants", "/grants")}
+	for _, g := range s.approvals.Grants() {
+		view := grantView{
+			ID: g.ID, Words: oneLine(sentence(g.Text)), By: oneLine(g.CreatedBy), Made: moment(time.UnixMilli(g.CreatedMs)),
+			Used: "never", Ends: moment(time.UnixMilli(g.ExpiresMs)),
+		}
+		if g.Uses > 0 {
+			view.Used = fmt.Sprintf("%d ×, last %s", g.Uses, moment(time.UnixMilli(g.LastUsedMs)))
+		}
+		p.Grants = append(p.Grants, view)
+	}
+	return renderPage(w, http.StatusOK, "grants", p)
+}
+
+// revokeFromPage is POST /c/{key}/grants/{id}/revoke.
+func (s *Server) revokeFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	if err := v.by.May(device.RightAdmin); err != nil {
+		return answerProblem(err)
+	}
+	if _, err := s.revoke(r, v.by); err != nil {
+		return err
+	}
+	http.Redirect(w, r, v.base+"/grants", http.StatusSeeOther)
+	return nil
+}
+
+// showProblem is the page of a request that went wrong.
+func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
+	base := ""
+	if v, err := s.visitorOf(r); err == nil {
+		base = v.base
+	}
+	view := struct {
+		page
+		Text string
+	}{page{Title: sentence(p.Message), Base: base}, sentence(p.Hint)}
+	if err := renderPage(w, p.Status, "problem", view); err != nil {
+		s.log.Error("a problem page failed", "err", err)
+		writeJSON(w, p.Status, p)
+	}
+}
+
+// moment is a time as lists show it: the clock today, else with the day.
+func moment(t time.Time) string {
+	t = t.Local()
+	now := time.Now()
+	switch {
+	case sameDay(t, now):
+		return t.Format("15:04")
+	case t.Year() == now.Year():
+		return t.Format("2 Jan 15:04")
+	}
+	return t.Format("2 Jan 2006")
+}
+
+// sentence gives an error text a capital and a full stop.
+func sentence(text string) string {
+	r, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return ""
+	}
+	text = string(unicode.ToUpper(r)) + text[size:]
+	if strings.ContainsAny(text[len(text)-1:], ".!?:") {
+		return text
+	}
+	return text + "."
+}

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/audit"
+)
+
+// logRhythm is how often the log beside the queue is brought up to date at most. An agent that reads a hundred
+// files a second must not make the page flicker, nor the daemon render what nobody can follow.
+const logRhythm = 300 * time.Millisecond
+
+// follow is GET /c/{key}/events: the console's live updates. While it is open its person counts as an approver.
+func (s *Server) follow(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	if !s.streams.enter() {
+		return problem(http.StatusServiceUnavailable, "close some of them", "%d consoles are open already", maxStreams)
+	}
+	defer s.streams.leave()
+	ctx, cancel := endedBy(r, s.stopping)
+	defer cancel()
+	news, err := s.approvals.Subscribe(v.by, eventBuffer)
+	if err != nil {
+		return err
+	}
+	defer news.Close()
+	presence, err := s.approvals.Attach(approval.Approver{Name: "console", By: v.by, Connection: v.connection()})
+	if err != nil {
+		return err
+	}
+	defer presence.Close()
+	tail := s.audit.Tail()
+	defer func() { tail.Close() }()
+
+	out, err := openStream(w)
+	if err != nil {
+		return nil // the browser has gone; there is nobody to tell
+	}
+	f := &follower{server: s, visitor: v, out: out, request: r}
+	if err := f.sync(); err != nil {
+		return nil
+	}
+	beats := time.NewTicker(heartbeat)
+	defer beats.Stop()
+	for ctx.Err() == nil {
+		select {
+		case event, open := <-news.C:
+			if !open {
+				_ = out.send("reload", struct{}{}) // signed out, or the daemon ends
+				return nil
+			}
+			err = f.tell(event)
+		case record, open := <-tail.C:
+			if !open {
+				tail = s.followAgain(ctx, tail)
+				continue
+			}
+			f.remember(record)
+		case <-f.due:
+			err = f.flushLog()
+		case <-beats.C:
+			err = out.beat()
+		case <-ctx.Done():
+		}
+		if err != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// followAgain replaces a tail that ended because more happened than anybody can read.
+func (s *Server) followAgain(ctx context.Context, old *audit.Tail) *audit.Tail {
+	old.Close()
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+	}
+	return s.audit.Tail()
+}
+
+// follower is one open console page.
+type follower struct {
+	server  *Server
+	visitor *visitor
+	out     *eventStream
+	request *http.Request
+	latest  []audit.Record   // decisions that the page does not show yet, oldest first
+	due     <-chan time.Time // when to show them; nil while there are none
+}
+
+type syncEvent struct {
+	Now int64    `json:"now"`
+	IDs []string `json:"ids"`
+}
+
+type cardEvent struct {
+	HTML string `json:"html"`
+}
+
+type goneEvent struct {
+	ID      string `json:"id"`
+	Said    string `json:"said"`
+	Outcome string `json:"outcome"`
+}
+
+type countEvent struct {
+	Waiting  int    `json:"waiting"`
+	Headline string `json:"headline"`
+	Subline  string `json:"subline"`
+}
+
+// sync tells the page everything that waits now: after connecting, and after events were lost.
+func (f *follower) sync() error {
+	list, err := f.server.waiting(f.request, f.visitor.by)
+	if err != nil {
+		return err
+	}
+	event := syncEvent{Now: time.Now().UnixMilli(), IDs: []string{}}
+	for _, r := range list {
+		event.IDs = append(event.IDs, r.ID)
+	}
+	if err := f.out.send("sync", event); err != nil {
+		return err
+	}
+	for _, r := range list[:min(len(list), maxCards)] {
+		if err := f.card(r); err != nil {
+			return err
+		}
+	}
+	return f.count()
+}
+
+func (f *follower) tell(event approval.Event) error {
+	if event.Missed {
+		return f.sync()
+	}
+	r := event.Approval
+	if event.Type == approval.EventResolved {
+		if err := f.out.send("gone", goneEvent{r.ID, said(&r), outcomeOf(&r)}); err != nil {
+			return err
+		}
+		if f.server.approvals.Count() >= maxCards {
+			return f.sync() // one that did not fit on the page may move up
+		}
+		return f.count()
+	}
+	if f.server.approvals.Count() <= maxCards {
+		if err := f.card(&r); err != nil {
+			return err
+		}
+	}
+	return f.count()
+}
+
+// card sends a card, stamped with the moment at which it is sent.
+func (f *follower) card(r *approval.Record) error {
+	c := newCard(f.visitor.base, r, time.Now())
+	c.Seen = f.server.approvals.MarkShown(r.ID, f.visitor.by)
+	html, err := renderPart("card", c)
+	if err != nil {
+		return err
+	}
+	return f.out.send("card", cardEvent{html})
+}
+
+func (f *follower) count() error {
+	n := f.server.approvals.Count()
+	head, sub := headline(n)
+	return f.out.send("count", countEvent{n, head, sub})
+}
+
+// remember keeps the newest decisions for the next showing.
+func (f *follower) remember(r audit.Record) {
+	if r.Type != audit.TypeDecision {
+		return
+	}
+	if len(f.latest) == logLength {
+		f.latest = append(f.latest[:0], f.latest[1:]...)
+	}
+	f.latest = append(f.latest, r)
+	if f.due == nil {
+		f.due = time.After(logRhythm)
+	}
+}
+
+func (f *follower) flushLog() error {
+	f.due = nil
+	for i := range f.latest {
+		html, err := renderPart("entry", newEntry(&f.latest[i]))
+		if err != nil {
+			return err
+		}
+		if err := f.out.send("entry", cardEvent{html}); err != nil {
+			return err
+		}
+	}
+	f.latest = f.latest[:0]
+	return nil
+}

@@ -1,0 +1,189 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/toolward/toolward/device"
+)
+
+// tcpRoutes are the routes of the TCP door. Everything under /c/{key}/ needs a signed-in person.
+func (s *Server) tcpRoutes(o Options) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", s.health)
+	mux.HandleFunc("GET /web/{version}/{file}", serveWeb)
+	mux.HandleFunc("GET /{$}", s.page(s.showDoor))
+	mux.HandleFunc("POST /sign-in", s.page(s.signIn))
+	mux.HandleFunc("POST /setup", s.page(s.setUp))
+
+	person := func(pattern string, handle func(http.ResponseWriter, *http.Request, *visitor) error) {
+		method, path, _ := strings.Cut(pattern, " ")
+		mux.HandleFunc(method+" /c/{key}"+path, s.page(s.visited(handle)))
+	}
+	person("GET /{$}", s.showQueue)
+	person("GET /events", s.follow)
+	person("GET /approvals/{id}", s.showOne)
+	person("POST /approvals/{id}", s.answer)
+	person("GET /decisions", s.showDecisions)
+	person("GET /grants", s.showGrants)
+	person("POST /grants/{id}/revoke", s.revokeFromPage)
+	person("GET /sign-ins", s.showSignIns)
+	person("POST /sign-ins/{id}/end", s.endSignIn)
+	person("POST /sign-out", s.signOut)
+	person("POST /config", s.applyFromPage)
+
+	api := s.apiRoutes()
+	mux.HandleFunc("/c/{key}/v1/", s.api(func(w http.ResponseWriter, r *http.Request) error {
+		v, err := s.visitorOf(r)
+		if err != nil {
+			return err
+		}
+		http.StripPrefix(v.base, withCaller(api, caller{by: v.by, connection: v.connection()})).ServeHTTP(w, r)
+		return nil
+	}))
+	if o.MCP != nil {
+		mux.Handle("/mcp", o.MCP)
+	}
+	mux.HandleFunc("/", s.page(func(http.ResponseWriter, *http.Request) error {
+		return problem(http.StatusNotFound, "", "there is no such page")
+	}))
+	return mux
+}
+
+// socketRoutes are the routes of the socket door. Only processes of the daemon's own user get in at all.
+func (s *Server) socketRoutes(o Options) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", s.health)
+	api := s.apiRoutes()
+	mux.HandleFunc("/v1/", s.api(func(w http.ResponseWriter, r *http.Request) error {
+		c, err := s.callerAtSocket(r)
+		if err != nil {
+			return err
+		}
+		withCaller(api, c).ServeHTTP(w, r)
+		return nil
+	}))
+	mux.HandleFunc("POST /v1/login", s.api(s.signInTerminal))
+	mux.HandleFunc("POST /v1/setup", s.api(s.setUpTerminal))
+	mux.HandleFunc("POST /v1/logout", s.api(s.signOutTerminal))
+	if o.Hooks != nil {
+		mux.Handle("/v1/hook/", o.Hooks)
+	}
+	if o.MCPStream != nil {
+		mux.Handle(StreamPath, o.MCPStream)
+	}
+	guarded := limitBody(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setSafeHeaders(w.Header())
+		// The socket's mode keeps other users out; root and a socket passed on to somebody are stopped here.
+		if _, ok := PeerOf(r.Context()); !ok {
+			refuse(w, r, http.StatusForbidden, "this socket serves programs of its own user only", "")
+			return
+		}
+		guarded.ServeHTTP(w, r)
+	})
+}
+
+// apiRoutes is the JSON API, the same at both doors; docs/api.md is its reference. What each route needs is checked
+// by the right in its row, before its handler runs.
+func (s *Server) apiRoutes() http.Handler {
+	mux := http.NewServeMux()
+	for _, route := range []struct {
+		pattern string
+		right   device.Right
+		handle  func(http.ResponseWriter, *http.Request, caller) error
+	}{
+		{"GET /v1/status", device.RightRequest, s.apiStatus},
+		{"GET /v1/approvals", device.RightWatch, s.apiApprovals},
+		{"GET /v1/approvals/events", device.RightAnswer, s.apiWatch},
+		{"GET /v1/approvals/{id}", device.RightWatch, s.apiApproval},
+		{"POST /v1/approvals/{id}", device.RightAnswer, s.apiResolve},
+		{"GET /v1/decisions", device.RightWatch, s.apiDecisions},
+		{"GET /v1/grants", device.RightWatch, s.apiGrants},
+		{"POST /v1/grants/{id}/revoke", device.RightAdmin, s.apiRevokeGrant},
+		{"GET /v1/audit", device.RightWatch, s.apiAudit},
+		{"GET /v1/audit/tail", device.RightWatch, s.apiAuditTail},
+		{"GET /v1/audit/verify", device.RightWatch, s.apiAuditVerify},
+		{"GET /v1/audit/export", device.RightWatch, s.apiAuditExport},
+		{"GET /v1/level", device.RightWatch, s.apiLevel},
+		{"POST /v1/level", device.RightClearLevel, s.apiSetLevel},
+		{"DELETE /v1/level", device.RightClearLevel, s.apiClearLevel},
+		{"GET /v1/tokens", device.RightAdmin, s.apiTokens},
+		{"POST /v1/tokens", device.RightAdmin, s.apiCreateToken},
+		{"POST /v1/tokens/{id}/revoke", device.RightAdmin, s.apiRevokeToken},
+		{"POST /v1/explain", device.RightWatch, s.apiExplain},
+		{"GET /v1/config/pending", device.RightWatch, s.apiPendingConfig},
+		{"POST /v1/config/apply", device.RightConfigure, s.apiApplyConfig},
+		{"GET /v1/sign-ins", device.RightAdmin, s.apiSignIns},
+		{"POST /v1/sign-ins/{id}/end", device.RightAdmin, s.apiEndSignIn},
+		{"POST /v1/shutdown", device.RightAdmin, s.apiShutdown},
+	} {
+		mux.HandleFunc(route.pattern, s.api(func(w http.ResponseWriter, r *http.Request) error {
+			c, ok := r.Context().Value(callerKey{}).(caller)
+			if !ok {
+				return problem(http.StatusForbidden, "", "nobody is known to ask")
+			}
+			if err := c.by.May(route.right); err != nil {
+				if c.why != nil {
+					err = c.why // says what is wrong with this terminal, not only that it is not signed in
+				}
+				return problem(http.StatusUnauthorized, "run: toolward login", "%s", err.Error())
+			}
+			return route.handle(w, r, c)
+		}))
+	}
+	mux.HandleFunc("/", s.api(func(_ http.ResponseWriter, r *http.Request) error {
+		return problem(http.StatusNotFound, "docs/api.md lists all routes", "there is no %s %s", r.Method, quoteShort(r.URL.Path))
+	}))
+	return mux
+}
+
+// api turns an error of a handler into a JSON answer, and a panic into an error.
+func (s *Server) api(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if p := s.run(handle, w, r); p != nil {
+			writeJSON(w, p.Status, p)
+		}
+	}
+}
+
+// page turns an error of a handler into a page, or JSON for the console's script.
+func (s *Server) page(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p := s.run(handle, w, r)
+		switch {
+		case p == nil:
+		case r.Header.Get("Accept") == "application/json":
+			writeJSON(w, p.Status, p)
+		case p.Status == http.StatusUnauthorized:
+			http.Redirect(w, r, "/?out=1", http.StatusSeeOther)
+		default:
+			s.showProblem(w, r, p)
+		}
+	}
+}
+
+func (s *Server) run(handle func(http.ResponseWriter, *http.Request) error, w http.ResponseWriter, r *http.Request) (p *Problem) {
+	defer func() {
+		if v := recover(); v != nil && v != http.ErrAbortHandler {
+			s.log.Error("a request panicked", "route", r.Pattern, "panic", v, "stack", string(debug.Stack()))
+			p = problemOf(fmt.Errorf("panic: %v", v))
+		}
+	}()
+	err := handle(w, r)
+	if err == nil {
+		return nil
+	}
+	p = problemOf(err)
+	if p.Status == http.StatusInternalServerError {
+		s.log.Error("a request failed", "route", r.Pattern, "err", err)
+	}
+	return p
+}
+
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintln(w, "ok")
+}

@@ -1,0 +1,184 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/policy"
+)
+
+// DefaultListen is where the console is served unless somebody says otherwise.
+const DefaultListen = "127.0.0.1:7411"
+
+// Explainer says what would happen to a call. The gateway implements it.
+type Explainer interface {
+	Explain(context.Context, toolward.Call, toolward.ExplainOptions) toolward.Trace
+}
+
+// Levels is how tense sessions are.
+type Levels interface {
+	// SessionLevel tells a session's level and what it comes from.
+	SessionLevel(context.Context, toolward.SessionKey) (toolward.Level, toolward.LevelInputs, error)
+	// SetFloor keeps a session at least as tense as level until it is cleared.
+	SetFloor(ctx context.Context, key toolward.SessionKey, level toolward.Level, by string) error
+	// Clear takes the floor away, and with external also the mark that the session has seen what strangers wrote.
+	Clear(ctx context.Context, key toolward.SessionKey, external bool, by string) error
+}
+
+// Configuration is the configuration file as people meet it here.
+type Configuration interface {
+	// PendingChange returns the changed file that waits for a person; false if none does.
+	PendingChange() (ConfigChange, bool)
+	// ApplyChange puts the waiting change in force if it still has this revision, and records who said so.
+	ApplyChange(ctx context.Context, revision, by string) error
+}
+
+// ConfigChange is a changed configuration file that is sound and waits for a person.
+type ConfigChange struct {
+	File     string `json:"file"`
+	Revision string `json:"revision"` // names exactly this content
+	Diff     string `json:"diff"`     // unified
+}
+
+// Options says what a server serves. All parts are required unless they say otherwise.
+type Options struct {
+	Home   string   // directory of the local socket, mode 0700
+	Listen string   // TCP address; "" means DefaultListen
+	Hosts  []string // further host names that the console answers to
+
+	People    *device.Keeper
+	Approvals *approval.Manager
+	Audit     *audit.Log
+	Records   audit.Source // what the log is kept in, for exports
+	Levels    Levels
+	Gateway   Explainer
+	Tools     func(toolward.Caller) []policy.ToolView // what a caller sees, and what it does not
+	Config    Configuration
+
+	MCP       http.Handler // at /mcp of the TCP door; optional
+	MCPStream http.Handler // at StreamPath of the socket door; optional
+	Hooks     http.Handler // at /v1/hook/ of the socket door; optional
+
+	Version string
+	Stop    func() // asked by a person to end the daemon
+	Log     *slog.Logger
+}
+
+// StreamPath is where the socket door serves Options.MCPStream.
+const StreamPath = "/mcp/stdio"
+
+// Server is the two doors. Its methods may be called from any goroutine.
+type Server struct {
+	people    *device.Keeper
+	approvals *approval.Manager
+	audit     *audit.Log
+	records   audit.Source
+	levels    Levels
+	gateway   Explainer
+	tools     func(toolward.Caller) []policy.ToolView
+	config    Configuration
+	version   string
+	stop      func()
+	log       *slog.Logger
+
+	shown    configShown
+	started  time.Time
+	streams  streams
+	stopping chan struct{}
+	once     sync.Once
+
+	tcp, unix           *http.Server
+	tcpDoor, socketDoor net.Listener
+}
+
+// Limits of both HTTP servers. There is no write time-out: calls wait for people. Event streams set their own.
+const (
+	headerPatience = 10 * time.Second
+	idlePatience   = 2 * time.Minute
+	maxHeaders     = 32 << 10
+)
+
+// Open binds both doors. Nothing is answered before Serve, so that a caller can print the address first and knows
+// at once when the port is taken.
+func Open(o Options) (*Server, error) {
+	if o.Home == "" || o.People == nil || o.Approvals == nil || o.Audit == nil || o.Records == nil ||
+		o.Levels == nil || o.Gateway == nil || o.Tools == nil || o.Config == nil || o.Stop == nil {
+		return nil, errors.New("open server: a part is missing")
+	}
+	names, err := newHostNames(o.Hosts)
+	if err != nil {
+		return nil, fmt.Errorf("open server: %w", err)
+	}
+	s := &Server{
+		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels,
+		gateway: o.Gateway, tools: o.Tools, config: o.Config, version: o.Version, stop: o.Stop, log: o.Log,
+		started: time.Now(), streams: newStreams(), stopping: make(chan struct{}),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Listen == "" {
+		o.Listen = DefaultListen
+	}
+	if s.socketDoor, err = listenSocket(o.Home); err != nil {
+		return nil, fmt.Errorf("open server: %w", err)
+	}
+	if s.tcpDoor, err = net.Listen("tcp", o.Listen); err != nil {
+		s.socketDoor.Close()
+		return nil, fmt.Errorf("open server: %w (choose another address with --listen)", err)
+	}
+	s.tcp = s.httpServer(guardTCP(names, s.tcpRoutes(o)))
+	s.unix = s.httpServer(s.socketRoutes(o))
+	s.unix.ConnContext = s.withPeer
+	return s, nil
+}
+
+func (s *Server) httpServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience, MaxHeaderBytes: maxHeaders,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// URL is the console's address.
+func (s *Server) URL() string { return "http://" + s.tcpDoor.Addr().String() }
+
+// SocketPath is the address of the local socket.
+func (s *Server) SocketPath() string { return s.socketDoor.Addr().String() }
+
+// Serve answers at both doors until Close. It returns nil then, else why a door failed.
+func (s *Server) Serve() error {
+	failed := make(chan error, 2)
+	go func() { failed <- s.tcp.Serve(s.tcpDoor) }()
+	go func() { failed <- s.unix.Serve(s.socketDoor) }()
+	err := <-failed
+	if errors.Is(err, http.ErrServerClosed) {
+		<-failed
+		return nil
+	}
+	s.tcp.Close()
+	s.unix.Close()
+	<-failed
+	return fmt.Errorf("serve: %w", err)
+}
+
+// Close stops listening, ends event streams and gives requests in flight until ctx ends. The caller makes waiting
+// calls return first, by closing the approval manager.
+func (s *Server) Close(ctx context.Context) error {
+	s.once.Do(func() { close(s.stopping) })
+	err := errors.Join(s.tcp.Shutdown(ctx), s.unix.Shutdown(ctx))
+	if err != nil {
+		err = errors.Join(err, s.tcp.Close(), s.unix.Close())
+	}
+	return err
+}

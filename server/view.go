@@ -1,0 +1,93 @@
+package server
+
+import "time"
+
+// page is what every page's frame shows.
+type page struct {
+	Title   string
+	Script  string // ES module under /web/, if any
+	Base    string // path of the signed-in session, "" outside
+	Nav     []navItem
+	Waiting int
+	Live    bool
+	Notices []notice
+}
+
+type navItem struct {
+	Name, Path string
+	Here       bool
+	Count      bool
+}
+
+// notice is one message above a page's content. Kind is "", "warn" or "crit".
+type notice struct{ Kind, Text string }
+
+// card is one call as a person sees it.
+type card struct {
+	Base         string
+	ID           string
+	Severity     string
+	SeverityName string
+	Agent        []span
+	AgentNote    []span
+	Level        string
+	LevelName    string
+	Title        string
+	TitleObject  []span
+	Created      time.Time
+	Expires      time.Time
+	Seconds      int // from creation to deadline
+	Left         int // from now to deadline
+	Blocks       []block
+	Targets      []named
+	Reasons      []reason
+	Params       []namedSpans
+	Facts        []named
+	Digest       string // first 12 characters
+	Seen         string // signed time of rendering
+	Always       []offer
+	NoAlways     string // why "always" is not offered
+	Answerable   bool
+	Cut          bool // not everything is shown, so it can only be denied here
+	First        bool
+	Said         []span // what became of it
+	Outcome      string // allowed, denied or ""
+}
+
+type block struct {
+	Label string
+	Where []span
+	Text  []span
+	Diff  *diffView
+	Size  string
+	Cut   string
+}
+
+type named struct {
+	Name  string
+	Value []span
+}
+
+type namedSpans struct{ Name, Value []span }
+
+type reason struct {
+	Text    []span
+	Rule    []span
+	Finding bool
+}
+
+type offer struct {
+	Key   string
+	Words []span
+}
+
+// entry is one line of recent decisions.
+type entry struct {
+	ID    string
+	Kind  string // allow or deny
+	Tool  []span
+	What  []span
+	How   []span
+	Time  time.Time
+	Clock string
+}

@@ -1,0 +1,148 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+
+	"github.com/toolward/toolward/device"
+)
+
+// visited gives a console handler its signed-in person, or refuses. Every request asks anew whether the sign-in
+// still holds.
+func (s *Server) visited(handle func(http.ResponseWriter, *http.Request, *visitor) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		v, err := s.visitorOf(r)
+		if err != nil {
+			return err
+		}
+		return handle(w, r, v)
+	}
+}
+
+func (s *Server) visitorOf(r *http.Request) (*visitor, error) {
+	notSignedIn := problem(http.StatusUnauthorized, "sign in at "+s.URL(), "not signed in")
+	token, ok := sessionToken(r)
+	if !ok {
+		return nil, notSignedIn
+	}
+	by, err := s.people.Web(token)
+	if err != nil {
+		return nil, notSignedIn
+	}
+	key := r.PathValue("key")
+	return &visitor{by: by, base: consolePrefix + key, key: key}, nil
+}
+
+// callerAtSocket says who is behind a socket request: the person who signed in the terminal of the process that
+// asks, else a requester. Being able to open the socket proves nothing.
+func (s *Server) callerAtSocket(r *http.Request) (caller, error) {
+	peer, ok := PeerOf(r.Context())
+	if !ok {
+		return caller{}, problem(http.StatusForbidden, "", "the process that asks cannot be told")
+	}
+	c := caller{by: device.Requester(), connection: "socket:" + strconv.Itoa(peer.PID), terminal: true}
+	by, err := s.people.Terminal(peer)
+	if err != nil {
+		c.why = err
+		return c, nil
+	}
+	c.by = by
+	return c, nil
+}
+
+// Passphrase is the body of POST /v1/login.
+type Passphrase struct {
+	Passphrase string `json:"passphrase"`
+}
+
+// SignedIn is the answer of POST /v1/login and /v1/setup.
+type SignedIn struct {
+	Name string `json:"name"`           // what records will call the person
+	Note string `json:"note,omitempty"` // the passphrase is set, but this terminal could not be signed in: why
+}
+
+// signInTerminal is POST /v1/login: "toolward login" in a terminal.
+func (s *Server) signInTerminal(w http.ResponseWriter, r *http.Request) error {
+	var body Passphrase
+	if err := readJSON(r, &body); err != nil {
+		return err
+	}
+	peer, ok := PeerOf(r.Context())
+	if !ok {
+		return problem(http.StatusForbidden, "", "the process that asks cannot be told")
+	}
+	by, err := s.people.SignInTerminal(r.Context(), peer, body.Passphrase)
+	if err != nil {
+		return signInProblem(err)
+	}
+	writeJSON(w, http.StatusOK, SignedIn{Name: by.Name()})
+	return nil
+}
+
+// FirstPassphrase is the body of POST /v1/setup.
+type FirstPassphrase struct {
+	Code       string `json:"code"` // printed by "toolward up"
+	Passphrase string `json:"passphrase"`
+}
+
+// setUpTerminal is POST /v1/setup: the first passphrase, set from a terminal, which is then signed in.
+func (s *Server) setUpTerminal(w http.ResponseWriter, r *http.Request) error {
+	var body FirstPassphrase
+	if err := readJSON(r, &body); err != nil {
+		return err
+	}
+	peer, ok := PeerOf(r.Context())
+	if !ok {
+		return problem(http.StatusForbidden, "", "the process that asks cannot be told")
+	}
+	if err := s.people.SetUp(r.Context(), "socket", body.Code, body.Passphrase); err != nil {
+		return signInProblem(err)
+	}
+	by, err := s.people.SignInTerminal(r.Context(), peer, body.Passphrase)
+	if err != nil {
+		writeJSON(w, http.StatusOK, SignedIn{Note: err.Error()})
+		return nil
+	}
+	writeJSON(w, http.StatusOK, SignedIn{Name: by.Name()})
+	return nil
+}
+
+// signOutTerminal is POST /v1/logout.
+func (s *Server) signOutTerminal(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.callerAtSocket(r)
+	if err != nil {
+		return err
+	}
+	if !c.by.IsPerson() {
+		return problem(http.StatusConflict, "", "this terminal is not signed in")
+	}
+	s.people.SignOut(c.by)
+	writeJSON(w, http.StatusOK, struct{}{})
+	return nil
+}
+
+// signInProblem says why a sign-in failed. What the device package says is meant for the person who tries.
+func signInProblem(err error) *Problem {
+	var rate *device.RateError
+	switch {
+	case errors.As(err, &rate):
+		return problem(http.StatusTooManyRequests, "", "%s", rate.Error())
+	case errors.Is(err, device.ErrPassphrase):
+		return problem(http.StatusUnauthorized, "", "%s", err.Error())
+	case errors.Is(err, device.ErrNeedsSetup):
+		return problem(http.StatusConflict, "run: toolward login", "%s", err.Error())
+	}
+	return problem(http.StatusForbidden, "", "%s", err.Error())
+}
+
+// sourceOf names where a browser is, for the limit on wrong passphrases.
+func sourceOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return "unknown"
+	}
+	return cmp.Or(host, "unknown")
+}
