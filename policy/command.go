@@ -68,10 +68,10 @@ func approvalOf(c toolward.Classification) toolward.Classification {
 }
 
 func (s *Snapshot) analyse(r *toolward.Request) (a Analysis, analysed bool, err error) {
-	if s.commands == nil {
+	if s.around.Commands == nil {
 		return Analysis{}, false, nil
 	}
-	a, err = s.commands.Analyse(r)
+	a, err = s.around.Commands.Analyse(r)
 	return a, true, err
 }
 

@@ -20,10 +20,7 @@ import (
 func Compile(c Config, tools []*toolward.Tool) (*Snapshot, []Warning, error) {
 	b := builder{config: c, snapshot: &Snapshot{
 		tools: map[string]*toolward.Tool{}, schemas: map[*toolward.Tool]*schema.Schema{}, agents: map[string]*agent{},
-		table:      newTable(c.TEG.Preset),
-		commands:   c.Around.Commands,
-		gatewayURL: c.Around.GatewayURL, gatewayToken: c.Around.GatewayToken,
-		trusted: map[string]bool{},
+		table: newTable(c.TEG.Preset), around: c.Around, trusted: map[string]bool{},
 	}}
 	if err := b.register(tools); err != nil {
 		return nil, nil, err

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/redact"
 )
 
 // Config is what policy reads of the configuration file. Unknown keys are refused by whoever decodes it.
@@ -20,6 +21,9 @@ type Surroundings struct {
 	// ClientTools are names of tools that clients may bring along (toolward.Call.Form), so that lists may name them
 	// without a warning.
 	ClientTools []string
+	// Secrets are those that the gateway holds itself; a call that would send one of them anywhere is refused. Nil:
+	// only what looks like a secret is noticed.
+	Secrets *redact.Redactor
 	// GatewayURL and GatewayToken are the values that a tool's gatewayUrl and gatewayToken parameters may repeat.
 	GatewayURL, GatewayToken string
 }

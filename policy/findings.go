@@ -8,6 +8,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/redact"
 )
 
 // Codes of findings that policy makes or knows; those about URLs are in url.go.
@@ -18,6 +19,7 @@ const (
 	findGatewayOverride = "gateway_override"
 	findInvalidArgs     = "invalid_args"
 	findSecretShape     = "secret_shape"
+	findSecretValue     = "secret_value"
 	findDangerous       = "command_dangerous"
 )
 
@@ -27,8 +29,7 @@ func gravest(code string) bool { return code == findSecretShape || code == findD
 // validator is what findings depend on besides the request.
 type validator struct {
 	workspaceOnly bool
-	gatewayURL    string
-	gatewayToken  string
+	around        *Surroundings
 }
 
 // findings looks at what a call would touch. The tool's own findings come first. Findings only ever raise.
@@ -37,6 +38,7 @@ func (v validator) findings(r *toolward.Request) []toolward.Finding {
 	for i := range r.Facts.Targets {
 		f = v.target(f, r, &r.Facts.Targets[i])
 	}
+	f = v.secrets(f, &r.Facts)
 	for _, u := range r.Facts.URLs {
 		f = findInvisible(f, "URL", u, false)
 		for _, code := range URLFindings(u) {
@@ -107,6 +109,36 @@ func within(path, dir string) bool {
 	return ok && dir != "" && (rest == "" || rest[0] == '/')
 }
 
+// secrets looks for what must not leave: secrets that the gateway holds itself, and what looks like one.
+func (v validator) secrets(f []toolward.Finding, facts *toolward.Facts) []toolward.Finding {
+	held, shaped := false, ""
+	look := func(text string) {
+		held = held || v.around.Secrets != nil && v.around.Secrets.Holds(text)
+		if shaped != "" {
+			return
+		}
+		if found := redact.Shapes(text); len(found) > 0 {
+			shaped = found[0].Kind
+		}
+	}
+	for _, text := range facts.Outbound {
+		look(text)
+	}
+	for _, u := range facts.URLs {
+		look(u)
+	}
+	if facts.Command != "" {
+		look(facts.Command)
+	}
+	if held {
+		f = append(f, toolward.Finding{Code: findSecretValue, Effect: toolward.EffectDeny, Detail: "the call would send a secret of the gateway"})
+	}
+	if shaped != "" {
+		f = append(f, toolward.Finding{Code: findSecretShape, Effect: toolward.EffectAsk, Detail: "the call would send what looks like a secret: " + shaped})
+	}
+	return f
+}
+
 // gateway refuses parameters that would send a tool's own control connection to another gateway, together with the
 // token it signs in with.
 func (v validator) gateway(f []toolward.Finding, params toolward.Params) []toolward.Finding {
@@ -118,9 +150,9 @@ func (v validator) gateway(f []toolward.Finding, params toolward.Params) []toolw
 		configured := ""
 		switch what {
 		case "url":
-			configured = v.gatewayURL
+			configured = v.around.GatewayURL
 		case "token":
-			configured = v.gatewayToken
+			configured = v.around.GatewayToken
 		case "uri", "host", "port", "address", "endpoint", "password", "auth", "key", "secret", "apikey", "authtoken":
 		default:
 			continue

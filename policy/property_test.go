@@ -253,3 +253,18 @@ func TestEveryJudgementIsExplained(t *testing.T) {
 		}
 	})
 }
+
+// TestTheOrderOfLayersDoesNotMatter is law L2 of the tool policy: the order decides only which layer is named.
+func TestTheOrderOfLayersDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		isPlugin := func(id string) bool { return id == "github" || id == "files" }
+		var layers pipeline
+		for range rapid.IntRange(0, 4).Draw(t, "layers") {
+			layers = append(layers, layer{label: "x", list: newList(anyList().Draw(t, "allow"), anyList().Draw(t, "deny"), isPlugin)})
+		}
+		other := pipeline(rapid.Permutation(layers).Draw(t, "order"))
+		if diff := cmp.Diff(newView(layers, someTools).owner, newView(other, someTools).owner, cmp.Comparer(func(a, b *toolward.Tool) bool { return a == b })); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}

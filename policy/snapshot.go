@@ -45,14 +45,12 @@ type Snapshot struct {
 	agents   map[string]*agent // those that the configuration names
 	anyAgent *agent            // all others
 
-	table        table
-	overrides    overrides
-	enabled      map[string]bool // blocked rows that may be asked for, as "tool.action"
-	allowHosts   map[string]bool
-	trusted      map[string]bool // MCP servers whose read-only hints count
-	commands     CommandPolicy
-	gatewayURL   string
-	gatewayToken string
+	table      table
+	overrides  overrides
+	enabled    map[string]bool // blocked rows that may be asked for, as "tool.action"
+	allowHosts map[string]bool
+	trusted    map[string]bool // MCP servers whose read-only hints count
+	around     Surroundings
 }
 
 var (

@@ -126,6 +126,7 @@ func plainSchema(depth int) *rapid.Generator[any] {
 		maybe("properties", map[string]any{"a": plainSchema(depth-1).Draw(t, "a"), "b": plainSchema(depth-1).Draw(t, "b")})
 		maybe("required", []any{"a"})
 		maybe("additionalProperties", rapid.OneOf(rapid.Just[any](true), rapid.Just[any](false), plainSchema(depth-1)).Draw(t, "more"))
+		maybe("anyOf", []any{plainSchema(depth-1).Draw(t, "first"), plainSchema(depth-1).Draw(t, "second")})
 		maybe("items", plainSchema(depth-1).Draw(t, "items"))
 		return s
 	})

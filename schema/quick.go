@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -21,6 +22,7 @@ type quick struct {
 	closed     bool   // no property but those above
 	additional *quick // for other properties; nil: anything, unless closed
 	items      *quick // nil: anything
+	anyOf      []*quick
 	minItems   int
 	maxItems   int
 	minLength  int
@@ -78,7 +80,7 @@ func newQuick(s *jsonschema.Schema) *quick {
 func plain(s *jsonschema.Schema) bool {
 	_, tuple := s.Items.([]*jsonschema.Schema)
 	return s.Bool == nil && s.Ref == nil && s.RecursiveRef == nil && s.DynamicRef == nil && s.Const == nil &&
-		s.Not == nil && s.AllOf == nil && s.AnyOf == nil && s.OneOf == nil &&
+		s.Not == nil && s.AllOf == nil && s.OneOf == nil &&
 		s.If == nil && s.Then == nil && s.Else == nil && s.Format == nil &&
 		s.MaxProperties == nil && s.MinProperties == nil && s.PropertyNames == nil &&
 		len(s.PatternProperties) == 0 && len(s.Dependencies) == 0 && len(s.DependentRequired) == 0 &&
@@ -126,6 +128,13 @@ func (q *quick) fill(s *jsonschema.Schema) *quick {
 			return nil
 		}
 	}
+	for _, sub := range s.AnyOf {
+		variant := newQuick(sub)
+		if variant == nil {
+			return nil
+		}
+		q.anyOf = append(q.anyOf, variant)
+	}
 	return q.bounds(s)
 }
 
@@ -164,6 +173,9 @@ func orInt(p *int, absent int) int {
 
 // accepts reports whether v is certainly valid.
 func (q *quick) accepts(v any) bool {
+	if q.anyOf != nil && !slices.ContainsFunc(q.anyOf, func(variant *quick) bool { return variant.accepts(v) }) {
+		return false
+	}
 	switch v := v.(type) {
 	case string:
 		return q.types&typeString != 0 && q.acceptsText(v)
