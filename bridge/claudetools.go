@@ -154,10 +154,10 @@ func lookIntoSkill(l *looker, r *toolward.Request, facts *toolward.Facts) {
 // skillShellOff reads the client's settings as the client does: managed settings decide, then the nearest file.
 func (l *looker) skillShellOff() bool {
 	for _, path := range []string{
-		claudeManagedSettings(),
+		l.managed,
 		filepath.Join(l.project, ".claude", "settings.local.json"),
 		filepath.Join(l.project, ".claude", "settings.json"),
-		filepath.Join(l.home, ".claude", "settings.json"),
+		filepath.Join(l.config, "settings.json"),
 	} {
 		data, err := os.ReadFile(path)
 		if os.IsNotExist(err) {
@@ -181,11 +181,8 @@ func (l *looker) skillHasHooks(name string) bool {
 	if name == "" || strings.Contains(name, ":") || strings.Contains(name, "..") || !filepath.IsLocal(name) {
 		return true
 	}
-	for _, root := range []string{l.project, l.home} {
-		for _, path := range []string{
-			filepath.Join(root, ".claude", "skills", name, "SKILL.md"),
-			filepath.Join(root, ".claude", "commands", name+".md"),
-		} {
+	for _, root := range []string{filepath.Join(l.project, ".claude"), l.config} {
+		for _, path := range []string{filepath.Join(root, "skills", name, "SKILL.md"), filepath.Join(root, "commands", name+".md")} {
 			data, err := os.ReadFile(path)
 			if os.IsNotExist(err) {
 				continue

@@ -18,8 +18,10 @@ import (
 // looker finds out what the calls of one workspace would touch, without touching it.
 type looker struct {
 	places  *place.Classifier
-	home    string // the person's home, for the client's own settings
+	home    string // the person's home
 	project string // the workspace as the client names it
+	config  string // the client's own configuration directory
+	managed string // the administrator's settings of the client
 }
 
 // lookers keeps the lookers of the workspaces in use.
@@ -53,7 +55,10 @@ func (l *lookers) of(workspace string) (*looker, error) {
 	if l.known == nil || len(l.known) >= maxWorkspaces {
 		l.known = map[string]*looker{}
 	}
-	made := &looker{places: places, home: l.layout.Home, project: workspace}
+	made := &looker{
+		places: places, home: canonical.Home, project: workspace,
+		config: filepath.Join(l.layout.Home, ".claude"), managed: claudeManagedSettings(),
+	}
 	l.known[workspace] = made
 	return made, nil
 }

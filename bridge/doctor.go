@@ -1,0 +1,272 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tailscale/hujson"
+)
+
+// Check is one finding of Doctor.
+type Check struct {
+	Name  string `json:"name"`
+	State State  `json:"state"`
+	Text  string `json:"text"`           // what was seen
+	Hint  string `json:"hint,omitempty"` // how to mend it
+}
+
+// State is how good a check came out.
+type State string
+
+// The states, worst first.
+const (
+	Failed  State = "failed"  // calls can pass unguarded
+	Warned  State = "warning" // it works, but less than it could
+	Passed  State = "ok"
+	Skipped State = "skipped" // nothing is installed to look at
+)
+
+// installed is Toolward's hook as one settings file has it.
+type installed struct {
+	path   string
+	events map[string]group
+}
+
+// Doctor examines the hook that a client would really run, in every file that the client reads, and proves by a
+// call that is always refused that it blocks.
+func Doctor(ctx context.Context, s Setup) []Check {
+	s, err := s.complete()
+	if err != nil {
+		return []Check{{"setup", Failed, err.Error(), ""}}
+	}
+	d := doctor{setup: s, hint: "run: toolward install " + s.Client}
+	d.files()
+	if len(d.found) == 0 {
+		state := Skipped
+		if len(d.checks) > 0 {
+			state = Failed
+		}
+		return append(d.checks, Check{"hook", state, "Toolward is not in the settings of " + s.Client, d.hint})
+	}
+	for _, one := range d.found {
+		d.examine(one)
+	}
+	d.skills()
+	for _, one := range d.found {
+		d.canary(ctx, one)
+	}
+	return d.checks
+}
+
+type doctor struct {
+	setup  Setup
+	hint   string
+	found  []installed
+	checks []Check
+}
+
+func (d *doctor) add(name string, state State, hint, format string, args ...any) {
+	d.checks = append(d.checks, Check{Name: name, State: state, Text: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// files reads every settings file of the client, nearest first, for the hook and for what switches hooks off.
+func (d *doctor) files() {
+	paths := []string{d.setup.Managed}
+	if d.setup.Project != "" {
+		paths = append(paths, filepath.Join(d.setup.Project, ".claude", "settings.local.json"), filepath.Join(d.setup.Project, ".claude", "settings.json"))
+	}
+	paths = append(paths, filepath.Join(d.setup.ConfigDir, "settings.json"))
+	var off []string
+	onlyManaged := false
+	for _, path := range slices.Compact(paths) {
+		parsed, err := readSettings(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			d.add("settings", Failed, "mend the file", "%s cannot be read, so the client may skip it: %v", path, err)
+			continue
+		}
+		if yes, _ := parsed.flag("disableAllHooks"); yes {
+			off = append(off, path)
+		}
+		if yes, _ := parsed.flag("allowManagedHooksOnly"); yes && path == d.setup.Managed {
+			onlyManaged = true
+		}
+		if events := oursIn(parsed); len(events) > 0 {
+			d.found = append(d.found, installed{path, events})
+		}
+	}
+	managed := len(d.found) > 0 && d.found[0].path == d.setup.Managed
+	for _, path := range off {
+		// What an administrator installed runs whatever other files say.
+		if !managed || path == d.setup.Managed {
+			d.add("shadow", Failed, "remove disableAllHooks from that file", "%s switches all hooks off", path)
+		}
+	}
+	if onlyManaged && !managed {
+		d.add("shadow", Failed, "install with: toolward install "+d.setup.Client+" --managed", "%s lets only its own hooks run", d.setup.Managed)
+	}
+}
+
+func readSettings(path string) (*settings, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return parseSettings(data)
+}
+
+// oursIn finds Toolward's handlers; each comes in its group, alone.
+func oursIn(s *settings) map[string]group {
+	hooks, err := s.hooks(false)
+	if hooks == nil || err != nil {
+		return nil
+	}
+	events := map[string]group{}
+	for _, m := range hooks.Members {
+		list, ok := m.Value.Value.(*hujson.Array)
+		if !ok {
+			continue
+		}
+		eachGroup(list, func(i int, handlers *hujson.Array) {
+			for j := range handlers.Elements {
+				if !isOurs(&handlers.Elements[j]) {
+					continue
+				}
+				var g group
+				var h handler
+				// The group may hold other people's handlers, of kinds that do not fit: only its matcher counts.
+				var outer struct{ Matcher string }
+				if json.Unmarshal(list.Elements[i].Pack(), &outer) == nil && json.Unmarshal(handlers.Elements[j].Pack(), &h) == nil {
+					g.Matcher, g.Hooks = outer.Matcher, []handler{h}
+					events[m.Name.Value.(hujson.Literal).String()] = g
+				}
+			}
+		})
+	}
+	return events
+}
+
+// examine looks at what is written in one file.
+func (d *doctor) examine(one installed) {
+	missing := []string{}
+	for _, event := range claudeEvents {
+		if _, ok := one.events[event]; !ok {
+			missing = append(missing, event)
+		}
+	}
+	before, guarded := one.events["PreToolUse"]
+	switch {
+	case !guarded:
+		d.add("events", Failed, d.hint, "%s: the hook is not installed for PreToolUse, so no call is guarded", one.path)
+		return
+	case len(missing) > 0:
+		d.add("events", Warned, d.hint, "%s: the hook is not installed for %s", one.path, strings.Join(missing, ", "))
+	default:
+		d.add("events", Passed, "", "%s: the hook is installed for all %d events", one.path, len(claudeEvents))
+	}
+	if before.Matcher != "" && before.Matcher != "*" {
+		d.add("matcher", Failed, d.hint, "%s: only tools that match %q are guarded", one.path, before.Matcher)
+	}
+	h := before.Hooks[0]
+	if h.OnFailure != "block" {
+		d.add("onFailure", Failed, d.hint, "%s: onFailure is %q, so a hook that fails lets the tool run", one.path, h.OnFailure)
+	}
+	if least := int(d.setup.ApprovalTimeout/time.Second) + 10; h.Timeout < least {
+		d.add("timeout", Failed, d.hint, "%s: the client waits %d s for the hook, less than the %d s that a question and its answer take", one.path, h.Timeout, least)
+	}
+	if own, ok := deadlineOf(h); !ok || own >= h.Timeout {
+		d.add("deadline", Failed, d.hint, "%s: the hook does not give up before the client does", one.path)
+	}
+	if info, err := os.Stat(h.Command); err != nil {
+		d.add("program", Failed, d.hint, "the hook program cannot be found: %v", err)
+	} else if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		d.add("program", Failed, d.hint, "%s cannot be run", h.Command)
+	}
+}
+
+// deadlineOf reads the hook's own deadline from its arguments, in seconds.
+func deadlineOf(h handler) (int, bool) {
+	i := slices.Index(h.Args, "--deadline")
+	if i < 0 || i+1 >= len(h.Args) {
+		return 0, false
+	}
+	n, err := strconv.Atoi(h.Args[i+1])
+	return n, err == nil && n > 0
+}
+
+func (d *doctor) skills() {
+	l := looker{home: d.setup.Home, project: d.setup.Project, config: d.setup.ConfigDir, managed: d.setup.Managed}
+	if !l.skillShellOff() {
+		d.add("skills", Warned, d.hint, "shell lines in skills are on: they run without a hook, so every skill asks")
+	}
+}
+
+// canaryTime bounds the proof.
+const canaryTime = 15 * time.Second
+
+// canary runs the installed command as the client would, with a call that is always refused.
+func (d *doctor) canary(ctx context.Context, one installed) {
+	before, guarded := one.events["PreToolUse"]
+	if !guarded {
+		return
+	}
+	h := before.Hooks[0]
+	workDir := d.setup.Project
+	if workDir == "" {
+		workDir = d.setup.Home
+	}
+	event, err := json.Marshal(map[string]any{
+		"hook_event_name": "PreToolUse", "session_id": "toolward-doctor", "transcript_path": "", "cwd": workDir,
+		"tool_name": CanaryTool, "tool_input": map[string]any{}, "tool_use_id": "canary",
+	})
+	if err != nil {
+		d.add("canary", Failed, "", "%v", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, canaryTime)
+	defer cancel()
+	command := exec.CommandContext(ctx, h.Command, h.Args...)
+	command.Dir = workDir
+	command.Env = append(os.Environ(), "CLAUDE_PROJECT_DIR="+workDir, "CLAUDE_CODE_SESSION_ATTENDED=0")
+	command.Stdin = bytes.NewReader(event)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err = command.Run()
+	d.judgeCanary(one.path, command.ProcessState, err, stdout.Bytes(), strings.TrimSpace(stderr.String()))
+}
+
+func (d *doctor) judgeCanary(path string, ended *os.ProcessState, err error, stdout []byte, stderr string) {
+	var answer claudeDecision
+	decided := json.Unmarshal(stdout, &answer) == nil
+	switch {
+	case ended == nil:
+		d.add("canary", Failed, d.hint, "%s: the hook cannot be started: %v", path, err)
+	case ended.ExitCode() == 2 && stderr != "":
+		d.add("canary", Warned, "run: toolward up", "%s: the hook blocks every call, because the daemon did not answer: %s", path, stderr)
+	case ended.ExitCode() == 0 && decided && answer.Output.Event == "PreToolUse" && answer.Output.Decision == "deny":
+		d.add("canary", Passed, "", "%s: the hook blocks", path)
+	default:
+		d.add("canary", Failed, d.hint, "%s: the hook did not block the canary: exit status %d, output %q, error %q",
+			path, ended.ExitCode(), clipped(string(stdout)), clipped(stderr))
+	}
+}
+
+func clipped(s string) string {
+	if len(s) > 200 {
+		return s[:200] + "…"
+	}
+	return s
+}
