@@ -78,6 +78,12 @@ func (r *Redactor) Holds(s string) bool {
 	return found
 }
 
+// Text is [Redactor.String] of a Redactor that holds no secrets.
+func Text(s string) string {
+	clean, _ := hide(s, scan(s, true))
+	return clean
+}
+
 // Shapes returns what in a text is a secret by its own shape: private-key blocks, keys by the prefix of
 // their maker, JSON web tokens. Guesses from words such as "password" are not among them.
 func Shapes(s string) []Match { return scan(s, false) }
