@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/toolward/toolward/display"
 )
 
 // Live is the configuration in force, and the one that waits for a person.
@@ -65,6 +67,14 @@ func (l *Live) Current() *Loaded { return l.current.Load() }
 
 // Pending is the changed file that waits for a person, or nil.
 func (l *Live) Pending() *Loaded { return l.pending.Load() }
+
+// Difference is what a loaded file would change in the one in force, as a unified difference of at most 64 KiB.
+func (l *Live) Difference(to *Loaded) string {
+	diff := display.NewDiff(64 << 10)
+	name := filepath.Base(l.path)
+	diff.File("in force/"+name, "changed/"+name, string(l.Current().Source), string(to.Source))
+	return diff.String()
+}
 
 // Reload looks at the file. A sound change waits for a person (or is applied, with config.autoApply in the
 // configuration that is in force: the new file cannot permit itself). A wrong file changes nothing.
