@@ -28,6 +28,9 @@ type commandSpec struct {
 // drainWait is how long output is still read after a command has ended, from processes that it left behind.
 const drainWait = 250 * time.Millisecond
 
+// stuckAfter is how long after KILL nobody waits for a command any more.
+const stuckAfter = 3 * time.Second
+
 // ending says why a command was stopped by us.
 type ending string
 
@@ -58,6 +61,7 @@ type command struct {
 	stdin   *os.File // nil if closed or never open
 	tty     bool     // it runs on a terminal, which is also its standard input
 	done    chan struct{}
+	stuck   chan struct{} // closed when it has not ended a while after KILL
 
 	mu      sync.Mutex
 	reaped  bool // the process id may belong to somebody else now: no more signals
@@ -70,7 +74,7 @@ type command struct {
 // startCommand starts a command in a process group of its own, with standard output and error on one pipe or
 // terminal so that their order is kept.
 func startCommand(spec commandSpec) (*command, error) {
-	c := &command{spec: spec, done: make(chan struct{})}
+	c := &command{spec: spec, done: make(chan struct{}), stuck: make(chan struct{})}
 	c.cmd = &exec.Cmd{Path: spec.path, Args: spec.args, Env: spec.env, Dir: directoryPath(spec.dir)}
 	output, ends, err := c.connect()
 	if err != nil {
@@ -250,6 +254,8 @@ func (c *command) kill() {
 	for _, process := range c.escaped {
 		process.Kill() //nolint:errcheck // it may have ended
 	}
+	// Only a process that hangs in the kernel, for instance on a dead network disk, survives KILL.
+	c.timers = append(c.timers, time.AfterFunc(stuckAfter, func() { close(c.stuck) }))
 }
 
 // signalGroup signals every member of the process group. The caller holds mu.

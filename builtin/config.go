@@ -13,31 +13,31 @@ import (
 // Config holds the limits and settings of the tools. The zero value of a field means its default; see
 // [Config.Defaults].
 type Config struct {
-	ReadLines      int   `json:"readLines,omitempty"`       // lines that read shows at once
-	ReadLineChars  int   `json:"readLineChars,omitempty"`   // characters of one line that read and search show
-	ReadBytes      int   `json:"readBytes,omitempty"`       // bytes that read shows at once
-	ReadScanBytes  int64 `json:"readScanBytes,omitempty"`   // bytes that read looks through to find an offset
-	ImageBytes     int64 `json:"imageBytes,omitempty"`      // size of an image that read shows
-	FileBytes      int64 `json:"fileBytes,omitempty"`       // size of a file that write, edit, apply_patch and search work on
-	PatchFiles     int   `json:"patchFiles,omitempty"`      // files in one patch
-	Edits          int   `json:"edits,omitempty"`           // replacements in one edit
-	ListEntries    int   `json:"listEntries,omitempty"`     // entries that list shows
-	ListDepth      int   `json:"listDepth,omitempty"`       // levels that list goes down
-	SearchMatches  int   `json:"searchMatches,omitempty"`   // matching lines or files that search shows
-	SearchFiles    int   `json:"searchFiles,omitempty"`     // directory entries that search and list look at
-	SearchChars    int   `json:"searchChars,omitempty"`     // characters of a whole search result
-	OutputChars    int   `json:"outputChars,omitempty"`     // characters of a command's output that are kept
-	UnreadChars    int   `json:"unreadChars,omitempty"`     // characters of new output that one poll shows
-	ResultChars    int   `json:"resultChars,omitempty"`     // characters of output in the result of exec
-	Commands       int   `json:"commands,omitempty"`        // commands of one agent running at once
-	CommandsTotal  int   `json:"commandsTotal,omitempty"`   // commands of all agents running at once
-	FinishedKept   int   `json:"finishedKept,omitempty"`    // finished background commands that are kept
-	FinishedChars  int   `json:"finishedChars,omitempty"`   // bytes of their output that are kept
-	FinishedMins   int   `json:"finishedMinutes,omitempty"` // minutes that a finished background command is kept
-	TimeoutSecs    int   `json:"timeoutSeconds,omitempty"`  // time-out of a command that names none
-	MaxTimeoutSecs int   `json:"maxTimeoutSeconds,omitempty"`
-	KillGraceMs    int   `json:"killGraceMs,omitempty"` // between asking a command to end and ending it
-	YieldMs        int   `json:"yieldMs,omitempty"`     // after which a command that still runs goes to the background
+	ReadLines      int `json:"readLines,omitempty"`       // lines that read shows at once
+	ReadLineChars  int `json:"readLineChars,omitempty"`   // characters of one line that read and search show
+	ReadBytes      int `json:"readBytes,omitempty"`       // bytes that read shows at once
+	ReadScanBytes  int `json:"readScanBytes,omitempty"`   // bytes that read looks through to find an offset
+	ImageBytes     int `json:"imageBytes,omitempty"`      // size of an image that read shows
+	FileBytes      int `json:"fileBytes,omitempty"`       // size of a file that write, edit, apply_patch and search work on
+	PatchFiles     int `json:"patchFiles,omitempty"`      // files in one patch
+	Edits          int `json:"edits,omitempty"`           // replacements in one edit
+	ListEntries    int `json:"listEntries,omitempty"`     // entries that list shows
+	ListDepth      int `json:"listDepth,omitempty"`       // levels that list goes down
+	SearchMatches  int `json:"searchMatches,omitempty"`   // matching lines or files that search shows
+	SearchFiles    int `json:"searchFiles,omitempty"`     // directory entries that search and list look at
+	SearchChars    int `json:"searchChars,omitempty"`     // characters of a whole search result
+	OutputChars    int `json:"outputChars,omitempty"`     // characters of a command's output that are kept
+	UnreadChars    int `json:"unreadChars,omitempty"`     // characters of new output that one poll shows
+	ResultChars    int `json:"resultChars,omitempty"`     // characters of output in the result of exec
+	Commands       int `json:"commands,omitempty"`        // commands of one agent running at once
+	CommandsTotal  int `json:"commandsTotal,omitempty"`   // commands of all agents running at once
+	FinishedKept   int `json:"finishedKept,omitempty"`    // finished background commands that are kept
+	FinishedChars  int `json:"finishedChars,omitempty"`   // bytes of their output that are kept
+	FinishedMins   int `json:"finishedMinutes,omitempty"` // minutes that a finished background command is kept
+	TimeoutSecs    int `json:"timeoutSeconds,omitempty"`  // time-out of a command that names none
+	MaxTimeoutSecs int `json:"maxTimeoutSeconds,omitempty"`
+	KillGraceMs    int `json:"killGraceMs,omitempty"` // between asking a command to end and ending it
+	YieldMs        int `json:"yieldMs,omitempty"`     // after which a command that still runs goes to the background
 
 	Shell           string   `json:"shell,omitempty"`           // absolute path of the shell; default bash, else sh
 	PathPrepend     []string `json:"pathPrepend,omitempty"`     // directories put in front of PATH
@@ -46,56 +46,63 @@ type Config struct {
 	SessionScope    bool     `json:"sessionScope,omitempty"`    // background commands belong to one session, not to the agent
 }
 
-// limit is one row of the table of limits.
-type limit[T int | int64] struct {
-	name        string
-	value       *T
-	fallback    T
-	least, most T
+// Limit is one row of the table of limits: a key of [Config] with its default and its range.
+type Limit struct {
+	Key                  string
+	Default, Least, Most int
 }
 
-func (c *Config) limits() ([]limit[int], []limit[int64]) {
-	return []limit[int]{
-		{"readLines", &c.ReadLines, 2000, 1, 100_000},
-		{"readLineChars", &c.ReadLineChars, 2000, 80, 100_000},
-		{"readBytes", &c.ReadBytes, 128 << 10, 1 << 10, 8 << 20},
-		{"patchFiles", &c.PatchFiles, 100, 1, 1000},
-		{"edits", &c.Edits, 200, 1, 10_000},
-		{"listEntries", &c.ListEntries, 1000, 1, 100_000},
-		{"listDepth", &c.ListDepth, 10, 1, 64},
-		{"searchMatches", &c.SearchMatches, 500, 1, 100_000},
-		{"searchFiles", &c.SearchFiles, 200_000, 100, 10_000_000},
-		{"searchChars", &c.SearchChars, 60_000, 1000, 1_000_000},
-		{"outputChars", &c.OutputChars, 200_000, 1000, 200_000},
-		{"unreadChars", &c.UnreadChars, 30_000, 1000, 200_000},
-		{"resultChars", &c.ResultChars, 40_000, 1000, 200_000},
-		{"commands", &c.Commands, 16, 1, 1000},
-		{"commandsTotal", &c.CommandsTotal, 64, 1, 4000},
-		{"finishedKept", &c.FinishedKept, 50, 1, 1000},
-		{"finishedChars", &c.FinishedChars, 8 << 20, 1 << 20, 256 << 20},
-		{"finishedMinutes", &c.FinishedMins, 30, 1, 180},
-		{"timeoutSeconds", &c.TimeoutSecs, 1800, 1, 7 * 86_400},
-		{"maxTimeoutSeconds", &c.MaxTimeoutSecs, 86_400, 1, 7 * 86_400},
-		{"killGraceMs", &c.KillGraceMs, 2000, 10, 60_000},
-		{"yieldMs", &c.YieldMs, 10_000, 10, 120_000},
-	}, []limit[int64]{
-		{"readScanBytes", &c.ReadScanBytes, 64 << 20, 1 << 20, 1 << 30},
-		{"imageBytes", &c.ImageBytes, 4 << 20, 1 << 10, 16 << 20},
-		{"fileBytes", &c.FileBytes, 8 << 20, 1 << 10, 64 << 20},
+// Limits is the table of limits.
+func Limits() []Limit {
+	table := (&Config{}).limits()
+	rows := make([]Limit, len(table))
+	for i, l := range table {
+		rows[i] = l.Limit
+	}
+	return rows
+}
+
+// setting is a limit together with its value in a configuration.
+type setting struct {
+	value *int
+	Limit
+}
+
+func (c *Config) limits() []setting {
+	return []setting{
+		{&c.ReadLines, Limit{"readLines", 2000, 1, 100_000}},
+		{&c.ReadLineChars, Limit{"readLineChars", 2000, 80, 100_000}},
+		{&c.ReadBytes, Limit{"readBytes", 128 << 10, 1 << 10, 8 << 20}},
+		{&c.PatchFiles, Limit{"patchFiles", 100, 1, 1000}},
+		{&c.Edits, Limit{"edits", 200, 1, 10_000}},
+		{&c.ListEntries, Limit{"listEntries", 1000, 1, 100_000}},
+		{&c.ListDepth, Limit{"listDepth", 10, 1, 64}},
+		{&c.SearchMatches, Limit{"searchMatches", 500, 1, 100_000}},
+		{&c.SearchFiles, Limit{"searchFiles", 200_000, 100, 10_000_000}},
+		{&c.SearchChars, Limit{"searchChars", 60_000, 1000, 1_000_000}},
+		{&c.OutputChars, Limit{"outputChars", 200_000, 1000, 200_000}},
+		{&c.UnreadChars, Limit{"unreadChars", 30_000, 1000, 200_000}},
+		{&c.ResultChars, Limit{"resultChars", 40_000, 1000, 200_000}},
+		{&c.Commands, Limit{"commands", 16, 1, 1000}},
+		{&c.CommandsTotal, Limit{"commandsTotal", 64, 1, 4000}},
+		{&c.FinishedKept, Limit{"finishedKept", 50, 1, 1000}},
+		{&c.FinishedChars, Limit{"finishedChars", 8 << 20, 1 << 20, 256 << 20}},
+		{&c.FinishedMins, Limit{"finishedMinutes", 30, 1, 180}},
+		{&c.TimeoutSecs, Limit{"timeoutSeconds", 1800, 1, 7 * 86_400}},
+		{&c.MaxTimeoutSecs, Limit{"maxTimeoutSeconds", 86_400, 1, 7 * 86_400}},
+		{&c.KillGraceMs, Limit{"killGraceMs", 2000, 10, 60_000}},
+		{&c.YieldMs, Limit{"yieldMs", 10_000, 10, 120_000}},
+		{&c.ReadScanBytes, Limit{"readScanBytes", 64 << 20, 1 << 20, 1 << 30}},
+		{&c.ImageBytes, Limit{"imageBytes", 4 << 20, 1 << 10, 16 << 20}},
+		{&c.FileBytes, Limit{"fileBytes", 8 << 20, 1 << 10, 64 << 20}},
 	}
 }
 
 // Defaults returns the configuration with every zero limit replaced by its default.
 func (c Config) Defaults() Config {
-	ints, longs := c.limits()
-	for _, l := range ints {
+	for _, l := range c.limits() {
 		if *l.value == 0 {
-			*l.value = l.fallback
-		}
-	}
-	for _, l := range longs {
-		if *l.value == 0 {
-			*l.value = l.fallback
+			*l.value = l.Default
 		}
 	}
 	return c
@@ -104,16 +111,10 @@ func (c Config) Defaults() Config {
 // Check reports every setting that is out of its range, with the range.
 func (c Config) Check() error {
 	c = c.Defaults()
-	ints, longs := c.limits()
 	var wrong error
-	for _, l := range ints {
-		if *l.value < l.least || *l.value > l.most {
-			wrong = errors.Join(wrong, fmt.Errorf("%s is %d: use %d to %d", l.name, *l.value, l.least, l.most))
-		}
-	}
-	for _, l := range longs {
-		if *l.value < l.least || *l.value > l.most {
-			wrong = errors.Join(wrong, fmt.Errorf("%s is %d: use %d to %d", l.name, *l.value, l.least, l.most))
+	for _, l := range c.limits() {
+		if *l.value < l.Least || *l.value > l.Most {
+			wrong = errors.Join(wrong, fmt.Errorf("%s is %d: use %d to %d", l.Key, *l.value, l.Least, l.Most))
 		}
 	}
 	if c.Shell != "" && c.Shell[0] != '/' {
@@ -169,6 +170,9 @@ func New(cfg Config, deps Deps) (*Toolbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("builtin: %w", err)
 	}
+	if deps.Log == nil {
+		deps.Log = slog.New(slog.DiscardHandler)
+	}
 	rules := newEnvironmentRules(cfg.PassEnvironment)
 	return &Toolbox{
 		cfg: cfg, deps: deps, shell: shell, rules: rules,
@@ -177,7 +181,7 @@ func New(cfg Config, deps Deps) (*Toolbox, error) {
 			running: cfg.Commands, runningTotal: cfg.CommandsTotal,
 			finished: cfg.FinishedKept, finishedChars: cfg.FinishedChars,
 			finishedFor:     time.Duration(cfg.FinishedMins) * time.Minute,
-			afterStopWaitUp: time.Duration(cfg.KillGraceMs)*time.Millisecond + 3*time.Second,
+			afterStopWaitUp: time.Duration(cfg.KillGraceMs)*time.Millisecond + stuckAfter + time.Second,
 		}),
 	}, nil
 }
@@ -189,7 +193,7 @@ func (b *Toolbox) Tools() []*toolward.Tool {
 	}
 }
 
-// Close ends every command that is still running and waits for it, at most the kill grace and three seconds.
+// Close ends every command that is still running and waits for it, a few seconds at most.
 func (b *Toolbox) Close() error {
 	b.sessions.close()
 	return nil

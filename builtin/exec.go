@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,8 +94,10 @@ func (b *Toolbox) execFacts(_ context.Context, r *toolward.Request) (toolward.Fa
 	if values, ok := r.Params.Value("env").(map[string]any); ok {
 		for name, value := range values {
 			overrides[name], _ = value.(string)
+			facts.Outbound = append(facts.Outbound, overrides[name])
 		}
 	}
+	slices.Sort(facts.Outbound) // maps have no order, and the same call must give the same facts
 	hash, _ := environmentHash(overrides)
 	facts.Bound = append(facts.Bound, "environment "+hash)
 	plan.env, err = b.rules.build(b.environ, overrides, environmentReject)
@@ -260,17 +263,35 @@ func (b *Toolbox) follow(ctx context.Context, started *session, plan execPlan) (
 	}
 	select {
 	case <-started.done:
+	case <-started.stuck:
 	case <-yield:
 		b.sessions.keep(started)
 		return runningResult(started, plan.timing), nil
 	case <-ctx.Done():
 		started.stop(endedByCall)
-		<-started.done
+		b.gone(started)
 		b.sessions.forget(started)
 		return toolward.Result{}, fmt.Errorf("the command was ended because the call was cancelled: %w", context.Cause(ctx))
 	}
 	b.sessions.forget(started)
+	if !b.gone(started) {
+		return failed("The command was sent KILL and still does not end (pid %d): it hangs in the operating system.", started.pid), nil
+	}
 	return b.finishedResult(started, plan.timing), nil
+}
+
+// gone waits until a command that is ending has ended. False: it hangs in the operating system.
+func (b *Toolbox) gone(s *session) bool {
+	select {
+	case <-s.done:
+		return true
+	case <-s.stuck:
+	}
+	if !s.running() {
+		return true
+	}
+	b.deps.Log.Warn("a command does not end after KILL", "pid", s.pid, "agent", s.scope)
+	return false
 }
 
 // runningDetails is the structured result of a command that went to the background.

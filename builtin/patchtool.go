@@ -176,7 +176,7 @@ func summary(plan patchPlan) string {
 // planned applies all sections in memory, in order, to the files as they are now. Nothing is written unless all of
 // them fit.
 func (b *Toolbox) planned(plan patchPlan) (*patchChange, error) {
-	change := &patchChange{byPath: map[string]*patchedFile{}, fileLimit: b.cfg.FileBytes, room: 8 * b.cfg.FileBytes}
+	change := &patchChange{byPath: map[string]*patchedFile{}, fileLimit: int64(b.cfg.FileBytes), room: 8 * int64(b.cfg.FileBytes)}
 	for _, step := range plan {
 		if err := change.add(step); err != nil {
 			var misfit *patchError

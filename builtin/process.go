@@ -66,7 +66,7 @@ func (b *Toolbox) processFacts(_ context.Context, r *toolward.Request) (toolward
 		if len(r.Params.Text("data")) > maxInput {
 			return facts, &toolward.InvalidArgs{Field: "data", Text: fmt.Sprintf("is longer than %d bytes", maxInput)}
 		}
-		facts.Mutates = true
+		facts.Mutates, facts.Outbound = true, []string{r.Params.Text("data")}
 	case "kill", "remove", "clear":
 		facts.Mutates = true
 	}
@@ -337,11 +337,9 @@ func processInput(s *session, data string, eof bool) toolward.Result {
 func (b *Toolbox) killProcess(ctx context.Context, s *session, forget bool) (toolward.Result, error) {
 	wasRunning := s.running()
 	s.stop(endedByKill)
-	timer := time.NewTimer(s.spec.grace + 3*time.Second)
-	defer timer.Stop()
 	select {
 	case <-s.done:
-	case <-timer.C:
+	case <-s.stuck:
 		return failed("Session %s does not end; it was sent the signals TERM and KILL.", s.id), nil
 	case <-ctx.Done():
 		return toolward.Result{}, errors.Join(errors.New("the command was told to end"), ctx.Err())

@@ -102,11 +102,11 @@ func (b *Toolbox) read(ctx context.Context, r *toolward.Request) (toolward.Resul
 	case encodingBinary:
 		return failed("%s is a binary file of %d bytes, not a text", plan.asked, info.Size()), nil
 	case encodingUTF16LE, encodingUTF16BE:
-		data, err := io.ReadAll(io.LimitReader(rest, b.cfg.FileBytes+1))
+		data, err := io.ReadAll(io.LimitReader(rest, int64(b.cfg.FileBytes)+1))
 		if err != nil {
 			return fileFailure(plan.asked, err), nil
 		}
-		if int64(len(data)) > b.cfg.FileBytes {
+		if len(data) > b.cfg.FileBytes {
 			return failed("%s is a %s text of more than %d bytes, too large to be converted", plan.asked, found, b.cfg.FileBytes), nil
 		}
 		var order binary.ByteOrder = binary.LittleEndian
@@ -128,14 +128,14 @@ func imageType(head []byte) string {
 }
 
 func (b *Toolbox) readImage(plan readPlan, mime string, from io.Reader, size int64) (toolward.Result, error) {
-	if size > b.cfg.ImageBytes {
+	if size > int64(b.cfg.ImageBytes) {
 		return failed("%s is an image of %d bytes, more than %d", plan.asked, size, b.cfg.ImageBytes), nil
 	}
-	data, err := io.ReadAll(io.LimitReader(from, b.cfg.ImageBytes+1))
+	data, err := io.ReadAll(io.LimitReader(from, int64(b.cfg.ImageBytes)+1))
 	if err != nil {
 		return fileFailure(plan.asked, err), nil
 	}
-	if int64(len(data)) > b.cfg.ImageBytes {
+	if len(data) > b.cfg.ImageBytes {
 		return failed("%s is an image of more than %d bytes", plan.asked, b.cfg.ImageBytes), nil
 	}
 	return toolward.Result{Content: []toolward.Content{
@@ -156,7 +156,7 @@ type readNotes struct {
 
 // readLines shows the lines that were asked for, within the limits of lines and bytes.
 func (b *Toolbox) readLines(ctx context.Context, plan readPlan, from io.Reader, notes readNotes) (toolward.Result, error) {
-	lines := lineReader{r: bufio.NewReaderSize(from, 64<<10), keep: 4 * b.cfg.ReadLineChars, budget: b.cfg.ReadScanBytes}
+	lines := lineReader{r: bufio.NewReaderSize(from, 64<<10), keep: 4 * b.cfg.ReadLineChars, budget: int64(b.cfg.ReadScanBytes)}
 	for number := 1; number < plan.offset; number++ {
 		if number%4096 == 0 && ctx.Err() != nil {
 			return toolward.Result{}, ctx.Err()

@@ -267,7 +267,7 @@ func (s *searching) file(file *os.File, name string) {
 
 // content reads a whole file into the common buffer. False: it is binary, too large or cannot be read.
 func (s *searching) content(file *os.File) ([]byte, bool) {
-	limit := s.box.cfg.FileBytes
+	limit := int64(s.box.cfg.FileBytes)
 	info, err := file.Stat()
 	if err != nil {
 		s.walk.unread++

@@ -267,3 +267,16 @@ func TestIgnoreAgreesWithGit(t *testing.T) {
 		})
 	}
 }
+
+// manyFiles fills the workspace with n files of four kilobytes, one in ten with a needle.
+func manyFiles(w *world, n int) {
+	w.Helper()
+	body := strings.Repeat("some ordinary line of a program\n", 128)
+	for i := range n {
+		content := body
+		if i%10 == 0 {
+			content += fmt.Sprintf("needle%d\n", i)
+		}
+		w.put(fmt.Sprintf("ws/d%d/e%d/f%d.txt", i%10, i/10%10, i), content)
+	}
+}

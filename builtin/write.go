@@ -44,7 +44,7 @@ func (b *Toolbox) writeFacts(_ context.Context, r *toolward.Request) (toolward.F
 		return toolward.Facts{}, err
 	}
 	plan := writePlan{asked: r.Params.Text("path"), content: r.Params.Text("content")}
-	if int64(len(plan.content)) > b.cfg.FileBytes {
+	if len(plan.content) > b.cfg.FileBytes {
 		return toolward.Facts{}, &toolward.InvalidArgs{Field: "content", Text: fmt.Sprintf("is longer than %d bytes", b.cfg.FileBytes)}
 	}
 	file, target, err := at.target("path", plan.asked, toolward.OpWrite)
@@ -81,7 +81,7 @@ func (b *Toolbox) present(file place.Resolved) (content, name string, err error)
 	if file.Kind == place.KindMissing {
 		return "", "/dev/null", nil
 	}
-	data, _, err := place.ReadFile(file, b.cfg.FileBytes)
+	data, _, err := place.ReadFile(file, int64(b.cfg.FileBytes))
 	if err != nil {
 		return "", "", err
 	}
@@ -196,7 +196,7 @@ func (b *Toolbox) replacements(p toolward.Params) ([]replacement, error) {
 
 // edited returns the content before and after, and the stamp that the file must still have when it is written.
 func (b *Toolbox) edited(plan editPlan) (before, after string, places int, stamp place.Stamp, err error) {
-	data, stamp, err := place.ReadFile(plan.file, b.cfg.FileBytes)
+	data, stamp, err := place.ReadFile(plan.file, int64(b.cfg.FileBytes))
 	if err != nil {
 		return "", "", 0, stamp, err
 	}
@@ -204,7 +204,7 @@ func (b *Toolbox) edited(plan editPlan) (before, after string, places int, stamp
 	if found := detectEncoding([]byte(head(before))); found != encodingUTF8 {
 		return "", "", 0, stamp, &unfit{fmt.Sprintf("the file is %s; only UTF-8 texts can be edited", found)}
 	}
-	after, places, err = replaceTexts(before, plan.edits, int(b.cfg.FileBytes))
+	after, places, err = replaceTexts(before, plan.edits, b.cfg.FileBytes)
 	if err != nil {
 		return "", "", 0, stamp, &unfit{err.Error()}
 	}

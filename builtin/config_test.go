@@ -1,0 +1,92 @@
+package builtin
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+)
+
+func TestDefaultsAreInRange(t *testing.T) {
+	if err := (Config{}).Check(); err != nil {
+		t.Error(err)
+	}
+	keys := map[string]bool{}
+	for _, l := range Limits() {
+		if l.Default < l.Least || l.Default > l.Most || l.Least < 1 {
+			t.Errorf("%+v", l)
+		}
+		keys[l.Key] = true
+	}
+	// Every number of the configuration has a row.
+	kind := reflect.TypeFor[Config]()
+	for i := range kind.NumField() {
+		field := kind.Field(i)
+		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Type.Kind() == reflect.Int && !keys[key] {
+			t.Errorf("%s has no limit", field.Name)
+		}
+	}
+}
+
+func TestCheckNamesWhatIsWrong(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		cfg  Config
+		want string
+	}{
+		{"too large", Config{OutputChars: 1 << 30}, "outputChars is 1073741824: use 1000 to 200000"},
+		{"negative", Config{Commands: -1}, "commands is -1: use 1 to 1000"},
+		{"relative shell", Config{Shell: "bash"}, `shell "bash" is not an absolute path`},
+		{"relative directory in PATH", Config{PathPrepend: []string{"bin"}}, `pathPrepend: "bin" is not an absolute path`},
+		{"empty directory in PATH", Config{PathPrepend: []string{""}}, `pathPrepend: ""`},
+		{"name of a variable", Config{PassEnvironment: []string{"A=B"}}, `passEnvironment: "A=B"`},
+	} {
+		t.Run(c.name, func(t *testing.T) { checkError(t, c.cfg.Check(), c.want) })
+	}
+}
+
+func TestNewNeedsItsParts(t *testing.T) {
+	places := func(toolward.Caller) (*place.Classifier, error) { return nil, nil }
+	_, err := New(Config{}, Deps{})
+	checkError(t, err, "places of a caller")
+	_, err = New(Config{KillGraceMs: 1}, Deps{Places: places})
+	checkError(t, err, "killGraceMs is 1")
+	_, err = New(Config{Shell: "/no/such/shell"}, Deps{Places: places})
+	checkError(t, err, "is not a program")
+}
+
+func TestPassEnvironment(t *testing.T) {
+	rules := newEnvironmentRules([]string{"MY_PROXY", "LD_PRELOAD", "TOOLWARD_TOKEN"})
+	got := commandEnvironment(rules, []string{"MY_PROXY=p", "LD_PRELOAD=x", "TOOLWARD_TOKEN=t", "PATH=.:/bin::rel:/usr/bin:/bin", "BASH_FUNC_ls%%=() { id; }", "OTHER=o"}, nil)
+	// Naming a loader variable or one of the gateway's own passes nothing.
+	want := map[string]string{"MY_PROXY": "p", "PATH": "/bin:/usr/bin", "TERM": "dumb"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := commandEnvironment(rules, []string{}, nil)["PATH"]; got != "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" {
+		t.Errorf("default PATH is %q", got)
+	}
+}
+
+// TestDangerousNames are the variables of disclosed attacks, and their harmless neighbours.
+func TestDangerousNames(t *testing.T) {
+	rules := newEnvironmentRules(nil)
+	for _, name := range strings.Fields(`LD_DEBUG_OUTPUT HOME SHELL BASHOPTS PROMPT_COMMAND PYTHONHOME PYTHONWARNINGS
+		PERL5OPT PERL5DB JAVA_TOOL_OPTIONS GIT_SSH GIT_PAGER EDITOR GIT_CONFIG_COUNT GIT_CONFIG_PARAMETERS GIT_ALLOW_PROTOCOL
+		LESSCLOSE GNUMAKEFLAGS GOPROXY GOENV npm_config_script_shell PIP_CONFIG_FILE CLOUDSDK_PYTHON GCONV_PATH LOCPATH
+		TERMINFO http_proxy SSL_CERT_FILE KUBECONFIG OPENAI_BASE_URL CODEX_HOME CLAUDE_CONFIG_DIR R_PROFILE_USER INPUTRC
+		EXINIT VIMINIT DEBUGINFOD_URLS GREP_OPTIONS Path TOOLWARD_HOME GIT_TRACE CARGO_TARGET_X_RUNNER LUA_INIT_5_4`) {
+		if rules.settable(name, "x") {
+			t.Errorf("a call may set %s", name)
+		}
+	}
+	for _, name := range strings.Fields(`LC_ALL NO_COLOR FORCE_COLOR COLORTERM CI GOOS GOARCH TZ LANG TERM NODE_ENV CGO_ENABLED
+		RUST_BACKTRACE RUST_LOG DEBUG MY_TOKEN GIT_AUTHOR_NAME CARGO_TERM_COLOR PYTHONUNBUFFERED COLUMNS`) {
+		if !rules.settable(name, "x") {
+			t.Errorf("a call may not set %s", name)
+		}
+	}
+}
