@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/toolward/toolward"
@@ -189,4 +191,14 @@ func foreignName(prefix, name string) (string, bool) {
 		}
 	}
 	return name, true
+}
+
+// ToolNames lists the names under which the tools of clients are judged, so that configuration may name them. MCP
+// tools keep the names that the client gives them, and unknown tools of a client begin with its name and a slash.
+func ToolNames() []string {
+	names := map[string]bool{clientTool: true}
+	for _, row := range claudeTools {
+		names[row.tool] = true
+	}
+	return slices.Sorted(maps.Keys(names))
 }
