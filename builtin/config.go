@@ -32,7 +32,7 @@ type Config struct {
 	Commands       int `json:"commands,omitempty"`        // commands of one agent running at once
 	CommandsTotal  int `json:"commandsTotal,omitempty"`   // commands of all agents running at once
 	FinishedKept   int `json:"finishedKept,omitempty"`    // finished background commands that are kept
-	FinishedChars  int `json:"finishedChars,omitempty"`   // bytes of their output that are kept
+	FinishedBytes  int `json:"finishedBytes,omitempty"`   // bytes of their output that are kept
 	FinishedMins   int `json:"finishedMinutes,omitempty"` // minutes that a finished background command is kept
 	TimeoutSecs    int `json:"timeoutSeconds,omitempty"`  // time-out of a command that names none
 	MaxTimeoutSecs int `json:"maxTimeoutSeconds,omitempty"`
@@ -86,7 +86,7 @@ func (c *Config) limits() []setting {
 		{&c.Commands, Limit{"commands", 16, 1, 1000}},
 		{&c.CommandsTotal, Limit{"commandsTotal", 64, 1, 4000}},
 		{&c.FinishedKept, Limit{"finishedKept", 50, 1, 1000}},
-		{&c.FinishedChars, Limit{"finishedChars", 8 << 20, 1 << 20, 256 << 20}},
+		{&c.FinishedBytes, Limit{"finishedBytes", 8 << 20, 1 << 20, 256 << 20}},
 		{&c.FinishedMins, Limit{"finishedMinutes", 30, 1, 180}},
 		{&c.TimeoutSecs, Limit{"timeoutSeconds", 1800, 1, 7 * 86_400}},
 		{&c.MaxTimeoutSecs, Limit{"maxTimeoutSeconds", 86_400, 1, 7 * 86_400}},
@@ -179,7 +179,7 @@ func New(cfg Config, deps Deps) (*Toolbox, error) {
 		environ: commandEnvironment(rules, deps.Environ, cfg.PathPrepend),
 		sessions: newSessions(sessionLimits{
 			running: cfg.Commands, runningTotal: cfg.CommandsTotal,
-			finished: cfg.FinishedKept, finishedChars: cfg.FinishedChars,
+			finished: cfg.FinishedKept, finishedBytes: cfg.FinishedBytes,
 			finishedFor:     time.Duration(cfg.FinishedMins) * time.Minute,
 			afterStopWaitUp: time.Duration(cfg.KillGraceMs)*time.Millisecond + stuckAfter + time.Second,
 		}),

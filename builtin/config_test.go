@@ -1,6 +1,9 @@
 package builtin
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -87,6 +90,54 @@ func TestDangerousNames(t *testing.T) {
 		RUST_BACKTRACE RUST_LOG DEBUG MY_TOKEN GIT_AUTHOR_NAME CARGO_TERM_COLOR PYTHONUNBUFFERED COLUMNS`) {
 		if !rules.settable(name, "x") {
 			t.Errorf("a call may not set %s", name)
+		}
+	}
+}
+
+// TestDocumentedLimits keeps the table of docs/tools.md true.
+func TestDocumentedLimits(t *testing.T) {
+	doc, err := os.ReadFile("../docs/tools.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(doc), ",", "")
+	for _, l := range Limits() {
+		if row := fmt.Sprintf("| `%s` | %d | %d to %d |", l.Key, l.Default, l.Least, l.Most); !strings.Contains(text, row) {
+			t.Errorf("docs/tools.md lacks the row %s", row)
+		}
+	}
+}
+
+// TestDocumentedParameters keeps the parameters of docs/tools.md true.
+func TestDocumentedParameters(t *testing.T) {
+	doc, err := os.ReadFile("../docs/tools.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	for name, tool := range w.tools {
+		_, section, ok := strings.Cut(string(doc), "\n## "+name+"\n")
+		if !ok {
+			t.Errorf("docs/tools.md says nothing about %s", name)
+			continue
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		var schema struct {
+			Properties map[string]struct{ Enum []string }
+		}
+		if err := json.Unmarshal(tool.Schema, &schema); err != nil {
+			t.Fatal(err)
+		}
+		for parameter, p := range schema.Properties {
+			words := p.Enum
+			if parameter != "action" {
+				words = append(words, parameter)
+			}
+			for _, word := range words {
+				if !strings.Contains(section, "`"+word+"`") {
+					t.Errorf("docs/tools.md does not mention %s of %s", word, name)
+				}
+			}
 		}
 	}
 }

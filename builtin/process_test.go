@@ -236,7 +236,7 @@ func finishedSession(s *sessions, scope string, chars int) *session {
 
 func TestFinishedCommandsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSessions(sessionLimits{finished: 50, finishedChars: 1 << 20, finishedFor: 30 * time.Minute})
+		s := newSessions(sessionLimits{finished: 50, finishedBytes: 1 << 20, finishedFor: 30 * time.Minute})
 		finishedSession(s, "a", 1)
 		time.Sleep(29 * time.Minute)
 		if n := len(s.list("a")); n != 1 {
@@ -253,7 +253,7 @@ func TestFinishedCommandsExpire(t *testing.T) {
 }
 
 func TestFinishedCommandsAreBounded(t *testing.T) {
-	s := newSessions(sessionLimits{finished: 5, finishedChars: 10_000, finishedFor: time.Hour})
+	s := newSessions(sessionLimits{finished: 5, finishedBytes: 10_000, finishedFor: time.Hour})
 	defer s.close()
 	for range 20 {
 		finishedSession(s, "a", 10)

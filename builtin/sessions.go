@@ -26,7 +26,7 @@ type sessionLimits struct {
 	running         int           // of one scope
 	runningTotal    int           // of all scopes
 	finished        int           // kept in all
-	finishedChars   int           // of output kept for all finished ones
+	finishedBytes   int           // of output kept for all finished ones
 	finishedFor     time.Duration // how long one is kept
 	afterStopWaitUp time.Duration // how long closing waits for commands to end
 }
@@ -127,7 +127,7 @@ func (s *sessions) tidy() {
 	chars, kept := 0, 0
 	for _, candidate := range finished {
 		chars += candidate.output.size()
-		tooMany := kept > 0 && (kept >= s.limits.finished || chars > s.limits.finishedChars)
+		tooMany := kept > 0 && (kept >= s.limits.finished || chars > s.limits.finishedBytes)
 		if tooMany || time.Since(candidate.result().at) >= s.limits.finishedFor {
 			delete(s.byID, candidate.id)
 			continue
