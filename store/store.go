@@ -60,12 +60,8 @@ type DB struct {
 	writer *sql.DB
 	reader *sql.DB
 
-	maxBatch int
-	jobs     chan *job
-	closing  chan struct{} // closed by Close: no new jobs
-	stopped  chan struct{} // closed by the writer goroutine when it is done
-	settled  chan struct{} // closed by Close when every accepted job has its answer
-	syncer   *syncer
+	queue  *queue
+	syncer *syncer
 
 	closeOnce sync.Once
 	closeErr  error
@@ -120,18 +116,10 @@ func open(ctx context.Context, home string, opts Options) (*DB, error) {
 	if batch <= 0 {
 		batch = defaultMaxBatch
 	}
-	db := &DB{
+	return &DB{
 		home: home, writer: writer, reader: reader,
-		maxBatch: batch,
-		jobs:     make(chan *job, 2*batch),
-		closing:  make(chan struct{}),
-		stopped:  make(chan struct{}),
-		settled:  make(chan struct{}),
-	}
-	db.syncer = newSyncer(path+"-wal", delay, opts.OnSyncError)
-	go db.syncer.run()
-	go db.write()
-	return db, nil
+		queue: newQueue(batch), syncer: newSyncer(path+"-wal", delay, opts.OnSyncError),
+	}, nil
 }
 
 // Home is the absolute path of the directory that this store has locked.
@@ -157,10 +145,8 @@ func (db *DB) Prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 // database file and releases the home. Closing twice is harmless.
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
-		close(db.closing)
-		<-db.stopped
+		db.queue.close()
 		errSync := db.syncer.stop()
-		close(db.settled)
 		errReader := db.reader.Close()
 		_, errCheckpoint := db.writer.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
 		errWriter := db.writer.Close()

@@ -12,124 +12,89 @@ import (
 
 // syncer brings commits to the disk: it fsyncs SQLite's write-ahead log on a
 // descriptor of its own. A commit has written its frames to the log before it
-// asks, so an fsync that begins later covers it; one fsync serves all who
-// asked while the previous one ran. When SQLite has moved frames into the main
-// file, it has synced that file itself.
+// is counted here, so an fsync that begins later covers it; one fsync serves
+// all who came while the previous one ran. When SQLite has moved frames into
+// the main file, it has synced that file itself.
 type syncer struct {
 	path  string // of the log
 	delay time.Duration
 	tell  func(error)
-	wake  chan struct{} // capacity 1
-	quit  chan struct{}
-	ended chan struct{}
+	later *time.Timer // syncs what nobody waits for
 
 	mu      sync.Mutex
-	waiting []waiter // for commits not yet synced
-	dirty   bool     // commits since the last fsync began
-	broken  error    // the fsync that failed, until recovered
+	ready   sync.Cond // the fsync that ran has ended
+	busy    bool      // one is running
+	count   uint64    // commits
+	safe    uint64    // of these on disk
+	planned uint64    // the timer will see to it that these are
+	broken  error     // the fsync that failed, until recovered
 
-	log *os.File // used by run only, and by stop after it
-}
-
-// waiter is someone who wants to know when the next fsync has ended.
-type waiter struct {
-	done chan error  // buffered
-	tell func(error) // instead of done
-}
-
-func answer(waiting []waiter, err error) {
-	for _, w := range waiting {
-		if w.tell != nil {
-			w.tell(err)
-		} else {
-			w.done <- err
-		}
-	}
+	log *os.File // used by whoever has set busy
 }
 
 func newSyncer(path string, delay time.Duration, tell func(error)) *syncer {
-	return &syncer{
-		path: path, delay: delay, tell: tell,
-		wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
-	}
+	s := &syncer{path: path, delay: delay, tell: tell}
+	s.ready.L = &s.mu
+	s.later = time.AfterFunc(time.Hour, s.overdue)
+	s.later.Stop()
+	return s
 }
 
-// request asks for an fsync: at once for those who wait, soon for the others.
-func (s *syncer) request(waiting []waiter) {
-	s.mu.Lock()
-	notify := !s.dirty || len(waiting) > 0
-	s.dirty = true
-	s.waiting = append(s.waiting, waiting...)
-	s.mu.Unlock()
-	if notify {
-		s.notify()
-	}
-}
-
-func (s *syncer) notify() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (s *syncer) run() {
-	defer close(s.ended)
-	timer := time.NewTimer(s.delay)
-	timer.Stop()
-	armed := false
-	for {
-		select {
-		case <-s.wake:
-			if !s.urgent() {
-				if !armed {
-					timer.Reset(s.delay)
-					armed = true
-				}
-				continue
-			}
-		case <-timer.C:
-		case <-s.quit:
-			return
-		}
-		timer.Stop()
-		armed = false
-		s.round()
-	}
-}
-
-func (s *syncer) urgent() bool {
+// committed counts a commit, which is then on disk within the delay, and
+// returns its number.
+func (s *syncer) committed() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.waiting) > 0
+	s.count++
+	if s.planned <= s.safe { // nothing is planned, or somebody waited for it
+		s.planned = s.count
+		s.later.Reset(s.delay)
+	}
+	return s.count
 }
 
-// round is one fsync and its answers.
-func (s *syncer) round() {
+// latest is the number of the last commit.
+func (s *syncer) latest() uint64 {
 	s.mu.Lock()
-	waiting, dirty, broken := s.waiting, s.dirty, s.broken
-	s.waiting, s.dirty = nil, false
+	defer s.mu.Unlock()
+	return s.count
+}
+
+// overdue syncs for those who do not wait.
+func (s *syncer) overdue() {
+	if err := s.through(s.latest()); err != nil && s.tell != nil {
+		s.tell(err)
+	}
+}
+
+// through returns when a commit is on disk, or can no longer get there.
+func (s *syncer) through(commit uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.busy && s.safe < commit && s.broken == nil {
+		s.ready.Wait()
+	}
+	switch {
+	case s.safe >= commit:
+		return nil
+	case s.broken != nil:
+		// This commit lies behind frames that were lost: a sync that succeeds
+		// now would not bring those back.
+		return s.broken
+	}
+	s.busy = true
+	upTo := s.count
 	s.mu.Unlock()
-	if !dirty {
-		return
-	}
-	if broken != nil {
-		// These commits lie behind frames that were lost: a sync that
-		// succeeds now would not bring those back.
-		answer(waiting, broken)
-		return
-	}
 	err := s.sync()
+	s.mu.Lock()
+	s.busy = false
 	if err != nil {
-		err = fmt.Errorf("sync state to disk: %w", err)
-		s.mu.Lock()
-		s.broken = err
-		s.mu.Unlock()
-		if s.tell != nil && len(waiting) == 0 {
-			s.tell(err)
-		}
+		s.broken = fmt.Errorf("sync state to disk: %w", err)
+	} else {
+		s.safe = upTo
 	}
-	answer(waiting, err)
+	s.ready.Broadcast()
+	return s.broken
 }
 
 // sync fsyncs the log. The file is compared with its name every time: SQLite
@@ -146,14 +111,14 @@ func (s *syncer) sync() error {
 	if s.log != nil {
 		opened, err := s.log.Stat()
 		if err == nil && os.SameFile(named, opened) {
-			return s.log.Sync()
+			return syncFile(s.log)
 		}
 		_ = s.close()
 	}
 	if s.log, err = os.OpenFile(s.path, os.O_RDWR, 0); err != nil {
 		return err
 	}
-	return errors.Join(s.log.Sync(), syncDir(filepath.Dir(s.path)))
+	return errors.Join(syncFile(s.log), syncDir(filepath.Dir(s.path)))
 }
 
 func syncDir(path string) error {
@@ -186,12 +151,17 @@ func (s *syncer) recovered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = nil
+	s.safe = s.count
 }
 
-// stop syncs what is left and ends the goroutine.
+// stop syncs what is left. Nothing may be committed any more.
 func (s *syncer) stop() error {
-	close(s.quit)
-	<-s.ended
-	s.round()
-	return errors.Join(s.failure(), s.close())
+	s.later.Stop()
+	err := s.through(s.latest())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.busy {
+		s.ready.Wait()
+	}
+	return errors.Join(err, s.close())
 }

@@ -10,54 +10,66 @@ import (
 	"sync/atomic"
 )
 
-// job is one change on its way to the writer. Its state decides the race
-// between the writer that takes it and the caller that gives up: exactly one
-// of the two wins.
+// There is no writer goroutine. Whoever writes while nobody else does becomes
+// the leader: it commits its own change and those that have queued up
+// meanwhile in one transaction, hands the lead to the first who came too late,
+// and only then waits for the disk. So a lone write costs no change of
+// goroutines, a crowd shares transactions and fsyncs, and the next transaction
+// is built while the last one is being synced.
+
+// job is one change on its way to the database.
 type job struct {
 	ctx     context.Context
 	fn      func(*sql.Tx) error
+	ended   func(committed bool) // told what became of a change that fn accepted; may be nil
 	durable bool
-	synced  func(error) // if set: done is answered at the commit, synced after the fsync
+	bare    bool // an error of fn fails the whole transaction, so it needs no savepoint
 	state   atomic.Int32
-	done    chan error // buffered: the writer never waits for the caller
+	done    chan error // buffered: nobody waits for the receiver
 }
 
+// The states of a job decide the race between a leader that takes it and a
+// caller that gives up: exactly one of the two wins.
 const (
 	jobQueued int32 = iota
-	jobTaken
+	jobTaken        // a leader has it, or it leads
 	jobAbandoned
 )
 
+// errLead is the answer that makes the receiver the next leader.
+var errLead = errors.New("you lead")
+
 var jobPool = sync.Pool{New: func() any { return &job{done: make(chan error, 1)} }}
 
-// Write runs fn inside the next transaction of the only writer and returns
-// after the commit; durable means after the fsync as well, otherwise the fsync
-// follows within 5 ms.
+// Write runs fn inside the next transaction and returns after the commit;
+// durable means after the fsync as well, otherwise the fsync follows within
+// 5 ms.
 //
-// fn runs once, on the writer's goroutine, between other callers' changes: it
-// must be quick, must use nothing but tx, and must not keep tx. When it
-// returns an error or panics, its changes are undone, Write returns that
-// error, and the others in the same transaction are not touched.
+// fn runs once, perhaps on another goroutine, between other callers' changes
+// and in the order of arrival: it must be quick, must use nothing but tx, and
+// must not keep tx. When it returns an error or panics, its changes are
+// undone, Write returns that error, and the others in the same transaction are
+// not touched.
 //
-// Write gives up with ctx's error only while fn has not begun, so an error of
-// ctx means that nothing was written. A full disk or a failing one is an
-// error for everyone in the transaction, and nothing of it was written;
+// Write gives up with ctx's error only while nobody has begun with fn, so an
+// error of ctx means that nothing was written. A full disk or a failing one is
+// an error for everyone in the transaction, and nothing of it was written;
 // writing resumes by itself when the disk accepts data again. If only the
 // fsync fails, Write returns an error although the change is committed and
 // may be seen: whoever asked for durability must treat it as not done.
 func (db *DB) Write(ctx context.Context, durable bool, fn func(*sql.Tx) error) error {
 	j := jobPool.Get().(*job)
-	j.ctx, j.fn, j.durable, j.synced = ctx, fn, durable, nil
+	j.ctx, j.fn, j.ended, j.durable, j.bare = ctx, fn, nil, durable, false
 	return db.submit(j)
 }
 
-// WriteThen is Write for those who have more to write while the fsync runs:
-// it returns after the commit, and then calls synced exactly once, when the
-// change is on disk or the fsync has failed. synced runs on the goroutine that
-// syncs and must not block. It is not called when WriteThen returns an error.
-func (db *DB) WriteThen(ctx context.Context, fn func(*sql.Tx) error, synced func(error)) error {
+// writeInOrder is Write for a change that continues the one before it. After
+// fn has succeeded, ended is told whether its transaction was committed, before
+// the next transaction begins. An error of fn fails the whole transaction:
+// there is no savepoint to return to.
+func (db *DB) writeInOrder(ctx context.Context, durable bool, fn func(*sql.Tx) error, ended func(committed bool)) error {
 	j := jobPool.Get().(*job)
-	j.ctx, j.fn, j.durable, j.synced = ctx, fn, true, synced
+	j.ctx, j.fn, j.ended, j.durable, j.bare = ctx, fn, ended, durable, true
 	return db.submit(j)
 }
 
@@ -66,131 +78,116 @@ func (db *DB) submit(j *job) error {
 		return fmt.Errorf("write state: %w", err)
 	}
 	j.state.Store(jobQueued)
-	select {
-	case <-db.closing: // checked first: select picks at random
-		return ErrClosed
-	default:
+	leads, err := db.queue.join(j)
+	if err != nil {
+		return err
 	}
-	select {
-	case db.jobs <- j:
-	case <-db.closing:
-		return ErrClosed
-	case <-j.ctx.Done():
-		return fmt.Errorf("write state: %w", j.ctx.Err())
-	}
-	return db.await(j)
-}
-
-// await waits for the job's end. A job that was abandoned is left to the
-// collector, never reused: the writer may still hold it.
-func (db *DB) await(j *job) error {
-	done := j.ctx.Done()
-	for {
+	cancelled := j.ctx.Done()
+	for !leads {
 		select {
 		case err := <-j.done:
-			j.ctx, j.fn, j.synced = nil, nil, nil
-			jobPool.Put(j)
-			return err
-		case <-done:
+			if err == errLead {
+				leads = true
+				continue
+			}
+			return release(j, err)
+		case <-cancelled:
 			if j.state.CompareAndSwap(jobQueued, jobAbandoned) {
+				// Never reused: a leader may still find it in the queue.
 				return fmt.Errorf("write state: %w", j.ctx.Err())
 			}
-			done = nil // the writer has it: only its answer is true
-		case <-db.settled:
-			select {
-			case err := <-j.done:
-				return err
-			default:
-				return ErrClosed
-			}
+			cancelled = nil // it has begun: only its own answer is true
 		}
+	}
+	db.lead(j)
+	return release(j, <-j.done)
+}
+
+func release(j *job, err error) error {
+	j.ctx, j.fn, j.ended = nil, nil, nil
+	jobPool.Put(j)
+	return err
+}
+
+// lead commits one batch, which begins with the leader's own job, and sees to
+// it that everyone in it gets an answer.
+func (db *DB) lead(own *job) {
+	waiting, through := db.commit(db.queue.take())
+	db.queue.handOver()
+	switch {
+	case len(waiting) == 0:
+	case own.durable:
+		db.settle(waiting, through)
+	default: // the leader itself need not wait for the disk
+		go db.settle(waiting, through)
 	}
 }
 
-// write is the only writer. It takes whatever has queued up while the last
-// transaction ran, so that the batch grows by itself with the load.
-func (db *DB) write() {
-	defer close(db.stopped)
-	batch := make([]*job, 0, db.maxBatch)
-	for {
-		batch = batch[:0]
-		select {
-		case j := <-db.jobs:
-			batch = append(batch, j)
-		case <-db.closing:
-			select {
-			case j := <-db.jobs:
-				batch = append(batch, j)
-			default:
-				return
-			}
-		}
-	gather:
-		for len(batch) < db.maxBatch {
-			select {
-			case j := <-db.jobs:
-				batch = append(batch, j)
-			default:
-				break gather
-			}
-		}
-		db.commit(batch)
-		clear(batch)
+// settle waits for the disk and answers those who wait with it.
+func (db *DB) settle(waiting []*job, through uint64) {
+	err := db.syncer.through(through)
+	db.queue.synced()
+	finish(waiting, err)
+}
+
+func finish(jobs []*job, err error) {
+	for _, j := range jobs {
+		j.done <- err
 	}
 }
 
-// commit runs one batch and tells everyone in it how it ended.
-func (db *DB) commit(batch []*job) {
-	live := batch[:0]
-	for _, j := range batch {
-		if j.state.CompareAndSwap(jobQueued, jobTaken) {
-			live = append(live, j)
-		}
-	}
-	if len(live) == 0 {
-		return
-	}
+// commit runs one batch in one transaction. It answers those who need no more
+// than the commit, or have failed, and returns those who wait for the disk,
+// with the commit that must reach it.
+func (db *DB) commit(batch []*job) (waiting []*job, through uint64) {
 	// After a failed fsync the kernel may have dropped pages that it calls
 	// written, so the log cannot be trusted until it has been moved into the
 	// main file and that file synced. Until then every record is refused.
 	if err := db.recoverSync(); err != nil {
-		finish(live, err)
-		return
+		finish(batch, err)
+		return nil, 0
 	}
-	committed, err := db.transact(live)
-	if err != nil {
-		finish(committed, err)
-		return
-	}
-	if len(committed) == 0 {
-		return
-	}
-	var waiting []waiter
-	var now []*job
+	committed, err := db.transact(batch)
 	for _, j := range committed {
-		if j.synced != nil {
-			waiting = append(waiting, waiter{tell: j.synced})
-			now = append(now, j)
-		} else if j.durable {
-			waiting = append(waiting, waiter{done: j.done})
-		} else {
-			now = append(now, j)
+		if j.ended != nil {
+			j.ended(err == nil)
 		}
 	}
-	db.syncer.request(waiting) // before the answers: the fsync starts meanwhile
-	finish(now, nil)
+	if err != nil {
+		finish(committed, err)
+		return nil, 0
+	}
+	if len(committed) == 0 {
+		return nil, 0
+	}
+	through = db.syncer.committed()
+	for _, j := range committed {
+		if j.durable {
+			waiting = append(waiting, j)
+		}
+	}
+	if len(waiting) > 0 {
+		db.queue.syncing()
+	}
+	for _, j := range committed {
+		if !j.durable {
+			j.done <- nil // and from here on it is its caller's
+		}
+	}
+	return waiting, through
 }
 
-// transact runs the functions of a batch in one transaction. Those that fail
-// are answered here; it returns the rest, and an error if they share one.
+// transact runs the functions of a batch in one transaction. It answers those
+// that fail and returns the rest, with an error if the transaction failed.
 func (db *DB) transact(batch []*job) (rest []*job, err error) {
 	tx, err := db.writer.BeginTx(context.Background(), nil)
 	if err != nil {
-		return batch, fmt.Errorf("begin a write: %w", err)
+		finish(batch, fmt.Errorf("begin a write: %w", err))
+		return nil, nil
 	}
 	rest = make([]*job, 0, len(batch))
 	for i, j := range batch {
-		failure, undone := runOne(tx, j.fn, len(batch) > 1)
+		failure, undone := runOne(tx, j, len(batch) > 1)
 		if failure == nil {
 			rest = append(rest, j)
 			continue
@@ -200,11 +197,16 @@ func (db *DB) transact(batch []*job) (rest []*job, err error) {
 			// SQLite ends the whole transaction on a full disk or an I/O
 			// error, so nobody's change in this batch exists any more.
 			_ = tx.Rollback()
-			return append(rest, batch[i+1:]...), fmt.Errorf("write state: the shared transaction failed: %w", failure)
+			err := fmt.Errorf("write state: the shared transaction failed: %w", failure)
+			finish(batch[i+1:], err)
+			return rest, err
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		_ = rollback(db.writer)
+		// SQLite keeps a transaction open after some failed commits, while
+		// database/sql believes that it is over. That none is open is the
+		// usual answer here.
+		_, _ = db.writer.Exec("ROLLBACK")
 		return rest, fmt.Errorf("commit state: %w", err)
 	}
 	return rest, nil
@@ -212,14 +214,14 @@ func (db *DB) transact(batch []*job) (rest []*job, err error) {
 
 // runOne runs one function, behind a savepoint if it shares the transaction.
 // undone reports that after a failure the transaction is as it was before.
-func runOne(tx *sql.Tx, fn func(*sql.Tx) error, shared bool) (failure error, undone bool) {
-	if !shared {
-		return guarded(tx, fn), false
+func runOne(tx *sql.Tx, j *job, shared bool) (failure error, undone bool) {
+	if !shared || j.bare {
+		return guarded(tx, j.fn), false
 	}
 	if _, err := tx.Exec("SAVEPOINT one"); err != nil {
 		return fmt.Errorf("begin a write: %w", err), false
 	}
-	if failure = guarded(tx, fn); failure != nil {
+	if failure = guarded(tx, j.fn); failure != nil {
 		_, err := tx.Exec("ROLLBACK TO one")
 		undone = err == nil
 	}
@@ -230,7 +232,7 @@ func runOne(tx *sql.Tx, fn func(*sql.Tx) error, shared bool) (failure error, und
 }
 
 // guarded turns a panic of fn into an error: one caller's mistake must not
-// take the writer, and with it every decision, down.
+// take the daemon, and with it every decision, down.
 func guarded(tx *sql.Tx, fn func(*sql.Tx) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -238,19 +240,6 @@ func guarded(tx *sql.Tx, fn func(*sql.Tx) error) (err error) {
 		}
 	}()
 	return fn(tx)
-}
-
-// rollback ends a transaction that a failed COMMIT has left open: SQLite keeps
-// it open after some errors, database/sql believes that it is over.
-func rollback(db *sql.DB) error {
-	_, err := db.Exec("ROLLBACK")
-	return err // "no transaction is active" is the usual, welcome answer
-}
-
-func finish(jobs []*job, err error) {
-	for _, j := range jobs {
-		j.done <- err
-	}
 }
 
 // recoverSync makes the state durable again after an fsync has failed.
@@ -270,3 +259,6 @@ func (db *DB) recoverSync() error {
 	db.syncer.recovered()
 	return nil
 }
+
+// Sync returns when everything that was committed before it is on disk.
+func (db *DB) Sync() error { return db.syncer.through(db.syncer.latest()) }

@@ -1,0 +1,214 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/audit"
+)
+
+func same(s string) string { return s }
+
+// openLog opens a real log in a fresh home.
+func openLog(t testing.TB, opts audit.Options) (*audit.Log, *DB) {
+	t.Helper()
+	home := filepath.Join(t.TempDir(), "home")
+	db, err := Open(t.Context(), home, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := startLog(t, db, opts)
+	t.Cleanup(func() {
+		log.Close()
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return log, db
+}
+
+func startLog(t testing.TB, db *DB, opts audit.Options) *audit.Log {
+	t.Helper()
+	key, _, err := audit.LoadKey(db.Home())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := db.Audit(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Key, opts.Redact, opts.Escape = key, same, same
+	log, err := audit.Open(context.Background(), rows, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+// typical is the decision about an ordinary write.
+func typical(verdict toolward.Verdict) *toolward.DecisionRecord {
+	arguments := `{"content":"` + strings.Repeat("package main\\n", 10) + `","path":"src/server/handlers/list.go"}`
+	return &toolward.DecisionRecord{
+		Time: time.Now(), Tool: "write",
+		Call: toolward.Call{
+			ID: "toolu_01AbCdEf", Run: "run-7", Tool: "write", NativeName: "Write", Session: "agent:coder:mcp:laptop:2f1c",
+			Surface: toolward.SurfaceMCP, WorkDir: "/home/ada/project", Host: toolward.HostGateway,
+			Caller: toolward.Caller{Agent: "coder", Context: "main", Client: "claude-code 2.1"},
+		},
+		Digest: strings.Repeat("ab", 32),
+		Params: toolward.NewParams([]byte(arguments), nil),
+		Facts: toolward.Facts{Mutates: true, Targets: []toolward.Target{{
+			Path: "src/server/handlers/list.go", Real: "/home/ada/project/src/server/handlers/list.go",
+			Op: toolward.OpWrite, Place: "workspace", Kind: "file", Links: 1,
+		}}},
+		Judgement: toolward.Judgement{
+			Verdict: toolward.Allow, Row: "write workspace",
+			Class:   toolward.Classification{Class: toolward.Safe, From: toolward.Elevated, Severity: toolward.Info},
+			Reasons: []toolward.Reason{{Layer: "teg.preset", Rule: "workspace", Text: "writes inside the workspace run at level normal"}},
+		},
+		First: toolward.Allow, Verdict: verdict, Level: toolward.Normal, Via: "class", Revision: "7",
+		Inputs: toolward.LevelInputs{ContextTokens: 41200, ContextWindow: 200000, Floor: toolward.Normal},
+	}
+}
+
+// BenchmarkDurableDecisions compares durable decisions of 64 callers with the
+// least that any group commit could do: the same callers, rows of the same
+// size, one column, one transaction and one fsync for all who wait.
+func BenchmarkDurableDecisions(b *testing.B) {
+	for range 1 {
+		bare := rate(b, "bare", func(b *testing.B) func() { return bareInserts(b) })
+		ours := rate(b, "decisions", func(b *testing.B) func() {
+			log, _ := openLog(b, audit.Options{})
+			d := typical(toolward.Allow)
+			return func() {
+				if _, err := log.Decide(context.Background(), d); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+		if bare > 0 && ours > 0 {
+			b.Run("ratio", func(b *testing.B) {
+				for b.Loop() {
+				}
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(ours/bare, "of_bare")
+			})
+		}
+	}
+}
+
+const benchCallers = 64
+
+func rate(b *testing.B, name string, setup func(*testing.B) func()) (perSecond float64) {
+	b.Run(name, func(b *testing.B) {
+		one := setup(b)
+		var wg sync.WaitGroup
+		work := make(chan int, benchCallers)
+		b.ResetTimer()
+		start := time.Now()
+		share := b.N/benchCallers + 1
+		for range benchCallers {
+			wg.Go(func() {
+				for range share {
+					one()
+				}
+			})
+		}
+		close(work)
+		wg.Wait()
+		perSecond = float64(share*benchCallers) / time.Since(start).Seconds()
+		b.ReportMetric(perSecond, "durable/s")
+	})
+	return perSecond
+}
+
+// bareInserts is a group commit without anything else: SQLite syncs at each
+// commit.
+func bareInserts(b *testing.B) func() {
+	path := filepath.Join(b.TempDir(), "bare.db")
+	db, err := sql.Open("sqlite", dsn(path, map[string]string{
+		"journal_mode": "WAL", "synchronous": "FULL", "wal_autocheckpoint": "4096", "cache_size": "-2048",
+	})+"&_txlock=immediate")
+	if err != nil {
+		b.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	if _, err := db.Exec(`CREATE TABLE bare (seq INTEGER PRIMARY KEY, record TEXT)`); err != nil {
+		b.Fatal(err)
+	}
+	insert, err := db.Prepare(`INSERT INTO bare (record) VALUES (?)`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	record := strings.Repeat("x", rowSize(b))
+	queue := make(chan chan error, 1024)
+	ended := make(chan bool)
+	go func() {
+		defer close(ended)
+		for first := range queue {
+			batch := []chan error{first}
+		gather:
+			for len(batch) < 256 {
+				select {
+				case next := <-queue:
+					batch = append(batch, next)
+				default:
+					break gather
+				}
+			}
+			err := bareCommit(db, insert, record, len(batch))
+			for _, done := range batch {
+				done <- err
+			}
+		}
+	}()
+	b.Cleanup(func() {
+		close(queue)
+		<-ended
+		db.Close()
+	})
+	pool := sync.Pool{New: func() any { return make(chan error, 1) }}
+	return func() {
+		done := pool.Get().(chan error)
+		queue <- done
+		if err := <-done; err != nil {
+			b.Error(err)
+		}
+		pool.Put(done)
+	}
+}
+
+func bareCommit(db *sql.DB, insert *sql.Stmt, record string, rows int) error {
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	stmt := tx.Stmt(insert)
+	for range rows {
+		if _, err := stmt.Exec(record); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// rowSize is how many bytes a decision keeps in all columns.
+func rowSize(b *testing.B) (size int) {
+	log, db := openLog(b, audit.Options{})
+	if _, err := log.Decide(context.Background(), typical(toolward.Allow)); err != nil {
+		b.Fatal(err)
+	}
+	row := db.Reader().QueryRow(`SELECT length(record) + length(hash) + length(session) + length(agent) +
+		length(tool) + length(verdict) + length(type) + 8 FROM audit WHERE type = 'decision'`)
+	if err := row.Scan(&size); err != nil {
+		b.Fatal(err)
+	}
+	return size
+}
