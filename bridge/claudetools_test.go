@@ -199,7 +199,7 @@ func TestDifferences(t *testing.T) {
 			"--- a.txt\n+++ a.txt\n@@ -2,7 +2,8 @@\n 2\n 3\n 4\n-5\n+five\n+and a half\n 6\n 7\n 8\n"},
 		{"edit at the end, no line end", "Edit", `{"file_path":"a.txt","old_string":"9\n","new_string":"9"}`,
 			"--- a.txt\n+++ a.txt\n@@ -6,4 +6,4 @@\n 6\n 7\n 8\n-9\n+9\n\\ No newline at end of file\n"},
-		{"new file", "Write", `{"file_path":"b.txt","content":"x\n"}`, "--- b.txt\n+++ b.txt\n@@ -0,0 +1,1 @@\n+x\n"},
+		{"new file", "Write", `{"file_path":"b.txt","content":"x\n"}`, "--- b.txt\n+++ b.txt\n@@ -0,0 +1 @@\n+x\n"},
 		{"nothing changes", "Write", `{"file_path":"a.txt","content":"1\n2\n3\n4\n5\n6\n7\n8\n9\n"}`, ""},
 		{"text that is not there", "Edit", `{"file_path":"a.txt","old_string":"x","new_string":"y"}`, "The difference cannot be shown: the text to replace is not in the file"},
 	} {
