@@ -6,10 +6,29 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+// keepDescriptors marks every open file beyond the three standard ones as not to be passed on. What the gateway opens
+// is marked already; what it was itself started with (a terminal multiplexer's socket, a supervisor's pipe) is not,
+// and would be open in every command. A descriptor that cannot be marked is left: it may have been closed meanwhile.
+func keepDescriptors() error {
+	entries, err := os.ReadDir(openFiles)
+	if err != nil {
+		return fmt.Errorf("look for inherited open files: %w", err)
+	}
+	for _, entry := range entries {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC) //nolint:errcheck // see above
+		}
+	}
+	return nil
+}
 
 // commandSpec is everything that starting a command needs. Nothing in it is looked up again.
 type commandSpec struct {

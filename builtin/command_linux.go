@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// openFiles lists the open files of a process.
+const openFiles = "/proc/self/fd"
+
 // directoryPath names an open directory for a child process that has just been forked: whatever has happened to the
 // directory's name since it was checked, the command starts in the very directory that was.
 func directoryPath(dir *os.File) string {

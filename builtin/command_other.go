@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// openFiles lists the open files of a process.
+const openFiles = "/dev/fd"
+
 // directoryPath names the directory that a command starts in. This system cannot name an open directory for a
 // child; the caller has just compared the path with what was checked.
 func directoryPath(dir *os.File) string {

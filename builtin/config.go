@@ -157,7 +157,8 @@ type Toolbox struct {
 	environ  map[string]string // what every command inherits
 }
 
-// New makes the tools. It fails on settings out of range, without Places, and when there is no shell.
+// New makes the tools. It fails on settings out of range, without Places, when there is no shell, and when it cannot
+// see to it that commands inherit no open files.
 func New(cfg Config, deps Deps) (*Toolbox, error) {
 	if deps.Places == nil {
 		return nil, errors.New("builtin: the tools need to know the places of a caller")
@@ -168,6 +169,9 @@ func New(cfg Config, deps Deps) (*Toolbox, error) {
 	cfg = cfg.Defaults()
 	shell, err := findShell(cfg.Shell)
 	if err != nil {
+		return nil, fmt.Errorf("builtin: %w", err)
+	}
+	if err := keepDescriptors(); err != nil {
 		return nil, fmt.Errorf("builtin: %w", err)
 	}
 	if deps.Log == nil {

@@ -141,3 +141,19 @@ func TestDirectoryOfACommandIsHeld(t *testing.T) {
 		t.Errorf("another directory of the same name was taken: %v %q", err, text(result))
 	}
 }
+
+// TestNoDescriptorLeaksIntoCommands: a command has its three standard files and nothing of the gateway's.
+func TestNoDescriptorLeaksIntoCommands(t *testing.T) {
+	w := newWorld(t)
+	secret, err := os.Open(w.put("outside/secret", "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer secret.Close()
+	for _, a := range []args{{}, {"pty": true}} {
+		a["command"] = "ls /proc/self/fd | tr -s '\\r\\n' ' '"
+		if got := w.ok("exec", a); strings.TrimSpace(got) != "0 1 2 3" { // 3 is ls reading the directory
+			t.Errorf("%v: descriptors %q", a["pty"], got)
+		}
+	}
+}

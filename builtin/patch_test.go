@@ -1,10 +1,12 @@
 package builtin
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 func TestParsePatch(t *testing.T) {
@@ -147,6 +149,51 @@ func FuzzPatch(f *testing.F) {
 			if err == nil && len(file.hunks) == 0 && got != content {
 				t.Errorf("no hunks changed %q to %q", content, got)
 			}
+		}
+	})
+}
+
+// TestPatchTurnsOneTextIntoTheOther makes patches from pairs of texts whose lines are all different.
+func TestPatchTurnsOneTextIntoTheOther(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var before, after []string
+		eol := rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "line end")
+		for i := range rapid.IntRange(1, 40).Draw(t, "lines") {
+			line := fmt.Sprintf("line %d%s", i, eol)
+			switch rapid.IntRange(0, 5).Draw(t, "change") {
+			case 0:
+				before = append(before, line)
+			case 1:
+				after = append(after, line)
+			default:
+				before, after = append(before, line), append(after, line)
+			}
+		}
+		groups := groupEdits(lineEdits(before, after))
+		if len(groups) == 0 || len(before) == 0 {
+			return
+		}
+		patch := "*** Begin Patch\n*** Update File: f\n"
+		for _, group := range groups {
+			patch += "@@\n"
+			for _, e := range group {
+				if e.kind == '+' {
+					patch += "+" + trimEOL(after[e.b]) + "\n"
+				} else {
+					patch += string(e.kind) + trimEOL(before[e.a]) + "\n"
+				}
+			}
+		}
+		files, err := parsePatch(patch+"*** End Patch\n", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := applyHunks(strings.Join(before, ""), files[0].hunks)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, patch)
+		}
+		if want := strings.Join(after, ""); got != want {
+			t.Fatalf("got %q, want %q\n%s", got, want, patch)
 		}
 	})
 }
