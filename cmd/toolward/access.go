@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/server"
+)
+
+type loginCommand struct {
+	PassphraseStdin bool   `help:"Read the passphrase from standard input instead of the terminal."`
+	Setup           string `help:"Set the first passphrase, with the code that toolward up has printed." placeholder:"CODE"`
+}
+
+// Run signs this terminal in. The daemon remembers the shell that started this command, not a secret: nothing is
+// left behind that an agent could use.
+func (c *loginCommand) Run(inv *invocation) error {
+	secret, err := c.secret(inv)
+	if err != nil {
+		return &exitErr{exitError, err, "type it, or use --passphrase-stdin"}
+	}
+	var signed server.SignedIn
+	if c.Setup != "" {
+		err = inv.daemon().post(inv, "/v1/setup", server.FirstPassphrase{Code: c.Setup, Passphrase: secret}, &signed)
+	} else {
+		err = inv.daemon().post(inv, "/v1/login", server.Passphrase{Passphrase: secret}, &signed)
+	}
+	if err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(signed)
+	}
+	if signed.Note != "" {
+		fmt.Fprintf(inv.stdout, "The passphrase is set. This terminal is not signed in: %s\n", signed.Note)
+		return nil
+	}
+	fmt.Fprintf(inv.stdout, "Signed in as %s, in this terminal only.\n", signed.Name)
+	return nil
+}
+
+func (c *loginCommand) secret(inv *invocation) (string, error) {
+	switch {
+	case c.PassphraseStdin:
+		return readLine(inv.stdin)
+	case c.Setup != "":
+		return readNewSecret(inv.stdin, inv.stderr)
+	default:
+		return readSecret(inv.stdin, inv.stderr, "Passphrase: ")
+	}
+}
+
+type logoutCommand struct{}
+
+// Run signs this terminal out.
+func (logoutCommand) Run(inv *invocation) error {
+	if err := inv.daemon().post(inv, "/v1/logout", struct{}{}, nil); err != nil {
+		return err
+	}
+	fmt.Fprintln(inv.stdout, "Signed out.")
+	return nil
+}
+
+type tokenCommand struct {
+	Create tokenCreateCommand `cmd:"" help:"Make a token; it is shown once."`
+	List   tokenListCommand   `cmd:"" help:"List tokens."`
+	Revoke tokenRevokeCommand `cmd:"" help:"End a token at once."`
+}
+
+type tokenCreateCommand struct {
+	Agent     string        `required:"" help:"The agent that comes with it."`
+	Workspace string        `required:"" help:"The directory that is the agent's own." type:"path"`
+	Owner     bool          `help:"Calls count as the owner's: owner-only tools are visible."`
+	Name      string        `help:"What it is for."`
+	Life      time.Duration `help:"When it expires; default never."`
+}
+
+// Run makes a token.
+func (c *tokenCreateCommand) Run(inv *invocation) error {
+	body := server.NewToken{Agent: c.Agent, Workspace: c.Workspace, Owner: c.Owner, Name: c.Name}
+	if c.Life > 0 {
+		body.Life = c.Life.String()
+	}
+	var made server.CreatedToken
+	if err := inv.daemon().post(inv, "/v1/tokens", body, &made); err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(made)
+	}
+	fmt.Fprintln(inv.stdout, made.Secret)
+	fmt.Fprintf(inv.stderr, "This is the only time it is shown. Agent %s, workspace %s.\n", made.Agent, made.Workspace)
+	return nil
+}
+
+type tokenListCommand struct{}
+
+// Run lists tokens.
+func (tokenListCommand) Run(inv *invocation) error {
+	var list server.Tokens
+	if err := inv.daemon().get(inv, "/v1/tokens", nil, &list); err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(list)
+	}
+	return inv.table("ID\tBEGINS\tAGENT\tOWNER\tWORKSPACE\tLAST USED\tSTATE", func(row func(...any)) {
+		for _, t := range list.Tokens {
+			state := "valid"
+			switch {
+			case !t.Revoked.IsZero():
+				state = "revoked"
+			case !t.Expires.IsZero() && time.Now().After(t.Expires):
+				state = "expired"
+			}
+			row(t.ID, t.Prefix+"…", t.Agent, t.Owner, t.Workspace, when(t.LastUsed), state)
+		}
+	})
+}
+
+type tokenRevokeCommand struct {
+	ID string `arg:"" help:"Id of the token, or its first characters."`
+}
+
+// Run ends a token.
+func (c *tokenRevokeCommand) Run(inv *invocation) error {
+	if err := inv.daemon().post(inv, "/v1/tokens/"+url.PathEscape(c.ID)+"/revoke", struct{}{}, nil); err != nil {
+		return err
+	}
+	fmt.Fprintln(inv.stdout, "Revoked.")
+	return nil
+}
+
+// table prints aligned columns; every cell is shown truthfully.
+func (inv *invocation) table(head string, rows func(row func(...any))) error {
+	w := tabwriter.NewWriter(inv.stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, head)
+	rows(func(cells ...any) {
+		texts := make([]string, len(cells))
+		for i, cell := range cells {
+			texts[i] = display.Line(fmt.Sprint(cell))
+		}
+		fmt.Fprintln(w, strings.Join(texts, "\t"))
+	})
+	return w.Flush()
+}
+
+// when shows a time for people; the zero time is "never".
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// readArgument returns the text itself, or the content of a file for "@path", or standard input for "@-".
+func readArgument(text string, stdin io.Reader) (string, error) {
+	name, ok := strings.CutPrefix(text, "@")
+	switch {
+	case !ok:
+		return text, nil
+	case name == "-":
+		raw, err := io.ReadAll(stdin)
+		return string(raw), err
+	default:
+		raw, err := os.ReadFile(filepath.Clean(name))
+		return string(raw), err
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/toolward/toolward/bridge/hookclient"
+	"github.com/toolward/toolward/mcp"
+	"path/filepath"
+)
+
+type mcpCommand struct {
+	Agent     string `required:"" help:"The agent that calls."`
+	Workspace string `help:"The directory that is the agent's own; default this directory." type:"path"`
+}
+
+// Run joins standard input and output to the daemon.
+func (c *mcpCommand) Run(inv *invocation) error {
+	if c.Workspace == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		c.Workspace = dir
+	}
+	socket := filepath.Join(inv.home, hookclient.SocketName)
+	err := mcp.Pipe(inv, socket, mcp.Hello{Agent: c.Agent, Workspace: c.Workspace}, inv.stdin, inv.stdout)
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return nil
+	case errors.Is(err, mcp.ErrNoDaemon) || errors.Is(err, mcp.ErrDaemonGone):
+		return &exitErr{exitNoDaemon, err, "start it with: toolward up"}
+	default:
+		return err
+	}
+}
+
+type hookCommand struct {
+	Client string   `arg:"" help:"The guarded agent, such as claude-code."`
+	Rest   []string `arg:"" optional:"" passthrough:""`
+}
+
+// Run is toolward-hook in the big binary, slower to start.
+func (c *hookCommand) Run(inv *invocation) error {
+	args := append([]string{c.Client}, c.Rest...)
+	if code := hookclient.Main(append(args, "--home", inv.home)); code != 0 {
+		return &exitErr{code: code, err: errors.New("")}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/server"
+)
+
+type approvalsCommand struct {
+	List  approvalsListCommand  `cmd:"" help:"List calls that wait."`
+	Watch approvalsWatchCommand `cmd:"" help:"Show calls as they come, until interrupted."`
+	Allow approvalsAllowCommand `cmd:"" help:"Allow a call."`
+	Deny  approvalsDenyCommand  `cmd:"" help:"Refuse a call."`
+}
+
+type approvalsListCommand struct {
+	Recent bool `help:"List answered ones instead."`
+}
+
+// Run lists approvals.
+func (c *approvalsListCommand) Run(inv *invocation) error {
+	query := url.Values{"state": {"pending"}}
+	if c.Recent {
+		query.Set("state", "recent")
+	}
+	var list server.Approvals
+	if err := inv.daemon().get(inv, "/v1/approvals", query, &list); err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(list)
+	}
+	if len(list.Approvals) == 0 {
+		fmt.Fprintln(inv.stdout, "Nothing waits.")
+		return nil
+	}
+	for _, a := range list.Approvals {
+		inv.printApproval(a)
+	}
+	return nil
+}
+
+// printApproval shows what a person must know to answer. Nothing is cut without a mark.
+func (inv *invocation) printApproval(a server.Approval) {
+	r := a.Request
+	left := time.Until(time.UnixMilli(a.ExpiresMs)).Round(time.Second)
+	fmt.Fprintf(inv.stdout, "%s  %s  %s  agent %s  %s\n", a.Slug, r.Severity, display.Line(r.Tool), display.Line(r.Agent), stateWords(a, left))
+	if r.Command != "" {
+		fmt.Fprintf(inv.stdout, "    %s\n", indent(display.Block(r.Command)))
+	} else {
+		fmt.Fprintf(inv.stdout, "    %s\n", indent(display.Block(string(r.Preview))))
+	}
+	for _, reason := range r.Reasons {
+		fmt.Fprintf(inv.stdout, "    because %s\n", display.Line(reason))
+	}
+	for i, p := range r.Proposals {
+		fmt.Fprintf(inv.stdout, "    always (%d) would save: %s\n", i, display.Line(p.Text))
+	}
+	fmt.Fprintf(inv.stdout, "    digest %.12s\n\n", a.Binding)
+}
+
+func stateWords(a server.Approval, left time.Duration) string {
+	if a.State == approval.StatePending {
+		return fmt.Sprintf("%s left", left)
+	}
+	return display.Line(a.Said)
+}
+
+func indent(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+}
+
+type approvalsWatchCommand struct{}
+
+// Run follows approvals. Whoever watches counts as somebody who can answer.
+func (approvalsWatchCommand) Run(inv *invocation) error {
+	return inv.daemon().follow(inv, "/v1/approvals/events", nil, func(name string, data []byte) error {
+		if inv.json {
+			_, err := fmt.Fprintf(inv.stdout, "%s\n", data)
+			return err
+		}
+		switch name {
+		case "sync":
+			var all server.Approvals
+			if err := json.Unmarshal(data, &all); err != nil {
+				return err
+			}
+			for _, a := range all.Approvals {
+				inv.printApproval(a)
+			}
+		case "approval", "resolved":
+			var a server.Approval
+			if err := json.Unmarshal(data, &a); err != nil {
+				return err
+			}
+			inv.printApproval(a)
+		}
+		return nil
+	})
+}
+
+type approvalsAllowCommand struct {
+	ID       string `arg:"" help:"Id of the approval, or its first 8 characters."`
+	Always   bool   `help:"Also remember the answer, as the list has said."`
+	Proposal int    `help:"With --always: which of the listed proposals." default:"0"`
+}
+
+// Run allows a call.
+func (c *approvalsAllowCommand) Run(inv *invocation) error {
+	answer := server.Answer{Decision: toolward.AllowOnce.String()}
+	if c.Always {
+		answer = server.Answer{Decision: toolward.AllowAlways.String(), Proposal: c.Proposal}
+	}
+	return inv.answer(c.ID, answer)
+}
+
+type approvalsDenyCommand struct {
+	ID     string `arg:"" help:"Id of the approval, or its first 8 characters."`
+	Reason string `help:"What the model is told."`
+}
+
+// Run refuses a call.
+func (c *approvalsDenyCommand) Run(inv *invocation) error {
+	return inv.answer(c.ID, server.Answer{Decision: toolward.DenyCall.String(), Reason: c.Reason})
+}
+
+func (inv *invocation) answer(id string, answer server.Answer) error {
+	var settled server.Approval
+	if err := inv.daemon().post(inv, "/v1/approvals/"+url.PathEscape(id), answer, &settled); err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(settled)
+	}
+	fmt.Fprintf(inv.stdout, "%s: %s\n", settled.Slug, display.Line(settled.Said))
+	return nil
+}
+
+type grantsCommand struct {
+	List   grantsListCommand   `cmd:"" help:"List remembered answers."`
+	Revoke grantsRevokeCommand `cmd:"" help:"Forget one."`
+}
+
+type grantsListCommand struct{}
+
+// Run lists grants.
+func (grantsListCommand) Run(inv *invocation) error {
+	var list server.Grants
+	if err := inv.daemon().get(inv, "/v1/grants", nil, &list); err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(list)
+	}
+	return inv.table("ID\tAGENT\tALLOWS\tUSES\tEXPIRES\tBY", func(row func(...any)) {
+		for _, g := range list.Grants {
+			row(g.ID, g.Agent, g.Text, g.Uses, when(time.UnixMilli(g.ExpiresMs)), g.CreatedBy)
+		}
+	})
+}
+
+type grantsRevokeCommand struct {
+	ID string `arg:"" help:"Id of the grant."`
+}
+
+// Run forgets a grant.
+func (c *grantsRevokeCommand) Run(inv *invocation) error {
+	if err := inv.daemon().post(inv, "/v1/grants/"+url.PathEscape(c.ID)+"/revoke", struct{}{}, nil); err != nil {
+		return err
+	}
+	fmt.Fprintln(inv.stdout, "Revoked.")
+	return nil
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/server"
+)
+
+type configCommand struct {
+	Check  configCheckCommand  `cmd:"" help:"Check the file without applying it."`
+	Show   configShowCommand   `cmd:"" help:"Print every setting in the file or by default, with its source."`
+	Schema configSchemaCommand `cmd:"" help:"Print the JSON Schema of the file, for editors."`
+	Apply  configApplyCommand  `cmd:"" help:"Put the changed file in force."`
+}
+
+func (inv *invocation) configPath() string { return filepath.Join(inv.home, config.FileName) }
+
+// load reads and checks a configuration file the way the daemon does.
+func (inv *invocation) load(path string) (*config.Loaded, error) {
+	if path == "" {
+		path = inv.configPath()
+	}
+	tools, err := builtin.New(builtin.Config{}, builtin.Deps{Places: (&places{}).of})
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := config.Load(path, config.CheckPolicy(tools.Tools(), policy.Surroundings{}))
+	var wrong config.Problems
+	if errors.As(err, &wrong) {
+		return nil, &exitErr{exitUnsound, err, "nothing was changed; the running gateway keeps its configuration"}
+	}
+	return loaded, err
+}
+
+type configCheckCommand struct {
+	File string `arg:"" optional:"" help:"Default: the file in the home." type:"path"`
+}
+
+// Run checks a file.
+func (c *configCheckCommand) Run(inv *invocation) error {
+	loaded, err := inv.load(c.File)
+	if err != nil {
+		return err
+	}
+	if loaded.Source == nil {
+		fmt.Fprintf(inv.stdout, "%s does not exist: the defaults apply.\n", loaded.Name)
+		return nil
+	}
+	fmt.Fprintf(inv.stdout, "%s is sound.\n", loaded.Name)
+	return nil
+}
+
+type configShowCommand struct{}
+
+// Run prints the settings.
+func (configShowCommand) Run(inv *invocation) error {
+	loaded, err := inv.load("")
+	if err != nil {
+		return err
+	}
+	leaves, err := loaded.Show()
+	if err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(leaves)
+	}
+	return inv.table("KEY\tVALUE\tSOURCE", func(row func(...any)) {
+		for _, l := range leaves {
+			row(l.Key, l.Value, l.Source)
+		}
+	})
+}
+
+type configSchemaCommand struct{}
+
+// Run prints the schema.
+func (configSchemaCommand) Run(inv *invocation) error {
+	schema, err := config.Schema()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(inv.stdout, "%s\n", schema)
+	return err
+}
+
+// mustBeShown is how long a change must have been on the screen before the gateway takes an answer to it.
+const mustBeShown = 600 * time.Millisecond
+
+type configApplyCommand struct {
+	Yes bool `help:"Do not ask; the difference is printed all the same."`
+}
+
+// Run shows the difference that waits and, confirmed, puts exactly that in force.
+func (c *configApplyCommand) Run(inv *invocation) error {
+	var change server.ConfigChange
+	if err := inv.daemon().get(inv, "/v1/config/pending", nil, &change); err != nil {
+		return err
+	}
+	fmt.Fprintln(inv.stdout, display.Block(change.Diff))
+	shown := time.NewTimer(mustBeShown)
+	if !c.Yes && !confirm(inv.stdin, inv.stderr, "Apply it?") {
+		return &exitErr{exitError, errors.New("not applied"), "answer y, or use --yes"}
+	}
+	<-shown.C
+	body := server.ConfigAnswer{Revision: change.Revision}
+	if err := inv.daemon().post(inv, "/v1/config/apply", body, nil); err != nil {
+		return err
+	}
+	fmt.Fprintln(inv.stdout, "Applied.")
+	return nil
+}

@@ -1,0 +1,405 @@
+package main
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/bridge"
+	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/mcp"
+	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/redact"
+	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/session"
+	"github.com/toolward/toolward/store"
+)
+
+// daemon is every part of a running gateway, wired together.
+type daemon struct {
+	home     string
+	log      *slog.Logger
+	db       *store.DB
+	audit    *audit.Log
+	people   *device.Keeper
+	approver *approval.Manager
+	sessions *session.Tracker
+	places   *places
+	toolbox  *builtin.Toolbox
+	tools    []*toolward.Tool
+	policy   *policy.Live
+	config   *config.Live
+	gateway  *toolward.Gateway
+	mcp      *mcp.Server
+	hooks    *bridge.Handler
+	server   *server.Server
+	secrets  *redact.Redactor
+	events   *eventRecorder
+	closers  []func() // in the order of making; closed from the end
+}
+
+// daemonOptions says what a daemon is started with.
+type daemonOptions struct {
+	home   string
+	listen string // overrides the configuration
+	log    *slog.Logger
+	stop   func() // ends the program
+}
+
+// newDaemon opens the state and wires all parts. Nothing listens before serve; a failure leaves nothing open.
+func newDaemon(ctx context.Context, o daemonOptions) (d *daemon, err error) {
+	d = &daemon{home: o.home, log: o.log, secrets: redact.New()}
+	defer func() {
+		if err != nil {
+			d.close()
+		}
+	}()
+	for _, part := range []func(context.Context, daemonOptions) error{
+		d.openState, d.openPeople, d.openTools, d.openConfig, d.openGateway, d.openFaces,
+	} {
+		if err := part(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// openState opens the database and the record. What a crash left without an outcome becomes "lost" here.
+func (d *daemon) openState(ctx context.Context, o daemonOptions) (err error) {
+	if d.db, err = store.Open(ctx, o.home, store.Options{
+		OnSyncError: func(err error) { d.log.Error("state could not be synced to disk", "err", err) },
+	}); err != nil {
+		return err
+	}
+	d.onClose(func() { d.logError("close state", d.db.Close()) })
+	d.home = d.db.Home()
+	key, _, err := audit.LoadKey(d.home)
+	if err != nil {
+		return err
+	}
+	records, err := d.db.Audit(ctx)
+	if err != nil {
+		return err
+	}
+	settings, err := config.Load(filepath.Join(d.home, config.FileName))
+	if err != nil {
+		return startError(err)
+	}
+	d.audit, err = audit.Open(ctx, records, audit.Options{
+		Key: key, Redact: d.secrets.String, Escape: display.Block,
+		Always:        settings.File.TEG.Audit.Sync == "always",
+		OnUnavailable: func(err error) { d.log.Error("audit_unavailable: calls are refused", "err", err) },
+		OnAvailable:   func() { d.log.Info("the record can be written again") },
+	})
+	if err != nil {
+		return err
+	}
+	d.onClose(d.audit.Close)
+	d.events = newEventRecorder(context.WithoutCancel(ctx), d.audit, func(err error) { d.log.Error("record an event", "err", err) })
+	d.onClose(d.events.close)
+	return nil
+}
+
+// startError adds what to do when the configuration is wrong at start.
+func startError(err error) error {
+	var wrong config.Problems
+	if errors.As(err, &wrong) {
+		return &exitErr{exitUnsound, err, "a gateway does not start on a guess; mend the file, or move it away for the defaults"}
+	}
+	return err
+}
+
+// openPeople opens who may answer, what waits, and what sessions have seen.
+func (d *daemon) openPeople(ctx context.Context, _ daemonOptions) (err error) {
+	if d.people, err = device.Open(ctx, device.Options{Store: store.NewDevices(d.db), Log: d.log}); err != nil {
+		return err
+	}
+	d.approver, err = approval.Open(ctx, approval.Options{
+		Store: store.NewApprovals(d.db), Redact: d.secrets.String, Observe: d.recordApproval, Log: d.log,
+	})
+	if err != nil {
+		return err
+	}
+	d.onClose(d.approver.Close)
+	d.sessions, err = session.New(session.Options{Store: store.NewSessions(d.db), OnChange: d.recordLevel, Log: d.log})
+	return err
+}
+
+func (d *daemon) openTools(context.Context, daemonOptions) (err error) {
+	if d.places, err = newPlaces(d.home); err != nil {
+		return err
+	}
+	settings, err := config.Load(filepath.Join(d.home, config.FileName))
+	if err != nil {
+		return startError(err)
+	}
+	if d.toolbox, err = builtin.New(settings.File.Limits.Tools, builtin.Deps{Places: d.places.of, MayUse: d.mayUse, Log: d.log}); err != nil {
+		return err
+	}
+	d.onClose(func() { d.logError("end commands", d.toolbox.Close()) })
+	d.tools = d.toolbox.Tools()
+	return nil
+}
+
+func (d *daemon) mayUse(caller toolward.Caller, tool string) bool {
+	found, _ := d.policy.Snapshot().Find(caller, tool)
+	return found != nil
+}
+
+// openConfig compiles the policy of the configuration file.
+func (d *daemon) openConfig(context.Context, daemonOptions) (err error) {
+	d.policy = &policy.Live{}
+	d.config, err = config.Open(filepath.Join(d.home, config.FileName), config.Options{
+		Apply: d.applyConfig, Notify: d.configChanged,
+		Checks: []config.Check{config.CheckPolicy(d.tools, d.surroundings())},
+	})
+	return startError(err)
+}
+
+// surroundings is what the program tells policy besides the file.
+func (d *daemon) surroundings() policy.Surroundings {
+	return policy.Surroundings{Secrets: d.secrets}
+}
+
+// applyConfig puts a configuration in force, all of it or nothing.
+func (d *daemon) applyConfig(loaded *config.Loaded) error {
+	c := loaded.File.Policy()
+	c.Around = d.surroundings()
+	snapshot, warnings, err := policy.Compile(c, d.tools)
+	if err != nil {
+		return err
+	}
+	settings, err := approvalSettings(loaded.File)
+	if err != nil {
+		return err
+	}
+	if err := d.approver.Configure(settings); err != nil {
+		return err
+	}
+	var level toolward.Level
+	if err := level.UnmarshalText([]byte(loaded.File.TEG.DefaultLevel)); err != nil {
+		return err
+	}
+	d.sessions.Configure(session.Settings{DefaultLevel: level, HighWater: loaded.File.TEG.HighWater})
+	d.policy.Swap(snapshot)
+	for _, w := range warnings {
+		d.log.Warn("configuration", "warning", w.String())
+	}
+	if d.mcp != nil {
+		d.mcp.ToolsChanged()
+	}
+	return nil
+}
+
+func approvalSettings(f config.File) (approval.Settings, error) {
+	absent := approval.AbsentRefuse
+	if f.TEG.Approval.Absent == string(approval.AbsentWait) {
+		absent = approval.AbsentWait
+	}
+	return approval.Settings{
+		Timeout:    time.Duration(f.TEG.Approval.TimeoutMs) * time.Millisecond,
+		MaxTimeout: time.Duration(max(f.Limits.ApprovalMaxMs, f.TEG.Approval.TimeoutMs)) * time.Millisecond,
+		PerSession: min(f.TEG.Approval.MaxPendingPerSession, f.Limits.PendingPerSession),
+		PerConn:    f.Limits.PendingPerConnection,
+		Total:      f.Limits.Pending,
+		Absent:     absent,
+	}, nil
+}
+
+func (d *daemon) openGateway(context.Context, daemonOptions) (err error) {
+	d.gateway, err = toolward.New(toolward.Config{
+		Policy: d.policy, Approver: d.approver, Auditor: d.audit, Sessions: d.sessions, Log: d.log,
+	})
+	return err
+}
+
+// openFaces makes everything that turns outside traffic into calls, and the two doors.
+func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
+	settings := d.config.Current().File
+	stateKey, err := d.deriveKey("mcp request state")
+	if err != nil {
+		return err
+	}
+	d.mcp, err = mcp.NewServer(mcp.Config{
+		Gateway: d.gateway, Policy: d.policy, StateKey: stateKey, Version: programVersion(), Log: d.log,
+		ApprovalURL: d.approvalURL, Withdraw: d.approver.Withdraw,
+		MaxMessage: settings.Limits.MessageBytes, MaxCalls: settings.Limits.CallsPerSession,
+	})
+	if err != nil {
+		return err
+	}
+	d.onClose(d.mcp.Close)
+	layout := place.Layout{
+		Home: d.places.home, StateDir: d.home, ConfigFile: filepath.Join(d.home, config.FileName),
+		Own: place.OwnPrograms(), FoldCase: place.FoldsCase(d.home),
+	}
+	if layout, err = layout.Canonical(); err != nil {
+		return err
+	}
+	d.hooks, err = bridge.NewHandler(bridge.Config{
+		Gateway: d.gateway, Sessions: d.sessions, Layout: layout, Attended: settings.Bridge.Attended, Log: d.log,
+		Redact: d.secrets.Clean,
+	})
+	if err != nil {
+		return err
+	}
+	d.onClose(func() { d.hooks.Close(context.Background()) })
+	records, err := d.db.Audit(ctx)
+	if err != nil {
+		return err
+	}
+	listen := o.listen
+	if listen == "" {
+		listen = settings.Server.Listen
+	}
+	d.server, err = server.Open(server.Options{
+		Home: d.home, Listen: listen, Hosts: settings.Server.Hosts,
+		People: d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: d.sessions,
+		Gateway: d.gateway, Tools: d.toolViews, Config: d,
+		MCP:       d.mcp.Handler(d.authenticate),
+		MCPStream: d.fromAgent(d.mcp.StdioHandler(ctx, d.welcome)),
+		Hooks:     d.fromAgent(d.hooks),
+		Version:   programVersion(), Stop: o.stop, Log: d.log,
+	})
+	if err != nil {
+		return err
+	}
+	d.onClose(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		d.logError("close doors", d.server.Close(ctx))
+	})
+	return nil
+}
+
+func (d *daemon) toolViews(caller toolward.Caller) []policy.ToolView {
+	if snapshot, ok := d.policy.Snapshot().(*policy.Snapshot); ok {
+		return snapshot.View(caller)
+	}
+	return nil
+}
+
+func (d *daemon) approvalURL(id string) string { return d.server.URL() + "/approvals/" + id }
+
+// deriveKey makes a key for one purpose from the key that signs the record. It survives restarts with it.
+func (d *daemon) deriveKey(purpose string) ([]byte, error) {
+	key, _, err := audit.LoadKey(d.home)
+	if err != nil {
+		return nil, err
+	}
+	return hkdf.Key(sha256.New, key.Seed(), nil, "toolward "+purpose, 32)
+}
+
+// fromAgent notes every process that comes through a face of agents, before anything else: from then on nothing that
+// descends from it can use a terminal's sign-in. It stops an agent that was started from a signed-in terminal.
+func (d *daemon) fromAgent(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if peer, ok := server.PeerOf(r.Context()); ok {
+			d.people.RegisterAgent(peer)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// authenticate recognises the bearer token of an MCP client.
+func (d *daemon) authenticate(ctx context.Context, secret string, _ *http.Request) (mcp.Identity, error) {
+	token, err := d.people.Token(ctx, secret)
+	if err != nil {
+		return mcp.Identity{}, err
+	}
+	workspace, err := d.places.checkWorkspace(token.Workspace)
+	if err != nil {
+		return mcp.Identity{}, err
+	}
+	return mcp.Identity{Agent: token.Agent, Workspace: workspace, Owner: token.Owner, TokenID: token.ID}, nil
+}
+
+// welcome decides as which agent a local client may speak, and with which workspace: the configured one if there is
+// one, else the directory that the client names.
+func (d *daemon) welcome(_ *http.Request, hello mcp.Hello) (mcp.Identity, error) {
+	if err := device.CheckAgent(hello.Agent); err != nil {
+		return mcp.Identity{}, err
+	}
+	dir := hello.Workspace
+	for _, agent := range d.config.Current().File.Agents.List {
+		if agent.ID == hello.Agent && agent.Workspace != "" {
+			dir = agent.Workspace
+		}
+	}
+	if dir == "" {
+		return mcp.Identity{}, fmt.Errorf("agent %s has no workspace: name one with --workspace, or in the configuration", hello.Agent)
+	}
+	workspace, err := d.places.checkWorkspace(dir)
+	if err != nil {
+		return mcp.Identity{}, err
+	}
+	return mcp.Identity{Agent: hello.Agent, Workspace: workspace}, nil
+}
+
+// serve answers until the context ends or a door fails.
+func (d *daemon) serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := make(chan error, 2)
+	go func() { failed <- d.server.Serve() }()
+	go func() {
+		if err := d.config.Watch(ctx); err != nil {
+			d.log.Error("the configuration file is not watched: changes wait for a restart", "err", err)
+		}
+	}()
+	go d.retain(ctx)
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-failed:
+		return err
+	}
+}
+
+// retain deletes old records once a day, under a signed seal.
+func (d *daemon) retain(ctx context.Context) {
+	ticker := time.NewTicker(24 * time.Hour)
+	defer ticker.Stop()
+	for {
+		age := time.Duration(d.config.Current().File.TEG.Audit.RetainDays) * 24 * time.Hour
+		if n, err := d.audit.Retain(ctx, age); err != nil && ctx.Err() == nil {
+			d.log.Error("old records could not be deleted", "err", err)
+		} else if n > 0 {
+			d.log.Info("old records deleted", "count", n)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (d *daemon) onClose(f func()) { d.closers = append(d.closers, f) }
+
+// close ends everything, in the reverse order of making.
+func (d *daemon) close() {
+	for i := len(d.closers) - 1; i >= 0; i-- {
+		d.closers[i]()
+	}
+	d.closers = nil
+}
+
+func (d *daemon) logError(what string, err error) {
+	if err != nil {
+		d.log.Error(what, "err", err)
+	}
+}

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/store"
+)
+
+type explainCommand struct {
+	Tool      string `arg:"" optional:"" help:"Tool name; without it all tools are listed."`
+	Args      string `help:"Arguments as JSON; @file or @- reads them." default:"{}"`
+	Agent     string `help:"Agent that calls." default:"main"`
+	Session   string `help:"Session key; default a fresh session."`
+	Workspace string `help:"Workspace of the agent; default this directory." type:"path"`
+	Owner     bool   `help:"The call is proven to be the owner's."`
+	Depth     int    `help:"Level of sub-agent."`
+}
+
+// Run explains one call, or lists all tools with the layer that removed each.
+func (c *explainCommand) Run(inv *invocation) error {
+	if c.Workspace == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		c.Workspace = dir
+	}
+	args, err := readArgument(c.Args, inv.stdin)
+	if err != nil {
+		return err
+	}
+	request := server.ExplainRequest{
+		Tool: c.Tool, Arguments: json.RawMessage(args), Agent: c.Agent, Session: c.Session,
+		Workspace: c.Workspace, Owner: c.Owner, Depth: c.Depth,
+	}
+	if !json.Valid(request.Arguments) {
+		return &exitErr{exitUsage, errors.New("--args is not valid JSON"), `for instance --args '{"path":"README.md"}'`}
+	}
+	if c.Tool == "" {
+		return c.listTools(inv, request)
+	}
+	var trace toolward.Trace
+	if err := inv.daemon().post(inv, "/v1/explain", request, &trace); err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(trace)
+	}
+	inv.printTrace(trace)
+	return nil
+}
+
+func (inv *invocation) printTrace(t toolward.Trace) {
+	verdict := t.Verdict.String()
+	switch {
+	case t.Code != "":
+		verdict += " (" + string(t.Code) + ")"
+	case t.Via != "":
+		verdict += " (" + t.Via + ")"
+	}
+	fmt.Fprintf(inv.stdout, "%s: %s at level %s\n", display.Line(t.Tool), verdict, t.Level)
+	if t.Row != "" {
+		fmt.Fprintf(inv.stdout, "class     %s, severity %s, row %s\n", t.Class, t.Severity, display.Line(t.Row))
+	}
+	for _, f := range t.Findings {
+		fmt.Fprintf(inv.stdout, "finding   %s (%s) %s\n", f.Code, f.Effect, display.Line(f.Detail))
+	}
+	for _, r := range t.Reasons {
+		fmt.Fprintf(inv.stdout, "because   %s: %s", display.Line(r.Layer), display.Line(r.Text))
+		if r.Rule != "" {
+			fmt.Fprintf(inv.stdout, " [%s]", display.Line(r.Rule))
+		}
+		fmt.Fprintln(inv.stdout)
+	}
+	for _, s := range t.Steps {
+		fmt.Fprintf(inv.stdout, "step      %-9s %s\n", s.Name, display.Line(s.Result))
+	}
+}
+
+func (c *explainCommand) listTools(inv *invocation, request server.ExplainRequest) error {
+	var list server.ToolViews
+	if err := inv.daemon().post(inv, "/v1/explain", request, &list); err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(list)
+	}
+	return inv.table("TOOL\tVISIBLE\tREMOVED BY\tKEY", func(row func(...any)) {
+		for _, t := range list.Tools {
+			if t.Removed == nil {
+				row(t.Tool, "yes", "", "")
+				continue
+			}
+			row(t.Tool, "no", t.Removed.Layer, t.Removed.Rule)
+		}
+	})
+}
+
+type levelCommand struct {
+	Get   levelGetCommand   `cmd:"" help:"Show the level of a session and its signals."`
+	Set   levelSetCommand   `cmd:"" help:"Raise a session's level."`
+	Clear levelClearCommand `cmd:"" help:"Clear what raised a session's level."`
+}
+
+type levelGetCommand struct {
+	Session string `arg:"" help:"Session key."`
+}
+
+// Run shows a level.
+func (c *levelGetCommand) Run(inv *invocation) error {
+	var answer server.Level
+	if err := inv.daemon().get(inv, "/v1/level", url.Values{"session": {c.Session}}, &answer); err != nil {
+		return err
+	}
+	return inv.printLevel(answer)
+}
+
+func (inv *invocation) printLevel(l server.Level) error {
+	if inv.json {
+		return inv.printJSON(l)
+	}
+	fmt.Fprintf(inv.stdout, "%s: %s\n", display.Line(string(l.Session)), l.Level)
+	for _, reason := range l.Inputs.Reasons {
+		fmt.Fprintf(inv.stdout, "because  %s\n", display.Line(reason))
+	}
+	return nil
+}
+
+type levelSetCommand struct {
+	Session string `arg:"" help:"Session key."`
+	Level   string `arg:"" enum:"normal,elevated,lockdown" help:"The least tense level that it may have until somebody clears it."`
+}
+
+// Run raises a level.
+func (c *levelSetCommand) Run(inv *invocation) error {
+	var answer server.Level
+	query := url.Values{"session": {c.Session}}
+	body := server.LevelFloor{Level: c.Level}
+	if err := inv.daemon().send(inv, http.MethodPost, "/v1/level", query, body, &answer); err != nil {
+		return err
+	}
+	return inv.printLevel(answer)
+}
+
+type levelClearCommand struct {
+	Session  string `arg:"" help:"Session key."`
+	External bool   `help:"Also forget that the session has seen content from outside. Read the sources first: level get."`
+	ReadThem bool   `name:"i-read-the-sources" help:"Confirms --external."`
+}
+
+// Run clears a level.
+func (c *levelClearCommand) Run(inv *invocation) error {
+	query := url.Values{"session": {c.Session}}
+	if c.External {
+		if !c.ReadThem {
+			return &exitErr{
+				exitUsage, errors.New("clearing what the session has seen needs a person who has read the list of sources"),
+				"toolward level get " + c.Session + ", then add --i-read-the-sources",
+			}
+		}
+		query.Set("external", "read")
+	}
+	var answer server.Level
+	if err := inv.daemon().send(inv, http.MethodDelete, "/v1/level", query, nil, &answer); err != nil {
+		return err
+	}
+	return inv.printLevel(answer)
+}
+
+type auditCommand struct {
+	Tail   auditTailCommand   `cmd:"" help:"Follow the record."`
+	Query  auditQueryCommand  `cmd:"" help:"Search the record."`
+	Verify auditVerifyCommand `cmd:"" help:"Check the chain of hashes; finds the first break."`
+	Export auditExportCommand `cmd:"" help:"Print the record, one JSON object a line."`
+}
+
+type auditTailCommand struct{}
+
+// Run follows the record.
+func (auditTailCommand) Run(inv *invocation) error {
+	body, err := inv.daemon().open(inv, http.MethodGet, "/v1/audit/tail", nil, nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	lines := bufio.NewScanner(body)
+	lines.Buffer(make([]byte, 64<<10), 16<<20)
+	for lines.Scan() {
+		if err := inv.printRecord(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	if inv.Err() != nil {
+		return nil
+	}
+	return lines.Err()
+}
+
+type auditQueryCommand struct {
+	Agent, Session, Tool string
+	Verdict              string        `help:"allow or deny."`
+	Status               string        `help:"Outcome, such as ok, error or lost."`
+	Type                 string        `help:"decision, outcome, approval, grant, level, config or anomaly."`
+	Text                 string        `help:"Part of the record."`
+	Since                time.Duration `help:"Not older than, such as 24h."`
+	Limit                int           `help:"At most so many." default:"100"`
+}
+
+// Run searches the record.
+func (c *auditQueryCommand) Run(inv *invocation) error {
+	query := url.Values{"limit": {strconv.Itoa(c.Limit)}}
+	for name, value := range map[string]string{
+		"agent": c.Agent, "session": c.Session, "tool": c.Tool, "verdict": c.Verdict,
+		"status": c.Status, "type": c.Type, "text": c.Text,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if c.Since > 0 {
+		query.Set("since", time.Now().Add(-c.Since).UTC().Format(time.RFC3339Nano))
+	}
+	var answer struct {
+		Records []json.RawMessage `json:"records"`
+	}
+	if err := inv.daemon().get(inv, "/v1/audit", query, &answer); err != nil {
+		return err
+	}
+	for _, record := range answer.Records {
+		if err := inv.printRecord(record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printRecord prints a record as JSON, or in one line for people.
+func (inv *invocation) printRecord(raw []byte) error {
+	if inv.json {
+		_, err := fmt.Fprintf(inv.stdout, "%s\n", raw)
+		return err
+	}
+	var r struct {
+		Seq                                                    int64
+		TS                                                     json.RawMessage
+		Type, AgentID, Tool, Verdict, Via, Code, Status, Error string
+		Preview, Level, SessionKey                             string
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return fmt.Errorf("a record of the log: %w", err)
+	}
+	parts := []string{strconv.FormatInt(r.Seq, 10), strings.Trim(string(r.TS), `"`), r.Type, r.AgentID, r.Tool}
+	for _, p := range []string{r.Verdict, r.Status, r.Code, r.Via, r.Preview, r.Error} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	_, err := fmt.Fprintln(inv.stdout, display.Show(strings.Join(parts, "  "), display.Options{Limit: 300}))
+	return err
+}
+
+type auditVerifyCommand struct {
+	Export string `help:"Check an exported file instead of the log." type:"existingfile"`
+}
+
+// Run checks the chain. It reads the state itself, so it also works when no gateway runs.
+func (c *auditVerifyCommand) Run(inv *invocation) error {
+	key, err := audit.ReadKey(inv.home)
+	if err != nil {
+		return err
+	}
+	var report audit.Report
+	if c.Export != "" {
+		f, err := os.Open(c.Export)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		report, err = audit.VerifyExport(f, key)
+		return c.tell(inv, report, err)
+	}
+	db, err := store.OpenReader(inv, inv.home)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	report, err = audit.Verify(inv, store.NewAuditReader(db), key)
+	return c.tell(inv, report, err)
+}
+
+func (*auditVerifyCommand) tell(inv *invocation, report audit.Report, err error) error {
+	var broken *audit.Break
+	if errors.As(err, &broken) {
+		return &exitErr{exitUnsound, err, "the record was changed after it was written; keep a copy and find out who could"}
+	}
+	if err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(report)
+	}
+	fmt.Fprintf(inv.stdout, "%d records, %d to %d: the chain holds; signed up to %d.\n", report.Records, report.First, report.Last, report.Sealed)
+	return nil
+}
+
+type auditExportCommand struct{}
+
+// Run prints the record.
+func (auditExportCommand) Run(inv *invocation) error {
+	body, err := inv.daemon().open(inv, http.MethodGet, "/v1/audit/export", nil, nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	_, err = io.Copy(inv.stdout, body)
+	return err
+}

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/toolward/toolward/bridge"
+	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/policy"
+)
+
+type installCommand struct {
+	Client  string `arg:"" enum:"claude-code" help:"The agent: claude-code."`
+	Project string `help:"Install for this project only, instead of for all of this user's." type:"existingdir"`
+	Managed bool   `help:"Install for everybody on this machine, so that no project can switch it off (needs root)."`
+	Preset  string `help:"strict: writes ask. workspace: writes inside the workspace run at level normal." enum:",strict,workspace" default:""`
+	Hook    string `help:"The hook program; default: found beside this one." type:"path"`
+	Yes     bool   `short:"y" help:"Do not ask; the difference is printed all the same."`
+}
+
+// Run puts the hook into the client's settings, after showing the difference.
+func (c *installCommand) Run(inv *invocation) error {
+	setup, err := c.setup(inv)
+	if err != nil {
+		return err
+	}
+	plan, err := bridge.PlanInstall(setup)
+	if err != nil {
+		return err
+	}
+	if err := applyPlan(inv, plan, c.Yes, "already installed"); err != nil {
+		return err
+	}
+	if err := choosePreset(inv, c.Preset); err != nil {
+		return err
+	}
+	fmt.Fprintf(inv.stdout, "Toolward stands in front of %s. Prove it: toolward doctor\n", c.Client)
+	return nil
+}
+
+func (c *installCommand) setup(inv *invocation) (bridge.Setup, error) {
+	setup, err := clientSetup(inv, c.Client, c.Project)
+	if err != nil {
+		return setup, err
+	}
+	if c.Managed {
+		setup.Scope = bridge.ScopeManaged
+	}
+	if c.Hook != "" {
+		setup.Hook = c.Hook
+		return setup, nil
+	}
+	setup.Hook, setup.HookArgs, err = findHook()
+	return setup, err
+}
+
+// clientSetup is what installing, uninstalling and examining have in common.
+func clientSetup(inv *invocation, client, project string) (bridge.Setup, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return bridge.Setup{}, err
+	}
+	setup := bridge.Setup{
+		Client: client, Scope: bridge.ScopeUser, Home: home, State: inv.home,
+		ConfigDir: os.Getenv("CLAUDE_CONFIG_DIR"),
+	}
+	if project != "" {
+		setup.Scope = bridge.ScopeProject
+		if setup.Project, err = filepath.Abs(project); err != nil {
+			return setup, err
+		}
+	}
+	loaded, err := config.Load(inv.configPath())
+	if err != nil {
+		return setup, &exitErr{exitUnsound, err, "mend the configuration first"}
+	}
+	setup.ApprovalTimeout = time.Duration(loaded.File.TEG.Approval.TimeoutMs) * time.Millisecond
+	return setup, nil
+}
+
+// applyPlan shows a difference, asks, and makes the change.
+func applyPlan(inv *invocation, plan *bridge.Plan, yes bool, unchanged string) error {
+	if !plan.Changed() {
+		fmt.Fprintf(inv.stdout, "%s: %s.\n", plan.Path, unchanged)
+		return nil
+	}
+	fmt.Fprintf(inv.stdout, "%s\n", display.Block(plan.Diff))
+	for _, note := range plan.Notes {
+		fmt.Fprintln(inv.stdout, "note:", note)
+	}
+	if !yes && !confirm(inv.stdin, inv.stderr, "Change "+plan.Path+"?") {
+		return &exitErr{exitError, errors.New("nothing was changed"), "answer y, or use --yes"}
+	}
+	return plan.Apply()
+}
+
+// choosePreset writes the preset that was named, or that a person at the terminal chooses. A running gateway shows
+// the change and waits for a person before it counts.
+func choosePreset(inv *invocation, preset string) error {
+	source, err := os.ReadFile(inv.configPath())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	loaded, err := config.Parse(inv.configPath(), source)
+	if err != nil {
+		return &exitErr{exitUnsound, err, "mend the configuration first"}
+	}
+	if preset == "" {
+		if preset = askPreset(inv); preset == "" {
+			return nil
+		}
+	}
+	if loaded.File.TEG.Preset == policy.Preset(preset) {
+		return nil
+	}
+	changed, err := config.Set(source, "teg.preset", preset)
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(changed, source) {
+		return nil
+	}
+	if err := os.MkdirAll(inv.home, 0o700); err != nil {
+		return err
+	}
+	if err := replaceFile(inv.configPath(), changed); err != nil {
+		return err
+	}
+	fmt.Fprintf(inv.stdout, "teg.preset is %q in %s. A running gateway waits for your yes: toolward config apply\n", preset, inv.configPath())
+	return nil
+}
+
+func askPreset(inv *invocation) string {
+	if !isTerminal(inv.stdin) {
+		return ""
+	}
+	fmt.Fprint(inv.stdout, "Preset:\n  strict     every write asks\n  workspace  writes inside the workspace run while the session is calm\n[strict/workspace, Enter keeps what is] ")
+	line, err := bufio.NewReader(inv.stdin).ReadString('\n')
+	switch answer := strings.TrimSpace(line); {
+	case err != nil:
+		return ""
+	case answer == string(policy.PresetStrict) || answer == string(policy.PresetWorkspace):
+		return answer
+	}
+	return ""
+}
+
+// replaceFile writes beside the file and renames: a crash leaves the old or the new one.
+func replaceFile(path string, data []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".toolward-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(data)
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}
+
+// findHook finds the hook program: beside this one, else built once into the cache where there is a Go toolchain and
+// the source, else this program with "hook". A program in a temporary directory, as "go run" makes it, is not
+// installed: once it is gone, every call would be refused.
+func findHook() (program string, args []string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	beside := filepath.Join(filepath.Dir(self), "toolward-hook")
+	if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
+		return beside, nil, nil
+	}
+	if built, err := buildHook(); err == nil {
+		return built, nil, nil
+	}
+	if temporary(self) {
+		return "", nil, &exitErr{exitError, errors.New("this program is in a temporary directory and will be gone"), "install it first: go install ./cmd/..."}
+	}
+	return self, []string{"hook"}, nil
+}
+
+func temporary(path string) bool {
+	return within(os.TempDir(), path) || strings.Contains(path, string(filepath.Separator)+"go-build")
+}
+
+// buildHook builds the hook program from the source that this program was built from, if it is still there.
+func buildHook() (string, error) {
+	_, source, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(source) {
+		return "", errors.New("the source is not known")
+	}
+	directory := filepath.Join(filepath.Dir(source), "..", "toolward-hook")
+	if _, err := os.Stat(directory); err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	target := filepath.Join(cache, "toolward", "bin", "toolward-hook")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", target, ".")
+	build.Dir = directory
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the hook program: %w: %s", err, out)
+	}
+	return target, nil
+}
+
+type uninstallCommand struct {
+	Client  string `arg:"" enum:"claude-code" help:"The agent: claude-code."`
+	Project string `help:"From this project's settings." type:"existingdir"`
+	Managed bool   `help:"From the machine's managed settings."`
+	Yes     bool   `short:"y" help:"Do not ask."`
+}
+
+// Run takes the hook out of the client's settings.
+func (c *uninstallCommand) Run(inv *invocation) error {
+	setup, err := clientSetup(inv, c.Client, c.Project)
+	if err != nil {
+		return err
+	}
+	if c.Managed {
+		setup.Scope = bridge.ScopeManaged
+	}
+	plan, err := bridge.PlanUninstall(setup)
+	if err != nil {
+		return err
+	}
+	return applyPlan(inv, plan, c.Yes, "there is nothing of Toolward's in it")
+}
+
+type doctorCommand struct {
+	Project string `help:"Also look at this project's settings." type:"existingdir"`
+}
+
+// Run checks the installation.
+func (c *doctorCommand) Run(inv *invocation) error {
+	checks := inv.checkState()
+	setup, err := clientSetup(inv, bridge.ClaudeCode, "")
+	if err != nil {
+		return err
+	}
+	if c.Project != "" {
+		if setup.Project, err = filepath.Abs(c.Project); err != nil {
+			return err
+		}
+	}
+	for _, check := range bridge.Doctor(inv, setup) {
+		check.Name = bridge.ClaudeCode + " " + check.Name
+		checks = append(checks, check)
+	}
+	if inv.json {
+		if err := inv.printJSON(checks); err != nil {
+			return err
+		}
+	} else {
+		for _, check := range checks {
+			fmt.Fprintf(inv.stdout, "%-8s %s: %s\n", check.State, check.Name, display.Line(check.Text))
+			if check.Hint != "" && check.State != bridge.Passed {
+				fmt.Fprintf(inv.stdout, "         %s\n", display.Line(check.Hint))
+			}
+		}
+	}
+	for _, check := range checks {
+		if check.State == bridge.Failed {
+			return &exitErr{code: exitUnsound, err: errors.New("a check failed")}
+		}
+	}
+	return nil
+}
+
+// checkState looks at the home, the configuration and the running gateway.
+func (inv *invocation) checkState() []bridge.Check {
+	var checks []bridge.Check
+	info, err := os.Stat(inv.home)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		checks = append(checks, bridge.Check{Name: "home", State: bridge.Skipped, Text: inv.home + " does not exist yet", Hint: "toolward up makes it"})
+	case err != nil:
+		checks = append(checks, bridge.Check{Name: "home", State: bridge.Failed, Text: err.Error()})
+	case info.Mode().Perm()&0o077 != 0:
+		checks = append(checks, bridge.Check{
+			Name: "home", State: bridge.Failed,
+			Text: fmt.Sprintf("%s has mode %04o: others can read or change it", inv.home, info.Mode().Perm()), Hint: "chmod 700 " + inv.home,
+		})
+	default:
+		checks = append(checks, bridge.Check{Name: "home", State: bridge.Passed, Text: inv.home})
+	}
+	if _, err := inv.load(""); err != nil {
+		checks = append(checks, bridge.Check{Name: "configuration", State: bridge.Failed, Text: err.Error(), Hint: "toolward config check"})
+	} else {
+		checks = append(checks, bridge.Check{Name: "configuration", State: bridge.Passed, Text: "sound"})
+	}
+	var status struct{ Version, Console string }
+	if err := inv.daemon().get(inv, "/v1/status", nil, &status); err != nil {
+		return append(checks, bridge.Check{Name: "gateway", State: bridge.Failed, Text: err.Error(), Hint: "toolward up"})
+	}
+	for _, name := range place.OwnPrograms() {
+		if temporary(name) {
+			checks = append(checks, bridge.Check{Name: "program", State: bridge.Warned, Text: name + " is in a temporary directory", Hint: "go install ./cmd/..."})
+			break
+		}
+	}
+	return append(checks, bridge.Check{Name: "gateway", State: bridge.Passed, Text: status.Console})
+}

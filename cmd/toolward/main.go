@@ -1,0 +1,134 @@
+// Command toolward is the tool firewall: the daemon, its command line and the thin clients of agents.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/toolward/toolward/config"
+)
+
+// Exit codes; docs/cli.md explains them to people.
+const (
+	exitOK        = 0
+	exitError     = 1 // the command failed
+	exitRefused   = 2 // refused by policy or a person; for a hook: the call must not run
+	exitUsage     = 64
+	exitNotPerson = 77 // needs a signed-in person
+	exitNoDaemon  = 69 // the daemon does not answer
+	exitUnsound   = 65 // something was checked and found wrong
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// commandLine is the whole command line as one value.
+type commandLine struct {
+	Home string `help:"State directory." env:"TOOLWARD_HOME" placeholder:"DIR" type:"path"`
+	JSON bool   `name:"json" help:"Print JSON."`
+
+	Up        upCommand        `cmd:"" help:"Run the gateway and its web console."`
+	MCP       mcpCommand       `cmd:"" name:"mcp" help:"Serve MCP on standard input and output, as a thin client of the running gateway."`
+	Hook      hookCommand      `cmd:"" help:"Decide one hook event of a guarded agent (what installed hooks call)."`
+	Install   installCommand   `cmd:"" help:"Put Toolward in front of an agent."`
+	Uninstall uninstallCommand `cmd:"" help:"Remove Toolward's hooks from an agent."`
+
+	Approvals approvalsCommand `cmd:"" help:"Calls that wait for a person."`
+	Grants    grantsCommand    `cmd:"" help:"Remembered answers."`
+	Explain   explainCommand   `cmd:"" help:"Say what would happen to a call, and why. Without a tool: all of them."`
+	Level     levelCommand     `cmd:"" help:"How tense a session is."`
+	Audit     auditCommand     `cmd:"" help:"The record of every decision."`
+	Token     tokenCommand     `cmd:"" help:"Tokens of agents that come over HTTP."`
+	Login     loginCommand     `cmd:"" help:"Sign this terminal in, so that it may answer approvals."`
+	Logout    logoutCommand    `cmd:"" help:"Sign this terminal out."`
+	Config    configCommand    `cmd:"" help:"The configuration file."`
+	Doctor    doctorCommand    `cmd:"" help:"Check the installation; runs a canary through every installed hook."`
+	Version   versionCommand   `cmd:"" help:"Print the version."`
+	Complete  completeCommand  `cmd:"" name:"completion" help:"Print a shell completion script."`
+}
+
+// invocation is what every command gets: the streams, the home and the way to the daemon.
+type invocation struct {
+	context.Context
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	home           string
+	json           bool
+}
+
+// exitError carries an exit code with an error.
+type exitErr struct {
+	code int
+	err  error
+	hint string // what to do about it
+}
+
+func (e *exitErr) Error() string { return e.err.Error() }
+func (e *exitErr) Unwrap() error { return e.err }
+
+// run is the program without the process: it parses args, runs the command and returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var line commandLine
+	exited := -1
+	parser, err := kong.New(&line,
+		kong.Name("toolward"),
+		kong.Description("A tool firewall for AI agents: decides by policy, asks people, confines and keeps proof."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { exited = code }),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	if err != nil {
+		fmt.Fprintln(stderr, "toolward:", err)
+		return exitError
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if exited >= 0 { // help was printed
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "toolward: %v\nhint: toolward --help\n", err)
+		return exitUsage
+	}
+	home, err := config.Home(line.Home)
+	if err != nil {
+		fmt.Fprintln(stderr, "toolward:", err)
+		return exitError
+	}
+	inv := &invocation{Context: ctx, stdin: stdin, stdout: stdout, stderr: stderr, home: home, json: line.JSON}
+	return report(stderr, parsed.Run(inv, parser))
+}
+
+// report prints an error with its hint and returns its exit code.
+func report(stderr io.Writer, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	code, hint := exitError, ""
+	var coded *exitErr
+	if errors.As(err, &coded) {
+		code, hint = coded.code, coded.hint
+	}
+	if text := strings.TrimSpace(err.Error()); text != "" {
+		fmt.Fprintln(stderr, "toolward:", text)
+	}
+	if hint != "" {
+		fmt.Fprintln(stderr, "hint:", hint)
+	}
+	return code
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/place"
+)
+
+// places makes the classifiers of callers: one for every workspace, made once.
+type places struct {
+	home, stateDir string
+	mu             sync.Mutex
+	byWorkspace    map[string]*place.Classifier
+}
+
+// maxWorkspaces bounds the cache; beyond it a classifier is made anew for each call.
+const maxWorkspaces = 1000
+
+func newPlaces(stateDir string) (*places, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, fmt.Errorf("find the home directory: %w", err)
+	}
+	return &places{home: home, stateDir: stateDir, byWorkspace: map[string]*place.Classifier{}}, nil
+}
+
+// of returns the classifier of a caller's workspace.
+func (p *places) of(caller toolward.Caller) (*place.Classifier, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.byWorkspace[caller.Workspace]; c != nil {
+		return c, nil
+	}
+	layout, err := place.Layout{
+		Workspace:  caller.Workspace,
+		Home:       p.home,
+		StateDir:   p.stateDir,
+		ConfigFile: filepath.Join(p.stateDir, config.FileName),
+		Own:        place.OwnPrograms(),
+		FoldCase:   place.FoldsCase(p.stateDir),
+	}.Canonical()
+	if err != nil {
+		return nil, fmt.Errorf("places of workspace %s: %w", caller.Workspace, err)
+	}
+	c, err := place.New(layout)
+	if err != nil {
+		return nil, fmt.Errorf("places of workspace %s: %w", caller.Workspace, err)
+	}
+	if len(p.byWorkspace) < maxWorkspaces {
+		p.byWorkspace[caller.Workspace] = c
+	}
+	return c, nil
+}
+
+// checkWorkspace refuses directories that cannot be an agent's own: with the home directory or a parent of the state
+// directory as workspace, keys and Toolward's own files would lie in it.
+func (p *places) checkWorkspace(dir string) (string, error) {
+	if !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("workspace %q is not an absolute path", dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", fmt.Errorf("workspace: %w", err)
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return "", fmt.Errorf("workspace: %w", err)
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("workspace %s is not a directory", dir)
+	}
+	for _, forbidden := range []string{p.home, p.stateDir} {
+		if resolved, err := filepath.EvalSymlinks(forbidden); err == nil {
+			forbidden = resolved
+		}
+		if within(real, forbidden) {
+			return "", fmt.Errorf("workspace %s holds %s: choose a project directory", dir, forbidden)
+		}
+	}
+	if within(p.stateDir, real) {
+		return "", fmt.Errorf("workspace %s lies in Toolward's own state", dir)
+	}
+	return real, nil
+}
+
+// within reports whether path is dir or lies below it.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}

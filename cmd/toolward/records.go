@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/session"
+)
+
+// recordQueue bounds what waits to be recorded besides the calls themselves.
+const recordQueue = 1024
+
+// eventRecorder writes records of events in the order they came, without holding up whoever reports them.
+type eventRecorder struct {
+	events  chan audit.Event
+	dropped atomic.Int64
+	done    chan struct{}
+}
+
+func newEventRecorder(ctx context.Context, log *audit.Log, failed func(error)) *eventRecorder {
+	r := &eventRecorder{events: make(chan audit.Event, recordQueue), done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		for event := range r.events {
+			if _, err := log.Append(ctx, event); err != nil {
+				failed(err)
+			}
+		}
+	}()
+	return r
+}
+
+// put queues an event. Events say what the decision records say too; one that does not fit is counted, not waited for.
+func (r *eventRecorder) put(event audit.Event) {
+	select {
+	case r.events <- event:
+	default:
+		r.dropped.Add(1)
+	}
+}
+
+func (r *eventRecorder) close() {
+	close(r.events)
+	<-r.done
+}
+
+// recordApproval keeps that people were asked, and what they said.
+func (d *daemon) recordApproval(e approval.Event) {
+	a := e.Approval
+	event := audit.Event{Type: audit.TypeApproval, Data: map[string]any{
+		"event": string(e.Type), "id": a.ID, "binding": a.Binding, "state": string(a.State),
+		"decision": a.Decision.String(), "resolvedBy": a.ResolvedBy, "reason": a.Reason, "grant": a.Grant,
+	}}
+	if a.Request != nil {
+		event.Agent, event.Session, event.Tool = a.Request.Agent, a.Request.Session, a.Request.Tool
+	}
+	d.events.put(event)
+}
+
+// recordLevel keeps that a session's level changed, and why.
+func (d *daemon) recordLevel(c session.Change) {
+	d.log.Info("teg.level", "session", c.Session, "from", c.From, "to", c.To, "reasons", c.Reasons)
+	d.events.put(audit.Event{
+		Type: audit.TypeLevel, Session: c.Session, Agent: c.Session.Agent(),
+		Data: map[string]any{"from": c.From.String(), "to": c.To.String(), "reasons": c.Reasons, "by": c.By},
+	})
+}
+
+// configChanged tells what became of a changed configuration file.
+func (d *daemon) configChanged(e config.Event) {
+	switch {
+	case e.Err != nil:
+		d.log.Error("the changed configuration is wrong; the old one stays in force", "err", e.Err)
+		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "refused", "error": e.Err.Error()}})
+	case e.Pending != nil:
+		d.log.Warn("the configuration file has changed; the change waits for you in the console", "file", e.Pending.Name)
+		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "proposed", "hash": e.Pending.Hash}})
+	case e.Applied != nil:
+		d.log.Info("configuration in force", "hash", e.Applied.Hash[:12])
+	}
+}
+
+// PendingChange is the changed configuration file that waits for a person.
+func (d *daemon) PendingChange() (server.ConfigChange, bool) {
+	pending := d.config.Pending()
+	if pending == nil {
+		return server.ConfigChange{}, false
+	}
+	return server.ConfigChange{File: pending.Name, Revision: pending.Hash, Diff: d.config.Difference(pending)}, true
+}
+
+// ApplyChange puts the waiting configuration in force if it is still the one that the person saw, and records who
+// said so before it takes effect.
+func (d *daemon) ApplyChange(ctx context.Context, revision, by string) error {
+	pending := d.config.Pending()
+	if pending == nil || pending.Hash != revision {
+		return config.ErrNotPending
+	}
+	_, err := d.audit.Append(ctx, audit.Event{Type: audit.TypeConfig, Durable: true, Data: map[string]any{
+		"event": "applied", "hash": revision, "by": by, "diff": d.config.Difference(pending),
+	}})
+	if err != nil {
+		return fmt.Errorf("the change could not be recorded, so it is not applied: %w", err)
+	}
+	return d.config.ApplyPending(revision)
+}
