@@ -120,9 +120,12 @@ func (m *Manager) pose(ctx context.Context, q *toolward.Question) (*entry, error
 	if err != nil {
 		return nil, err
 	}
-	e, _, err := m.register(ctx, record, q.Request.Call.Detach)
+	e, joined, err := m.register(ctx, record, q.Request.Call.Detach, true)
 	if err != nil {
 		return nil, m.nobody(q, err)
+	}
+	if joined {
+		return e, nil
 	}
 	offered := false
 	for _, c := range m.channels {
@@ -151,7 +154,9 @@ func (m *Manager) nobody(q *toolward.Question, cause error) error {
 // register makes a record pending: first a row, then visible. With the id of an approval that is pending with the
 // same content it returns that one and joined; with other content it fails, so that nobody inherits or replaces
 // another's question.
-func (m *Manager) register(ctx context.Context, r *Record, detach bool) (e *entry, joined bool, err error) {
+//
+// With share it also joins a pending approval of the same binding and device under any id.
+func (m *Manager) register(ctx context.Context, r *Record, detach, share bool) (e *entry, joined bool, err error) {
 	now := time.Now()
 	e, err = newEntry(r, now)
 	if err != nil {
@@ -165,6 +170,11 @@ func (m *Manager) register(ctx context.Context, r *Record, detach bool) (e *entr
 		}
 		m.mu.Unlock()
 		return old, true, err
+	}
+	if same := m.byBinding[r.Binding]; share && same != nil && same.record.Device == r.Device {
+		m.attach(same, detach)
+		m.mu.Unlock()
+		return same, true, nil
 	}
 	if err := m.room(r); err != nil {
 		m.mu.Unlock()

@@ -67,10 +67,6 @@ func newEntry(r *Record, now time.Time) (*entry, error) {
 	return e, nil
 }
 
-func (e *entry) resolution() Resolution {
-	return Resolution{e.record.Decision, e.record.ResolvedBy, e.record.Reason, e.record.ResolvedMs}
-}
-
 // schedule is a heap of entries by due time: one timer serves all.
 type schedule []*entry
 
@@ -106,10 +102,4 @@ func (s *schedule) set(e *entry, due time.Time) {
 		return
 	}
 	heap.Fix(s, e.place)
-}
-
-func (s *schedule) remove(e *entry) {
-	if e.place >= 0 {
-		heap.Remove(s, e.place)
-	}
 }

@@ -30,9 +30,10 @@ func newMemory() *memory {
 var errDisk = errors.New("disk is full")
 
 func (s *memory) begin(method string) error {
-	if s.delay > 0 {
-		time.Sleep(s.delay)
-	}
+	s.mu.Lock()
+	delay := s.delay
+	s.mu.Unlock()
+	time.Sleep(delay)
 	s.mu.Lock()
 	return s.fail[method]
 }
@@ -41,6 +42,12 @@ func (s *memory) failing(method string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fail[method] = err
+}
+
+func (s *memory) slow(delay time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delay = delay
 }
 
 func copyRecord(r *Record) *Record {

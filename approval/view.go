@@ -35,7 +35,7 @@ func (m *Manager) Register(ctx context.Context, r Record, timeout time.Duration)
 	r.State, r.Decision, r.ResolvedBy, r.Reason, r.ResolvedMs, r.ConsumedMs, r.Grant = StatePending, toolward.NoDecision, "", "", 0, 0, ""
 	r.CreatedMs, r.ExpiresMs = now.UnixMilli(), now.Add(min(timeout, s.MaxTimeout)).UnixMilli()
 	r.Detached = true
-	e, joined, err := m.register(ctx, &r, true)
+	e, joined, err := m.register(ctx, &r, true, false)
 	if err != nil {
 		return false, err
 	}

@@ -92,7 +92,7 @@ func (k *Keeper) CreateToken(ctx context.Context, by Authority, spec TokenSpec) 
 	}
 	switch {
 	case !filepath.IsAbs(spec.Workspace) || filepath.Clean(spec.Workspace) != spec.Workspace:
-		return "", Token{}, fmt.Errorf("workspace %q: expected an absolute path without . and ..", spec.Workspace)
+		return "", Token{}, fmt.Errorf("workspace %q: expected an absolute path without dot segments", spec.Workspace)
 	case spec.Life < 0:
 		return "", Token{}, fmt.Errorf("life of the token: %s is negative", spec.Life)
 	case len(spec.Name) > 100:

@@ -1,0 +1,377 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolward/toolward"
+)
+
+func TestAskOnceRunsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory()
+		m := open(t, store, nil)
+		attach(t, m, alice)
+		q := question(nil)
+		result := ask(t.Context(), m, q)
+		synctest.Wait()
+		r := only(t, m)
+		if row, _ := store.Approval(t.Context(), r.ID); row == nil || row.State != StatePending {
+			t.Fatalf("shown before it was a row: %+v", row)
+		}
+		if r.Request.Title != "write: src/a.go" || r.Binding != q.Binding || len(r.Allowed) != 3 {
+			t.Errorf("record = %+v, details %+v", r, r.Request)
+		}
+		if _, err := answer(m, alice, r.ID, "allow-once"); err != nil {
+			t.Fatal(err)
+		}
+		got := <-result
+		if got.err != nil || got.answer.Decision != toolward.AllowOnce || got.answer.By != "alice" || got.answer.ApprovalID != r.ID || got.answer.Path != "push" {
+			t.Fatalf("answer = %+v, %v", got.answer, got.err)
+		}
+		if err := m.Consume(t.Context(), r.ID, "other binding"); !errors.Is(err, ErrNotUsable) {
+			t.Errorf("consumed for another call: %v", err)
+		}
+		if err := m.Consume(t.Context(), r.ID, q.Binding); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Consume(t.Context(), r.ID, q.Binding); !errors.Is(err, ErrNotUsable) {
+			t.Errorf("second use: %v", err)
+		}
+	})
+}
+
+func TestIdenticalCallsShareAPromptButNotTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := open(t, newMemory(), nil)
+		attach(t, m, alice)
+		q := question(nil)
+		results := make(chan asked, 3)
+		for range 3 {
+			go func() {
+				a, err := m.Ask(t.Context(), q)
+				results <- asked{a, err}
+			}()
+		}
+		seen := map[string]bool{}
+		for i := range 3 {
+			synctest.Wait()
+			r := only(t, m) // one prompt, whatever waits
+			if seen[r.ID] {
+				t.Fatalf("round %d asks under the used id %s", i, r.ID)
+			}
+			seen[r.ID] = true
+			if _, err := answer(m, alice, r.ID, "allow-once"); err != nil {
+				t.Fatal(err)
+			}
+			got := <-results
+			if got.err != nil || got.answer.ApprovalID != r.ID || !got.answer.Decision.Allows() {
+				t.Fatalf("round %d: %+v, %v", i, got.answer, got.err)
+			}
+			if err := m.Consume(t.Context(), r.ID, q.Binding); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := m.Count(); n != 0 {
+			t.Errorf("%d still pending", n)
+		}
+	})
+}
+
+func TestAlwaysCoversTheCallsThatWaitedWithIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := open(t, newMemory(), nil)
+		attach(t, m, alice)
+		q := question(nil)
+		first, second := ask(t.Context(), m, q), ask(t.Context(), m, q)
+		synctest.Wait()
+		if _, err := answer(m, alice, only(t, m).ID, "allow-always"); err != nil {
+			t.Fatal(err)
+		}
+		a, b := <-first, <-second
+		if a.err != nil || b.err != nil || a.answer.ApprovalID == b.answer.ApprovalID {
+			t.Fatalf("%+v %+v: each run needs an approval of its own", a, b)
+		}
+		for _, id := range []string{a.answer.ApprovalID, b.answer.ApprovalID} {
+			if err := m.Consume(t.Context(), id, q.Binding); err != nil {
+				t.Error(err)
+			}
+			if err := m.Consume(t.Context(), id, q.Binding); err == nil {
+				t.Errorf("%s used twice", id)
+			}
+		}
+		if id, ok, err := m.Granted(t.Context(), q); !ok || err != nil || len(m.Grants()) != 1 || m.Grants()[0].ID != id {
+			t.Errorf("granted = %q %v %v", id, ok, err)
+		}
+	})
+}
+
+func TestDenialHoldsForTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory()
+		m := open(t, store, nil)
+		attach(t, m, alice)
+		q := question(nil)
+		result := ask(t.Context(), m, q)
+		synctest.Wait()
+		id := only(t, m).ID
+		stamp := m.MarkShown(id, alice)
+		time.Sleep(time.Second)
+		if _, err := m.Resolve(t.Context(), Response{ID: id, Decision: "deny", Reason: "use the other file", By: alice, Shown: stamp}); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-result; got.err != nil || got.answer.Decision != toolward.DenyCall || got.answer.Reason != "use the other file" {
+			t.Fatalf("%+v", got)
+		}
+		if _, err := m.Ask(t.Context(), q); code(t, err) != toolward.CodeDeniedBefore {
+			t.Errorf("same run: %v", err)
+		}
+		m.Close()
+		m = open(t, store, nil) // a restart is not a way round a no
+		attach(t, m, alice)
+		if _, err := m.Ask(t.Context(), q); code(t, err) != toolward.CodeDeniedBefore {
+			t.Errorf("after a restart: %v", err)
+		}
+		other := ask(t.Context(), m, question(func(r *toolward.Request, _ *toolward.Judgement) { r.Call.Run = "run-2" }))
+		synctest.Wait()
+		only(t, m)
+		m.Close()
+		if got := <-other; code(t, got.err) != toolward.CodeNoApprovalChannel {
+			t.Errorf("closing manager: %+v", got)
+		}
+	})
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := open(t, newMemory(), nil)
+		presence := attach(t, m, alice)
+		path := 0
+		fresh := func() *toolward.Question {
+			path++
+			return question(func(r *toolward.Request, _ *toolward.Judgement) { r.Facts.Bound = []string{fmt.Sprint(path)} })
+		}
+		for range silentTimeouts {
+			start := time.Now()
+			a, err := m.Ask(t.Context(), fresh())
+			if err != nil || a.Decision != toolward.NoDecision || time.Since(start) != 2*time.Minute || a.Waited != 2*time.Minute {
+				t.Fatalf("timed out with %+v, %v after %s", a, err, time.Since(start))
+			}
+		}
+		if _, err := m.Ask(t.Context(), fresh()); code(t, err) != toolward.CodeApproverAway {
+			t.Errorf("after three time-outs: %v", err)
+		}
+		elsewhere := question(func(r *toolward.Request, _ *toolward.Judgement) { r.Call.Session = "agent:coder:other" })
+		if a, err := m.Ask(t.Context(), elsewhere); err != nil || a.Decision != toolward.NoDecision {
+			t.Errorf("another session is asked about: %+v %v", a, err)
+		}
+		time.Sleep(silentFor)
+		if _, err := m.Ask(t.Context(), fresh()); err != nil {
+			t.Errorf("after the pause: %v", err)
+		}
+		_, _ = m.Ask(t.Context(), fresh())
+		_, _ = m.Ask(t.Context(), fresh())
+		if _, err := m.Ask(t.Context(), fresh()); code(t, err) != toolward.CodeApproverAway {
+			t.Errorf("away again: %v", err)
+		}
+		presence.Active()
+		if _, err := m.Ask(t.Context(), fresh()); err != nil {
+			t.Errorf("after a sign of life: %v", err)
+		}
+	})
+}
+
+func TestNoApprover(t *testing.T) {
+	expired := &person{"eve", errors.New("signed out")}
+	tests := map[string]struct {
+		options func(*Options)
+		people  func(*testing.T, *Manager)
+		want    toolward.Code // "": waits until the deadline
+	}{
+		"none":                    {nil, nil, toolward.CodeNoApprovalChannel},
+		"absent wait":             {func(o *Options) { o.Settings.Absent = AbsentWait }, nil, ""},
+		"chat did not accept":     {func(o *Options) { o.Channels = []Channel{chatOf(false)} }, nil, toolward.CodeNoApprovalChannel},
+		"chat accepted":           {func(o *Options) { o.Channels = []Channel{chatOf(false), chatOf(true)} }, nil, ""},
+		"approver has left":       {nil, func(t *testing.T, m *Manager) { attach(t, m, alice).Close() }, toolward.CodeNoApprovalChannel},
+		"only the requester":      {nil, func(t *testing.T, m *Manager) { attachAs(t, m, "agent-conn", "") }, toolward.CodeNoApprovalChannel},
+		"requester's device":      {nil, func(t *testing.T, m *Manager) { attachAs(t, m, "c", "token-1") }, toolward.CodeNoApprovalChannel},
+		"somebody else":           {nil, func(t *testing.T, m *Manager) { attachAs(t, m, "c", "d") }, ""},
+		"sign-in ended meanwhile": {nil, func(t *testing.T, m *Manager) { leaveSignedIn(t, m) }, toolward.CodeNoApprovalChannel},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := open(t, newMemory(), tt.options)
+				if tt.people != nil {
+					tt.people(t, m)
+				}
+				start := time.Now()
+				a, err := m.Ask(t.Context(), question(nil))
+				if tt.want != "" {
+					if code(t, err) != tt.want || time.Since(start) > 100*time.Millisecond {
+						t.Errorf("%v after %s, want %s at once", err, time.Since(start), tt.want)
+					}
+				} else if err != nil || a.Decision != toolward.NoDecision || time.Since(start) != 2*time.Minute {
+					t.Errorf("%+v %v after %s, want no decision at the deadline", a, err, time.Since(start))
+				}
+				if m.Count() != 0 {
+					t.Errorf("%d pending", m.Count())
+				}
+			})
+		})
+	}
+	m := open(t, newMemory(), nil)
+	if _, err := m.Attach(Approver{By: expired}); err == nil {
+		t.Error("somebody who may not answer was attached as an approver")
+	}
+	if _, err := m.Attach(Approver{}); !errors.Is(err, ErrNotAllowed) {
+		t.Errorf("nobody was attached: %v", err)
+	}
+}
+
+func attachAs(t *testing.T, m *Manager, connection, device string) {
+	p, err := m.Attach(Approver{By: alice, Connection: connection, Device: device})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+}
+
+func leaveSignedIn(t *testing.T, m *Manager) {
+	p := &person{name: "carol"}
+	attach(t, m, p)
+	p.err = errors.New("expired")
+}
+
+func TestLimits(t *testing.T) {
+	var n int
+	in := func(session toolward.SessionKey, connection string) *toolward.Question {
+		n++
+		return question(func(r *toolward.Request, _ *toolward.Judgement) {
+			r.Call.Session, r.Call.Caller.Connection, r.Facts.Bound = session, connection, []string{fmt.Sprint(n)}
+			r.Call.Detach = true
+		})
+	}
+	pose := func(m *Manager, q *toolward.Question) error {
+		_, err := m.Ask(t.Context(), q)
+		var p *toolward.Pending
+		if errors.As(err, &p) {
+			return nil
+		}
+		return err
+	}
+	tests := map[string]struct {
+		settings Settings
+		fill     func(i int) *toolward.Question
+		count    int
+		refused  func() *toolward.Question
+		allowed  func() *toolward.Question
+	}{
+		"per session": {
+			Settings{},
+			func(i int) *toolward.Question { return in("agent:coder:a", fmt.Sprint("c", i)) }, 20,
+			func() *toolward.Question { return in("agent:coder:a", "new") }, func() *toolward.Question { return in("agent:coder:b", "new") },
+		},
+		"per connection": {
+			Settings{},
+			func(i int) *toolward.Question { return in(toolward.SessionKey(fmt.Sprint("agent:coder:", i)), "c") }, 50,
+			func() *toolward.Question { return in("agent:coder:b", "c") }, func() *toolward.Question { return in("agent:coder:b", "d") },
+		},
+		"altogether": {
+			Settings{Total: 5},
+			func(i int) *toolward.Question {
+				return in(toolward.SessionKey(fmt.Sprint("agent:coder:", i)), fmt.Sprint(i))
+			}, 5,
+			func() *toolward.Question { return in("agent:coder:b", "c") }, nil,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := open(t, newMemory(), func(o *Options) { o.Settings = tt.settings })
+			attach(t, m, alice)
+			for i := range tt.count {
+				if err := pose(m, tt.fill(i)); err != nil {
+					t.Fatalf("%d: %v", i, err)
+				}
+			}
+			err := pose(m, tt.refused())
+			if code(t, err) != toolward.CodeNoApprovalChannel || !errors.Is(err, ErrTooMany) {
+				t.Errorf("one too many: %v", err)
+			}
+			if tt.allowed != nil {
+				if err := pose(m, tt.allowed()); err != nil {
+					t.Errorf("a flood takes room from others: %v", err)
+				}
+			}
+		})
+	}
+}
+
+func TestRequesterGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory()
+		m := open(t, store, nil)
+		attach(t, m, alice)
+		ctx1, leave1 := context.WithCancel(t.Context())
+		ctx2, leave2 := context.WithCancelCause(t.Context())
+		first, second := ask(ctx1, m, question(nil)), ask(ctx2, m, question(nil))
+		synctest.Wait()
+		id := only(t, m).ID
+		leave1()
+		if got := <-first; got.err != nil || got.answer.Decision != toolward.NoDecision {
+			t.Errorf("first: %+v", got)
+		}
+		if m.Count() != 1 {
+			t.Fatal("withdrawn although another call waits for it")
+		}
+		leave2(ErrCancelled)
+		<-second
+		synctest.Wait()
+		if r, err := m.Get(t.Context(), alice, id); err != nil || r.State != StateResolved || r.ResolvedBy != ByCancelled {
+			t.Errorf("record = %+v, %v", r, err)
+		}
+		if row, _ := store.Approval(t.Context(), id); row.ResolvedBy != ByCancelled || row.Decision.Allows() {
+			t.Errorf("row = %+v", row)
+		}
+		if _, err := answer(m, alice, id, "allow-once"); !errors.Is(err, ErrResolved) {
+			t.Errorf("answered after withdrawal: %v", err)
+		}
+		if err := m.Consume(t.Context(), id, question(nil).Binding); err == nil {
+			t.Error("a withdrawn approval was used")
+		}
+	})
+}
+
+func TestCommandTooLongToShow(t *testing.T) {
+	m := open(t, newMemory(), nil)
+	attach(t, m, alice)
+	q := question(func(r *toolward.Request, _ *toolward.Judgement) { r.Facts.Command = strings.Repeat("x", maxCommand+1) })
+	if _, err := m.Ask(t.Context(), q); code(t, err) != toolward.CodeNoApprovalChannel && code(t, err) != toolward.CodeValidation {
+		t.Errorf("%v", err)
+	}
+	if m.Count() != 0 {
+		t.Error("asked about a command nobody can read to its end")
+	}
+}
+
+func TestQuestionsThatCannotBeAsked(t *testing.T) {
+	m := open(t, newMemory(), nil)
+	unbound := question(nil)
+	unbound.Binding = ""
+	for name, q := range map[string]*toolward.Question{"nil": nil, "empty": {}, "no binding": unbound} {
+		if a, err := m.Ask(t.Context(), q); err == nil || a.Decision.Allows() {
+			t.Errorf("%s: %+v, %v", name, a, err)
+		}
+		if _, ok, _ := m.Granted(t.Context(), q); ok {
+			t.Errorf("%s: granted", name)
+		}
+	}
+	if _, err := Open(t.Context(), Options{}); err == nil {
+		t.Error("a manager without a store was opened")
+	}
+}
