@@ -48,6 +48,7 @@ type Level struct {
 	Session toolward.SessionKey  `json:"session"`
 	Level   toolward.Level       `json:"level"`
 	Inputs  toolward.LevelInputs `json:"inputs"`
+	Sources []string             `json:"sources"` // of content that strangers wrote
 }
 
 func sessionOf(r *http.Request) (toolward.SessionKey, error) {
@@ -71,7 +72,11 @@ func (s *Server) sendLevel(w http.ResponseWriter, r *http.Request, key toolward.
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, Level{key, level, inputs})
+	sources, err := s.levels.Sources(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, Level{key, level, inputs, append([]string{}, sources...)})
 	return nil
 }
 

@@ -121,8 +121,8 @@ func (s *Server) apiResolve(w http.ResponseWriter, r *http.Request, c caller) er
 	if err := readJSON(r, &a); err != nil {
 		return err
 	}
-	if _, err := toolward.ParseDecision(a.Decision); err != nil {
-		return problem(http.StatusBadRequest, "use allow-once, allow-always or deny", "%s", err.Error())
+	if p := checkAnswer(a.Decision, a.Reason); p != nil {
+		return p
 	}
 	rec, err := s.approvals.Resolve(r.Context(), approval.Response{
 		ID: r.PathValue("id"), Decision: a.Decision, Reason: a.Reason, Proposal: a.Proposal, By: c.by,

@@ -1,12 +1,15 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
@@ -144,23 +147,23 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, v *visitor) erro
 	if decision == toolward.AllowAlways.String() && err != nil {
 		return problem(http.StatusBadRequest, "load the page again", "the answer does not say what it saves")
 	}
-	id := r.PathValue("id")
 	reason := strings.TrimSpace(r.PostForm.Get("reason"))
 	if decision != toolward.DenyCall.String() {
-		reason = ""
+		reason = "" // typed, then allowed: the reason was for a denial
 	}
+	if p := checkAnswer(decision, reason); p != nil {
+		return p
+	}
+	id := r.PathValue("id")
 	rec, err := s.approvals.Resolve(r.Context(), approval.Response{
 		ID: id, Decision: decision, Reason: reason, Proposal: proposal, By: v.by,
 		Connection: v.connection(), Shown: r.PostForm.Get("seen"),
 	})
 	script := r.Header.Get("Accept") == "application/json"
 	if err != nil && rec == nil {
-		// Somebody else was first, or time ran out: say what became of it.
-		if errors.Is(err, approval.ErrResolved) || errors.Is(err, approval.ErrUnknown) {
-			if now, getErr := s.approvals.Get(r.Context(), v.by, id); getErr == nil && script {
-				writeJSON(w, http.StatusConflict, answered{"Already decided. " + said(now), outcomeOf(now)})
-				return nil
-			}
+		if now := s.decided(r, v.by, id, err); now != nil && script {
+			writeJSON(w, http.StatusConflict, answered{"Already decided. " + said(now), outcomeOf(now)})
+			return nil
 		}
 		return answerProblem(err)
 	}
@@ -173,6 +176,42 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, v *visitor) erro
 	}
 	http.Redirect(w, r, v.base+"/?done="+rec.ID, http.StatusSeeOther)
 	return nil
+}
+
+// checkAnswer refuses an answer that could mean nothing, or whose reason could not be passed on.
+func checkAnswer(decision, reason string) *Problem {
+	if _, err := toolward.ParseDecision(decision); err != nil {
+		return problem(http.StatusBadRequest, "use allow-once, allow-always or deny", "%s", err.Error())
+	}
+	switch n := utf8.RuneCountInString(reason); {
+	case n > maxReason:
+		return problem(http.StatusBadRequest, "", "the reason has %d characters, at most %d are passed on", n, maxReason)
+	case !utf8.ValidString(reason):
+		return problem(http.StatusBadRequest, "", "the reason is not valid text (UTF-8)")
+	}
+	if i := strings.IndexFunc(reason, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }); i >= 0 {
+		return problem(http.StatusBadRequest, "", "the reason has a control character")
+	}
+	return nil
+}
+
+// maxReason is the longest reason in characters.
+const maxReason = 500
+
+// decided returns what became of a call when an answer came too late, because somebody else was first or time ran
+// out; nil if that was not the problem. The winner's answer may still be on its way to the disk.
+func (s *Server) decided(r *http.Request, by approval.Authority, id string, why error) *approval.Record {
+	if !errors.Is(why, approval.ErrResolved) && !errors.Is(why, approval.ErrUnknown) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), writePatience)
+	defer cancel()
+	_, _ = s.approvals.Wait(ctx, id) // unknown by now: the record below still tells
+	rec, err := s.approvals.Get(ctx, by, id)
+	if err != nil || rec.State == approval.StatePending {
+		return nil
+	}
+	return rec
 }
 
 // answerProblem turns the manager's refusals of an answer into words for the person.

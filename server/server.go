@@ -25,10 +25,12 @@ type Explainer interface {
 	Explain(context.Context, toolward.Call, toolward.ExplainOptions) toolward.Trace
 }
 
-// Levels is how tense sessions are.
+// Levels is how tense sessions are. The session package's tracker implements it.
 type Levels interface {
 	// SessionLevel tells a session's level and what it comes from.
 	SessionLevel(context.Context, toolward.SessionKey) (toolward.Level, toolward.LevelInputs, error)
+	// Sources lists where the session's content from outside came from.
+	Sources(context.Context, toolward.SessionKey) ([]string, error)
 	// SetFloor keeps a session at least as tense as level until it is cleared.
 	SetFloor(ctx context.Context, key toolward.SessionKey, level toolward.Level, by string) error
 	// Clear takes the floor away, and with external also the mark that the session has seen what strangers wrote.

@@ -291,6 +291,11 @@ func (l *Levels) SessionLevel(_ context.Context, key toolward.SessionKey) (toolw
 	return toolward.Normal, toolward.LevelInputs{Floor: toolward.Normal}, nil
 }
 
+// Sources is one page for every session.
+func (l *Levels) Sources(context.Context, toolward.SessionKey) ([]string, error) {
+	return []string{"https://example.org/page"}, nil
+}
+
 // SetFloor sets it.
 func (l *Levels) SetFloor(_ context.Context, key toolward.SessionKey, level toolward.Level, _ string) error {
 	l.mu.Lock()

@@ -1,0 +1,322 @@
+package server_test
+
+import (
+	"encoding/json"
+	"errors"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/internal/consoletest"
+	"github.com/toolward/toolward/server"
+)
+
+// seen finds the stamp of a call on a page.
+func seen(t *testing.T, body, id string) string {
+	t.Helper()
+	_, card, found := strings.Cut(body, `id="a-`+id+`"`)
+	m := regexp.MustCompile(`name="seen" value="([^"]*)"`).FindStringSubmatch(card)
+	if !found || m == nil {
+		t.Fatalf("no card of %s with a stamp on the page:\n%s", id, body)
+	}
+	return html.UnescapeString(m[1])
+}
+
+// answer posts until half a second has passed; it fails if an answer counts earlier.
+func (b *browser) answer(id string, form url.Values, shownAt time.Time) *http.Response {
+	b.t.Helper()
+	for {
+		resp, body := b.post(b.base+"/approvals/"+id, form)
+		early := time.Since(shownAt) < 490*time.Millisecond
+		switch {
+		case resp.StatusCode == http.StatusTooEarly:
+			if time.Since(shownAt) > 5*time.Second {
+				b.t.Fatalf("still too early:\n%s", body)
+			}
+		case early && resp.StatusCode == http.StatusSeeOther:
+			b.t.Fatalf("an answer counted %s after the call was shown", time.Since(shownAt))
+		default:
+			return resp
+		}
+	}
+}
+
+func TestAnswerByForm(t *testing.T) {
+	for _, tt := range []struct {
+		decision string
+		form     url.Values
+		ran      bool
+	}{
+		{"deny", url.Values{"decision": {"deny"}, "reason": {"use the package manager"}}, false},
+		{"allow-once", url.Values{"decision": {"allow-once"}, "reason": {"typed, then allowed"}}, true},
+		{"allow-always", url.Values{"decision": {"allow-always 1"}}, true},
+	} {
+		t.Run(tt.decision, func(t *testing.T) {
+			w := consoletest.New(t, consoletest.Options{})
+			b := signedIn(t, w)
+			call := w.Call("coder", "exec", map[string]any{"command": "make release"})
+			id := w.AwaitPending(1)[0].ID
+			shown := time.Now()
+			_, page := b.get(b.base + "/")
+			tt.form.Set("seen", seen(t, page, id))
+			if resp := b.answer(id, tt.form, shown); resp.StatusCode != http.StatusSeeOther {
+				t.Fatalf("answer: %d", resp.StatusCode)
+			}
+			result := <-call
+			if result.Ran != tt.ran {
+				t.Errorf("ran %v (%v), want %v", result.Ran, result.Err, tt.ran)
+			}
+			var refusal *toolward.Refusal
+			if !tt.ran && (!errors.As(result.Err, &refusal) || refusal.Detail != "use the package manager") {
+				t.Errorf("the model is told %v", result.Err)
+			}
+			grants := w.Approvals.Grants()
+			if (len(grants) == 1) != (tt.decision == "allow-always") {
+				t.Errorf("grants: %+v", grants)
+			}
+			if len(grants) == 1 && grants[0].Scope != approval.ScopeAgent {
+				t.Errorf("the second proposal was shown and chosen, but %+v was saved", grants[0])
+			}
+			if resp, _ := b.post(b.base+"/approvals/"+id, tt.form); resp.StatusCode != http.StatusConflict {
+				t.Errorf("a second answer: %d", resp.StatusCode)
+			}
+			if _, page := b.get(b.base + "/"); !strings.Contains(page, "owner (console)") {
+				t.Errorf("recent decisions do not name who answered:\n%s", page)
+			}
+		})
+	}
+}
+
+func TestAnswersThatDoNotCount(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b, other := signedIn(t, w), signedIn(t, w)
+	w.Call("coder", "exec", map[string]any{"command": "first"})
+	first := w.AwaitPending(1)[0].ID
+	w.Call("coder", "exec", map[string]any{"command": "second"})
+	list := w.AwaitPending(2)
+	second := list[0].ID
+	if second == first {
+		second = list[1].ID
+	}
+	_, page := b.get(b.base + "/")
+	stamp, foreign := seen(t, page, first), seen(t, page, second)
+	// A stamp that is old enough, so that only what is wrong with each answer refuses it.
+	for shown := time.Now(); time.Since(shown) < 600*time.Millisecond; {
+		b.get("/healthz")
+	}
+	for name, tt := range map[string]struct {
+		who    *browser
+		form   url.Values
+		status int
+	}{
+		"no stamp":                   {b, url.Values{"decision": {"allow-once"}}, 412},
+		"forged stamp":               {b, url.Values{"decision": {"allow-once"}, "seen": {"AAAAAAAAAAAAAAAA"}}, 412},
+		"stamp of another call":      {b, url.Values{"decision": {"allow-once"}, "seen": {foreign}}, 412},
+		"stamp of another's screen":  {other, url.Values{"decision": {"allow-once"}, "seen": {stamp}}, 412},
+		"no decision":                {b, url.Values{"seen": {stamp}}, 400},
+		"a near miss":                {b, url.Values{"decision": {"allow"}, "seen": {stamp}}, 400},
+		"always without a proposal":  {b, url.Values{"decision": {"allow-always"}, "seen": {stamp}}, 400},
+		"always, unknown proposal":   {b, url.Values{"decision": {"allow-always 9"}, "seen": {stamp}}, 422},
+		"always, negative":           {b, url.Values{"decision": {"allow-always -1"}, "seen": {stamp}}, 422},
+		"reason that is too long":    {b, url.Values{"decision": {"deny"}, "reason": {strings.Repeat("a", 501)}, "seen": {stamp}}, 400},
+		"reason with control chars":  {b, url.Values{"decision": {"deny"}, "reason": {"a\x1b[2Jb"}, "seen": {stamp}}, 400},
+		"an unknown call":            {b, url.Values{"decision": {"deny"}, "seen": {stamp}, "id": {"x"}}, 404},
+		"a stranger without session": {newBrowser(t, w), url.Values{"decision": {"allow-once"}, "seen": {stamp}}, 401},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := first
+			if tt.form.Get("id") != "" {
+				id = "no-such-approval"
+			}
+			base := tt.who.base
+			if base == "" {
+				base = b.base
+			}
+			resp, body := tt.who.do("POST", base+"/approvals/"+id, strings.NewReader(tt.form.Encode()), map[string]string{
+				"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json",
+			})
+			if resp.StatusCode != tt.status {
+				t.Errorf("status %d, want %d\n%s", resp.StatusCode, tt.status, body)
+			}
+			w.AwaitPending(2)
+		})
+	}
+	t.Run("from another web page", func(t *testing.T) {
+		form := url.Values{"decision": {"allow-once"}, "seen": {stamp}}
+		resp, _ := b.do("POST", b.base+"/approvals/"+first, strings.NewReader(form.Encode()), map[string]string{
+			"Content-Type": "application/x-www-form-urlencoded", "Origin": "http://localhost:3000", "Sec-Fetch-Site": "same-site",
+		})
+		if resp.StatusCode != http.StatusForbidden {
+			t.Errorf("status %d", resp.StatusCode)
+		}
+		w.AwaitPending(2)
+	})
+}
+
+// TestTwoApproversAtOnce lets many browsers answer one call in the same moment: one wins, all others are told what
+// became of it, and what ran is what the winner said.
+func TestTwoApproversAtOnce(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	const approvers = 6
+	call := w.Call("coder", "exec", map[string]any{"command": "make"})
+	id := w.AwaitPending(1)[0].ID
+	browsers := make([]*browser, approvers)
+	forms := make([]url.Values, approvers)
+	shown := time.Now()
+	for i := range browsers {
+		browsers[i] = signedIn(t, w)
+		shown = time.Now()
+		_, page := browsers[i].get(browsers[i].base + "/")
+		forms[i] = url.Values{"seen": {seen(t, page, id)}, "decision": {[]string{"deny", "allow-once"}[i%2]}}
+	}
+	for time.Since(shown) < 600*time.Millisecond {
+		browsers[0].get("/healthz")
+	}
+	type end struct {
+		status int
+		said   struct{ Said, Outcome string }
+	}
+	ends := make([]end, approvers)
+	var wg sync.WaitGroup
+	for i, b := range browsers {
+		wg.Go(func() {
+			resp, body := b.do("POST", b.base+"/approvals/"+id, strings.NewReader(forms[i].Encode()), map[string]string{
+				"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json",
+			})
+			ends[i].status = resp.StatusCode
+			if err := json.Unmarshal([]byte(body), &ends[i].said); err != nil {
+				t.Errorf("answer %d: %v\n%s", i, err, body)
+			}
+		})
+	}
+	wg.Wait()
+	winner := -1
+	for i, e := range ends {
+		switch e.status {
+		case http.StatusOK:
+			if winner >= 0 {
+				t.Errorf("both %d and %d won", winner, i)
+			}
+			winner = i
+		case http.StatusConflict:
+			if !strings.HasPrefix(e.said.Said, "Already decided.") || e.said.Outcome == "" {
+				t.Errorf("a loser is told %+v", e.said)
+			}
+		default:
+			t.Errorf("answer %d: status %d", i, e.status)
+		}
+	}
+	if winner < 0 {
+		t.Fatal("nobody won")
+	}
+	if result := <-call; result.Ran != (winner%2 == 1) {
+		t.Errorf("ran %v, but approver %d won", result.Ran, winner)
+	}
+}
+
+func TestAnswerThroughTheAPI(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	api := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
+	api.want(200, "POST", "/v1/login", server.Passphrase{Passphrase: consoletest.Passphrase}, nil)
+	call := w.Call("coder", "exec", map[string]any{"command": "make"})
+	w.AwaitPending(1)
+	var list server.Approvals
+	api.want(200, "GET", "/v1/approvals", nil, &list)
+	if len(list.Approvals) != 1 || list.Approvals[0].Seen == "" || list.Approvals[0].Request.Command != "make" {
+		t.Fatalf("approvals: %+v", list)
+	}
+	a := list.Approvals[0]
+	api.want(http.StatusTooEarly, "POST", "/v1/approvals/"+a.ID, server.Answer{Decision: "allow-once", Seen: a.Seen}, nil)
+	api.want(400, "POST", "/v1/approvals/"+a.ID, server.Answer{Decision: "yes"}, nil)
+	api.want(400, "POST", "/v1/approvals/"+a.ID, map[string]string{"decision": "deny", "surprise": "x"}, nil)
+	for created := time.UnixMilli(a.CreatedMs); time.Since(created) < 600*time.Millisecond; {
+		api.want(200, "GET", "/v1/status", nil, nil)
+	}
+	// A person who typed the short id in a terminal needs no stamp.
+	var done server.Approval
+	api.want(200, "POST", "/v1/approvals/"+a.Slug, server.Answer{Decision: "deny", Reason: "not now"}, &done)
+	if done.Decision != toolward.DenyCall || done.Said != "Denied by owner (terminal): not now" {
+		t.Errorf("answer: %+v", done)
+	}
+	if result := <-call; result.Ran {
+		t.Error("a denied call ran")
+	}
+	api.want(409, "POST", "/v1/approvals/"+a.ID, server.Answer{Decision: "allow-once"}, nil)
+	api.want(404, "POST", "/v1/approvals/ffffffff", server.Answer{Decision: "allow-once"}, nil)
+}
+
+// TestHostileText puts text that tries to break out of the page, or to look like something else, everywhere a caller
+// can write.
+func TestHostileText(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b := signedIn(t, w)
+	evil := "</pre><script>alert(1)</script><img src=x onerror=alert(1)> \u202egnp.exe \u200b\x1b[31m"
+	w.Call("coder", "exec", map[string]any{"command": evil, "</th><b>": evil})
+	w.AwaitPending(1)
+	w.Call("coder", "edit", map[string]any{"path": "a\nb<script>", "diff": "--- a\n+++ b\n@@ -1 +1 @@\n-" + evil + "\n+x\n"})
+	list := w.AwaitPending(2)
+	_, page := b.get(b.base + "/")
+	for _, bad := range []string{"<script>alert", "<img src=x", "\u202e", "\u200b", "\x1b", "</th><b>"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+	for _, good := range []string{"⟦U+202E⟧", "<script>alert(1)</script>"} {
+		if !strings.Contains(html.UnescapeString(page), good) {
+			t.Errorf("the page does not show %q", good)
+		}
+	}
+	for _, r := range list {
+		if resp, _ := b.get(b.base + "/approvals/" + r.ID); resp.StatusCode != 200 {
+			t.Errorf("page of one call: %d", resp.StatusCode)
+		}
+	}
+}
+
+func TestConfigurationWaitsForAPerson(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b := signedIn(t, w)
+	w.Config.Offer(server.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n"})
+	apply := func(revision string) int {
+		resp, _ := b.post(b.base+"/config", url.Values{"revision": {revision}})
+		return resp.StatusCode
+	}
+	if status := apply("r1"); status != http.StatusPreconditionFailed {
+		t.Errorf("applied without having been shown: %d", status)
+	}
+	shown := time.Now()
+	if _, page := b.get(b.base + "/"); !strings.Contains(page, "toolward.jsonc") {
+		t.Fatalf("the change is not on the page:\n%s", page)
+	}
+	if status := apply("r1"); status != http.StatusTooEarly {
+		t.Errorf("applied at once: %d", status)
+	}
+	w.Config.Offer(server.ConfigChange{File: "toolward.jsonc", Revision: "r2", Diff: "another"})
+	for time.Since(shown) < 600*time.Millisecond {
+		b.get("/healthz")
+	}
+	if status := apply("r1"); status != http.StatusConflict {
+		t.Errorf("a change that was replaced: %d", status)
+	}
+	if status := apply("r2"); status != http.StatusPreconditionFailed {
+		t.Errorf("a change that was not shown: %d", status)
+	}
+	shown = time.Now()
+	b.get(b.base + "/")
+	for time.Since(shown) < 600*time.Millisecond {
+		b.get("/healthz")
+	}
+	if status := apply("r2"); status != http.StatusSeeOther {
+		t.Errorf("apply: %d", status)
+	}
+	if got := w.Config.Applied(); len(got) != 1 || got[0] != "r2 by owner (console)" {
+		t.Errorf("applied %q", got)
+	}
+}

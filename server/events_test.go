@@ -1,0 +1,325 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolward/toolward/internal/consoletest"
+	"github.com/toolward/toolward/server"
+)
+
+// stream reads server-sent events.
+type stream struct {
+	t    *testing.T
+	body io.Closer
+	in   *bufio.Scanner
+}
+
+func openStream(t *testing.T, client *http.Client, address string) *stream {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, "GET", address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("stream: %d %s", resp.StatusCode, resp.Header.Get("Content-Type"))
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	in := bufio.NewScanner(resp.Body)
+	in.Buffer(nil, 8<<20)
+	return &stream{t: t, body: resp.Body, in: in}
+}
+
+// next skips to the next event of a name and decodes its data.
+func (s *stream) next(name string, into any) {
+	s.t.Helper()
+	event := ""
+	for s.in.Scan() {
+		line := s.in.Text()
+		if after, ok := strings.CutPrefix(line, "event: "); ok {
+			event = after
+		}
+		if after, ok := strings.CutPrefix(line, "data: "); ok && event == name {
+			if into != nil {
+				if err := json.Unmarshal([]byte(after), into); err != nil {
+					s.t.Fatalf("event %s: %v", name, err)
+				}
+			}
+			return
+		}
+	}
+	s.t.Fatalf("the stream ended before an event %q: %v", name, s.in.Err())
+}
+
+func TestConsoleEvents(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b, other := signedIn(t, w), signedIn(t, w)
+	events := openStream(t, b.http, w.URL+b.base+"/events")
+	var synced struct{ IDs []string }
+	if events.next("sync", &synced); len(synced.IDs) != 0 {
+		t.Errorf("sync: %+v", synced)
+	}
+	call := w.Call("coder", "exec", map[string]any{"command": "make"})
+	id := w.AwaitPending(1)[0].ID
+	var shown struct{ HTML string }
+	events.next("card", &shown)
+	stamp := seen(t, shown.HTML, id)
+	var count struct {
+		Waiting  int
+		Headline string
+	}
+	if events.next("count", &count); count.Waiting != 1 || count.Headline != "1 call is waiting" {
+		t.Errorf("count: %+v", count)
+	}
+	form := url.Values{"decision": {"deny"}, "seen": {stamp}}
+	if resp, _ := other.post(other.base+"/approvals/"+id, form); resp.StatusCode != http.StatusPreconditionFailed {
+		t.Errorf("a card of another browser's stream was answered: %d", resp.StatusCode)
+	}
+	if resp := b.answer(id, form, time.Now().Add(-500*time.Millisecond)); resp.StatusCode != http.StatusSeeOther {
+		t.Errorf("answer: %d", resp.StatusCode)
+	}
+	<-call
+	var gone struct{ ID, Said, Outcome string }
+	if events.next("gone", &gone); gone.ID != id || gone.Outcome != "denied" || !strings.HasPrefix(gone.Said, "Denied by owner") {
+		t.Errorf("gone: %+v", gone)
+	}
+	var entry struct{ HTML string }
+	if events.next("entry", &entry); !strings.Contains(entry.HTML, "make") {
+		t.Errorf("entry: %+v", entry)
+	}
+
+	t.Run("sign-out ends the stream", func(t *testing.T) {
+		b.post(b.base+"/sign-out", nil)
+		w.Call("coder", "exec", map[string]any{"command": "again"}) // the next event finds the sign-in gone
+		events.next("reload", nil)
+	})
+}
+
+func TestWatchThroughTheAPI(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	client := w.SocketClient()
+	api := &apiClient{t: t, http: client, base: "http://toolward"}
+	api.want(200, "POST", "/v1/login", server.Passphrase{Passphrase: consoletest.Passphrase}, nil)
+	events := openStream(t, client, "http://toolward/v1/approvals/events")
+	events.next("sync", nil)
+	call := w.Call("coder", "exec", map[string]any{"command": "make"})
+	var a server.Approval
+	events.next("approval", &a)
+	if a.Request == nil || a.Request.Command != "make" || a.Seen == "" {
+		t.Fatalf("approval: %+v", a)
+	}
+	for shown := time.Now(); time.Since(shown) < 600*time.Millisecond; {
+		api.want(200, "GET", "/v1/status", nil, nil)
+	}
+	api.want(200, "POST", "/v1/approvals/"+a.ID, server.Answer{Decision: "allow-once", Seen: a.Seen}, nil)
+	if result := <-call; !result.Ran {
+		t.Errorf("an allowed call did not run: %v", result.Err)
+	}
+	var done server.Approval
+	if events.next("resolved", &done); done.ID != a.ID || done.Said != "Allowed once by owner (terminal)" {
+		t.Errorf("resolved: %+v", done)
+	}
+}
+
+// TestSlowReaderHoldsNobodyUp opens streams that nobody reads, floods them, and looks at what the server keeps.
+func TestSlowReaderHoldsNobodyUp(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{Total: 5000})
+	b := signedIn(t, w)
+	page, err := url.Parse(w.URL + b.base + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookie := b.http.Jar.Cookies(page)
+	for range 4 {
+		conn, err := net.Dial("tcp", page.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		fmt.Fprintf(conn, "GET %s/events HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n", b.base, page.Host, cookie[0])
+	}
+	fast := openStream(t, b.http, w.URL+b.base+"/events")
+	fast.next("sync", nil)
+
+	long := strings.Repeat("x", 6000)
+	var slowest time.Duration
+	var results []<-chan consoletest.Result
+	for i := range 600 {
+		start := time.Now()
+		results = append(results, w.Call("coder", "exec", map[string]any{"command": fmt.Sprint(i, " ", long)}))
+		slowest = max(slowest, time.Since(start))
+		if i%100 == 0 {
+			fast.next("count", nil) // the one who reads is served meanwhile
+		}
+	}
+	w.AwaitPending(600)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 400 {
+		results = append(results, w.Call("coder", "exec", map[string]any{"command": fmt.Sprint("more ", i, long)}))
+	}
+	w.AwaitPending(1000)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 48<<20 {
+		t.Errorf("400 calls with four readers that do not read cost %d MiB", grown>>20)
+	}
+	w.Approvals.Close() // ends all calls
+	for _, r := range results {
+		<-r
+	}
+
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b := signedIn(t, w)
+	for range 64 {
+		openStream(t, &http.Client{Jar: b.http.Jar, Transport: &http.Transport{}}, w.URL+b.base+"/events")
+	}
+	if resp, _ := b.get(b.base + "/events"); resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("the 65th stream: %d", resp.StatusCode)
+	}
+	if resp, _ := b.get(b.base + "/"); resp.StatusCode != 200 {
+		t.Errorf("the console besides: %d", resp.StatusCode)
+	}
+}
+
+func TestAuditThroughTheAPI(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	client := w.SocketClient()
+	api := &apiClient{t: t, http: client, base: "http://toolward"}
+	api.want(200, "POST", "/v1/login", server.Passphrase{Passphrase: consoletest.Passphrase}, nil)
+	for _, path := range []string{"a.txt", "b.txt", "c.txt"} {
+		if result := <-w.Call("coder", "read", map[string]any{"path": path}); !result.Ran {
+			t.Fatal(result.Err)
+		}
+	}
+	var records struct {
+		Records []struct {
+			Seq  int64
+			Type string
+			Tool string
+		}
+	}
+	api.want(200, "GET", "/v1/decisions?tool=read&limit=2", nil, &records)
+	if len(records.Records) != 2 || records.Records[0].Type != "decision" || records.Records[0].Seq <= records.Records[1].Seq {
+		t.Errorf("decisions: %+v", records)
+	}
+	for _, bad := range []string{"limit=x", "limit=5000", "verdict=maybe", "tools=read", "since=yesterday", "type=x", "agent=a&agent=b"} {
+		api.want(400, "GET", "/v1/audit?"+bad, nil, nil)
+	}
+	var verified server.Verified
+	api.want(200, "GET", "/v1/audit/verify", nil, &verified)
+	if !verified.Sound || verified.Records < 6 {
+		t.Errorf("verify: %+v", verified)
+	}
+	resp, err := client.Get("http://toolward/v1/audit/export")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for in := bufio.NewScanner(resp.Body); in.Scan(); lines++ {
+		if !json.Valid(in.Bytes()) {
+			t.Fatalf("line %d is no JSON: %s", lines, in.Text())
+		}
+	}
+	resp.Body.Close()
+	if int64(lines) < verified.Records {
+		t.Errorf("the export has %d lines, the log %d records", lines, verified.Records)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, _ := http.NewRequestWithContext(ctx, "GET", "http://toolward/v1/audit/tail?last=1", nil)
+	tail, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tail.Body.Close()
+	in := bufio.NewScanner(tail.Body)
+	in.Scan()
+	<-w.Call("coder", "read", map[string]any{"path": "followed.txt"})
+	for in.Scan() {
+		if strings.Contains(in.Text(), "followed.txt") {
+			return
+		}
+	}
+	t.Errorf("the tail ended: %v", in.Err())
+}
+
+func TestAdministrationThroughTheAPI(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	api := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
+	api.want(200, "POST", "/v1/login", server.Passphrase{Passphrase: consoletest.Passphrase}, nil)
+
+	var created server.CreatedToken
+	api.want(201, "POST", "/v1/tokens", server.NewToken{Agent: "coder", Workspace: w.Workspace, Life: "24h"}, &created)
+	if created.Secret == "" || created.Agent != "coder" || created.Expires.IsZero() {
+		t.Errorf("token: %+v", created)
+	}
+	api.want(422, "POST", "/v1/tokens", server.NewToken{Agent: "Not An Agent", Workspace: w.Workspace}, nil)
+	api.want(400, "POST", "/v1/tokens", server.NewToken{Agent: "coder", Workspace: w.Workspace, Life: "soon"}, nil)
+	var tokens server.Tokens
+	api.want(200, "GET", "/v1/tokens", nil, &tokens)
+	if len(tokens.Tokens) != 1 {
+		t.Errorf("tokens: %+v", tokens)
+	}
+	api.want(200, "POST", "/v1/tokens/"+created.ID+"/revoke", nil, nil)
+	api.want(404, "POST", "/v1/tokens/"+created.ID+"/revoke", nil, nil)
+
+	var level server.Level
+	api.want(200, "POST", "/v1/level?session=agent:coder:main", server.LevelFloor{Level: "lockdown"}, &level)
+	if level.Level.String() != "lockdown" {
+		t.Errorf("level: %+v", level)
+	}
+	api.want(400, "POST", "/v1/level?session=agent:coder:main", server.LevelFloor{Level: "relaxed"}, nil)
+	api.want(400, "GET", "/v1/level?session=coder", nil, nil)
+	api.want(200, "DELETE", "/v1/level?session=agent:coder:main", nil, &level)
+	if level.Level.String() != "normal" {
+		t.Errorf("level: %+v", level)
+	}
+
+	var trace struct{ Verdict string }
+	api.want(200, "POST", "/v1/explain", map[string]any{"tool": "exec", "agent": "coder", "arguments": map[string]any{"command": "make"}}, &trace)
+	if trace.Verdict != "ask" {
+		t.Errorf("explain: %+v", trace)
+	}
+	var views server.ToolViews
+	api.want(200, "POST", "/v1/explain", map[string]any{"agent": "coder"}, &views)
+	if len(views.Tools) != 2 || !views.Tools[0].Visible || views.Tools[1].Removed == nil {
+		t.Errorf("explain without a tool: %+v", views)
+	}
+	api.want(400, "POST", "/v1/explain", map[string]any{"agent": ""}, nil)
+
+	var signIns server.SignIns
+	api.want(200, "GET", "/v1/sign-ins", nil, &signIns)
+	if len(signIns.SignIns) != 1 {
+		t.Errorf("sign-ins: %+v", signIns)
+	}
+	api.want(404, "POST", "/v1/sign-ins/s-nothing/end", nil, nil)
+	api.want(404, "GET", "/v1/config/pending", nil, nil)
+	api.want(404, "GET", "/v1/nothing", nil, nil)
+	api.want(415, "POST", "/v1/tokens", nil, nil)
+	api.want(200, "POST", "/v1/shutdown", nil, nil)
+	api.want(200, "POST", "/v1/sign-ins/"+signIns.SignIns[0].ID+"/end", nil, nil)
+	api.want(401, "GET", "/v1/sign-ins", nil, nil)
+}
