@@ -130,9 +130,20 @@ func (l *looker) target(workDir, path string, op toolward.Op) (toolward.Target, 
 		op = toolward.OpRead
 	}
 	return toolward.Target{
-		Path: path, Real: resolved.Real, Op: op, Place: resolved.Place.String(), Kind: resolved.Kind.String(),
+		Path: path, Real: resolved.Real, Op: op, Place: resolved.Place.String(), Kind: kindWord(resolved.Kind),
 		Links: resolved.Links, Left: resolved.LedOut,
 	}, nil
+}
+
+// kindWord is the word of toolward.Target for what is at a path.
+func kindWord(k place.Kind) string {
+	switch k {
+	case place.KindRegular:
+		return "file"
+	case place.KindFIFO:
+		return "fifo"
+	}
+	return k.String()
 }
 
 // hostOf is "scheme://host:port" of an address, "" if it has none.
