@@ -7,6 +7,7 @@
 package display
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -41,10 +42,20 @@ func (s Shown) String() string {
 }
 
 // Line shows a text on one line: line breaks and tabs are escaped too.
-func Line(s string) string { return Show(s, Options{}).String() }
+func Line(s string) string {
+	if plain(s, false) {
+		return s
+	}
+	return Show(s, Options{}).String()
+}
 
 // Block shows a text of several lines.
-func Block(s string) string { return Show(s, Options{Lines: true}).String() }
+func Block(s string) string {
+	if plain(s, true) {
+		return s
+	}
+	return Show(s, Options{Lines: true}).String()
+}
 
 // The longest runs that are shown as they are. A longer one would push what follows off the screen.
 const (
@@ -55,12 +66,15 @@ const (
 
 // Show makes a text ready for people.
 func Show(s string, o Options) Shown {
+	whole := s
 	s, tail, cut := cutMiddle(s, o.Limit)
 	shown := Shown{Cut: cut}
 	shown.append(s, o)
 	if cut > 0 {
+		sum := sha256.Sum256([]byte(whole)) // two texts that differ where they are cut look different all the same
 		note := fmt.Sprintf("%d characters are not shown here", cut)
-		shown.Pieces = append(shown.Pieces, Piece{fmt.Sprintf("⟦… %d characters not shown …⟧", cut), true, note})
+		text := fmt.Sprintf("⟦… %d characters not shown, the whole has sha256 %x… …⟧", cut, sum[:6])
+		shown.Pieces = append(shown.Pieces, Piece{text, true, note})
 		shown.append(tail, o)
 	}
 	return shown
@@ -93,107 +107,67 @@ func runeOffset(s string, runes int) int {
 // append adds a text's pieces.
 func (shown *Shown) append(s string, o Options) {
 	if plain(s, o.Lines) {
-		shown.plain(s)
+		if s != "" {
+			shown.Pieces = append(shown.Pieces, Piece{Text: s})
+		}
 		return
 	}
-	start := 0 // of the plain text not yet added
-	words := confusableLetters(s)
-	marks := 0
-	for i := 0; i < len(s); {
-		if n, text, note := run(s[i:], o.Lines); n > 0 {
-			shown.plain(s[start:i])
-			shown.Pieces = append(shown.Pieces, Piece{text, true, note})
-			i += n
-			start = i
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(s[i:])
-		note := oddity(r, size, o.Lines)
-		if note == "" && words[i] {
-			note = "looks like another letter"
-		}
-		if marks = countMarks(marks, r); note == "" && marks > maxMarks {
-			note = "one of many marks on a letter"
-		}
-		if note != "" {
-			shown.plain(s[start:i])
-			shown.Pieces = append(shown.Pieces, Piece{escape(r, size, s[i]), true, note})
-			start = i + size
-		}
-		i += size
-	}
-	shown.plain(s[start:])
+	e := escaper{s: s, lines: o.Lines, shown: shown}
+	e.run()
 }
 
-func (shown *Shown) plain(s string) {
-	if s != "" {
-		shown.Pieces = append(shown.Pieces, Piece{Text: s})
-	}
-}
-
-// plain reports whether a text is ASCII without anything to escape: the common case, answered in one scan.
+// plain reports whether a text is surely ASCII without anything to escape: the common case, answered eight bytes at a
+// time. It may say no to a text with wide gaps that needs no escape either; the slow way then finds none.
 func plain(s string, lines bool) bool {
-	spaces, breaks := 0, 0
-	for i := range len(s) {
-		c := s[i]
+	const (
+		ones   = 0x0101010101010101
+		high   = 0x80 * ones
+		spaces = 0x20 * ones
+		gap    = maxSpaces - 16 // spaces at the ends of a group of eight are not counted
+	)
+	width, breaks := 0, 0 // since the last character that shows
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		x := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
 		switch {
-		case c == ' ':
-			if spaces++; spaces > maxSpaces {
+		case ((x-0x20*ones)&^x|x+ones|x)&high != 0: // a byte below the space or above the tilde
+			if !plainBytes(s[i:i+8], lines, &width, &breaks) {
 				return false
 			}
-			continue
-		case c == '\n' && lines:
-			if breaks++; breaks > maxBlankLines+1 {
-				return false
-			}
-			spaces = 0
-			continue
-		case c == '\t' && lines:
-			if spaces += 8; spaces > maxSpaces {
-				return false
-			}
-			continue
-		case c < 0x20 || c >= 0x7f:
+		case x == spaces:
+			width += 8
+		default:
+			width, breaks = 0, 0
+		}
+		if width > gap {
 			return false
 		}
-		spaces, breaks = 0, 0
 	}
-	return true
+	return plainBytes(s[i:], lines, &width, &breaks) && width <= gap
 }
 
-// run recognises a run of blanks or blank lines that is too long to be shown as it is.
-func run(s string, lines bool) (n int, text, note string) {
-	for n < len(s) && s[n] == ' ' {
-		n++
-	}
-	if n > maxSpaces {
-		return n, fmt.Sprintf("⟦%d spaces⟧", n), "a long run of spaces"
-	}
-	if !lines {
-		return 0, "", ""
-	}
-	breaks := 0
-	for n = 0; n < len(s) && strings.IndexByte("\n\t ", s[n]) >= 0; n++ {
-		if s[n] == '\n' {
-			breaks++
+// plainBytes goes byte by byte.
+func plainBytes(s string, lines bool, width, breaks *int) bool {
+	for i := range len(s) {
+		switch b := s[i]; {
+		case b == ' ':
+			*width++
+		case b > ' ' && b < 0x7f:
+			*width, *breaks = 0, 0
+		case b == '\t' && lines:
+			*width += 8
+		case b == '\n' && lines:
+			if *breaks++; *breaks > maxBlankLines+1 {
+				return false
+			}
+			*width = 0
+		default:
+			return false
+		}
+		if *width > maxSpaces-16 {
+			return false
 		}
 	}
-	if breaks > maxBlankLines+1 || n > maxSpaces {
-		return n, fmt.Sprintf("\n⟦%d blank lines⟧\n", max(breaks-1, 0)), "many blank lines"
-	}
-	return 0, "", ""
-}
-
-// escape is how one character, or one invalid byte, is printed.
-func escape(r rune, size int, first byte) string {
-	switch {
-	case r == utf8.RuneError && size == 1:
-		return fmt.Sprintf("⟦0x%02X⟧", first)
-	case r == '\n':
-		return "⟦newline⟧"
-	case r == '\t':
-		return "⟦tab⟧"
-	default:
-		return fmt.Sprintf("⟦U+%04X⟧", r)
-	}
+	return true
 }

@@ -3,40 +3,7 @@ package display
 import (
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
-
-// oddity says why a character is not shown as it is, or "".
-func oddity(r rune, size int, lines bool) string {
-	switch {
-	case r == utf8.RuneError && size == 1:
-		return "not valid text"
-	case (r == '\n' || r == '\t') && lines:
-		return ""
-	case r == '\n':
-		return "line break"
-	case r == '\t':
-		return "tab"
-	case r < 0x20 || r >= 0x7f && r < 0xa0:
-		return "control character"
-	case r < 0x7f:
-		return ""
-	case Bidi(r):
-		return "changes the direction of writing"
-	case Invisible(r):
-		return "invisible character"
-	case unicode.Is(unicode.Zs, r):
-		return "unusual space"
-	case r == '⟦' || r == '⟧':
-		return "bracket of an escape"
-	case !unicode.IsGraphic(r):
-		return "not a printable character"
-	case disguised(r):
-		return "looks like a plain character"
-	}
-	return ""
-}
 
 // Bidi reports whether a character changes the direction in which others are shown: with these a text can be made
 // to read differently from what it is.
@@ -82,98 +49,36 @@ func HasInvisible(s string) bool {
 	return false
 }
 
-// disguised reports whether a character beyond ASCII stands for plain ASCII in another dress: full width, small or
-// mathematical forms, or a sign that looks like one of the shell's.
-func disguised(r rune) bool {
-	switch r {
-	case '…', '™', '℠', 'ª', 'º', '¹', '²', '³', '№':
-		return false // typography that nobody takes for a command
-	case 0x037e, 0x0589, 0x05c3, 0x2010, 0x2011, 0x2012, 0x2043, 0x2044, 0x2212, 0x2215, 0x2216, 0x2223, 0x2236, 0x223c,
-		0x01c0, 0x01c3, 0x02d0, 0x02f8, 0x0703, 0x0704, 0x2024, 0x203a, 0x2039, 0x2768, 0x2769, 0x29f5, 0x29f8, 0x29f9,
-		0xa4f8, 0xa4fd, 0xa789, 0xa78c, 0x02bc, 0x02b9, 0x02c8, 0x1427, 0x16cc:
+// shapeless reports whether a character above ASCII is invisible, moves other characters, is an unusual space or
+// has no agreed shape.
+func shapeless(r rune) bool {
+	switch {
+	case r < utf8.RuneSelf:
+		return false
+	case r < 0xa0, r == 0xa0, r == 0xad: // C1 controls (0x9b starts terminal commands), no-break space, soft hyphen
+		return true
+	case r < 0x300:
+		return false
+	case r == 0x34f, r == 0x61c, // grapheme joiner, Arabic letter mark
+		r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0, // Hangul fillers
+		r == 0x17b4, r == 0x17b5, r >= 0x180b && r <= 0x180f, // Khmer and Mongolian
+		r == 0x2800,               // braille pattern blank
+		r == 0xfffc, r == 0x1d159, // object replacement, null notehead
+		r >= 0xfe00 && r <= 0xfe0f,   // variation selectors can carry hidden bytes
+		r >= 0xe0000 && r <= 0xe0fff: // tags and more variation selectors
+		return true
+	case !unicode.IsGraphic(r): // Cc, Cf, Co, Cs, Zl, Zp and unassigned
 		return true
 	}
-	if r >= 0x2070 && r <= 0x209f { // superscripts and subscripts
+	return unicode.Is(unicode.Zs, r) // all spaces but the ordinary one
+}
+
+// Confusable reports whether a text has characters that imitate others, such as a Cyrillic letter in a Latin word.
+func Confusable(s string) bool {
+	if plain(s, true) {
 		return false
 	}
-	var in [utf8.UTFMax]byte
-	form := norm.NFKD.Bytes(in[:utf8.EncodeRune(in[:], r)])
-	for _, c := range form {
-		if c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
-// latinLookalikes are letters of other scripts that fonts draw like Latin ones.
-const latinLookalikes = "АВЕЅІЈКМНОРСТУХѴҮԌԚԜаеѕіјорсухһԁԛԝѵӏѡүҽ" + // Cyrillic
-	"ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϳανορυχιϲκτ" + // Greek
-	"ՕՏԼսօոհցզյռև" + // Armenian
-	"ᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᎾᏢᎡᏚᎢᏙᎳᏃ" // Cherokee
-
-var lookalike = func() map[rune]bool {
-	set := map[rune]bool{}
-	for _, r := range latinLookalikes {
-		set[r] = true
-	}
-	return set
-}()
-
-// confusableLetters finds the letters of other scripts in words that also hold Latin letters, and words made wholly of
-// letters that look Latin: the offsets of those letters. A word of another script alone is just that language.
-func confusableLetters(s string) map[int]bool {
-	var found map[int]bool
-	start := -1
-	for i, r := range s {
-		if unicode.IsLetter(r) || unicode.Is(unicode.Mn, r) || r >= '0' && r <= '9' || r == '_' {
-			if start < 0 {
-				start = i
-			}
-			continue
-		}
-		if start >= 0 {
-			found = markWord(s[start:i], start, found)
-			start = -1
-		}
-	}
-	if start >= 0 {
-		found = markWord(s[start:], start, found)
-	}
-	return found
-}
-
-func markWord(word string, offset int, found map[int]bool) map[int]bool {
-	latin, foreign, alike := false, 0, 0
-	for _, r := range word {
-		switch {
-		case !unicode.IsLetter(r):
-		case unicode.Is(unicode.Latin, r):
-			latin = true
-		case unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Lisu, unicode.Coptic):
-			foreign++
-			if lookalike[r] {
-				alike++
-			}
-		}
-	}
-	if foreign == 0 || !latin && alike < foreign {
-		return found
-	}
-	if found == nil {
-		found = map[int]bool{}
-	}
-	for i, r := range word {
-		if unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) {
-			found[offset+i] = true
-		}
-	}
-	return found
-}
-
-func countMarks(before int, r rune) int {
-	if r >= 0x300 && unicode.Is(unicode.Mn, r) {
-		return before + 1
-	}
-	return 0
+	e := escaper{s: s, lines: true, shown: &Shown{}}
+	e.run()
+	return e.odd > 0
 }
