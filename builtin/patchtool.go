@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/place"
 )
 
@@ -121,7 +122,7 @@ func (b *Toolbox) patchDiff(_ context.Context, r *toolward.Request) (string, err
 	if err != nil {
 		return "", err
 	}
-	w := diffWriter{limit: maxDiff}
+	w := display.NewDiff(maxDiff)
 	for _, file := range change.files {
 		before, after := file.at.Real, file.at.Real
 		if !file.existed {
@@ -131,7 +132,7 @@ func (b *Toolbox) patchDiff(_ context.Context, r *toolward.Request) (string, err
 			after = "/dev/null"
 		}
 		if file.existed || file.exists {
-			w.file(before, after, file.before, file.now)
+			w.File(before, after, file.before, file.now)
 		}
 	}
 	return w.String(), nil

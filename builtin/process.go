@@ -104,7 +104,7 @@ func (b *Toolbox) processDiff(_ context.Context, r *toolward.Request) (string, e
 	}
 	text := out.String()
 	if len(text) > maxDiff {
-		text = text[:maxDiff-len(diffFull)] + diffFull
+		text = text[:maxDiff-len(diffCut)] + diffCut
 	}
 	return text, nil
 }

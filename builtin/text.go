@@ -162,3 +162,9 @@ func validText(data string) (text string, bad int) {
 	}
 	return b.String(), bad
 }
+
+// diffCut ends a difference that is not shown whole.
+const diffCut = "… the rest of the difference is left out …\n"
+
+// head is as much of a content as is looked at to tell what it is.
+func head(s string) string { return s[:min(len(s), 8192)] }

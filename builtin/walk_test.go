@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,7 +151,7 @@ func TestMatcherAgreesWithPlainLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want []int
-		for i, line := range linesOf(content) {
+		for i, line := range slices.Collect(strings.Lines(content)) {
 			if m.expr.MatchString(trimEOL(line)) {
 				want = append(want, i+1)
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/place"
 )
 
@@ -70,8 +71,8 @@ func (b *Toolbox) writeDiff(_ context.Context, r *toolward.Request) (string, err
 	if err != nil {
 		return "", err
 	}
-	w := diffWriter{limit: maxDiff}
-	w.file(name, plan.file.Real, before, plan.content)
+	w := display.NewDiff(maxDiff)
+	w.File(name, plan.file.Real, before, plan.content)
 	return w.String(), nil
 }
 
@@ -225,8 +226,8 @@ func (b *Toolbox) editDiff(_ context.Context, r *toolward.Request) (string, erro
 	if err != nil {
 		return "", err
 	}
-	w := diffWriter{limit: maxDiff}
-	w.file(plan.file.Real, plan.file.Real, before, after)
+	w := display.NewDiff(maxDiff)
+	w.File(plan.file.Real, plan.file.Real, before, after)
 	return w.String(), nil
 }
 
