@@ -29,12 +29,23 @@ func (c *cleaner) text(s string, limit int) string {
 	if len(s) > previewWindow {
 		s = s[:previewWindow]
 	}
-	return cut(c.escape(c.redact(s)), limit)
+	return cut(c.visible(c.redact(s)), limit)
+}
+
+// visible escapes what cannot be seen. Plain text, which nearly all text is,
+// has nothing of that kind.
+func (c *cleaner) visible(s string) string {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] > 0x7e {
+			return c.escape(s)
+		}
+	}
+	return s
 }
 
 // name prepares an identifier that a client chose: too short to be searched
 // for secrets for its own sake, but escaped and bounded.
-func (c *cleaner) name(s string) string { return cut(c.escape(cut(s, nameLimit)), nameLimit) }
+func (c *cleaner) name(s string) string { return cut(c.visible(cut(s, nameLimit)), nameLimit) }
 
 // decision encodes a decision record into e, in the order of field names.
 func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
