@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/toolward/toolward/display"
 )
 
 func TestParsePatch(t *testing.T) {
@@ -169,20 +171,18 @@ func TestPatchTurnsOneTextIntoTheOther(t *testing.T) {
 				before, after = append(before, line), append(after, line)
 			}
 		}
-		groups := groupEdits(lineEdits(before, after))
-		if len(groups) == 0 || len(before) == 0 {
+		diff := display.NewDiff(1 << 20)
+		diff.File("f", "f", strings.Join(before, ""), strings.Join(after, ""))
+		lines := strings.SplitAfter(strings.TrimSuffix(diff.String(), "\n"), "\n")[2:] // without the names
+		if len(lines) == 0 || len(before) == 0 {
 			return
 		}
 		patch := "*** Begin Patch\n*** Update File: f\n"
-		for _, group := range groups {
-			patch += "@@\n"
-			for _, e := range group {
-				if e.kind == '+' {
-					patch += "+" + trimEOL(after[e.b]) + "\n"
-				} else {
-					patch += string(e.kind) + trimEOL(before[e.a]) + "\n"
-				}
+		for _, line := range lines {
+			if strings.HasPrefix(line, "@@") {
+				line = "@@"
 			}
+			patch += trimEOL(line) + "\n"
 		}
 		files, err := parsePatch(patch+"*** End Patch\n", 1)
 		if err != nil {
