@@ -1,0 +1,81 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/policy"
+)
+
+// limitsPage is docs/limits.md as the tables say it.
+func limitsPage() string {
+	var b strings.Builder
+	b.WriteString("# Limits\n\nEverything that could grow has a bound. Each row is a key of the configuration file; a value out of range is\n" +
+		"refused with its place. This page is written from the program's own tables, and a test compares them.\n\n" +
+		"| key | default | least | most | what |\n|---|--:|--:|--:|---|\n")
+	for _, l := range Table() {
+		fmt.Fprintf(&b, "| `%s` | %d | %d | %d | %s, %s |\n", l.Key, l.Default, l.Least, l.Most, l.Unit, l.Meaning)
+	}
+	b.WriteString("\n## The built-in tools\n\nWhat each one bounds is told in [tools](tools.md). Keys begin with `limits.tools.`\n\n" +
+		"| key | default | least | most |\n|---|--:|--:|--:|\n")
+	for _, l := range builtin.Limits() {
+		fmt.Fprintf(&b, "| `%s` | %d | %d | %d |\n", l.Key, l.Default, l.Least, l.Most)
+	}
+	b.WriteString("\n## Fixed\n\nArguments of one call: 1 MiB, 64 levels deep. A hook event: 64 MiB. A configuration file: 1 MiB.\n")
+	return b.String()
+}
+
+func TestLimitsPageIsTrue(t *testing.T) {
+	const path = "../docs/limits.md"
+	want := limitsPage()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Error("docs/limits.md is not what the tables say: go test ./config -update")
+	}
+}
+
+// The example of the documentation is accepted, and every key that the page names exists.
+func TestConfigurationPageIsTrue(t *testing.T) {
+	raw, err := os.ReadFile("../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(raw), "```jsonc\n")
+	example, table, ended := strings.Cut(rest, "```")
+	if !found || !ended {
+		t.Fatal("the page has no example")
+	}
+	loaded, err := Parse("docs/configuration.md", []byte(example), CheckPolicy(nil, policy.Surroundings{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loaded.File.TEG.Preset != policy.PresetWorkspace || len(loaded.File.Agents.List) != 2 {
+		t.Errorf("the example means something else: %+v", loaded.File)
+	}
+	schema, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(table) {
+		cell, isRow := strings.CutPrefix(line, "| `")
+		if !isRow {
+			continue
+		}
+		key, _, _ := strings.Cut(cell, "`")
+		last := key[strings.LastIndexByte(key, '.')+1:]
+		if last != "*" && !strings.Contains(string(schema), fmt.Sprintf("%q:", last)) {
+			t.Errorf("the page names %s, which the schema does not know", key)
+		}
+	}
+}
