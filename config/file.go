@@ -5,7 +5,10 @@
 // file the defaults apply; they are safe and useful at once.
 package config
 
-import "github.com/toolward/toolward/policy"
+import (
+	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/policy"
+)
 
 // File is the configuration file. Keys that are not here are refused.
 type File struct {
@@ -57,6 +60,49 @@ type Self struct {
 	AutoApply bool `json:"autoApply,omitempty" jsonschema:"apply a changed file without a person's answer; default false"`
 }
 
+// Limits is the section "limits"; docs/limits.md shows every row with default and maximum.
+type Limits struct {
+	Pending              int            `json:"pending,omitempty"`
+	PendingPerSession    int            `json:"pendingPerSession,omitempty"`
+	PendingPerConnection int            `json:"pendingPerConnection,omitempty"`
+	ApprovalMaxMs        int64          `json:"approvalMaxMs,omitempty"`
+	MessageBytes         int            `json:"messageBytes,omitempty"`
+	CallsPerSession      int            `json:"callsPerSession,omitempty"`
+	Tools                builtin.Config `json:"tools,omitzero"`
+}
+
+// Limit is one row of the table of limits.
+type Limit struct {
+	Key                  string
+	Default, Least, Most int64
+	Unit, Meaning        string
+	value                func(*Limits) int64
+	set                  func(*Limits, int64)
+}
+
+// Table returns the limits of the gateway itself, in the order of the documentation. The tools' own limits are
+// builtin's.
+func Table() []Limit {
+	count := func(field func(*Limits) *int) (func(*Limits) int64, func(*Limits, int64)) {
+		return func(l *Limits) int64 { return int64(*field(l)) }, func(l *Limits, v int64) { *field(l) = int(v) }
+	}
+	row := func(key string, fallback, least, most int64, unit, meaning string, field func(*Limits) *int) Limit {
+		get, set := count(field)
+		return Limit{key, fallback, least, most, unit, meaning, get, set}
+	}
+	return []Limit{
+		row("limits.pending", 500, 1, 1_000_000, "approvals", "waiting at once", func(l *Limits) *int { return &l.Pending }),
+		row("limits.pendingPerSession", 20, 1, 100_000, "approvals", "waiting at once in one session", func(l *Limits) *int { return &l.PendingPerSession }),
+		row("limits.pendingPerConnection", 50, 1, 100_000, "approvals", "waiting at once from one connection", func(l *Limits) *int { return &l.PendingPerConnection }),
+		{
+			"limits.approvalMaxMs", 600_000, 1_000, 7 * 24 * 3600 * 1000, "ms", "the longest that an approval may wait",
+			func(l *Limits) int64 { return l.ApprovalMaxMs }, func(l *Limits, v int64) { l.ApprovalMaxMs = v },
+		},
+		row("limits.messageBytes", 4<<20, 64<<10, 64<<20, "bytes", "one message of an MCP client", func(l *Limits) *int { return &l.MessageBytes }),
+		row("limits.callsPerSession", 64, 1, 10_000, "calls", "in flight at once in one MCP session", func(l *Limits) *int { return &l.CallsPerSession }),
+	}
+}
+
 // withDefaults fills in what the file leaves out.
 func (f File) withDefaults() File {
 	if f.Server.Listen == "" {
@@ -72,9 +118,9 @@ func (f File) withDefaults() File {
 	if f.Bridge.Attended == "" {
 		f.Bridge.Attended = "toolward"
 	}
-	for _, l := range f.Limits.own() {
-		if *l.value == 0 {
-			*l.value = l.Default
+	for _, l := range Table() {
+		if l.value(&f.Limits) == 0 {
+			l.set(&f.Limits, l.Default)
 		}
 	}
 	f.Limits.Tools = f.Limits.Tools.Defaults()
