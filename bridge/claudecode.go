@@ -312,7 +312,7 @@ func (s *claudeSession) reportUsage(ctx context.Context) error {
 		}
 	}
 	if !ok {
-		return nil // the first call of a session: nothing has been written yet
+		return nil // the first call of a session: what was reported before, or the configured level, stays
 	}
 	if use.compacted {
 		if err := s.h.config.Sessions.Compacted(ctx, s.key); err != nil {

@@ -246,7 +246,9 @@ func TestContextUse(t *testing.T) {
 		{"cache counts, unknown model", recorded + answer, 170_030, 200_000, 0},
 		{"a long result after the last answer", answer + `{"type":"user","x":"` + strings.Repeat("a", 300<<10) + `"}` + "\n", 170_030, 200_000, 0},
 		{"compacted after the last answer", answer + `{"type":"system","subtype":"compact_boundary"}` + "\n", 170_030, 200_000, 1},
-		{"nothing in it", "{}\n", -1, 200_000, 1},
+		{"an answer without a number", strings.Replace(answer, "170000", "1e30", 1), -1, 200_000, 1},
+		{"an answer that is being written", answer + `{"type":"assistant","message":{"usage":{"input_tokens":1`, 170_030, 200_000, 1},
+		{"so much that the last answer is not found", answer + strings.Repeat("{\"type\":\"user\"}\n", 300<<10), -1, 200_000, 1},
 		{"negative", strings.Replace(answer, "170000", "-5", 1), -1, 200_000, 1},
 		{"an answer quoted in a tool's result", answer + `{"type":"user","message":{"usage":{"input_tokens":1},"role":"assistant"}}` + "\n", 170_030, 200_000, 1},
 	} {
@@ -266,11 +268,26 @@ func TestContextUse(t *testing.T) {
 	}
 }
 
+// TestFirstCall: the client writes its transcript behind, and a session must not be tense for that.
+func TestFirstCall(t *testing.T) {
+	r := newRig(t, toolward.Allow)
+	transcript := filepath.Join(r.project, "t.jsonl")
+	for _, text := range []string{"", `{"type":"user","message":{"role":"user","content":"go"}}` + "\n"} {
+		if err := os.WriteFile(transcript, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.post("PreToolUse", r.event("PreToolUse-Bash.json", map[string]any{"transcript_path": transcript}))
+	}
+	if len(r.reports.tokens) != 0 {
+		t.Errorf("reported %v", r.reports.tokens)
+	}
+}
+
 func TestSessionThatCannotBeNotedRefuses(t *testing.T) {
 	r := newRig(t, toolward.Allow)
 	r.reports.err = errors.New("disk full")
 	transcript := filepath.Join(r.project, "t.jsonl")
-	if err := os.WriteFile(transcript, []byte("{}\n"), 0o600); err != nil {
+	if err := os.WriteFile(transcript, r.recorded("transcript.jsonl"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if d, _ := said(t, r.post("PreToolUse", r.event("PreToolUse-Bash.json", map[string]any{"transcript_path": transcript}))); d != "deny" {

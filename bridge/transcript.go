@@ -16,6 +16,7 @@ type contextUse struct {
 	tokens    int64 // -1: the transcript does not say
 	model     string
 	compacted bool // the history was replaced by a summary since the last answer of the model
+	fresh     bool // the whole transcript holds no answer of the model yet
 }
 
 // Bounds of reading a transcript: its end is read in growing parts until an answer of the model is found.
@@ -38,7 +39,8 @@ type cachedUse struct {
 
 const maxTranscripts = 512
 
-// of reads how full the conversation of a transcript is. ok is false when there is no transcript yet.
+// of reads how full the conversation of a transcript is. ok is false when it has no answer of the model yet: the
+// client writes behind, so that at the first call of a session there often is none.
 func (u *usageCache) of(path string) (use contextUse, ok bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -48,7 +50,7 @@ func (u *usageCache) of(path string) (use contextUse, ok bool) {
 	known, have := u.known[path]
 	u.mu.Unlock()
 	if have && known.size == info.Size() && known.time.Equal(info.ModTime()) {
-		return known.use, true
+		return known.use, !known.use.fresh
 	}
 	use = readUse(path, info.Size())
 	u.mu.Lock()
@@ -57,7 +59,7 @@ func (u *usageCache) of(path string) (use contextUse, ok bool) {
 		u.known = map[string]cachedUse{}
 	}
 	u.known[path] = cachedUse{info.Size(), info.ModTime(), use}
-	return use, true
+	return use, !use.fresh
 }
 
 // readUse looks for the last answer of the model from the end of the file.
@@ -73,8 +75,9 @@ func readUse(path string, size int64) contextUse {
 		if _, err := f.ReadAt(tail, size-length); err != nil && err != io.EOF {
 			return contextUse{tokens: -1}
 		}
-		use := lastUse(tail, length == size)
-		if use.tokens >= 0 || length == size || length == lastTail {
+		use, found := lastUse(tail, length == size)
+		use.fresh = !found && !use.compacted && length == size
+		if found || length == size || length == lastTail {
 			return use
 		}
 	}
@@ -82,8 +85,8 @@ func readUse(path string, size int64) contextUse {
 
 // lastUse reads the lines of the tail from the end. Unless the tail is the whole file its first line is a part of
 // one and is left out.
-func lastUse(tail []byte, whole bool) contextUse {
-	use := contextUse{tokens: -1}
+func lastUse(tail []byte, whole bool) (use contextUse, found bool) {
+	use.tokens = -1
 	for len(tail) > 0 {
 		tail = bytes.TrimSuffix(tail, []byte("\n"))
 		start := bytes.LastIndexByte(tail, '\n') + 1
@@ -97,10 +100,10 @@ func lastUse(tail []byte, whole bool) contextUse {
 		}
 		if tokens, model, ok := answerUse(line); ok {
 			use.tokens, use.model = tokens, model
-			break
+			return use, true
 		}
 	}
-	return use
+	return use, false
 }
 
 // answerUse reads the usage of one line, if it is an answer of the model.
@@ -119,7 +122,13 @@ func answerUse(line []byte) (tokens int64, model string, ok bool) {
 			} `json:"usage"`
 		} `json:"message"`
 	}
-	if json.Unmarshal(line, &entry) != nil || entry.Type != "assistant" || entry.Message.Usage == nil {
+	err := json.Unmarshal(line, &entry)
+	switch {
+	case entry.Type != "assistant":
+		return 0, "", false // a tool's result that quotes one, or a line that is being written
+	case err != nil:
+		return -1, entry.Message.Model, true // numbers that are none
+	case entry.Message.Usage == nil:
 		return 0, "", false
 	}
 	if strings.HasPrefix(entry.Message.Model, "<") {
