@@ -20,6 +20,9 @@ import (
 // The test binary doubles as the programs of a terminal: started with helperVar set, it is one of them.
 const helperVar = "TOOLWARD_DEVICE_TEST_SOCKET"
 
+// noRaceSleep spares the helpers the second that the race detector waits before a program ends.
+const noRaceSleep = "GORACE=atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
 	if socket := os.Getenv(helperVar); socket != "" {
 		if err := helper(socket, os.Args); err != nil {
@@ -149,7 +152,7 @@ type shell struct {
 func (w *world) shell() *shell {
 	w.t.Helper()
 	cmd := exec.Command("sh", "-i")
-	cmd.Env = append(os.Environ(), helperVar+"="+w.socket, "BIN="+w.bin, "ENV=", "PS1=$ ", "HISTFILE=")
+	cmd.Env = append(os.Environ(), helperVar+"="+w.socket, "BIN="+w.bin, noRaceSleep, "ENV=", "PS1=$ ", "HISTFILE=")
 	tty, err := pty.Start(cmd)
 	if err != nil {
 		w.t.Skipf("no pseudo terminal here: %v", err)
@@ -259,7 +262,7 @@ func TestOnlyTheShellThatSignedInMayAnswer(t *testing.T) {
 	})
 	t.Run("no terminal", func(t *testing.T) {
 		cmd := exec.Command(w.bin, "say", "answer")
-		cmd.Env = append(os.Environ(), helperVar+"="+w.socket)
+		cmd.Env = append(os.Environ(), helperVar+"="+w.socket, noRaceSleep)
 		if err := cmd.Run(); err != nil {
 			t.Fatal(err)
 		}
