@@ -94,11 +94,13 @@ func Parse(name string, source []byte, checks ...Check) (*Loaded, error) {
 	document := hujson.Value{}
 	if len(source) > 0 {
 		var err error
-		if document, err = hujson.Parse(source); err != nil {
+		// A comment on the last line needs no line break after it.
+		if document, err = hujson.Parse(append(slices.Clip(source), '\n')); err != nil {
 			return nil, syntaxProblem(name, err)
 		}
 		d := &decoder{name: name, source: source}
 		d.check(&document)
+		d.zeros(&document)
 		if len(d.problems) > 0 {
 			return nil, d.sorted()
 		}

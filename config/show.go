@@ -83,6 +83,7 @@ func Schema() ([]byte, error) {
 	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
 	schema.Title = "Toolward configuration (toolward.jsonc)"
 	optional(schema)
+	describe(schema)
 	return json.MarshalIndent(schema, "", "  ")
 }
 

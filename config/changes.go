@@ -1,0 +1,67 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Change is one setting that differs between two configurations. A value of nil means that the setting is not there.
+type Change struct {
+	Key           string `json:"key"`
+	Before, After any
+	// Restart: the setting is read when the gateway starts; the new value counts from the next start.
+	Restart bool `json:"restart,omitempty"`
+}
+
+// atStart are the settings that are read once, when the gateway starts. A key that ends in a point stands for all
+// below it.
+var atStart = []string{
+	"server.", "bridge.attended", "teg.audit.sync", "limits.messageBytes", "limits.callsPerSession", "limits.tools.",
+}
+
+// Changes lists what to changes in from, by key. Settings that a file only spells out (their value is the default)
+// are no change.
+func Changes(from, to *Loaded) ([]Change, error) {
+	before, err := leavesOf(from.File)
+	if err != nil {
+		return nil, err
+	}
+	after, err := leavesOf(to.File)
+	if err != nil {
+		return nil, err
+	}
+	keys := maps.Clone(before)
+	maps.Copy(keys, after)
+	var changes []Change
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if !reflect.DeepEqual(before[key], after[key]) {
+			changes = append(changes, Change{key, before[key], after[key], needsRestart(key)})
+		}
+	}
+	return changes, nil
+}
+
+func needsRestart(key string) bool {
+	return slices.ContainsFunc(atStart, func(s string) bool {
+		return key == s || strings.HasSuffix(s, ".") && strings.HasPrefix(key, s)
+	})
+}
+
+// String shows a change on one line: "teg.preset: strict → workspace".
+func (c Change) String() string {
+	text := fmt.Sprintf("%s: %s → %s", c.Key, leafText(c.Before), leafText(c.After))
+	if c.Restart {
+		text += " (from the next start)"
+	}
+	return text
+}
+
+func leafText(v any) string {
+	if v == nil {
+		return "not set"
+	}
+	return fmt.Sprint(v)
+}

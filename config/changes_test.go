@@ -1,0 +1,45 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestChanges(t *testing.T) {
+	for _, tc := range []struct {
+		name, from, to string
+		want           []string
+	}{
+		{"nothing", `{}`, `{"teg": {"preset": "strict"}} // only spelled out`, nil},
+		{"a value", `{}`, `{"teg": {"preset": "workspace"}}`, []string{"teg.preset: strict → workspace"}},
+		{"a list", `{"tools": {"deny": ["exec"]}}`, `{"tools": {"deny": ["exec", "write"]}}`, []string{"tools.deny: [exec] → [exec write]"}},
+		{"removed", `{"teg": {"tools": {"read": "blocked"}}}`, `{}`, []string{"teg.tools.read: blocked → not set"}},
+		{"at start", `{}`, `{"server": {"listen": "127.0.0.1:9"}, "limits": {"tools": {"readLines": 5}, "pending": 9}}`, []string{
+			"limits.pending: 500 → 9", "limits.tools.readLines: 2000 → 5 (from the next start)",
+			"server.listen: 127.0.0.1:7411 → 127.0.0.1:9 (from the next start)",
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			from, err := Parse("f", []byte(tc.from))
+			if err != nil {
+				t.Fatal(err)
+			}
+			to, err := Parse("f", []byte(tc.to))
+			if err != nil {
+				t.Fatal(err)
+			}
+			changes, err := Changes(from, to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, c := range changes {
+				got = append(got, c.String())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
