@@ -50,6 +50,20 @@ func needsRestart(key string) bool {
 	})
 }
 
+// restartKeys are the keys of a change that count from the next start only.
+func restartKeys(from, to *Loaded) (keys []string) {
+	changes, err := Changes(from, to)
+	if err != nil {
+		return atStart // better too many than a setting that is believed to be in force
+	}
+	for _, c := range changes {
+		if c.Restart {
+			keys = append(keys, c.Key)
+		}
+	}
+	return keys
+}
+
 // String shows a change on one line: "teg.preset: strict → workspace".
 func (c Change) String() string {
 	text := fmt.Sprintf("%s: %s → %s", c.Key, leafText(c.Before), leafText(c.After))

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,5 +44,38 @@ func TestChanges(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestAppliedSaysWhatNeedsARestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), FileName)
+	var last Event
+	live, err := Open(path, Options{Apply: func(*Loaded) error { return nil }, Notify: func(e Event) { last = e }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(`{"bridge": {"attended": "client"}, "teg": {"preset": "workspace"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	live.Reload()
+	if err := live.ApplyPending(live.Pending().Hash); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"bridge.attended"}, last.Restart); diff != "" || last.Applied == nil {
+		t.Error(diff)
+	}
+}
+
+// The page tells people which settings need a new start.
+func TestPageNamesSettingsOfTheStart(t *testing.T) {
+	page, err := os.ReadFile("../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, found := strings.Cut(string(page), "## From the next start")
+	for _, key := range atStart {
+		if !found || !strings.Contains(list, "`"+strings.TrimSuffix(key, ".")) {
+			t.Errorf("docs/configuration.md does not say that %s counts from the next start", key)
+		}
 	}
 }

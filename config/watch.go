@@ -28,9 +28,10 @@ type Live struct {
 
 // Event says what became of a changed file.
 type Event struct {
-	Pending *Loaded // a sound file waits for a person
-	Applied *Loaded // a file is in force now
-	Err     error   // the file is wrong; the old configuration stays
+	Pending *Loaded  // a sound file waits for a person
+	Applied *Loaded  // a file is in force now
+	Restart []string // with Applied: changed settings that count from the next start only
+	Err     error    // the file is wrong; the old configuration stays
 }
 
 // Options of a Live configuration.
@@ -116,9 +117,10 @@ func (l *Live) put(loaded *Loaded) error {
 		l.notify(Event{Err: fmt.Errorf("apply configuration: %w", err)})
 		return err
 	}
+	restart := restartKeys(l.Current(), loaded)
 	l.current.Store(loaded)
 	l.pending.Store(nil)
-	l.notify(Event{Applied: loaded})
+	l.notify(Event{Applied: loaded, Restart: restart})
 	return nil
 }
 
