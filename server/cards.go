@@ -52,7 +52,7 @@ func newCard(base string, r *approval.Record, now time.Time) card {
 	c.Answerable = true
 	if r.Offers(toolward.AllowAlways) {
 		for i, p := range d.Proposals {
-			c.Always = append(c.Always, offer{Key: strconv.Itoa(i), Words: oneLine(p.Text)})
+			c.Always = append(c.Always, offer{Key: strconv.Itoa(i), Words: oneLine(sentence(p.Text))})
 		}
 	} else {
 		c.NoAlways = noAlways(d)
@@ -182,13 +182,18 @@ func targetsOf(targets []string) []named {
 	return out
 }
 
+// reasonsOf says why people are asked: first what was seen in the arguments, then the rules. The approval holds both
+// as text, the findings first and with their codes.
 func reasonsOf(d *approval.Details) []reason {
 	var out []reason
-	for i, text := range d.Reasons {
-		out = append(out, reason{Text: oneLine(text), Finding: i < len(d.Findings)})
+	for _, f := range d.Findings {
+		out = append(out, reason{Text: oneLine(sentence(cmp.Or(f.Detail, f.Code))), Rule: oneLine(f.Code), Finding: true})
+	}
+	for _, text := range d.Reasons[min(len(d.Findings), len(d.Reasons)):] {
+		out = append(out, reason{Text: oneLine(sentence(text))})
 	}
 	if len(out) == 0 {
-		out = append(out, reason{Text: spans("Calls of this tool ask")})
+		out = append(out, reason{Text: oneLine("Calls of this tool are asked about.")})
 	}
 	return out
 }

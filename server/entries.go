@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -57,7 +58,7 @@ var refusals = map[toolward.Code]string{
 // newEntry is one line of recent decisions. A record that cannot be read still has a line.
 func newEntry(r *audit.Record) entry {
 	e := entry{
-		ID: strconv.FormatInt(r.Seq, 10), Kind: r.Verdict, Tool: oneLine(r.Tool), Time: r.Time,
+		ID: strconv.FormatInt(r.Seq, 10), Kind: r.Verdict, Agent: oneLine(cmp.Or(r.Agent, "unknown")), Tool: oneLine(r.Tool), Time: r.Time,
 		Clock: r.Time.Local().Format("15:04"),
 	}
 	if !sameDay(r.Time, time.Now()) {

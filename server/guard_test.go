@@ -116,7 +116,7 @@ func TestGuardMatrix(t *testing.T) {
 			if resp.StatusCode != tt.status || reached != (tt.status == 200) {
 				t.Errorf("status %d, handler reached %v; want %d", resp.StatusCode, reached, tt.status)
 			}
-			if resp.Header.Get("Content-Security-Policy") != contentPolicy || resp.Header.Get("Referrer-Policy") != "no-referrer" {
+			if resp.Header.Get("Content-Security-Policy") != contentPolicy || resp.Header.Get("Referrer-Policy") != "same-origin" {
 				t.Errorf("safe headers are missing: %v", resp.Header)
 			}
 		})

@@ -18,7 +18,7 @@ import (
 var webFiles embed.FS
 
 // favicon is the mark as a data URL: one request less, and img-src allows nothing from elsewhere.
-const favicon = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Cpath d='M16 2 27.5 6.4v8.4c0 7.2-4.8 12.5-11.5 15.2C9.3 27.3 4.5 22 4.5 14.8V6.4z' fill='%230f6b57'/%3E%3Cpath d='M11.5 22v-7.5a4.5 4.5 0 0 1 9 0V22M16 22v-5.5M9 22h14' fill='none' stroke='%23fff' stroke-width='2.2' stroke-linecap='round'/%3E%3C/svg%3E"
+const favicon = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Cpath d='M16 2 27.5 6.4v8.4c0 7.2-4.8 12.5-11.5 15.2C9.3 27.3 4.5 22 4.5 14.8V6.4z' fill='%230f6b57'/%3E%3Cpath d='M11.5 21.5v-6.5a4.5 4.5 0 0 1 9 0v6.5M16 21.5v-5' fill='none' stroke='%23fff' stroke-width='2.2' stroke-linecap='round'/%3E%3C/svg%3E"
 
 // templates are parsed at the first page, not at start: a daemon that only serves agents never pays for them.
 var templates = sync.OnceValue(func() *template.Template {

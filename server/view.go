@@ -85,6 +85,7 @@ type offer struct {
 type entry struct {
 	ID    string
 	Kind  string // allow or deny
+	Agent []span
 	Tool  []span
 	What  []span
 	How   []span

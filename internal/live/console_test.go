@@ -18,7 +18,6 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/internal/live"
-	"github.com/toolward/toolward/server"
 )
 
 // tab is one tab of a real Chromium, with cookies and storage of its own.
@@ -236,8 +235,8 @@ func TestConsoleByKeyboard(t *testing.T) {
 			t.Fatalf("an allowed call did not run: %v", result.Err)
 		}
 		grants := w.Approvals.Grants()
-		if len(grants) != 1 || !strings.Contains(words, grants[0].Text) || !strings.Contains(words, filepath.Join(w.Workspace, "docs")) {
-			t.Errorf("shown %q, saved %+v", words, grants)
+		if len(grants) != 1 || !strings.Contains(words, grants[0].Text[1:]) || !strings.Contains(words, filepath.Join(w.Workspace, "docs")) {
+			t.Errorf("shown %q, saved %q", words, grants[0].Text)
 		}
 		b.until(`!document.querySelector(".card")`)
 	})
@@ -277,8 +276,6 @@ func TestConsoleClickThrough(t *testing.T) {
 	if time.Since(clicked) < 300*time.Millisecond {
 		w.AwaitPending(1)
 	}
-	// What a page's own script could try, the server refuses as well.
-	b.until(`(async () => { const card = document.querySelector(".card"); return true })() instanceof Promise`)
 	b.until(ready)
 	b.do(chromedp.Click(chromedp.CSS(`button[value="allow-once"]`)))
 	if result := <-call; !result.Ran {
@@ -447,7 +444,7 @@ func exampleCalls(t *testing.T, w *consoletest.World) {
 	w.AwaitPending(2)
 	w.Call("researcher", "read", map[string]any{"path": "/home/ada/.ssh/id_ed25519"})
 	w.AwaitPending(3)
-	_ = server.SocketName
+
 }
 
 const exampleDiff = `--- a/src/billing/invoice.go

@@ -41,16 +41,18 @@ export function guard(region, answered) {
     if (!control) return;
     if (!event.isTrusted || inert(control.closest(".card"))) event.preventDefault();
   });
-  region.addEventListener("keydown", (event) => {
+  // Enter never allows: it is the key that people press without reading.
+  const enter = (event) => {
     if (event.key !== "Enter") return;
-    // Enter never allows: it is the key that people press without reading.
     if (event.target.closest("[data-allow]")) {
       event.preventDefault();
       tell("Enter does not allow. Press the space bar to allow.");
     } else if (event.repeat && event.target.closest(".answer")) {
       event.preventDefault();
     }
-  });
+  };
+  region.addEventListener("keydown", enter);
+  region.addEventListener("keypress", enter);
   region.addEventListener("submit", (event) => {
     const form = event.target.closest("form[data-answer]");
     const card = event.target.closest(".card");
