@@ -40,13 +40,13 @@ func (m *Manager) recordOf(q *toolward.Question, now time.Time) (*Record, error)
 	d := &Details{
 		Tool: r.Tool.Name, Action: r.Facts.Action, CallID: cut(r.Call.ID, longestID),
 		Severity: q.Judgement.Class.Severity, Class: q.Judgement.Class.Class, Level: r.Level,
-		Findings: q.Judgement.Findings, Preview: preview, Cut: previewCut,
+		Findings: m.findings(q.Judgement.Findings), Preview: preview, Cut: previewCut,
 		Command: m.redact(r.Facts.Command), WorkDir: r.Call.WorkDir, Host: r.Call.Host, Digest: r.Digest,
 		Agent: r.Call.Caller.Agent, Depth: r.Call.Caller.Depth, Owner: r.Call.Caller.Owner, Context: r.Call.Caller.Context,
 		Session: r.Call.Session, Run: r.Call.Run, Surface: r.Call.Surface, Channel: r.Call.Caller.Channel,
 		Sender: r.Call.Caller.Sender, Account: r.Call.Caller.Account, Workspace: r.Call.Caller.Workspace, ByClient: r.Call.ByClient,
 	}
-	d.Reasons = reasonsOf(q.Judgement)
+	d.Reasons = m.reasons(q.Judgement)
 	d.Diff = m.diff(q.Diff)
 	d.Targets = m.targets(&r.Facts)
 	d.Title = m.title(r)
@@ -68,11 +68,21 @@ func (m *Manager) recordOf(q *toolward.Question, now time.Time) (*Record, error)
 	return record, nil
 }
 
-func reasonsOf(j toolward.Judgement) []string {
+// findings are what validation saw. Their details quote arguments, so they are redacted too.
+func (m *Manager) findings(all []toolward.Finding) []toolward.Finding {
+	var out []toolward.Finding
+	for _, f := range all[:min(len(all), maxReasons)] {
+		f.Detail = cut(m.redact(f.Detail), maxReasonText)
+		out = append(out, f)
+	}
+	return out
+}
+
+func (m *Manager) reasons(j toolward.Judgement) []string {
 	var out []string
 	add := func(text string) {
 		if text != "" && len(out) < maxReasons {
-			out = append(out, cut(text, maxReasonText))
+			out = append(out, cut(m.redact(text), maxReasonText))
 		}
 	}
 	for _, f := range j.Findings {

@@ -17,59 +17,69 @@ import (
 // TestResolvedApprovalNeverChanges is a law: whatever happens after an approval was resolved, in whatever order and
 // across restarts, its decision, resolver and time stay, and it lets at most one call run.
 func TestResolvedApprovalNeverChanges(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		ops := rapid.SliceOfN(rapid.SampledFrom([]string{
-			"allow-once", "allow-always", "deny", "expire", "wait", "grace", "consume", "restart", "register", "consume elsewhere",
-		}), 1, 14).Draw(rt, "ops")
-		keep := rapid.Bool().Draw(rt, "keep answers")
-		synctest.Test(t, func(t *testing.T) {
-			store := newMemory()
-			configure := func(o *Options) { o.Settings.KeepAnswers = keep }
-			m := open(t, store, configure)
-			vectorOp(t, m, "register", "a", "", time.Minute)
-			key := m.entries["a"].record.Key()
-			var first *Record
-			uses := 0
-			for _, op := range ops {
-				switch op {
-				case "expire":
-					m.Expire("a", "cancelled")
-				case "wait":
-					time.Sleep(10 * time.Second)
-				case "grace":
-					time.Sleep(grace)
-				case "restart":
-					m.Close()
-					m = open(t, store, configure)
-				case "consume":
-					newest, _ := store.Approval(t.Context(), "a")
-					if m.Consume(t.Context(), "a", "b") == nil && newest.Key() == key {
-						if uses++; uses > 1 {
-							rt.Fatal("used twice")
-						}
+	rapid.Check(t, func(rt *rapid.T) { neverChanges(t, rt) })
+}
+
+// FuzzApprovalMachine looks for a sequence of operations that breaks the same law.
+func FuzzApprovalMachine(f *testing.F) {
+	f.Add([]byte("resolve, restart, consume, consume"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		rapid.MakeFuzz(func(rt *rapid.T) { neverChanges(t, rt) })(t, data)
+	})
+}
+
+func neverChanges(t *testing.T, rt *rapid.T) {
+	ops := rapid.SliceOfN(rapid.SampledFrom([]string{
+		"allow-once", "allow-always", "deny", "expire", "wait", "grace", "consume", "restart", "register", "consume elsewhere",
+	}), 1, 14).Draw(rt, "ops")
+	keep := rapid.Bool().Draw(rt, "keep answers")
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory()
+		configure := func(o *Options) { o.Settings.KeepAnswers = keep }
+		m := open(t, store, configure)
+		vectorOp(t, m, "register", "a", "", time.Minute)
+		key := m.entries["a"].record.Key()
+		var first *Record
+		uses := 0
+		for _, op := range ops {
+			switch op {
+			case "expire":
+				m.Expire("a", "cancelled")
+			case "wait":
+				time.Sleep(10 * time.Second)
+			case "grace":
+				time.Sleep(grace)
+			case "restart":
+				m.Close()
+				m = open(t, store, configure)
+			case "consume":
+				newest, _ := store.Approval(t.Context(), "a")
+				if m.Consume(t.Context(), "a", "b") == nil && newest.Key() == key {
+					if uses++; uses > 1 {
+						rt.Fatal("used twice")
 					}
-				case "consume elsewhere":
-					if m.Consume(t.Context(), "a", "other") == nil {
-						rt.Fatal("used for another call")
-					}
-				case "register": // only works once the id is free
-					vectorOp(t, m, "register", "a", "", time.Minute)
-				default:
-					vectorOp(t, m, "resolve", "a", op, 0)
 				}
-				synctest.Wait()
-				row, err := store.ApprovalByKey(t.Context(), key)
-				if err != nil || row == nil {
-					rt.Fatalf("row %v %v", row, err)
+			case "consume elsewhere":
+				if m.Consume(t.Context(), "a", "other") == nil {
+					rt.Fatal("used for another call")
 				}
-				if first == nil && row.State != StatePending {
-					first = row
-				}
-				if first != nil && (row.Decision != first.Decision || row.ResolvedBy != first.ResolvedBy || row.ResolvedMs != first.ResolvedMs || row.State == StatePending) {
-					rt.Fatalf("after %s: %+v became %+v", op, first, row)
-				}
+			case "register": // only works once the id is free
+				vectorOp(t, m, "register", "a", "", time.Minute)
+			default:
+				vectorOp(t, m, "resolve", "a", op, 0)
 			}
-		})
+			synctest.Wait()
+			row, err := store.ApprovalByKey(t.Context(), key)
+			if err != nil || row == nil {
+				rt.Fatalf("row %v %v", row, err)
+			}
+			if first == nil && row.State != StatePending {
+				first = row
+			}
+			if first != nil && (row.Decision != first.Decision || row.ResolvedBy != first.ResolvedBy || row.ResolvedMs != first.ResolvedMs || row.State == StatePending) {
+				rt.Fatalf("after %s: %+v became %+v", op, first, row)
+			}
+		}
 	})
 }
 
