@@ -17,12 +17,18 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"github.com/toolward/toolward/internal/live"
 )
 
 // programs is a directory with the real toolward and toolward-hook, built once for all tests.
 var programs = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "toolward-live-bin")
+	cache, err := live.CacheDir()
 	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "bin")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
 	out, err := exec.Command("go", "build", "-o", dir, "github.com/toolward/toolward/cmd/toolward", "github.com/toolward/toolward/cmd/toolward-hook").CombinedOutput()
