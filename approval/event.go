@@ -14,7 +14,7 @@ const (
 // Event is news about one approval.
 type Event struct {
 	Type     EventType
-	Approval Record // Request may be nil in a resolved event: get the rest with Manager.Get
+	Approval Record // in a resolved event Request is nil if it is long: Manager.Get has it
 	// Missed means that earlier events did not fit the subscriber's buffer: it must list the pending approvals.
 	Missed bool
 }

@@ -314,7 +314,16 @@ func (m *Manager) settle(e *entry, end Resolution, grant string, now time.Time) 
 	}
 	close(e.done)
 	m.schedule.set(e, now.Add(grace))
-	m.publish(Event{Type: EventResolved, Approval: e.record})
+	m.publish(Event{Type: EventResolved, Approval: e.shown()})
+}
+
+// shown is the record with what people are shown of it, if that is in memory.
+func (e *entry) shown() Record {
+	r := e.record
+	if e.detail != nil {
+		r.Request, _ = decodeDetails(e.detail) // our own encoding; without it the event still says what happened
+	}
+	return r
 }
 
 func (m *Manager) publish(e Event) {
