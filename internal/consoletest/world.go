@@ -3,6 +3,7 @@
 package consoletest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,13 +49,14 @@ type World struct {
 
 // Options says how a world differs from the usual one.
 type Options struct {
-	Fresh   bool // no passphrase has been set yet
-	Listen  string
-	Timeout time.Duration // of approvals
-	Total   int           // approvals that may wait
-	Hosts   []string
-	MCP     http.Handler
-	Hooks   http.Handler
+	Fresh     bool   // no passphrase has been set yet
+	Workspace string // of all calls; need not exist
+	Listen    string
+	Timeout   time.Duration // of approvals
+	Total     int           // approvals that may wait
+	Hosts     []string
+	MCP       http.Handler
+	Hooks     http.Handler
 }
 
 // New starts a world; it ends with the test.
@@ -65,8 +67,7 @@ func New(t testing.TB, o Options) *World {
 	home, err := os.MkdirTemp("", "tw")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(home) })
-	w := &World{t: t, Home: home, Workspace: filepath.Join(home, "workspace"), Processes: newProcesses(), Config: &Config{}, Levels: &Levels{}}
-	must(t, os.Mkdir(w.Workspace, 0o700))
+	w := &World{t: t, Home: home, Workspace: cmp.Or(o.Workspace, "/home/ada/shop"), Processes: newProcesses(), Config: &Config{}, Levels: &Levels{}}
 
 	db, err := store.Open(ctx, home, store.Options{})
 	must(t, err)

@@ -398,21 +398,38 @@ func TestConsoleLooks(t *testing.T) {
 			}
 		}
 	}
-	b.size(1440, 900, "light")
-	b.open(w.URL + base + "/")
+	picture(t, b, w.URL+base+"/")
+}
+
+// picture makes the picture of the README when its path is given: TOOLWARD_PICTURE=docs/console.png.
+func picture(t *testing.T, b *tab, address string) {
+	t.Helper()
+	path := os.Getenv("TOOLWARD_PICTURE")
+	if path == "" {
+		return
+	}
+	b.size(1280, 900, "light")
+	b.do(chromedp.EmulateViewport(1280, 900, chromedp.EmulateScale(2)))
+	b.open(address)
 	b.until(liveNow)
 	b.until(ready)
-	if path := os.Getenv("TOOLWARD_CONSOLE_PICTURE"); path != "" {
-		if err := os.WriteFile(path, b.shoot("readme"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	b.do(chromedp.Blur(chromedp.CSS(":focus")))
+	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, png, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
 // exampleCalls fills a console: three calls that wait, and some that were decided.
 func exampleCalls(t *testing.T, w *consoletest.World) {
 	t.Helper()
-	by := w.Person()
+	_, by, err := w.People.SignInWeb(t.Context(), "127.0.0.1", consoletest.Passphrase)
+	if err != nil {
+		t.Fatal(err)
+	}
 	settle := func(tool string, arguments map[string]any, decision string) {
 		call := w.Call("coder", tool, arguments)
 		if decision != "" {
@@ -449,7 +466,7 @@ func exampleCalls(t *testing.T, w *consoletest.World) {
 
 const exampleDiff = `--- a/src/billing/invoice.go
 +++ b/src/billing/invoice.go
-@@ -41,9 +41,12 @@ func (s *Service) Total(ctx context.Context, id string) (Money, error) {
+@@ -41,7 +41,10 @@ func (s *Service) Total(ctx context.Context, id string) (Money, error) {
  	inv, err := s.store.Invoice(ctx, id)
  	if err != nil {
 -		return Money{}, err
@@ -461,7 +478,6 @@ const exampleDiff = `--- a/src/billing/invoice.go
 +	}
 +	return inv.Net.Plus(inv.Tax), nil
  }
- 
 `
 
 // measure lists what is wrong with the page, as text: too wide, too little contrast, too small to touch, unlabelled.
