@@ -195,10 +195,3 @@ func (c *calls) unlink(one *call) {
 	}
 	one.older, one.newer = nil, nil
 }
-
-// len is the number of calls whose outcome is awaited.
-func (c *calls) len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.byKey)
-}

@@ -91,7 +91,7 @@ func (h *Handler) claudeCode(ctx context.Context, event string, body []byte, env
 		case "Stop":
 			h.calls.closeAll(ctx, func(c *call) bool { return c.key.session == e.Session && c.agent == "" })
 		case "SubagentStop":
-			h.calls.closeAll(ctx, func(c *call) bool { return c.key.session == e.Session && c.agent == e.Agent })
+			h.calls.closeAll(ctx, func(c *call) bool { return c.key.session == e.Session && c.agent == e.Agent && c.agent != "" })
 		case "SessionEnd":
 			h.calls.closeAll(ctx, func(c *call) bool { return c.key.session == e.Session })
 		case "PreCompact":

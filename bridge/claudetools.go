@@ -24,32 +24,48 @@ var (
 // something away or run something elsewhere: Artifact*, ClaudeDesign, Projects, RemoteTrigger, SendFeedback,
 // SendUserFile, ShareOnboardingGuide, and the readers of MCP resources.
 var claudeTools = map[string]native{
-	"Bash": {tool: "exec", mutates: true, look: lookIntoBash,
-		args: "command:command! timeout>timeoutMs:number description:text run_in_background>background:flag dangerouslyDisableSandbox:flag"},
-	"PowerShell": {tool: "exec", mutates: true, look: lookIntoBash,
-		args: "command:command! timeout>timeoutMs:number description:text run_in_background>background:flag dangerouslyDisableSandbox:flag"},
+	"Bash": {
+		tool: "exec", mutates: true, look: lookIntoBash,
+		args: "command:command! timeout>timeoutMs:number description:text run_in_background>background:flag dangerouslyDisableSandbox:flag",
+	},
+	"PowerShell": {
+		tool: "exec", mutates: true, look: lookIntoBash,
+		args: "command:command! timeout>timeoutMs:number description:text run_in_background>background:flag dangerouslyDisableSandbox:flag",
+	},
 	"Monitor": {tool: "exec", mutates: true, // with "ws" it opens a connection instead: unknown
 		args: "command:command! description:text timeout_ms>timeoutMs:number"},
 
 	"Read": {tool: "read", args: "file_path>path:path! offset:number limit:number pages:text allow_large:flag"},
 	"Glob": {tool: "read", action: "glob", args: "pattern:text! path:dir"},
-	"Grep": {tool: "read", action: "grep", look: lookIntoTree,
-		args: "pattern:text! path:dir glob:text output_mode:text -B:number -A:number -C:number context:number -n:flag -i:flag -o:flag type:text head_limit:number offset:number multiline:flag"},
+	"Grep": {
+		tool: "read", action: "grep", look: lookIntoTree,
+		args: "pattern:text! path:dir glob:text output_mode:text -B:number -A:number -C:number context:number -n:flag -i:flag -o:flag type:text head_limit:number offset:number multiline:flag",
+	},
 	"LSP": {tool: "read", action: "lsp", args: "operation:text! filePath>path:path! line:number character:number query:text"},
-	"Write": {tool: "write", op: toolward.OpWrite, mutates: true, diff: diffOfWrite,
-		args: "file_path>path:path! content:text!"},
-	"Edit": {tool: "edit", op: toolward.OpWrite, mutates: true, diff: diffOfEdit,
-		args: "file_path>path:path! old_string>oldText:text! new_string>newText:text! replace_all:flag"},
-	"NotebookEdit": {tool: "edit", op: toolward.OpWrite, mutates: true,
-		args: "notebook_path>path:path! new_source>newText:text! cell_id:text cell_type:text edit_mode:text"},
+	"Write": {
+		tool: "write", op: toolward.OpWrite, mutates: true, diff: diffOfWrite,
+		args: "file_path>path:path! content:text!",
+	},
+	"Edit": {
+		tool: "edit", op: toolward.OpWrite, mutates: true, diff: diffOfEdit,
+		args: "file_path>path:path! old_string>oldText:text! new_string>newText:text! replace_all:flag",
+	},
+	"NotebookEdit": {
+		tool: "edit", op: toolward.OpWrite, mutates: true,
+		args: "notebook_path>path:path! new_source>newText:text! cell_id:text cell_type:text edit_mode:text",
+	},
 
 	"WebFetch":  {tool: "web_fetch", args: "url:url! prompt:text offset:number"},
 	"WebSearch": {tool: "web_search", args: "query:query! allowed_domains:list blocked_domains:list"},
 
-	"Agent": {tool: "sessions_spawn", mutates: true, look: lookIntoAgent,
-		args: "prompt>task:text! description>label:text subagent_type>agentId:target model:text effort:text run_in_background>background:flag name:text team_name:text mode:text isolation:text"},
-	"Workflow": {tool: "sessions_spawn", mutates: true, look: lookIntoWorkflow,
-		args: "script:text name:text description:text title:text args:any scriptPath:text resumeFromRunId:text"},
+	"Agent": {
+		tool: "sessions_spawn", mutates: true, look: lookIntoAgent,
+		args: "prompt>task:text! description>label:text subagent_type>agentId:target model:text effort:text run_in_background>background:flag name:text team_name:text mode:text isolation:text",
+	},
+	"Workflow": {
+		tool: "sessions_spawn", mutates: true, look: lookIntoWorkflow,
+		args: "script:text name:text description:text title:text args:any scriptPath:text resumeFromRunId:text",
+	},
 	"SendMessage": {tool: "sessions_send", mutates: true, args: "to:target! summary:text message:text notify_when_idle:flag"},
 	"ListAgents":  {tool: "agents_list", args: "channel:text q:text cursor:text"},
 

@@ -41,52 +41,91 @@ func TestTools(t *testing.T) {
 		params            string
 		facts             toolward.Facts
 	}{
-		{"command", "Bash", `{"command":"ls -l","timeout":5000,"description":"list","run_in_background":true}`, "exec",
-			`{"background":true,"command":"ls -l","description":"list","timeoutMs":5000}`, toolward.Facts{Command: "ls -l", Mutates: true}},
-		{"command without the client's sandbox", "Bash", `{"command":"ls","dangerouslyDisableSandbox":true}`, "exec",
-			`{"command":"ls","dangerouslyDisableSandbox":true}`, toolward.Facts{Command: "ls", Mutates: true,
-				Findings: []toolward.Finding{{Code: "sandbox_off", Effect: toolward.EffectAsk, Detail: "the command would run outside the client's own sandbox"}}}},
-		{"monitor is a command", "Monitor", `{"command":"tail -f x","description":"d","timeout_ms":1000}`, "exec",
-			`{"command":"tail -f x","description":"d","timeoutMs":1000}`, toolward.Facts{Command: "tail -f x", Mutates: true}},
-		{"read", "Read", `{"file_path":"{{project}}/a.txt","offset":1,"limit":2}`, "read",
-			`{"limit":2,"offset":1,"path":"{{project}}/a.txt"}`, toolward.Facts{Targets: []toolward.Target{workspace("a.txt", "read", "missing")}}},
-		{"read of a secret", "Read", `{"file_path":"{{home}}/.ssh/id_rsa"}`, "read", `{"path":"{{home}}/.ssh/id_rsa"}`,
-			toolward.Facts{Targets: []toolward.Target{{Path: "{{home}}/.ssh/id_rsa", Real: "{{home}}/.ssh/id_rsa", Op: "read", Place: "secret", Kind: "missing"}}}},
-		{"write", "Write", `{"file_path":"{{project}}/new.txt","content":"x"}`, "write", `{"content":"x","path":"{{project}}/new.txt"}`,
-			toolward.Facts{Mutates: true, Targets: []toolward.Target{workspace("new.txt", "write", "missing")}}},
-		{"edit", "Edit", `{"file_path":"{{project}}/.git/config","old_string":"a","new_string":"b","replace_all":false}`, "edit",
+		{
+			"command", "Bash", `{"command":"ls -l","timeout":5000,"description":"list","run_in_background":true}`, "exec",
+			`{"background":true,"command":"ls -l","description":"list","timeoutMs":5000}`,
+			toolward.Facts{Command: "ls -l", Mutates: true},
+		},
+		{
+			"command without the client's sandbox", "Bash", `{"command":"ls","dangerouslyDisableSandbox":true}`, "exec",
+			`{"command":"ls","dangerouslyDisableSandbox":true}`,
+			toolward.Facts{
+				Command: "ls", Mutates: true,
+				Findings: []toolward.Finding{{Code: "sandbox_off", Effect: toolward.EffectAsk, Detail: "the command would run outside the client's own sandbox"}},
+			},
+		},
+		{
+			"monitor is a command", "Monitor", `{"command":"tail -f x","description":"d","timeout_ms":1000}`, "exec",
+			`{"command":"tail -f x","description":"d","timeoutMs":1000}`,
+			toolward.Facts{Command: "tail -f x", Mutates: true},
+		},
+		{
+			"read", "Read", `{"file_path":"{{project}}/a.txt","offset":1,"limit":2}`, "read",
+			`{"limit":2,"offset":1,"path":"{{project}}/a.txt"}`,
+			toolward.Facts{Targets: []toolward.Target{workspace("a.txt", "read", "missing")}},
+		},
+		{
+			"read of a secret", "Read", `{"file_path":"{{home}}/.ssh/id_rsa"}`, "read", `{"path":"{{home}}/.ssh/id_rsa"}`,
+			toolward.Facts{Targets: []toolward.Target{{Path: "{{home}}/.ssh/id_rsa", Real: "{{home}}/.ssh/id_rsa", Op: "read", Place: "secret", Kind: "missing"}}},
+		},
+		{
+			"write", "Write", `{"file_path":"{{project}}/new.txt","content":"x"}`, "write", `{"content":"x","path":"{{project}}/new.txt"}`,
+			toolward.Facts{Mutates: true, Targets: []toolward.Target{workspace("new.txt", "write", "missing")}},
+		},
+		{
+			"edit", "Edit", `{"file_path":"{{project}}/.git/config","old_string":"a","new_string":"b","replace_all":false}`, "edit",
 			`{"newText":"b","oldText":"a","path":"{{project}}/.git/config","replace_all":false}`,
-			toolward.Facts{Mutates: true, Targets: []toolward.Target{{Path: "{{project}}/.git/config", Real: "{{project}}/.git/config", Op: "write", Place: "protected", Kind: "missing"}}}},
-		{"notebook", "NotebookEdit", `{"notebook_path":"{{project}}/n.ipynb","new_source":"x","edit_mode":"delete"}`, "edit",
+			toolward.Facts{Mutates: true, Targets: []toolward.Target{{Path: "{{project}}/.git/config", Real: "{{project}}/.git/config", Op: "write", Place: "protected", Kind: "missing"}}},
+		},
+		{
+			"notebook", "NotebookEdit", `{"notebook_path":"{{project}}/n.ipynb","new_source":"x","edit_mode":"delete"}`, "edit",
 			`{"edit_mode":"delete","newText":"x","path":"{{project}}/n.ipynb"}`,
-			toolward.Facts{Mutates: true, Targets: []toolward.Target{workspace("n.ipynb", "write", "missing")}}},
-		{"search without a path is in the working directory", "Grep", `{"pattern":"x","-n":true,"-i":false,"output_mode":"content"}`, "read",
+			toolward.Facts{Mutates: true, Targets: []toolward.Target{workspace("n.ipynb", "write", "missing")}},
+		},
+		{
+			"search without a path is in the working directory", "Grep", `{"pattern":"x","-n":true,"-i":false,"output_mode":"content"}`, "read",
 			`{"-i":false,"-n":true,"action":"grep","output_mode":"content","pattern":"x"}`,
-			toolward.Facts{Action: "grep", Targets: []toolward.Target{{Path: "{{project}}", Real: "{{project}}", Op: "read", Place: "workspace", Kind: "directory"}}}},
-		{"search from home reads keys on its way", "Grep", `{"pattern":"x","path":"{{home}}"}`, "read", `{"action":"grep","path":"{{home}}","pattern":"x"}`,
+			toolward.Facts{Action: "grep", Targets: []toolward.Target{{Path: "{{project}}", Real: "{{project}}", Op: "read", Place: "workspace", Kind: "directory"}}},
+		},
+		{
+			"search from home reads keys on its way", "Grep", `{"pattern":"x","path":"{{home}}"}`, "read", `{"action":"grep","path":"{{home}}","pattern":"x"}`,
 			toolward.Facts{Action: "grep", Targets: []toolward.Target{
 				{Path: "{{home}}", Real: "{{home}}", Op: "read", Place: "outside", Kind: "directory"},
 				{Path: "{{home}}", Real: "{{home}}/.toolward", Op: "read", Place: "self", Kind: "directory"},
-			}}},
-		{"fetch", "WebFetch", `{"url":"https://example.org/a?b=c","prompt":"p"}`, "web_fetch", `{"prompt":"p","url":"https://example.org/a?b=c"}`,
-			toolward.Facts{URLs: []string{"https://example.org/a?b=c"}, Hosts: []string{"https://example.org:443"}, Outbound: []string{"https://example.org/a?b=c"}}},
+			}},
+		},
+		{
+			"fetch", "WebFetch", `{"url":"https://example.org/a?b=c","prompt":"p"}`, "web_fetch", `{"prompt":"p","url":"https://example.org/a?b=c"}`,
+			toolward.Facts{URLs: []string{"https://example.org/a?b=c"}, Hosts: []string{"https://example.org:443"}, Outbound: []string{"https://example.org/a?b=c"}},
+		},
 		{"web search", "WebSearch", `{"query":"q","allowed_domains":["a"]}`, "web_search", `{"allowed_domains":["a"],"query":"q"}`, toolward.Facts{Outbound: []string{"q"}}},
-		{"sub-agent", "Agent", `{"description":"d","prompt":"p","subagent_type":"Explore"}`, "sessions_spawn", `{"agentId":"Explore","label":"d","task":"p"}`,
-			toolward.Facts{Mutates: true, TargetID: "Explore"}},
-		{"sub-agent under its old name, elsewhere", "Task", `{"description":"d","prompt":"p","isolation":"remote"}`, "sessions_spawn", `{"isolation":"remote","label":"d","task":"p"}`,
-			toolward.Facts{Mutates: true, TargetID: "general-purpose", Findings: []toolward.Finding{{Code: "unguarded", Effect: toolward.EffectAsk,
-				Detail: "the agent would work elsewhere (remote), where its calls are not guarded"}}}},
+		{
+			"sub-agent", "Agent", `{"description":"d","prompt":"p","subagent_type":"Explore"}`, "sessions_spawn", `{"agentId":"Explore","label":"d","task":"p"}`,
+			toolward.Facts{Mutates: true, TargetID: "Explore"},
+		},
+		{
+			"sub-agent under its old name, elsewhere", "Task", `{"description":"d","prompt":"p","isolation":"remote"}`, "sessions_spawn", `{"isolation":"remote","label":"d","task":"p"}`,
+			toolward.Facts{Mutates: true, TargetID: "general-purpose", Findings: []toolward.Finding{{
+				Code: "unguarded", Effect: toolward.EffectAsk,
+				Detail: "the agent would work elsewhere (remote), where its calls are not guarded",
+			}}},
+		},
 		{"timer", "CronCreate", `{"cron":"* * * * *","prompt":"p"}`, "cron", `{"action":"add","cron":"* * * * *","prompt":"p"}`, toolward.Facts{Action: "add", Mutates: true}},
 		{"own shell", "KillShell", `{"shell_id":"s"}`, "process", `{"action":"kill","shell_id":"s"}`, toolward.Facts{Action: "kill", Scope: "self", TargetID: "s"}},
 		{"to-do list", "TaskCreate", `{"subject":"s","description":"d"}`, "client", `{"action":"task_create","description":"d","subject":"s"}`, toolward.Facts{Action: "taskcreate"}},
 		{"argument hides the action", "ExitWorktree", `{"action":"remove"}`, "client", `{"action":"exit_worktree","choice":"remove"}`, toolward.Facts{Action: "exitworktree", Mutates: true}},
 
-		{"argument that the table does not know", "Bash", `{"command":"ls","shell":"/bin/evil"}`, "claude-code/bash", `{"command":"ls","shell":"/bin/evil"}`,
-			toolward.Facts{Mutates: true, Bound: []string{"native Bash"}}},
+		{
+			"argument that the table does not know", "Bash", `{"command":"ls","shell":"/bin/evil"}`, "claude-code/bash", `{"command":"ls","shell":"/bin/evil"}`,
+			toolward.Facts{Mutates: true, Bound: []string{"native Bash"}},
+		},
 		{"argument under our name", "Read", `{"path":"{{project}}/x"}`, "claude-code/read", `{"path":"{{project}}/x"}`, toolward.Facts{Mutates: true, Bound: []string{"native Read"}}},
 		{"argument that differs in case only", "Read", `{"File_Path":"/etc/shadow"}`, "claude-code/read", `{"File_Path":"/etc/shadow"}`, toolward.Facts{Mutates: true, Bound: []string{"native Read"}}},
-		{"monitor that opens a connection", "Monitor", `{"description":"d","timeout_ms":1,"ws":{"url":"wss://x"}}`, "claude-code/monitor",
-			`{"description":"d","timeout_ms":1,"ws":{"url":"wss://x"}}`, toolward.Facts{Mutates: true, Bound: []string{"native Monitor"}}},
+		{
+			"monitor that opens a connection", "Monitor", `{"description":"d","timeout_ms":1,"ws":{"url":"wss://x"}}`, "claude-code/monitor",
+			`{"description":"d","timeout_ms":1,"ws":{"url":"wss://x"}}`,
+			toolward.Facts{Mutates: true, Bound: []string{"native Monitor"}},
+		},
 		{"tool of a newer client", "Teleport", `{"to":"x"}`, "claude-code/teleport", `{"to":"x"}`, toolward.Facts{Mutates: true, Bound: []string{"native Teleport"}}},
 		{"tool that calls itself exec", "exec", `{"command":"x"}`, "claude-code/exec", `{"command":"x"}`, toolward.Facts{Mutates: true, Bound: []string{"native exec"}}},
 		{"MCP tool", "mcp__Srv__Look", `{"q":"x"}`, "mcp__srv__look", `{"q":"x"}`, toolward.Facts{Mutates: true, Bound: []string{"native mcp__Srv__Look"}}},
@@ -195,10 +234,14 @@ func TestDifferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ name, tool, input, want string }{
-		{"edit", "Edit", `{"file_path":"a.txt","old_string":"5","new_string":"five\nand a half"}`,
-			"--- a.txt\n+++ a.txt\n@@ -2,7 +2,8 @@\n 2\n 3\n 4\n-5\n+five\n+and a half\n 6\n 7\n 8\n"},
-		{"edit at the end, no line end", "Edit", `{"file_path":"a.txt","old_string":"9\n","new_string":"9"}`,
-			"--- a.txt\n+++ a.txt\n@@ -6,4 +6,4 @@\n 6\n 7\n 8\n-9\n+9\n\\ No newline at end of file\n"},
+		{
+			"edit", "Edit", `{"file_path":"a.txt","old_string":"5","new_string":"five\nand a half"}`,
+			"--- a.txt\n+++ a.txt\n@@ -2,7 +2,8 @@\n 2\n 3\n 4\n-5\n+five\n+and a half\n 6\n 7\n 8\n",
+		},
+		{
+			"edit at the end, no line end", "Edit", `{"file_path":"a.txt","old_string":"9\n","new_string":"9"}`,
+			"--- a.txt\n+++ a.txt\n@@ -6,4 +6,4 @@\n 6\n 7\n 8\n-9\n+9\n\\ No newline at end of file\n",
+		},
 		{"new file", "Write", `{"file_path":"b.txt","content":"x\n"}`, "--- b.txt\n+++ b.txt\n@@ -0,0 +1 @@\n+x\n"},
 		{"nothing changes", "Write", `{"file_path":"a.txt","content":"1\n2\n3\n4\n5\n6\n7\n8\n9\n"}`, ""},
 		{"text that is not there", "Edit", `{"file_path":"a.txt","old_string":"x","new_string":"y"}`, "The difference cannot be shown: the text to replace is not in the file"},

@@ -56,7 +56,7 @@ func (r *rig) setup() bridge.Setup {
 // settingsFile is the person's settings.
 func (r *rig) settingsFile() string { return filepath.Join(r.home, ".claude", "settings.json") }
 
-func write(t *testing.T, path, text string, mode os.FileMode) {
+func write(t testing.TB, path, text string, mode os.FileMode) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -327,13 +327,17 @@ func TestDoctor(t *testing.T) {
 		{"switched off by the project", true, func(r *rig) {
 			write(r.t, filepath.Join(r.project, ".claude", "settings.json"), `{"disableAllHooks":true}`, 0o600)
 		}, map[string]bridge.State{"events": bridge.Passed, "shadow": bridge.Failed, "canary": bridge.Passed}},
-		{"managed hooks only", true, func(r *rig) {
-			write(r.t, filepath.Join(r.home, "managed.json"), `{"allowManagedHooksOnly":true}`, 0o600)
+		{
+			"managed hooks only", true, func(r *rig) {
+				write(r.t, filepath.Join(r.home, "managed.json"), `{"allowManagedHooksOnly":true}`, 0o600)
+			},
+			map[string]bridge.State{"events": bridge.Passed, "shadow": bridge.Failed, "canary": bridge.Passed},
 		},
-			map[string]bridge.State{"events": bridge.Passed, "shadow": bridge.Failed, "canary": bridge.Passed}},
 		{"unreadable", true, func(r *rig) { write(r.t, r.settingsFile(), "{", 0o600) }, map[string]bridge.State{"settings": bridge.Failed, "hook": bridge.Failed}},
-		{"skills may run commands", true, edit(`"disableSkillShellExecution": true`, `"disableSkillShellExecution": false`),
-			map[string]bridge.State{"events": bridge.Passed, "skills": bridge.Warned, "canary": bridge.Passed}},
+		{
+			"skills may run commands", true, edit(`"disableSkillShellExecution": true`, `"disableSkillShellExecution": false`),
+			map[string]bridge.State{"events": bridge.Passed, "skills": bridge.Warned, "canary": bridge.Passed},
+		},
 		{"another program in the hook's place", true, func(r *rig) {
 			fake := filepath.Join(r.home, "toolward-hook")
 			write(r.t, fake, "#!/bin/sh\nexit 0\n", 0o700)

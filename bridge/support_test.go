@@ -24,7 +24,7 @@ const secret = "hunter2-hunter2"
 // rig is a handler on a real gateway with plain collaborators.
 type rig struct {
 	*gatetest.Harness
-	t       *testing.T
+	t       testing.TB
 	handler *bridge.Handler
 	reports *reports
 	project string
@@ -32,7 +32,7 @@ type rig struct {
 	headers map[string]string
 }
 
-func newRig(t *testing.T, verdict toolward.Verdict, change ...func(*bridge.Config)) *rig {
+func newRig(t testing.TB, verdict toolward.Verdict, change ...func(*bridge.Config)) *rig {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -47,7 +47,7 @@ func newRig(t *testing.T, verdict toolward.Verdict, change ...func(*bridge.Confi
 	r.headers = map[string]string{"Toolward-Project-Dir": r.project, "Toolward-Attended": "0"}
 	config := bridge.Config{
 		Gateway: r.Gateway, Sessions: r.reports,
-		Layout: place.Layout{Home: r.home, StateDir: r.home + "/.toolward", ConfigFile: r.home + "/.toolward/toolward.jsonc"},
+		Layout: r.layout(),
 		Redact: func(text string) (string, bool) {
 			return strings.ReplaceAll(text, secret, "[hidden]"), strings.Contains(text, secret)
 		},
@@ -59,6 +59,19 @@ func newRig(t *testing.T, verdict toolward.Verdict, change ...func(*bridge.Confi
 		t.Fatal(err)
 	}
 	return r
+}
+
+// useGateway replaces the gateway.
+func (r *rig) useGateway(g *toolward.Gateway, owner bool) {
+	r.t.Helper()
+	var err error
+	if r.handler, err = bridge.NewHandler(bridge.Config{Gateway: g, Sessions: r.reports, Layout: r.layout(), Owner: owner}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) layout() place.Layout {
+	return place.Layout{Home: r.home, StateDir: r.home + "/.toolward", ConfigFile: r.home + "/.toolward/toolward.jsonc"}
 }
 
 // recorded is an event as the real client sent it, moved into the rig's directories.

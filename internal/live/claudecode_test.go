@@ -90,6 +90,12 @@ func TestClaudeCode(t *testing.T) {
 		if status != 0 || !strings.Contains(out, "the hook blocks") {
 			t.Errorf("status %d\n%s", status, out)
 		}
+		if out, status := m.run("uninstall", "claude-code", "--yes"); status != 0 {
+			t.Errorf("uninstall: %d\n%s", status, out)
+		}
+		if _, err := os.Stat(filepath.Join(m.home, ".claude", "settings.json")); !os.IsNotExist(err) {
+			t.Errorf("the settings file that install made is still there: %v", err)
+		}
 	})
 
 	t.Run("allow and deny by policy", func(t *testing.T) {

@@ -42,7 +42,7 @@ const passphrase = "correct horse battery staple"
 
 // machine is a throw-away home of one person, with a running Toolward.
 type machine struct {
-	t         *testing.T
+	t         testing.TB
 	home      string // the person's
 	state     string // Toolward's
 	workspace string
@@ -52,7 +52,7 @@ type machine struct {
 }
 
 // newMachine makes a home with this configuration and starts the daemon.
-func newMachine(t *testing.T, config string) *machine {
+func newMachine(t testing.TB, config string) *machine {
 	t.Helper()
 	bin, err := programs()
 	if err != nil {
@@ -129,7 +129,7 @@ func (m *machine) run(arguments ...string) (output string, status int) {
 
 // person is somebody at a terminal of their own, signed in.
 type person struct {
-	t        *testing.T
+	t        testing.TB
 	terminal *os.File
 
 	mu     sync.Mutex

@@ -212,15 +212,18 @@ func stream(w http.ResponseWriter, model string, reply Reply) {
 	for _, c := range reply.Calls {
 		input, _ := json.Marshal(c.Input)
 		send("content_block_start", map[string]any{"index": index, "content_block": map[string]any{
-			"type": "tool_use", "id": c.ID, "name": c.Name, "input": map[string]any{}}})
+			"type": "tool_use", "id": c.ID, "name": c.Name, "input": map[string]any{},
+		}})
 		send("content_block_delta", map[string]any{"index": index, "delta": map[string]any{
-			"type": "input_json_delta", "partial_json": string(input)}})
+			"type": "input_json_delta", "partial_json": string(input),
+		}})
 		send("content_block_stop", map[string]any{"index": index})
 		index++
 	}
 	send("message_delta", map[string]any{
 		"delta": map[string]any{"stop_reason": reply.stopReason(), "stop_sequence": nil},
-		"usage": map[string]any{"output_tokens": 5}})
+		"usage": map[string]any{"output_tokens": 5},
+	})
 	send("message_stop", map[string]any{})
 	if f, ok := w.(http.Flusher); ok {
 		f.Flush()
@@ -248,8 +251,10 @@ func envelope(model string, reply Reply) map[string]any {
 	}
 	return map[string]any{
 		"id": "msg_scripted", "type": "message", "role": "assistant", "model": model, "stop_sequence": nil,
-		"usage": map[string]any{"input_tokens": tokens, "output_tokens": 1,
-			"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0},
+		"usage": map[string]any{
+			"input_tokens": tokens, "output_tokens": 1,
+			"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+		},
 	}
 }
 
