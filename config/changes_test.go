@@ -50,7 +50,7 @@ func TestChanges(t *testing.T) {
 func TestAppliedSaysWhatNeedsARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), FileName)
 	var last Event
-	live, err := Open(path, Options{Apply: func(*Loaded) error { return nil }, Notify: func(e Event) { last = e }})
+	live, err := Open(t.Context(), path, Options{Memory: &memory{}, Apply: func(*Loaded) error { return nil }, Notify: func(e Event) { last = e }})
 	if err != nil {
 		t.Fatal(err)
 	}

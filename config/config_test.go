@@ -163,7 +163,8 @@ func TestLiveKeepsTheOldOne(t *testing.T) {
 	}
 	var events []Event
 	applied := 0
-	live, err := Open(path, Options{
+	live, err := Open(t.Context(), path, Options{
+		Memory: &memory{},
 		Apply:  func(*Loaded) error { applied++; return nil },
 		Notify: func(e Event) { events = append(events, e) },
 	})
@@ -197,7 +198,7 @@ func TestWatchSeesReplacedFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, FileName)
 	seen := make(chan Event, 10)
-	live, err := Open(path, Options{Apply: func(*Loaded) error { return nil }, Notify: func(e Event) { seen <- e }})
+	live, err := Open(t.Context(), path, Options{Memory: &memory{}, Apply: func(*Loaded) error { return nil }, Notify: func(e Event) { seen <- e }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,4 +246,54 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// memory remembers what was in force, in place of the store.
+type memory struct {
+	source []byte
+	known  bool
+}
+
+func (m *memory) LastApplied(context.Context) ([]byte, bool, error) { return m.source, m.known, nil }
+
+func (m *memory) RememberApplied(_ context.Context, source []byte) error {
+	m.source, m.known = source, true
+	return nil
+}
+
+// A change made while nothing runs waits like any other: else stopping the daemon would be a way to apply it.
+func TestAChangeMadeWhileStoppedWaits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), FileName)
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store := &memory{}
+	start := func() *Live {
+		live, err := Open(t.Context(), path, Options{Memory: store, Apply: func(*Loaded) error { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return live
+	}
+	write(`{"tools": {"deny": ["exec"]}}`)
+	if live := start(); live.Pending() != nil || len(live.Current().File.Tools.Deny) != 1 {
+		t.Fatal("the file of the first start does not count")
+	}
+	write(`{"config": {"autoApply": true}}`)
+	live := start()
+	if live.Pending() == nil || len(live.Current().File.Tools.Deny) != 1 {
+		t.Fatal("a file that was changed while nothing ran took effect")
+	}
+	if err := live.ApplyPending(live.Pending().Hash); err != nil {
+		t.Fatal(err)
+	}
+	if live := start(); live.Pending() != nil || !live.Current().File.Config.AutoApply {
+		t.Error("what a person applied is forgotten")
+	}
+	write(`{"tools": {"deny": ["read"]}, "config": {"autoApply": true}}`)
+	if live := start(); live.Pending() != nil || live.Current().File.Tools.Deny[0] != "read" {
+		t.Error("autoApply that a person applied does not count at start")
+	}
 }

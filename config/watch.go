@@ -19,6 +19,7 @@ type Live struct {
 	path   string
 	checks []Check
 	apply  func(*Loaded) error
+	memory Memory
 	notify func(Event)
 
 	mu      sync.Mutex // one change at a time
@@ -38,28 +39,38 @@ type Event struct {
 type Options struct {
 	// Apply puts a configuration in force, or leaves everything as it is and says why not. Required.
 	Apply func(*Loaded) error
+	// Memory remembers what was last in force. Required.
+	Memory Memory
 	// Notify hears of every change. Optional.
 	Notify func(Event)
 	Checks []Check
 }
 
-// Open loads the file and applies it. It fails when the file is wrong: a gateway must not start on a guess.
-func Open(path string, o Options) (*Live, error) {
-	if o.Apply == nil {
-		return nil, errors.New("configuration: nothing would apply it")
+// Open puts the configuration in force that [InForce] names. It fails when the file is wrong: a gateway must not
+// start on a guess.
+func Open(ctx context.Context, path string, o Options) (*Live, error) {
+	if o.Apply == nil || o.Memory == nil {
+		return nil, errors.New("configuration: nothing would apply or remember it")
 	}
 	if o.Notify == nil {
 		o.Notify = func(Event) {}
 	}
-	l := &Live{path: path, checks: o.Checks, apply: o.Apply, notify: o.Notify}
-	loaded, err := Load(path, o.Checks...)
+	l := &Live{path: path, checks: o.Checks, apply: o.Apply, memory: o.Memory, notify: o.Notify}
+	force, pending, err := InForce(ctx, path, o.Memory, o.Checks...)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.apply(loaded); err != nil {
+	if err := l.apply(force); err != nil {
 		return nil, fmt.Errorf("apply configuration: %w", err)
 	}
-	l.current.Store(loaded)
+	if err := l.memory.RememberApplied(ctx, force.Source); err != nil {
+		return nil, fmt.Errorf("remember configuration: %w", err)
+	}
+	l.current.Store(force)
+	if pending != nil {
+		l.pending.Store(pending)
+		l.notify(Event{Pending: pending})
+	}
 	return l, nil
 }
 
@@ -121,6 +132,11 @@ func (l *Live) put(loaded *Loaded) error {
 	l.current.Store(loaded)
 	l.pending.Store(nil)
 	l.notify(Event{Applied: loaded, Restart: restart})
+	if err := l.memory.RememberApplied(context.Background(), loaded.Source); err != nil {
+		err = fmt.Errorf("the configuration is in force, but will wait again after a restart: %w", err)
+		l.notify(Event{Err: err})
+		return err
+	}
 	return nil
 }
 
@@ -136,8 +152,7 @@ func (l *Live) Watch(ctx context.Context) error {
 		return fmt.Errorf("watch configuration: %w", err)
 	}
 	const settle = 100 * time.Millisecond
-	timer := time.NewTimer(settle)
-	timer.Stop()
+	timer := time.NewTimer(settle) // the file may have changed before the watch stood
 	for {
 		select {
 		case <-ctx.Done():
