@@ -1,270 +1,246 @@
-// Package tui shows approvals in a terminal and takes answers there.
-//
-// The rules of the dialogue: everything that an agent or a stranger wrote goes through package display, so that no
-// text can move the cursor or pass for a line of ours. An answer is a letter and Enter; Enter alone answers nothing.
-// An answer counts for the call that was shown last, and not within half a second of its being shown: keys typed
-// ahead, or meant for something else, decide nothing.
 package tui
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/display"
 )
 
-// eventBuffer is how many events may wait while a person reads; more are made up for by listing.
+// connection names this surface towards the approval manager.
+const connection = "daemon terminal"
+
 const eventBuffer = 64
 
-// attendant is one terminal with a signed-in person in front of it.
-type attendant struct {
-	out      io.Writer
-	manager  *approval.Manager
-	by       approval.Authority
-	presence *approval.Presence
-
-	queue []string // ids that wait, in order of arrival
-	shown string   // the one that an answer is for
-	stamp string   // when it was shown, signed by the manager
-}
-
-// Attend shows waiting calls on out and takes answers from in until the context or the input ends. As long as it
-// runs, the person counts as somebody who can answer.
-func Attend(ctx context.Context, in io.Reader, out io.Writer, manager *approval.Manager, by approval.Authority) error {
-	a := &attendant{out: out, manager: manager, by: by}
-	news, err := manager.Subscribe(by, eventBuffer)
+// Attend prints waiting calls and takes answers until ctx ends, the input ends, or the person leaves with "q" (nil
+// in all three cases), or the sign-in ends (an error). While it runs, its person counts as an approver.
+func (t *Terminal) Attend(ctx context.Context, approvals *approval.Manager, by approval.Authority) error {
+	news, err := approvals.Subscribe(by, eventBuffer)
 	if err != nil {
-		return err
+		return fmt.Errorf("attend: %w", err)
 	}
 	defer news.Close()
-	if a.presence, err = manager.Attach(approval.Approver{Name: "the gateway's terminal", By: by, Connection: "foreground"}); err != nil {
-		return err
+	presence, err := approvals.Attach(approval.Approver{Name: connection, By: by, Connection: connection})
+	if err != nil {
+		return fmt.Errorf("attend: %w", err)
 	}
-	defer a.presence.Close()
-	lines, inputErr := readLines(ctx, in)
-	fmt.Fprintln(out, "Calls that need you are shown here. Answer with a letter and Enter; ? explains.")
-	if err := a.list(ctx); err != nil {
-		return err
+	defer presence.Close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	d := &dialogue{Terminal: t, ctx: ctx, approvals: approvals, by: by}
+	if err := d.list(); err != nil {
+		return fmt.Errorf("attend: %w", err)
 	}
+	typed := t.lines(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case line, open := <-typed:
+			if !open {
+				return nil
+			}
+			presence.Active()
+			if d.take(line) {
+				t.printf("Nobody answers in this terminal any more.\n")
+				return nil
+			}
 		case event, open := <-news.C:
 			if !open {
-				return errors.New("the sign-in of this terminal has ended")
+				return d.ended()
 			}
-			if err := a.hear(ctx, event); err != nil {
-				return err
-			}
-		case line, open := <-lines:
-			if !open {
-				return <-inputErr
-			}
-			a.presence.Active()
-			if err := a.command(ctx, line); err != nil {
-				return err
+			if err := d.tell(event); err != nil {
+				return fmt.Errorf("attend: %w", err)
 			}
 		}
 	}
 }
 
-// readLines reads lines on a goroutine of its own; it ends with the input.
-func readLines(ctx context.Context, in io.Reader) (<-chan string, <-chan error) {
-	lines, failed := make(chan string), make(chan error, 1)
-	go func() {
-		defer close(lines)
-		scanner := bufio.NewScanner(in)
-		for scanner.Scan() {
-			select {
-			case lines <- scanner.Text():
-			case <-ctx.Done():
-				failed <- nil
-				return
-			}
-		}
-		failed <- scanner.Err()
-	}()
-	return lines, failed
+// dialogue is the state of one Attend. One call at a time is current: the one that was printed last and that
+// answers are for.
+type dialogue struct {
+	*Terminal
+	ctx       context.Context
+	approvals *approval.Manager
+	by        approval.Authority
+	queue     []*approval.Record // waiting behind the current one, in the order of arrival
+	current   *approval.Record
+	stamp     string // of the moment at which the current one was printed
+	whole     bool   // all of the current one was printed
 }
 
-// list makes the queue anew from what waits now.
-func (a *attendant) list(ctx context.Context) error {
-	pending, err := a.manager.Pending(ctx, a.by)
+// ended says why no more events come.
+func (d *dialogue) ended() error {
+	if err := d.by.MayAnswer(); err != nil {
+		d.printf("\nThe sign-in of this terminal has ended.\n")
+		return fmt.Errorf("attend: %w", err)
+	}
+	return nil // the manager is closing
+}
+
+// list begins anew with everything that waits now.
+func (d *dialogue) list() error {
+	waiting, err := d.approvals.Pending(d.ctx, d.by)
 	if err != nil {
 		return err
 	}
-	a.queue = a.queue[:0]
-	for _, r := range pending {
-		a.queue = append(a.queue, r.ID)
+	slices.SortStableFunc(waiting, func(a, b *approval.Record) int { return int(a.CreatedMs - b.CreatedMs) })
+	d.queue = waiting
+	if d.current != nil {
+		at := slices.IndexFunc(waiting, func(r *approval.Record) bool { return r.ID == d.current.ID })
+		if at >= 0 {
+			d.queue = slices.Delete(waiting, at, at+1)
+			return nil
+		}
+		d.printf("\nThis call was decided meanwhile.\n")
+		d.current = nil
 	}
-	return a.showNext(ctx)
+	d.next()
+	return nil
 }
 
-// hear takes news in. A call that is shown and settled elsewhere is said to be.
-func (a *attendant) hear(ctx context.Context, event approval.Event) error {
-	id := event.Approval.ID
+func (d *dialogue) tell(event approval.Event) error {
+	if event.Missed {
+		return d.list()
+	}
+	r := event.Approval
 	switch {
-	case event.Missed:
-		return a.list(ctx)
 	case event.Type == approval.EventRequested:
-		a.queue = append(a.queue, id)
-		if a.shown == "" {
-			return a.showNext(ctx)
+		d.queue = append(d.queue, &r)
+		if d.current == nil {
+			d.next()
+			return nil
 		}
-		fmt.Fprintf(a.out, "(%d more wait)\n", len(a.queue)-1)
-		return nil
-	}
-	a.drop(id)
-	if id != a.shown {
-		return nil
-	}
-	fmt.Fprintf(a.out, "   %s: %s\n", event.Approval.Slug(), outcome(&event.Approval))
-	a.shown = ""
-	return a.showNext(ctx)
-}
-
-func (a *attendant) drop(id string) {
-	for i, waiting := range a.queue {
-		if waiting == id {
-			a.queue = append(a.queue[:i], a.queue[i+1:]...)
-			return
-		}
-	}
-}
-
-func outcome(r *approval.Record) string {
-	by := ""
-	if r.ResolvedBy != "" {
-		by = " by " + display.Line(r.ResolvedBy)
-	}
-	switch r.Decision {
-	case toolward.AllowOnce:
-		return "allowed once" + by
-	case toolward.AllowAlways:
-		return "allowed, and remembered," + by
-	case toolward.DenyCall:
-		return "denied" + by
+		d.printf("\n(%s waiting behind this one)\n%s", calls(len(d.queue)), prompt)
+	case d.current != nil && d.current.ID == r.ID:
+		d.printf("\n%s\n", outcome(&r))
+		d.current = nil
+		d.next()
 	default:
-		return "ended without an answer" + by
-	}
-}
-
-// showNext shows the first waiting call, if none is shown.
-func (a *attendant) showNext(ctx context.Context) error {
-	for a.shown == "" && len(a.queue) > 0 {
-		record, err := a.manager.Get(ctx, a.by, a.queue[0])
-		if err != nil || record.State != approval.StatePending {
-			if errors.Is(err, approval.ErrNotAllowed) {
-				return err
-			}
-			a.queue = a.queue[1:]
-			continue
-		}
-		a.show(record)
+		d.queue = slices.DeleteFunc(d.queue, func(q *approval.Record) bool { return q.ID == r.ID })
 	}
 	return nil
 }
 
-func (a *attendant) show(r *approval.Record) {
-	d := r.Request
-	left := time.Until(time.UnixMilli(r.ExpiresMs)).Round(time.Second)
-	fmt.Fprintf(a.out, "\n── %s  %s  %s  agent %s  level %s  %s left ──\n",
-		r.Slug(), strings.ToUpper(d.Severity.String()), display.Line(d.Tool), display.Line(d.Agent), d.Level, left)
-	if d.Command != "" {
-		a.block(d.Command)
-	} else {
-		a.block(string(d.Preview))
+// next makes the oldest waiting call current and prints it.
+func (d *dialogue) next() {
+	if len(d.queue) == 0 {
+		return
 	}
-	if d.Cut {
-		fmt.Fprintln(a.out, "   (this is not all of it: look at it in the console)")
-	}
-	for _, target := range d.Targets {
-		fmt.Fprintln(a.out, "   target  ", display.Line(target))
-	}
-	for _, reason := range d.Reasons {
-		fmt.Fprintln(a.out, "   because ", display.Line(reason))
-	}
-	if d.Diff != "" {
-		a.block(d.Diff)
-	}
-	if r.Offers(toolward.AllowAlways) && len(d.Proposals) > 0 {
-		fmt.Fprintln(a.out, "   always   saves:", display.Line(d.Proposals[0].Text))
-	}
-	fmt.Fprintf(a.out, "   digest   %.12s\n%s ", r.Binding, choices(r))
-	a.shown, a.stamp = r.ID, a.manager.MarkShown(r.ID, a.by)
+	d.current, d.queue = d.queue[0], d.queue[1:]
+	d.show(false)
 }
 
-// block prints text of several lines, every line set in, so that it cannot pass for one of ours.
-func (a *attendant) block(text string) {
-	shown := display.Show(text, display.Options{Lines: true, Limit: 6000}).String()
-	for line := range strings.Lines(shown) {
-		fmt.Fprintln(a.out, "   │", strings.TrimRight(line, "\n"))
-	}
+// show prints the current call. What was typed for the one before is thrown away, so that a half-typed "a" never
+// allows the call that has just taken its place.
+func (d *dialogue) show(whole bool) {
+	d.whole = d.printCall(d.current, whole)
+	d.forget()
+	d.stamp = d.approvals.MarkShown(d.current.ID, d.by)
+	d.printf("%s", prompt)
 }
 
-func choices(r *approval.Record) string {
-	if r.Offers(toolward.AllowAlways) && len(r.Request.Proposals) > 0 {
-		return "[a] allow once  [A] always  [d REASON] deny  [?] >"
-	}
-	return "[a] allow once  [d REASON] deny  [?] >"
-}
-
-// command takes one typed line.
-func (a *attendant) command(ctx context.Context, line string) error {
-	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-	answer := approval.Response{ID: a.shown, By: a.by, Connection: "foreground", Shown: a.stamp}
-	switch word {
-	case "":
-		return nil // Enter alone answers nothing
-	case "?", "help":
-		fmt.Fprintln(a.out, "   a  allow this call once\n   A  allow it and remember, exactly as \"always saves\" says\n"+
-			"   d  deny it; what follows is told to the model\n   l  list what waits")
-		return nil
-	case "l":
-		a.shown = ""
-		return a.list(ctx)
-	case "a":
-		answer.Decision = toolward.AllowOnce.String()
-	case "A":
-		answer.Decision = toolward.AllowAlways.String()
-	case "d":
-		answer.Decision, answer.Reason = toolward.DenyCall.String(), strings.TrimSpace(rest)
+// take acts on a typed line; true means that the person leaves.
+func (d *dialogue) take(line string) (leave bool) {
+	line = strings.TrimSpace(line)
+	word, rest, _ := strings.Cut(line, " ")
+	switch {
+	case word == "q":
+		return true
+	case word == "?":
+		d.printf("%s", help)
+	case d.current == nil:
+		d.printf("No call is waiting.\n")
+		return false
+	case word == "":
+		d.printf("Nothing was answered.\n")
+	case word == "m":
+		d.show(true)
+		return false
+	case word == "d":
+		d.answer(approval.Response{Decision: toolward.DenyCall.String(), Reason: strings.TrimSpace(rest)})
+	case word == "a" && rest == "":
+		d.allow(approval.Response{Decision: toolward.AllowOnce.String()})
+	case strings.HasPrefix(word, "A") && rest == "":
+		d.allowAlways(word[1:])
 	default:
-		fmt.Fprintln(a.out, "   there is no such answer; ? explains")
-		return nil
+		d.printf("That is no answer. Type a, A1, d or ? and press Enter.\n")
 	}
-	if a.shown == "" {
-		fmt.Fprintln(a.out, "   nothing waits")
-		return nil
+	if d.current != nil {
+		d.printf("%s", prompt)
 	}
-	if rest != "" && word != "d" {
-		fmt.Fprintln(a.out, "   write the letter alone; only a denial takes words")
-		return nil
-	}
-	return a.resolve(ctx, answer)
+	return false
 }
 
-func (a *attendant) resolve(ctx context.Context, answer approval.Response) error {
-	_, err := a.manager.Resolve(ctx, answer)
+// allowAlways saves the proposal that was printed with this number; without a number only if there is one.
+func (d *dialogue) allowAlways(number string) {
+	n := len(d.current.Request.Proposals)
+	if !d.current.Offers(toolward.AllowAlways) {
+		n = 0
+	}
+	i, err := strconv.Atoi(number)
+	switch {
+	case n == 0:
+		d.printf("Nothing can be saved for this call.\n")
+		return
+	case number == "" && n == 1:
+		i = 1
+	case err != nil || i < 1 || i > n || number != strconv.Itoa(i):
+		d.printf("Type the number of what you want to save: A1 to A%d.\n", n)
+		return
+	}
+	d.allow(approval.Response{Decision: toolward.AllowAlways.String(), Proposal: i - 1})
+}
+
+// allow answers, if all of the call was on the screen.
+func (d *dialogue) allow(r approval.Response) {
+	if !d.whole {
+		d.printf("Not all of this call was printed. Type m to read the rest, then answer.\n")
+		return
+	}
+	d.answer(r)
+}
+
+func (d *dialogue) answer(r approval.Response) {
+	r.ID, r.By, r.Connection, r.Shown = d.current.ID, d.by, connection, d.stamp
+	_, err := d.approvals.Resolve(d.ctx, r)
 	switch {
 	case err == nil:
-		return nil // the event tells how it ended and shows the next
-	case errors.Is(err, approval.ErrNotAllowed):
-		return err
+		// The event prints what became of it and goes on to the next call.
+	case errors.Is(err, approval.ErrTooSoon):
+		d.printf("That was typed before you could read the call. Read it, then answer.\n")
+	case errors.Is(err, approval.ErrResolved), errors.Is(err, approval.ErrUnknown):
+		d.printf("This call was decided meanwhile.\n")
+	default:
+		d.printf("Not answered: %s.\n", err)
 	}
-	fmt.Fprintln(a.out, "  ", display.Line(err.Error()))
-	if errors.Is(err, approval.ErrUnknown) || errors.Is(err, approval.ErrResolved) {
-		a.drop(a.shown)
-		a.shown = ""
-		return a.showNext(ctx)
+}
+
+func calls(n int) string {
+	if n == 1 {
+		return "1 more call is"
 	}
-	return nil
+	return strconv.Itoa(n) + " more calls are"
+}
+
+// outcome tells what became of a call.
+func outcome(r *approval.Record) string {
+	at := time.UnixMilli(r.ResolvedMs).Format("15:04:05")
+	switch {
+	case r.Decision == toolward.AllowOnce:
+		return at + "  Allowed once by " + r.ResolvedBy + "."
+	case r.Decision == toolward.AllowAlways:
+		return at + "  Allowed by " + r.ResolvedBy + ", and saved as a grant."
+	case r.Decision == toolward.DenyCall:
+		return at + "  Denied by " + r.ResolvedBy + "."
+	case r.ResolvedBy == approval.ByRequesterGone, r.ResolvedBy == approval.ByCancelled:
+		return at + "  The agent does not wait any more; the call did not run."
+	}
+	return at + "  Nobody answered in time; the call was refused."
 }

@@ -1,0 +1,174 @@
+package tui
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/display"
+)
+
+const prompt = "> "
+
+const help = `  a            allow this call once
+  A1, A2 …     allow it, and save what stands beside the number
+  d            deny it
+  d <reason>   deny it, and tell the agent why
+  m            print all of a long call
+  q            answer somewhere else from now on
+`
+
+// shortLines is how many lines of a command, difference or argument are printed before a person asks for more.
+const shortLines = 40
+
+var severities = map[toolward.Severity]struct{ word, colour string }{
+	toolward.Info: {"Routine", "36"}, toolward.Warning: {"Caution", "33"}, toolward.Critical: {"Critical", "31"},
+}
+
+// printCall prints a call, all of it or its beginning, and reports whether nothing was left out.
+func (t *Terminal) printCall(r *approval.Record, whole bool) bool {
+	p := &printer{Terminal: t, whole: whole, complete: true}
+	d := r.Request
+	severity := severities[d.Severity]
+	left := time.Duration(r.ExpiresMs-time.Now().UnixMilli()) * time.Millisecond
+	t.printf("\n%s  %s%s  (answer within %s)\n", t.paint(severity.colour, severity.word),
+		t.paint("1", display.Line(cmp.Or(d.Agent, "unknown agent"))), callerNote(r), max(left, 0).Round(time.Second))
+	t.rows("  ", display.Line(d.Title))
+	if d.Level != toolward.Normal {
+		t.printf("%s\n", t.paint("31", "Level of the session: "+d.Level.String()))
+	}
+	p.parts(d)
+	t.printf("Why:\n")
+	for _, reason := range d.Reasons {
+		t.rows("  - ", display.Line(reason))
+	}
+	if d.Cut {
+		t.printf("Some arguments are longer than what can be shown; deny the call if you need to see them.\n")
+	}
+	t.printf("Digest %.12s\n", d.Digest)
+	t.printf("a: allow once   d: deny, with a reason if you like")
+	if !p.complete {
+		t.printf("   m: print all %d lines first", p.longest)
+	}
+	t.printf("\n")
+	if r.Offers(toolward.AllowAlways) {
+		for i, proposal := range d.Proposals {
+			t.printf("A%d: from now on without a question:\n", i+1)
+			t.rows("    ", display.Line(proposal.Text))
+		}
+	}
+	return p.complete
+}
+
+func callerNote(r *approval.Record) string {
+	note := ""
+	if r.Request.Depth > 0 {
+		note += fmt.Sprintf(", sub-agent of level %d", r.Request.Depth)
+	}
+	if r.Client != "" {
+		note += ", via " + display.Line(r.Client)
+	}
+	return note
+}
+
+// paint colours our own words; text of callers never carries escapes.
+func (t *Terminal) paint(code, text string) string {
+	if !t.colour {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// printer prints the parts of one call.
+type printer struct {
+	*Terminal
+	whole    bool
+	complete bool
+	longest  int // lines of the longest part that was left out
+}
+
+func (p *printer) parts(d *approval.Details) {
+	if d.Command != "" {
+		p.part("Command in "+display.Line(d.WorkDir), d.Command)
+	}
+	if d.Diff != "" {
+		p.part("Change", d.Diff)
+	}
+	for _, target := range d.Targets {
+		p.rows("  ", display.Line(target))
+	}
+	var arguments map[string]json.RawMessage
+	if json.Unmarshal(d.Preview, &arguments) != nil {
+		p.part("Arguments", string(d.Preview))
+		return
+	}
+	for _, name := range sortedNames(arguments) {
+		text := string(arguments[name])
+		var s string
+		if json.Unmarshal(arguments[name], &s) == nil {
+			text = s
+		}
+		if name == "command" && text == d.Command {
+			continue // printed above, to the last character
+		}
+		p.part("Argument "+display.Line(name), text)
+	}
+}
+
+// part prints a text behind a bar. The bar stands on every row, so that no line of an argument, and no row of a long
+// line, can pass for a line of the dialogue.
+func (p *printer) part(label, text string) {
+	var rows []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(display.Block(text), "\n"), "\n") {
+		rows = append(rows, fold(line, p.width()-4)...)
+	}
+	p.rows("", label+":")
+	for i, row := range rows {
+		if i == shortLines && !p.whole {
+			p.complete = false
+			p.longest = max(p.longest, len(rows))
+			p.printf("  │ … %d more lines are not printed yet …\n", len(rows)-i)
+			return
+		}
+		p.printf("  │ %s\n", row)
+	}
+}
+
+// rows prints a text with an indent on its first row and as much space before the others.
+func (t *Terminal) rows(indent, text string) {
+	for _, row := range fold(text, t.width()-len(indent)) {
+		t.printf("%s%s\n", indent, row)
+		indent = strings.Repeat(" ", len(indent))
+	}
+}
+
+// fold cuts a line into rows of at most width columns. What is not ASCII counts as two columns, which is the most
+// that anything takes; a tab counts as eight.
+func fold(line string, width int) []string {
+	width = max(width, 20)
+	var rows []string
+	start, column := 0, 0
+	for i, r := range line {
+		columns := 1
+		switch {
+		case r == '\t':
+			columns = 8
+		case r >= 0x80:
+			columns = 2
+		}
+		if column+columns > width {
+			rows = append(rows, line[start:i])
+			start, column = i, 0
+		}
+		column += columns
+	}
+	return append(rows, line[start:])
+}
+
+func sortedNames(m map[string]json.RawMessage) []string { return slices.Sorted(maps.Keys(m)) }
