@@ -32,6 +32,8 @@ import (
 type daemon struct {
 	home     string
 	log      *slog.Logger
+	memory   *store.Configuration
+	atStart  config.File // in force at start; what needs a restart to change is read from here
 	db       *store.DB
 	audit    *audit.Log
 	people   *device.Keeper
@@ -48,7 +50,7 @@ type daemon struct {
 	server   *server.Server
 	secrets  *redact.Redactor
 	events   *eventRecorder
-	closers  []func() // in the order of making; closed from the end
+	streams  context.CancelFunc // ends the streams of local MCP clients
 }
 
 // daemonOptions says what a daemon is started with.
@@ -84,7 +86,6 @@ func (d *daemon) openState(ctx context.Context, o daemonOptions) (err error) {
 	}); err != nil {
 		return err
 	}
-	d.onClose(func() { d.logError("close state", d.db.Close()) })
 	d.home = d.db.Home()
 	key, _, err := audit.LoadKey(d.home)
 	if err != nil {
@@ -94,24 +95,26 @@ func (d *daemon) openState(ctx context.Context, o daemonOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	settings, err := config.Load(filepath.Join(d.home, config.FileName))
+	d.memory = store.NewConfiguration(d.db)
+	settings, _, err := config.InForce(ctx, d.configPath(), d.memory)
 	if err != nil {
 		return startError(err)
 	}
+	d.atStart = settings.File
 	d.audit, err = audit.Open(ctx, records, audit.Options{
 		Key: key, Redact: d.secrets.String, Escape: display.Block,
-		Always:        settings.File.TEG.Audit.Sync == "always",
+		Always:        d.atStart.TEG.Audit.Sync == "always",
 		OnUnavailable: func(err error) { d.log.Error("audit_unavailable: calls are refused", "err", err) },
 		OnAvailable:   func() { d.log.Info("the record can be written again") },
 	})
 	if err != nil {
 		return err
 	}
-	d.onClose(d.audit.Close)
 	d.events = newEventRecorder(context.WithoutCancel(ctx), d.audit, func(err error) { d.log.Error("record an event", "err", err) })
-	d.onClose(d.events.close)
 	return nil
 }
+
+func (d *daemon) configPath() string { return filepath.Join(d.home, config.FileName) }
 
 // startError adds what to do when the configuration is wrong at start.
 func startError(err error) error {
@@ -133,7 +136,6 @@ func (d *daemon) openPeople(ctx context.Context, _ daemonOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	d.onClose(d.approver.Close)
 	d.sessions, err = session.New(session.Options{Store: store.NewSessions(d.db), OnChange: d.recordLevel, Log: d.log})
 	return err
 }
@@ -142,14 +144,9 @@ func (d *daemon) openTools(context.Context, daemonOptions) (err error) {
 	if d.places, err = newPlaces(d.home); err != nil {
 		return err
 	}
-	settings, err := config.Load(filepath.Join(d.home, config.FileName))
-	if err != nil {
-		return startError(err)
-	}
-	if d.toolbox, err = builtin.New(settings.File.Limits.Tools, builtin.Deps{Places: d.places.of, MayUse: d.mayUse, Log: d.log}); err != nil {
+	if d.toolbox, err = builtin.New(d.atStart.Limits.Tools, builtin.Deps{Places: d.places.of, MayUse: d.mayUse, Log: d.log}); err != nil {
 		return err
 	}
-	d.onClose(func() { d.logError("end commands", d.toolbox.Close()) })
 	d.tools = d.toolbox.Tools()
 	return nil
 }
@@ -160,10 +157,10 @@ func (d *daemon) mayUse(caller toolward.Caller, tool string) bool {
 }
 
 // openConfig compiles the policy of the configuration file.
-func (d *daemon) openConfig(context.Context, daemonOptions) (err error) {
+func (d *daemon) openConfig(ctx context.Context, _ daemonOptions) (err error) {
 	d.policy = &policy.Live{}
-	d.config, err = config.Open(filepath.Join(d.home, config.FileName), config.Options{
-		Apply: d.applyConfig, Notify: d.configChanged,
+	d.config, err = config.Open(ctx, d.configPath(), config.Options{
+		Apply: d.applyConfig, Notify: d.configChanged, Memory: d.memory,
 		Checks: []config.Check{config.CheckPolicy(d.tools, d.surroundings())},
 	})
 	return startError(err)
@@ -241,9 +238,8 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	d.onClose(d.mcp.Close)
 	layout := place.Layout{
-		Home: d.places.home, StateDir: d.home, ConfigFile: filepath.Join(d.home, config.FileName),
+		Home: d.places.home, StateDir: d.home, ConfigFile: d.configPath(),
 		Own: place.OwnPrograms(), FoldCase: place.FoldsCase(d.home),
 	}
 	if layout, err = layout.Canonical(); err != nil {
@@ -256,11 +252,12 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	d.onClose(func() { d.hooks.Close(context.Background()) })
 	records, err := d.db.Audit(ctx)
 	if err != nil {
 		return err
 	}
+	streams, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	d.streams = cancel
 	listen := o.listen
 	if listen == "" {
 		listen = settings.Server.Listen
@@ -270,18 +267,13 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 		People: d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: d.sessions,
 		Gateway: d.gateway, Tools: d.toolViews, Config: d,
 		MCP:       d.mcp.Handler(d.authenticate),
-		MCPStream: d.fromAgent(d.mcp.StdioHandler(ctx, d.welcome)),
+		MCPStream: d.fromAgent(d.mcp.StdioHandler(streams, d.welcome)),
 		Hooks:     d.fromAgent(d.hooks),
 		Version:   programVersion(), Stop: o.stop, Log: d.log,
 	})
 	if err != nil {
 		return err
 	}
-	d.onClose(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		d.logError("close doors", d.server.Close(ctx))
-	})
 	return nil
 }
 
@@ -388,14 +380,38 @@ func (d *daemon) retain(ctx context.Context) {
 	}
 }
 
-func (d *daemon) onClose(f func()) { d.closers = append(d.closers, f) }
-
-// close ends everything, in the reverse order of making.
+// close ends everything that was opened. The order matters: first the approver, so that waiting calls are refused
+// while their questions stay pending for after the restart; then whatever makes calls; then what records them.
 func (d *daemon) close() {
-	for i := len(d.closers) - 1; i >= 0; i-- {
-		d.closers[i]()
+	if d.approver != nil {
+		d.approver.Close()
 	}
-	d.closers = nil
+	if d.streams != nil {
+		d.streams()
+	}
+	if d.mcp != nil {
+		d.mcp.Close()
+	}
+	if d.server != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		d.logError("close doors", d.server.Close(ctx))
+	}
+	if d.hooks != nil {
+		d.hooks.Close(context.Background())
+	}
+	if d.toolbox != nil {
+		d.logError("end commands", d.toolbox.Close())
+	}
+	if d.events != nil {
+		d.events.close()
+	}
+	if d.audit != nil {
+		d.audit.Close()
+	}
+	if d.db != nil {
+		d.logError("close state", d.db.Close())
+	}
 }
 
 func (d *daemon) logError(what string, err error) {

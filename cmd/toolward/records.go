@@ -2,8 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync/atomic"
+	"sync"
 
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
@@ -17,13 +18,15 @@ const recordQueue = 1024
 
 // eventRecorder writes records of events in the order they came, without holding up whoever reports them.
 type eventRecorder struct {
-	events  chan audit.Event
-	dropped atomic.Int64
-	done    chan struct{}
+	mu     sync.RWMutex
+	closed bool
+	events chan audit.Event
+	failed func(error)
+	done   chan struct{}
 }
 
 func newEventRecorder(ctx context.Context, log *audit.Log, failed func(error)) *eventRecorder {
-	r := &eventRecorder{events: make(chan audit.Event, recordQueue), done: make(chan struct{})}
+	r := &eventRecorder{events: make(chan audit.Event, recordQueue), failed: failed, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
 		for event := range r.events {
@@ -35,17 +38,27 @@ func newEventRecorder(ctx context.Context, log *audit.Log, failed func(error)) *
 	return r
 }
 
-// put queues an event. Events say what the decision records say too; one that does not fit is counted, not waited for.
+// put queues an event. Events repeat what the decision records and the approvals' own rows say; one that does not fit
+// is reported, not waited for.
 func (r *eventRecorder) put(event audit.Event) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.closed {
+		return
+	}
 	select {
 	case r.events <- event:
 	default:
-		r.dropped.Add(1)
+		r.failed(errors.New("more events than can be recorded: one of type " + string(event.Type) + " is left out"))
 	}
 }
 
+// close writes what is queued.
 func (r *eventRecorder) close() {
+	r.mu.Lock()
+	r.closed = true
 	close(r.events)
+	r.mu.Unlock()
 	<-r.done
 }
 
@@ -81,7 +94,7 @@ func (d *daemon) configChanged(e config.Event) {
 		d.log.Warn("the configuration file has changed; the change waits for you in the console", "file", e.Pending.Name)
 		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "proposed", "hash": e.Pending.Hash}})
 	case e.Applied != nil:
-		d.log.Info("configuration in force", "hash", e.Applied.Hash[:12])
+		d.log.Info("configuration in force", "hash", e.Applied.Hash[:12], "after a restart", e.Restart)
 	}
 }
 

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 
-	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/tui"
 )
 
@@ -52,13 +50,16 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 	served := make(chan error, 1)
 	go func() { served <- d.serve(ctx) }()
 	fmt.Fprintf(inv.stdout, "Toolward is up: %s\n", d.server.URL())
-	person, err := c.signIn(ctx, inv, d)
+	attend, err := c.signIn(ctx, inv, d)
 	if err != nil {
 		return err
 	}
+	if code := d.people.SetupCode(); code != "" {
+		fmt.Fprintf(inv.stdout, "Set your passphrase in the console, with this code: %s\n", code)
+	}
 	debug.FreeOSMemory() // checking a passphrase takes memory that an idle daemon should not keep
-	if isTerminal(inv.stdin) && person.IsPerson() {
-		go c.attend(ctx, inv, d, person)
+	if attend != nil {
+		go attend()
 	}
 	if c.Demo {
 		go c.demo(ctx, inv, d, home)
@@ -66,76 +67,42 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 	return <-served
 }
 
-// signIn makes sure that a passphrase is set, and signs the person at this terminal in. Answering here needs the
-// passphrase like anywhere else: an agent could start a gateway of its own on a terminal of its own.
-func (c *upCommand) signIn(ctx context.Context, inv *invocation, d *daemon) (device.Authority, error) {
-	if d.people.NeedsSetup() {
-		return c.setUp(ctx, inv, d)
-	}
-	switch {
-	case c.PassphraseStdin:
+// signIn sets the passphrase at the first start, and signs the person in who sits at this terminal. Answering here
+// needs the passphrase like anywhere else: an agent could start a gateway of its own on a terminal of its own. It
+// returns what shows waiting calls here, or nil.
+func (c *upCommand) signIn(ctx context.Context, inv *invocation, d *daemon) (attend func(), err error) {
+	if c.PassphraseStdin {
 		secret, err := readLine(inv.stdin)
 		if err != nil {
-			return device.Authority{}, err
+			return nil, err
 		}
-		return d.people.SignInForeground(ctx, secret)
-	case isTerminal(inv.stdin):
-		fmt.Fprintln(inv.stdout, "Give the passphrase to answer calls here, or press Enter to answer in the console only.")
-		for range 3 {
-			secret, err := readSecret(inv.stdin, inv.stdout, "Passphrase: ")
-			if err != nil || secret == "" {
-				return device.Authority{}, err
-			}
-			person, err := d.people.SignInForeground(ctx, secret)
-			if err == nil {
-				return person, nil
-			}
-			fmt.Fprintln(inv.stdout, err)
+		if d.people.NeedsSetup() {
+			return nil, d.people.SetUp(ctx, "standard input", d.people.SetupCode(), secret)
 		}
+		_, err = d.people.SignInForeground(ctx, secret)
+		return nil, err
 	}
-	return device.Authority{}, nil
-}
-
-// setUp sets the first passphrase here, or prints the code with which it is set in the console.
-func (c *upCommand) setUp(ctx context.Context, inv *invocation, d *daemon) (device.Authority, error) {
-	secret, err := c.firstPassphrase(inv)
+	in, _ := inv.stdin.(*os.File)
+	out, _ := inv.stdout.(*os.File)
+	if in == nil || out == nil {
+		return nil, nil
+	}
+	terminal, err := tui.NewTerminal(in, out)
+	if errors.Is(err, tui.ErrNoTerminal) {
+		return nil, nil
+	}
 	if err != nil {
-		return device.Authority{}, err
+		return nil, err
 	}
-	code := d.people.SetupCode()
-	if secret == "" {
-		fmt.Fprintf(inv.stdout, "First start: open the console and set your passphrase with this code: %s\n", code)
-		return device.Authority{}, nil
+	person, signedIn, err := terminal.SignIn(ctx, d.people)
+	if err != nil || !signedIn {
+		return nil, err
 	}
-	if err := d.people.SetUp(ctx, "daemon terminal", code, secret); err != nil {
-		return device.Authority{}, err
-	}
-	return d.people.SignInForeground(ctx, secret)
-}
-
-func (c *upCommand) firstPassphrase(inv *invocation) (string, error) {
-	switch {
-	case c.PassphraseStdin:
-		return readLine(inv.stdin)
-	case !isTerminal(inv.stdin):
-		return "", nil
-	}
-	fmt.Fprintln(inv.stdout, "First start: choose a passphrase. It tells you from the agents that run under your user.")
-	fmt.Fprintln(inv.stdout, "(Press Enter to set it in the console instead.)")
-	for {
-		secret, err := readNewSecret(inv.stdin, inv.stdout)
-		if err == nil || errors.Is(err, io.EOF) {
-			return secret, err
+	return func() {
+		if err := terminal.Attend(ctx, d.approver, person); err != nil && ctx.Err() == nil {
+			d.log.Error("this terminal takes no more answers; use the console", "err", err)
 		}
-		fmt.Fprintln(inv.stdout, err)
-	}
-}
-
-// attend shows waiting calls on this terminal and takes answers.
-func (c *upCommand) attend(ctx context.Context, inv *invocation, d *daemon, person device.Authority) {
-	if err := tui.Attend(ctx, inv.stdin, inv.stdout, d.approver, person); err != nil && ctx.Err() == nil {
-		d.log.Error("this terminal takes no more answers; use the console", "err", err)
-	}
+	}, nil
 }
 
 // demo plays the scripted agent.

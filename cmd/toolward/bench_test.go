@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// benchDaemon is every part of a daemon, wired by the program itself, in this process and with a home of its own.
+func benchDaemon(b *testing.B) *daemon {
+	b.Helper()
+	home := benchHome(b)
+	d, err := newDaemon(context.Background(), daemonOptions{
+		home: filepath.Join(home, ".toolward"), listen: "127.0.0.1:0", log: slog.New(slog.DiscardHandler), stop: func() {},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(d.close)
+	return d
+}
+
+// benchHome is a person's home with a project in it.
+func benchHome(b *testing.B) string {
+	b.Helper()
+	home, err := os.MkdirTemp("", "tw") // short: the paths of sockets hold about 100 bytes
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(home) })
+	b.Setenv("HOME", home)
+	sources := filepath.Join(home, "project", "src", "server", "handlers")
+	if err := os.MkdirAll(sources, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(sources, "list.go"), []byte("package handlers\n"), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	return home
+}
+
+// benchWorkspace is the project in the home of a benchDaemon.
+func (d *daemon) benchWorkspace() string { return filepath.Join(filepath.Dir(d.home), "project") }
+
+// quantile sorts the durations and returns the one at q.
+func quantile(took []time.Duration, q float64) time.Duration {
+	slices.Sort(took)
+	return took[int(q*float64(len(took)-1))]
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
