@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+
+	"golang.org/x/term"
 
 	"github.com/toolward/toolward/tui"
 )
@@ -50,6 +53,37 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 	served := make(chan error, 1)
 	go func() { served <- d.serve(ctx) }()
 	fmt.Fprintf(inv.stdout, "Toolward is up: %s\n", d.server.URL())
+	greeted := make(chan error, 1)
+	go func() { greeted <- c.greet(ctx, inv, d, home) }()
+	defer keepEcho(inv.stdin)()
+	for {
+		select {
+		case err := <-greeted:
+			if err != nil {
+				return err
+			}
+		case err := <-served:
+			return err
+		}
+	}
+}
+
+// keepEcho remembers how the terminal is set; calling what it returns puts it back. Whoever is interrupted while
+// typing a passphrase would else be left with a terminal that shows nothing.
+func keepEcho(in io.Reader) (restore func()) {
+	file, ok := in.(*os.File)
+	if !ok {
+		return func() {}
+	}
+	state, err := term.GetState(int(file.Fd()))
+	if err != nil {
+		return func() {}
+	}
+	return func() { _ = term.Restore(int(file.Fd()), state) }
+}
+
+// greet signs the person in who sits here, and starts what runs besides the gateway.
+func (c *upCommand) greet(ctx context.Context, inv *invocation, d *daemon, home string) error {
 	attend, err := c.signIn(ctx, inv, d)
 	if err != nil {
 		return err
@@ -64,7 +98,7 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 	if c.Demo {
 		go c.demo(ctx, inv, d, home)
 	}
-	return <-served
+	return nil
 }
 
 // signIn sets the passphrase at the first start, and signs the person in who sits at this terminal. Answering here
