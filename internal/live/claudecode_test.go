@@ -168,7 +168,8 @@ func TestClaudeCode(t *testing.T) {
 		m := newMachine(t, "")
 		m.install()
 		m.kill(syscall.SIGTERM)
-		model := m.claude(client, []scriptedmodel.Reply{touch("toolu_1", "marker"), call("toolu_2", "Read", map[string]any{"file_path": "a.txt"})})
+		// The client itself would allow both.
+		model := m.claude(client, []scriptedmodel.Reply{touch("toolu_1", "marker"), call("toolu_2", "Read", map[string]any{"file_path": "a.txt"})}, "--allowedTools", "Bash,Read")
 		m.refused(model, "toolu_1", "marker", "toolward up")
 		m.refused(model, "toolu_2", "marker", "toolward up")
 	})
