@@ -40,7 +40,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	live.RemovePrograms()
+	os.Exit(code)
 }
 
 // TestInspector lets the Inspector list the tools, call one that runs at once, and call one that waits for a person:
