@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net/http"
 	"path/filepath"
 	"time"
 
@@ -20,7 +16,6 @@ import (
 	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/mcp"
-	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/redact"
 	"github.com/toolward/toolward/server"
@@ -221,124 +216,6 @@ func (d *daemon) openGateway(context.Context, daemonOptions) (err error) {
 		Policy: d.policy, Approver: d.approver, Auditor: d.audit, Sessions: d.sessions, Log: d.log,
 	})
 	return err
-}
-
-// openFaces makes everything that turns outside traffic into calls, and the two doors.
-func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
-	settings := d.config.Current().File
-	stateKey, err := d.deriveKey("mcp request state")
-	if err != nil {
-		return err
-	}
-	d.mcp, err = mcp.NewServer(mcp.Config{
-		Gateway: d.gateway, Policy: d.policy, StateKey: stateKey, Version: programVersion(), Log: d.log,
-		ApprovalURL: d.approvalURL, Withdraw: d.approver.Withdraw,
-		MaxMessage: settings.Limits.MessageBytes, MaxCalls: settings.Limits.CallsPerSession,
-	})
-	if err != nil {
-		return err
-	}
-	layout := place.Layout{
-		Home: d.places.home, StateDir: d.home, ConfigFile: d.configPath(),
-		Own: place.OwnPrograms(), FoldCase: place.FoldsCase(d.home),
-	}
-	if layout, err = layout.Canonical(); err != nil {
-		return err
-	}
-	d.hooks, err = bridge.NewHandler(bridge.Config{
-		Gateway: d.gateway, Sessions: d.sessions, Layout: layout, Attended: settings.Bridge.Attended, Log: d.log,
-		Redact: d.secrets.Clean,
-	})
-	if err != nil {
-		return err
-	}
-	records, err := d.db.Audit(ctx)
-	if err != nil {
-		return err
-	}
-	streams, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	d.streams = cancel
-	listen := o.listen
-	if listen == "" {
-		listen = settings.Server.Listen
-	}
-	d.server, err = server.Open(server.Options{
-		Home: d.home, Listen: listen, Hosts: settings.Server.Hosts,
-		People: d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: d.sessions,
-		Gateway: d.gateway, Tools: d.toolViews, Config: d,
-		MCP:       d.mcp.Handler(d.authenticate),
-		MCPStream: d.fromAgent(d.mcp.StdioHandler(streams, d.welcome)),
-		Hooks:     d.fromAgent(d.hooks),
-		Version:   programVersion(), Stop: o.stop, Log: d.log,
-	})
-	if err != nil {
-		return err
-	}
-	return nil
-}
-
-func (d *daemon) toolViews(caller toolward.Caller) []policy.ToolView {
-	if snapshot, ok := d.policy.Snapshot().(*policy.Snapshot); ok {
-		return snapshot.View(caller)
-	}
-	return nil
-}
-
-func (d *daemon) approvalURL(id string) string { return d.server.URL() + "/approvals/" + id }
-
-// deriveKey makes a key for one purpose from the key that signs the record. It survives restarts with it.
-func (d *daemon) deriveKey(purpose string) ([]byte, error) {
-	key, _, err := audit.LoadKey(d.home)
-	if err != nil {
-		return nil, err
-	}
-	return hkdf.Key(sha256.New, key.Seed(), nil, "toolward "+purpose, 32)
-}
-
-// fromAgent notes every process that comes through a face of agents, before anything else: from then on nothing that
-// descends from it can use a terminal's sign-in. It stops an agent that was started from a signed-in terminal.
-func (d *daemon) fromAgent(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if peer, ok := server.PeerOf(r.Context()); ok {
-			d.people.RegisterAgent(peer)
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// authenticate recognises the bearer token of an MCP client.
-func (d *daemon) authenticate(ctx context.Context, secret string, _ *http.Request) (mcp.Identity, error) {
-	token, err := d.people.Token(ctx, secret)
-	if err != nil {
-		return mcp.Identity{}, err
-	}
-	workspace, err := d.places.checkWorkspace(token.Workspace)
-	if err != nil {
-		return mcp.Identity{}, err
-	}
-	return mcp.Identity{Agent: token.Agent, Workspace: workspace, Owner: token.Owner, TokenID: token.ID}, nil
-}
-
-// welcome decides as which agent a local client may speak, and with which workspace: the configured one if there is
-// one, else the directory that the client names.
-func (d *daemon) welcome(_ *http.Request, hello mcp.Hello) (mcp.Identity, error) {
-	if err := device.CheckAgent(hello.Agent); err != nil {
-		return mcp.Identity{}, err
-	}
-	dir := hello.Workspace
-	for _, agent := range d.config.Current().File.Agents.List {
-		if agent.ID == hello.Agent && agent.Workspace != "" {
-			dir = agent.Workspace
-		}
-	}
-	if dir == "" {
-		return mcp.Identity{}, fmt.Errorf("agent %s has no workspace: name one with --workspace, or in the configuration", hello.Agent)
-	}
-	workspace, err := d.places.checkWorkspace(dir)
-	if err != nil {
-		return mcp.Identity{}, err
-	}
-	return mcp.Identity{Agent: hello.Agent, Workspace: workspace}, nil
 }
 
 // serve answers until the context ends or a door fails.
