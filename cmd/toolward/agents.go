@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 
 	"github.com/toolward/toolward/bridge/hookclient"
 	"github.com/toolward/toolward/mcp"
-	"path/filepath"
 )
 
 type mcpCommand struct {
