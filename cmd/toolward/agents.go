@@ -43,8 +43,8 @@ type hookCommand struct {
 
 // Run is toolward-hook in the big binary, slower to start.
 func (c *hookCommand) Run(inv *invocation) error {
-	args := append([]string{c.Client}, c.Rest...)
-	if code := hookclient.Main(append(args, "--home", inv.home)); code != 0 {
+	args := append([]string{c.Client, "--home", inv.home}, c.Rest...) // a later --home wins: what install wrote
+	if code := hookclient.Main(args); code != 0 {
 		return &exitErr{code: code, err: errors.New("")}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
@@ -31,7 +32,7 @@ func (inv *invocation) load(path string) (*config.Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := config.Load(path, config.CheckPolicy(tools.Tools(), policy.Surroundings{}))
+	loaded, err := config.Load(path, config.CheckPolicy(tools.Tools(), policy.Surroundings{ClientTools: bridge.ToolNames()}))
 	var wrong config.Problems
 	if errors.As(err, &wrong) {
 		return nil, &exitErr{exitUnsound, err, "nothing was changed; the running gateway keeps its configuration"}

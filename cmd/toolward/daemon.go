@@ -163,7 +163,7 @@ func (d *daemon) openConfig(ctx context.Context, _ daemonOptions) (err error) {
 
 // surroundings is what the program tells policy besides the file.
 func (d *daemon) surroundings() policy.Surroundings {
-	return policy.Surroundings{Secrets: d.secrets}
+	return policy.Surroundings{ClientTools: bridge.ToolNames(), Secrets: d.secrets}
 }
 
 // applyConfig puts a configuration in force, all of it or nothing.
