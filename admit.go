@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"time"
 	"unicode/utf8"
 )
@@ -22,6 +23,7 @@ type admission struct {
 	judged   Judgement // what counts
 	original string    // digest before hooks rewrote
 	hookRuns []HookRun
+	hooked   bool // plug-ins ran, so time has passed
 	hookAsks bool
 	via      string
 	answer   Answer
@@ -164,6 +166,7 @@ func (a *admission) hooks(ctx context.Context) error {
 	if a.gateway.hooks == nil || a.hooksOff {
 		return nil
 	}
+	a.hooked = true
 	answer := a.gateway.hooks.Before(ctx, a.request)
 	a.hookRuns = answer.Runs
 	a.hookAsks = answer.Ask
@@ -196,9 +199,11 @@ func (a *admission) hooks(ctx context.Context) error {
 	return a.raiseForHook()
 }
 
+// raiseForHook asks people where a plug-in wants them. No grant answers it: whoever said "always" did not know what
+// the plug-in sees now.
 func (a *admission) raiseForHook() error {
-	if a.hookAsks && a.judged.Verdict == Allow {
-		a.judged.Verdict = Ask
+	if a.hookAsks {
+		a.judged.Verdict = Stricter(a.judged.Verdict, Ask)
 		a.judged.GrantOK = false
 		a.judged.AllowAlways = false
 		a.judged.Reasons = append(slices.Clip(a.judged.Reasons), Reason{Layer: "hook", Text: "a plug-in asks for a person's decision"})
@@ -287,15 +292,15 @@ func (a *admission) askPeople(ctx context.Context, q *Question) error {
 	return nil
 }
 
-// recheck looks again at everything that may have changed while people thought: targets, level, policy. It stops a
-// symbolic link that is swapped, a session that is poisoned, or a policy that is tightened between the question and
-// the answer. Last, the approval is used up.
+// recheck looks again at everything that may have changed while people thought or plug-ins ran: targets, level, policy.
+// It stops a symbolic link that is swapped, a session that is poisoned, or a policy that is tightened between the
+// judgement and the run. Last, the approval is used up.
 func (a *admission) recheck(ctx context.Context) error {
 	if a.dry {
 		return nil
 	}
 	newest := a.gateway.policy.Snapshot()
-	if a.asked || newest.Revision() != a.snapshot.Revision() {
+	if a.asked || a.hooked || newest.Revision() != a.snapshot.Revision() {
 		if err := a.recheckFacts(ctx, newest); err != nil {
 			return err
 		}
@@ -331,38 +336,56 @@ func (a *admission) recheckFacts(ctx context.Context, newest Snapshot) error {
 	if binding(&again) != a.binding {
 		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Approval: a.answer.ApprovalID}
 	}
-	judged := newest.Judge(&again)
-	byPerson := a.answer.Decision.Allows()
-	switch {
-	case judged.Verdict == Deny:
-		return &Refusal{Tool: a.call.Tool, Code: cmp.Or(judged.Code, CodeBlocked), Finding: judged.Finding, Reasons: judged.Reasons}
-	case judged.Verdict == Ask && !byPerson && a.via != viaClient && (a.via == "class" || !judged.GrantOK):
-		// What ran without a question or on a grant now needs a person, whom nobody asked.
-		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Reasons: judged.Reasons}
+	if err := a.stillAllowed(ctx, &again, newest.Judge(&again)); err != nil {
+		return err
 	}
 	a.snapshot, a.request = newest, &again
 	return nil
+}
+
+// stillAllowed says whether what let the call through holds for the newest judgement of it.
+func (a *admission) stillAllowed(ctx context.Context, r *Request, judged Judgement) error {
+	switch {
+	case judged.Verdict == Deny:
+		return &Refusal{Tool: a.call.Tool, Code: cmp.Or(judged.Code, CodeBlocked), Finding: judged.Finding, Reasons: judged.Reasons}
+	case judged.Verdict == Allow, a.via == viaClient:
+		return nil
+	case a.answer.Decision.Allows() && a.answer.Grant == "":
+		return nil // a person said yes, which a rise of the level does not void
+	}
+	// What ran without a question now needs a person, whom nobody asked; what ran on a grant must still be covered.
+	if a.via != "class" && judged.GrantOK {
+		_, ok, err := a.gateway.approver.Covered(ctx, &Question{Request: r, Judgement: judged, Binding: a.binding})
+		if err != nil {
+			return &Refusal{Tool: a.call.Tool, Code: CodeInternal, Cause: fmt.Errorf("look for a grant: %w", err)}
+		}
+		if ok {
+			return nil
+		}
+	}
+	return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Approval: a.answer.ApprovalID, Reasons: judged.Reasons}
 }
 
 // binding digests what an approval is bound to: the call, where it runs, its resolved targets and what the tool
 // adds, such as the environment of a command.
 func binding(r *Request) string {
 	b := append(make([]byte, 0, 256), r.Digest...)
-	for _, part := range []string{r.Call.WorkDir, string(r.Call.Host)} {
-		b = append(b, ',')
-		b = appendText(b, part)
-	}
+	b = appendParts(b, r.Call.WorkDir, string(r.Call.Host))
 	for _, t := range r.Facts.Targets {
-		b = append(b, ',')
-		for _, part := range []string{string(t.Op), t.Real, t.Kind, t.Place} {
-			b = appendText(b, part)
-		}
+		b = appendParts(b, string(t.Op), t.Real, t.Kind, t.Place)
 	}
-	for _, part := range r.Facts.Bound {
-		b = append(b, ';')
-		b = appendText(b, part)
+	b = append(b, ';')
+	return hexDigest(appendParts(b, r.Facts.Bound...))
+}
+
+// appendParts appends texts so that no two lists give the same bytes. Names of files are bytes and need not be text:
+// written as JSON, two of them could look alike.
+func appendParts(b []byte, parts ...string) []byte {
+	for _, part := range parts {
+		b = strconv.AppendInt(b, int64(len(part)), 10)
+		b = append(append(b, ':'), part...)
 	}
-	return hexDigest(b)
+	return b
 }
 
 // admit makes the decision durable and issues the pass. No record, no run.

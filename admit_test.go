@@ -352,17 +352,18 @@ func TestHookFlowVectors(t *testing.T) {
 		h := gatetest.New(t, in.First, ran.tool("x"))
 		h.Approver.Decision = in.Decision
 		evaluations := 0
+		policy := &counted{Policy: h.Policy}
 		h.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
 			verdict := in.Second
 			if bytes.Equal(compact(t, r.Params.Canonical()), compact(t, in.Params)) {
 				verdict = in.First
 			}
-			if len(h.Approver.Asked()) == 0 { // later judgements are the re-check
+			if policy.looks == 1 { // later judgements are the re-check
 				evaluations++
 			}
 			return toolward.Judgement{Verdict: verdict, Code: toolward.CodeBlocked}
 		}
-		config := toolward.Config{Policy: h.Policy, Approver: h.Approver, Auditor: h.Auditor, Sessions: h.Sessions}
+		config := toolward.Config{Policy: policy, Approver: h.Approver, Auditor: h.Auditor, Sessions: h.Sessions}
 		if in.Hook != nil {
 			config.Hooks = in.Hook
 		}
@@ -374,6 +375,14 @@ func TestHookFlowVectors(t *testing.T) {
 		return hookFlowAnswer(err, in.Hook, evaluations, &ran, len(h.Approver.Asked()) > 0)
 	})
 }
+
+// counted counts how often the gateway looked for the policy in force.
+type counted struct {
+	*gatetest.Policy
+	looks int
+}
+
+func (p *counted) Snapshot() toolward.Snapshot { p.looks++; return p.Policy }
 
 func hookFlowAnswer(err error, hook *rewriter, evaluations int, ran *counter, asked bool) map[string]any {
 	answer := map[string]any{"hookStage": hook != nil && hook.reached, "evaluations": evaluations}

@@ -56,6 +56,7 @@ type Answer struct {
 	Decision   Decision
 	By         string        // who answered
 	Reason     string        // a person's words, for the model when it is a denial
+	Grant      string        // id of the grant that answered in the place of a person; "" if a person did
 	Path       string        // push, socket or chat
 	Waited     time.Duration // how long the call waited
 }

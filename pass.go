@@ -50,20 +50,12 @@ func (p *Pass) Record() RecordID { return p.record }
 func bind(r *Request, revision string) string {
 	b := make([]byte, 0, 256)
 	b = append(b, r.Params.Digest(r.Tool.Name, r.Call.Caller.Agent, r.Call.Session)...)
-	for _, part := range []string{r.Call.WorkDir, string(r.Call.Host), revision, string(r.Call.Surface)} {
-		b = append(b, ',')
-		b = appendText(b, part)
-	}
+	b = appendParts(b, r.Call.WorkDir, string(r.Call.Host), revision, string(r.Call.Surface))
 	for _, t := range r.Facts.Targets {
-		b = append(b, ',')
-		b = appendText(b, string(t.Op))
-		b = appendText(b, t.Real)
+		b = appendParts(b, string(t.Op), t.Real)
 	}
-	for _, part := range r.Facts.Bound {
-		b = append(b, ';')
-		b = appendText(b, part)
-	}
-	return hexDigest(b)
+	b = append(b, ';')
+	return hexDigest(appendParts(b, r.Facts.Bound...))
 }
 
 // Start redeems the pass: it succeeds once, in time, and only if nothing that the pass is bound to has changed.

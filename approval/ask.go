@@ -65,7 +65,9 @@ func (m *Manager) byGrant(ctx context.Context, q *toolward.Question, g *Grant) (
 	if m.book.count(g.ID, now) {
 		m.wake()
 	}
-	return answerFrom(r, "push"), nil
+	answer := answerFrom(r, "push")
+	answer.Grant = g.ID // no person answered this call: a rise of the level voids it
+	return answer, nil
 }
 
 // guard refuses what should not even be asked.
