@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -87,13 +86,12 @@ func (b *Toolbox) read(ctx context.Context, r *toolward.Request) (toolward.Resul
 	if err != nil {
 		return fileFailure(plan.asked, err), nil
 	}
-	head := make([]byte, 8192)
-	n, err := io.ReadFull(file, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	// One buffer for the look at the beginning and for the lines; small files, which most are, get a small one.
+	rest := bufio.NewReaderSize(file, int(min(max(info.Size()+1, 4<<10), 64<<10)))
+	head, err := rest.Peek(min(8<<10, rest.Size()))
+	if err != nil && !errors.Is(err, io.EOF) {
 		return fileFailure(plan.asked, err), nil
 	}
-	head = head[:n]
-	rest := io.MultiReader(bytes.NewReader(head), file)
 	if mime := imageType(head); mime != "" {
 		return b.readImage(plan, mime, rest, info.Size())
 	}
@@ -113,7 +111,7 @@ func (b *Toolbox) read(ctx context.Context, r *toolward.Request) (toolward.Resul
 		if found == encodingUTF16BE {
 			order = binary.BigEndian
 		}
-		rest = strings.NewReader(decodeUTF16(data, order))
+		rest = bufio.NewReader(strings.NewReader(decodeUTF16(data, order)))
 		notes.encoding = found
 	}
 	return b.readLines(ctx, plan, rest, notes)
@@ -155,8 +153,8 @@ type readNotes struct {
 }
 
 // readLines shows the lines that were asked for, within the limits of lines and bytes.
-func (b *Toolbox) readLines(ctx context.Context, plan readPlan, from io.Reader, notes readNotes) (toolward.Result, error) {
-	lines := lineReader{r: bufio.NewReaderSize(from, 64<<10), keep: 4 * b.cfg.ReadLineChars, budget: int64(b.cfg.ReadScanBytes)}
+func (b *Toolbox) readLines(ctx context.Context, plan readPlan, from *bufio.Reader, notes readNotes) (toolward.Result, error) {
+	lines := lineReader{r: from, keep: 4 * b.cfg.ReadLineChars, budget: int64(b.cfg.ReadScanBytes)}
 	for number := 1; number < plan.offset; number++ {
 		if number%4096 == 0 && ctx.Err() != nil {
 			return toolward.Result{}, ctx.Err()
