@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
+	"strings"
 
 	"github.com/toolward/toolward/device"
 )
@@ -10,15 +12,32 @@ import (
 type doorPage struct {
 	page
 	Host string
+	For  string // id of the approval that the person was on the way to, or ""
 }
 
-// showDoor is GET /: set-up at the first start, else the sign-in.
+// afterSignIn is where a person goes on to, below the console's own path: one approval, or the queue. Only a plain
+// id is taken from a request, so that nobody can be sent elsewhere.
+func afterSignIn(id string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
+	}
+	if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(r rune) bool { return !plain(r) }) {
+		return "/"
+	}
+	return "/approvals/" + id
+}
+
+// showDoor is GET / and GET /approvals/{id}: set-up at the first start, else the sign-in. A browser that is signed in
+// goes on by script, since only its own storage knows the console's path.
 func (s *Server) showDoor(w http.ResponseWriter, r *http.Request) error {
 	return s.renderDoor(w, r, http.StatusOK)
 }
 
 func (s *Server) renderDoor(w http.ResponseWriter, r *http.Request, status int, notices ...notice) error {
 	p := doorPage{page: page{Title: "Sign in", Script: "door.js", Notices: notices}, Host: "http://" + r.Host}
+	if id := cmp.Or(r.PathValue("id"), r.PostForm.Get("for")); afterSignIn(id) != "/" {
+		p.For = id
+	}
 	name := "signin"
 	if s.people.NeedsSetup() {
 		name, p.Title = "setup", "Choose a passphrase"
@@ -67,7 +86,7 @@ func (s *Server) setUp(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, token string) {
 	http.SetCookie(w, sessionCookie(token, r))
-	http.Redirect(w, r, consolePrefix+pathKey(token)+"/", http.StatusSeeOther)
+	http.Redirect(w, r, consolePrefix+pathKey(token)+afterSignIn(r.PostForm.Get("for")), http.StatusSeeOther)
 }
 
 // signOut is POST /c/{key}/sign-out.

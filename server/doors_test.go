@@ -163,6 +163,39 @@ func TestSignIn(t *testing.T) {
 	})
 }
 
+// TestLinksToACall follows the link that clients and chats are given, signed out and signed in.
+func TestLinksToACall(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b := newBrowser(t, w)
+	w.Call("coder", "exec", map[string]any{"command": "make"})
+	id := w.AwaitPending(1)[0].ID
+	resp, body := b.get("/approvals/" + id)
+	if resp.StatusCode != 200 || !strings.Contains(body, `name="for" value="`+id+`"`) || strings.Contains(body, "make") {
+		t.Fatalf("link, signed out: %d\n%s", resp.StatusCode, body)
+	}
+	resp, body = b.post("/sign-in", url.Values{"passphrase": {"wrong"}, "for": {id}})
+	if resp.StatusCode != http.StatusForbidden || !strings.Contains(body, `name="for" value="`+id+`"`) {
+		t.Errorf("a wrong passphrase loses the way: %d\n%s", resp.StatusCode, body)
+	}
+	resp, _ = b.post("/sign-in", url.Values{"passphrase": {consoletest.Passphrase}, "for": {id}})
+	where := resp.Header.Get("Location")
+	if !strings.HasSuffix(where, "/approvals/"+id) {
+		t.Fatalf("sign-in leads to %q", where)
+	}
+	if resp, body := b.get(where); resp.StatusCode != 200 || !strings.Contains(body, "make") {
+		t.Errorf("the call: %d\n%s", resp.StatusCode, body)
+	}
+	for _, hostile := range []string{"//evil.example", "../x", "https://evil.example", "a/b", "a b", strings.Repeat("a", 129), "a%2fb", `"><script>`} {
+		resp, _ := b.post("/sign-in", url.Values{"passphrase": {consoletest.Passphrase}, "for": {hostile}})
+		if where := resp.Header.Get("Location"); !regexp.MustCompile(`^/c/[a-z0-9]{16}/$`).MatchString(where) {
+			t.Errorf("for %q the sign-in leads to %q", hostile, where)
+		}
+	}
+	if resp, _ := newBrowser(t, w).get("/c/aaaaaaaaaaaaaaaa/approvals/" + id); resp.Header.Get("Location") != "/approvals/"+id+"?out=1" {
+		t.Errorf("an ended session leads to %q", resp.Header.Get("Location"))
+	}
+}
+
 func TestSignInIsRateLimited(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{})
 	b := newBrowser(t, w)

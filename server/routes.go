@@ -15,6 +15,7 @@ func (s *Server) tcpRoutes(o Options) http.Handler {
 	mux.HandleFunc("GET /healthz", s.health)
 	mux.HandleFunc("GET /web/{version}/{file}", serveWeb)
 	mux.HandleFunc("GET /{$}", s.page(s.showDoor))
+	mux.HandleFunc("GET /approvals/{id}", s.page(s.showDoor)) // where links in clients and chats lead
 	mux.HandleFunc("POST /sign-in", s.page(s.signIn))
 	mux.HandleFunc("POST /setup", s.page(s.setUp))
 
@@ -158,7 +159,7 @@ func (s *Server) page(handle func(http.ResponseWriter, *http.Request) error) htt
 		case r.Header.Get("Accept") == "application/json":
 			writeJSON(w, p.Status, p)
 		case p.Status == http.StatusUnauthorized:
-			http.Redirect(w, r, "/?out=1", http.StatusSeeOther)
+			http.Redirect(w, r, afterSignIn(r.PathValue("id"))+"?out=1", http.StatusSeeOther)
 		default:
 			s.showProblem(w, r, p)
 		}

@@ -310,6 +310,16 @@ func TestConsoleInTwoBrowsers(t *testing.T) {
 		first.open(w.URL)
 		first.until(`location.pathname.startsWith("/c/")`)
 	})
+	t.Run("a link to a call leads a signed-in browser there", func(t *testing.T) {
+		w.Call("coder", "exec", map[string]any{"command": "make linked"})
+		id := w.AwaitPending(1)[0].ID
+		first.open(w.URL + "/approvals/" + id)
+		first.until(`location.pathname.startsWith("/c/") && location.pathname.endsWith("/approvals/` + id + `")`)
+		first.until(ready)
+		first.do(chromedp.Click(chromedp.CSS("[data-deny]")))
+		w.AwaitPending(0)
+		first.open(w.URL)
+	})
 	t.Run("signing out leads to the door and stays there", func(t *testing.T) {
 		first.until(liveNow)
 		first.do(chromedp.Click(chromedp.CSS(`form[action$="/sign-out"] button`)))
@@ -408,8 +418,8 @@ func picture(t *testing.T, b *tab, address string) {
 	if path == "" {
 		return
 	}
-	b.size(1280, 900, "light")
-	b.do(chromedp.EmulateViewport(1280, 900, chromedp.EmulateScale(2)))
+	b.size(1280, 1140, "light")
+	b.do(chromedp.EmulateViewport(1280, 1140, chromedp.EmulateScale(1.5)))
 	b.open(address)
 	b.until(liveNow)
 	b.until(ready)
