@@ -114,7 +114,9 @@ func (p Params) Digest(tool, agent string, session SessionKey) string {
 
 func hexDigest(b []byte) string {
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
 }
 
 func appendTextOrNull(b []byte, s string) []byte {
@@ -127,35 +129,47 @@ func appendTextOrNull(b []byte, s string) []byte {
 // appendText appends s as a JSON string the way RFC 8785 writes it: only what must be escaped is escaped.
 // encoding/json cannot be used, it escapes more (U+2028, U+2029).
 func appendText(b []byte, s string) []byte {
-	const hexDigits = "0123456789abcdef"
 	b = append(b, '"')
+	plain := 0 // where the text begins that needs no escape and is not yet appended
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
-			b = utf8.AppendRune(b, r) // invalid bytes become U+FFFD; faces refuse such names before
-			i += n
+			if r != utf8.RuneError || n > 1 {
+				i += n
+				continue
+			}
+		} else if c >= 0x20 && c != '"' && c != '\\' {
+			i++
 			continue
 		}
+		b = append(b, s[plain:i]...)
+		b = appendEscaped(b, c)
 		i++
-		switch {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c >= 0x20:
-			b = append(b, c)
-		case c == '\b':
-			b = append(b, '\\', 'b')
-		case c == '\t':
-			b = append(b, '\\', 't')
-		case c == '\n':
-			b = append(b, '\\', 'n')
-		case c == '\f':
-			b = append(b, '\\', 'f')
-		case c == '\r':
-			b = append(b, '\\', 'r')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
+		plain = i
 	}
+	b = append(b, s[plain:]...)
 	return append(b, '"')
+}
+
+// appendEscaped appends a byte that cannot stand for itself.
+func appendEscaped(b []byte, c byte) []byte {
+	const hexDigits = "0123456789abcdef"
+	switch {
+	case c == '"' || c == '\\':
+		return append(b, '\\', c)
+	case c >= utf8.RuneSelf:
+		return utf8.AppendRune(b, utf8.RuneError) // an invalid byte; faces refuse such names before
+	case c == '\b':
+		return append(b, '\\', 'b')
+	case c == '\t':
+		return append(b, '\\', 't')
+	case c == '\n':
+		return append(b, '\\', 'n')
+	case c == '\f':
+		return append(b, '\\', 'f')
+	case c == '\r':
+		return append(b, '\\', 'r')
+	}
+	return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
