@@ -6,20 +6,22 @@ import (
 	"fmt"
 )
 
-// anchor is the shell that a terminal session is bound to.
+// anchor is the shell that a terminal session is bound to. Its program counts as well: a shell can become an agent
+// without getting another number ("exec agent").
 type anchor struct {
 	pid     int
 	start   uint64
 	session int
 	tty     uint64
+	program string
 }
 
-func anchorOf(p Process) anchor { return anchor{p.PID, p.Start, p.Session, p.TTY} }
+func anchorOf(p Process) anchor { return anchor{p.PID, p.Start, p.Session, p.TTY, p.program()} }
 
-// lives returns nil while the shell runs in the terminal where the person signed in.
+// lives returns nil while the shell runs in the terminal where the person signed in, and is one that people type into.
 func (a anchor) lives(list Processes) error {
 	p, err := list.Process(a.pid)
-	if err != nil || anchorOf(p) != a {
+	if err != nil || anchorOf(p) != a || !p.isInteractiveShell() {
 		return errors.New("the shell that signed in has ended")
 	}
 	return nil
@@ -64,7 +66,7 @@ func (k *Keeper) Terminal(peer Process) (Authority, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.shells[anchorOf(shell)]
-	if s == nil {
+	if s == nil || !shell.isInteractiveShell() {
 		return Authority{}, ErrNotSignedIn
 	}
 	if err := k.touch(s); err != nil {

@@ -287,6 +287,19 @@ func TestTerminalSignInEndsWithItsShell(t *testing.T) {
 	}
 }
 
+// A shell can become another program without getting another number: "exec agent". What that program starts is started
+// by the very process that signed in, but no person types there any more.
+func TestTerminalSignInEndsWhenItsShellBecomesAnotherProgram(t *testing.T) {
+	w := newWorld(t)
+	s := w.signedIn()
+	if r := s.types(`exec "$BIN" run "$BIN" say answer`); !errors.Is(r.err, ErrNotSignedIn) {
+		t.Errorf("answered as %q: %v", r.by.Name(), r.err)
+	}
+	if err := w.by.MayAnswer(); !errors.Is(err, ErrNotSignedIn) {
+		t.Errorf("the connection that signed in may still answer: %v", err)
+	}
+}
+
 func TestSignOutOfATerminal(t *testing.T) {
 	w := newWorld(t)
 	s := w.signedIn()
