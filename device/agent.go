@@ -9,6 +9,7 @@ import (
 type agents struct {
 	mu    sync.Mutex
 	known map[int]uint64 // process id to start time
+	over  bool           // there was one too many, so a process that is not known may be an agent all the same
 }
 
 const (
@@ -59,15 +60,17 @@ func (a *agents) add(list Processes, p Process) {
 			}
 		}
 	}
-	if len(a.known) < maxAgents || a.known[p.PID] != 0 {
+	if a.over = len(a.known) >= maxAgents && a.known[p.PID] == 0; !a.over {
 		a.known[p.PID] = p.Start
 	}
 }
 
+// has reports whether a process is known as an agent, or may be one that there was no room for: filling the list must
+// not hide an agent.
 func (a *agents) has(p Process) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return p.Start != 0 && a.known[p.PID] == p.Start
+	return a.over || p.Start != 0 && a.known[p.PID] == p.Start
 }
 
 // errAgent stops an agent from answering its own questions out of a terminal that its user signed in.

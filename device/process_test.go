@@ -149,6 +149,25 @@ func TestAgentsAreBounded(t *testing.T) {
 	}
 }
 
+// An agent that fills the list with living processes gains nothing: from then on nobody answers from a terminal, until
+// there is room again.
+func TestAFullListHidesNoAgent(t *testing.T) {
+	var a agents
+	alive := fakeProcesses{}
+	for pid := 2; pid < maxAgents+3; pid++ {
+		alive[pid] = Process{PID: pid, Start: 1}
+		a.add(alive, alive[pid])
+	}
+	if !a.has(alive[maxAgents+2]) {
+		t.Error("an agent that did not fit passes for none")
+	}
+	clear(alive)
+	a.add(alive, Process{PID: 2, Start: 2})
+	if a.has(Process{PID: maxAgents + 2, Start: 1}) {
+		t.Error("there is room again, but a stranger counts as an agent")
+	}
+}
+
 func BenchmarkSignIn(b *testing.B) {
 	v, err := newVerifier(owner, passphrase, time.Now())
 	if err != nil {
