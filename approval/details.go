@@ -36,6 +36,9 @@ func (m *Manager) recordOf(q *toolward.Question, now time.Time) (*Record, error)
 			Cause: fmt.Errorf("command has %d bytes, people are asked about at most %d", len(r.Facts.Command), maxCommand),
 		}
 	}
+	if err := m.checkHidden(q); err != nil {
+		return nil, err
+	}
 	preview, previewCut := m.preview(r.Params)
 	d := &Details{
 		Tool: r.Tool.Name, Action: r.Facts.Action, CallID: cut(r.Call.ID, longestID),

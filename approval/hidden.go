@@ -1,0 +1,78 @@
+package approval
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/toolward/toolward"
+)
+
+// errHidden is the reason of a question that is not asked, because its screen would not show what runs.
+var errHidden = errors.New("what looks like a secret in the command holds characters that a shell acts on")
+
+// checkHidden refuses a command, or input for a process, in which hiding secrets would hide something that a shell acts
+// on. "https://user:a;rm -rf x@host" looks like an address with a password; on the screen it would be a harmless
+// address, and the person would approve what they could not see.
+func (m *Manager) checkHidden(q *toolward.Question) error {
+	texts := []string{q.Request.Facts.Command}
+	if q.Judgement.Class.Grant == toolward.GrantProcess {
+		for _, name := range q.Request.Params.Names() {
+			texts = append(texts, q.Request.Params.Text(name))
+		}
+	}
+	for _, text := range texts {
+		if hidesSyntax(text, m.redact(text)) {
+			return &toolward.Refusal{
+				Tool: q.Request.Tool.Name, Code: toolward.CodeValidation, Cause: errHidden,
+				Detail: "a secret in the command cannot be hidden without hiding what would run; hand it over in a file",
+			}
+		}
+	}
+	return nil
+}
+
+// hidesSyntax reports whether the hidden parts of a text hold anything but what words are made of. Wherever they lie,
+// together they are what the text has and the shown text has not.
+func hidesSyntax(text, shown string) bool {
+	if text == shown {
+		return false
+	}
+	var missing [256]int
+	for _, c := range []byte(withoutMarks(text)) {
+		missing[c]++
+	}
+	for _, c := range []byte(withoutMarks(shown)) {
+		missing[c]--
+	}
+	for c, n := range missing {
+		if n > 0 && !inWord(byte(c)) {
+			return true
+		}
+	}
+	return false
+}
+
+// inWord admits bytes that no shell gives a meaning inside a word.
+func inWord(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80 || strings.IndexByte("_-+/=.,:@%", c) >= 0
+}
+
+// withoutMarks drops the marks that stand for hidden parts, "[hidden: <kind>]".
+func withoutMarks(text string) string {
+	const mark = "[hidden: "
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, mark)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		kind := len(rest) - len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyz-"))
+		if kind == len(rest) || rest[kind] != ']' {
+			b.WriteString(mark)
+			text = rest
+			continue
+		}
+		text = rest[kind+1:]
+	}
+}
