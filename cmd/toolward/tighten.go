@@ -1,0 +1,60 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/policy"
+)
+
+// tightened says which remembered answers a new configuration takes back: those for tools whose row it makes
+// stricter, and those of agents that no longer see the tool. An operator who tightens a row means the answers given
+// before, too; left in the store they would come back with the next loosening.
+func tightened(before, after config.File, snapshot *policy.Snapshot) func(*approval.Grant) bool {
+	return func(g *approval.Grant) bool {
+		if tool, _ := snapshot.Find(toolward.Caller{Agent: g.Agent, Owner: true}, g.Tool); tool == nil && !byClient(g.Tool) {
+			return true
+		}
+		if before.TEG.Preset == policy.PresetWorkspace && after.TEG.Preset == policy.PresetStrict && writesFiles(g.Tool) {
+			return true
+		}
+		return stricterFor(g.Tool, before.TEG.Tools, after.TEG.Tools) ||
+			stricterFor(g.Tool, agentTools(before, g.Agent), agentTools(after, g.Agent))
+	}
+}
+
+// byClient reports whether a tool comes with its client's calls and is in no catalogue.
+func byClient(tool string) bool {
+	return strings.Contains(tool, "/") || strings.HasPrefix(tool, "mcp__")
+}
+
+func writesFiles(tool string) bool {
+	return tool == "write" || tool == "edit" || tool == "apply_patch"
+}
+
+func agentTools(f config.File, agent string) map[string]string {
+	for _, a := range f.Agents.List {
+		if a.ID == agent {
+			return a.TEG.Tools
+		}
+	}
+	return nil
+}
+
+// stricterFor reports whether a key that is about the tool was added or made stricter. Keys are a tool, a tool with an
+// action, or a glob.
+func stricterFor(tool string, before, after map[string]string) bool {
+	strictness := map[string]int{"safe": 0, "": 1, "needs_approval": 2, "blocked": 3}
+	for key, class := range after {
+		if strictness[class] <= strictness[before[key]] {
+			continue
+		}
+		name, _, _ := strings.Cut(key, ".")
+		if policy.Matches([]string{key}, nil, tool, nil) || policy.Matches([]string{name}, nil, tool, nil) {
+			return true
+		}
+	}
+	return false
+}
