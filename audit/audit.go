@@ -61,8 +61,8 @@ type Source interface {
 	Last(ctx context.Context) (Record, error)
 	// Seals returns the seals, at most one of each kind.
 	Seals(ctx context.Context) ([]Seal, error)
-	// Scan calls visit with the records from seq on, oldest first, as of one
-	// moment. An error of visit ends the scan and is returned.
+	// Scan calls visit with the records from seq on, oldest first, up to the
+	// newest one. An error of visit ends the scan and is returned.
 	Scan(ctx context.Context, seq int64, visit func(*Record) error) error
 	// Find returns the records that the filter matches, newest first.
 	Find(ctx context.Context, filter Filter) ([]Record, error)
@@ -117,6 +117,8 @@ type Log struct {
 	sealTimer *time.Timer
 	text      []byte // scratch
 }
+
+var _ toolward.Auditor = (*Log)(nil)
 
 // ErrClosed is returned by every call after Close.
 var ErrClosed = errors.New("audit log is closed")

@@ -1,6 +1,9 @@
 package audit
 
 import (
+	"strings"
+	"time"
+
 	"github.com/toolward/toolward"
 )
 
@@ -37,11 +40,16 @@ func (c *cleaner) text(s string, limit int) string {
 func (c *cleaner) visible(s string) string {
 	for i := range len(s) {
 		if s[i] < 0x20 || s[i] > 0x7e {
-			return c.escape(s)
+			return strings.ToValidUTF8(c.escape(s), "\uFFFD")
 		}
 	}
 	return s
 }
+
+// key prepares an identifier of our own. It is as a face gave it: what could
+// not be written as it stands would make the record differ from the columns
+// beside it, and the log look forged.
+func (c *cleaner) key(s string) string { return cut(c.visible(s), detailLimit) }
 
 // name prepares an identifier that a client chose: too short to be searched
 // for secrets for its own sake, but escaped and bounded.
@@ -49,10 +57,13 @@ func (c *cleaner) name(s string) string { return cut(c.visible(cut(s, nameLimit)
 
 // decision encodes a decision record into e, in the order of field names.
 func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
-	call := &d.Call
-	tool := c.name(d.Tool)
+	call, at := &d.Call, d.Time
+	if at.IsZero() {
+		at = time.Now()
+	}
+	tool, agent, session := c.name(d.Tool), c.key(call.Caller.Agent), c.key(string(call.Session))
 	b := append(e.buf[:0], `{"agentId":`...)
-	b = appendText(b, call.Caller.Agent)
+	b = appendText(b, agent)
 	b = c.answer(b, &d.Answer)
 	b = flagField(b, "byClient", call.ByClient)
 	b = textField(b, "callId", c.name(call.ID))
@@ -82,11 +93,11 @@ func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
 	b = textField(b, "row", d.Judgement.Row)
 	b = textField(b, "runId", c.name(call.Run))
 	e.seqAt = len(b)
-	b = textField(b, "sessionKey", string(call.Session))
+	b = textField(b, "sessionKey", session)
 	b = textField(b, "severity", d.Judgement.Class.Severity.String())
 	b = textField(b, "surface", string(call.Surface))
 	b = textField(b, "tool", tool)
-	b = timeField(b, d.Time)
+	b = timeField(b, at)
 	b = append(b, `,"type":"decision","v":1`...)
 	b = textField(b, "v1", d.First.String())
 	if d.DigestOriginal != "" {
@@ -98,7 +109,7 @@ func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
 	e.buf = append(b, '}')
 
 	e.record = Record{
-		Time: d.Time, Type: TypeDecision, Session: string(call.Session), Agent: call.Caller.Agent,
+		Time: at, Type: TypeDecision, Session: session, Agent: agent,
 		Tool: tool, Verdict: d.Verdict.String(),
 	}
 }

@@ -72,8 +72,9 @@ func (c *cleaner) event(e *entry, v *Event) (err error) {
 	if at.IsZero() {
 		at = time.Now()
 	}
+	tool, agent, session := c.name(v.Tool), c.key(v.Agent), c.key(string(v.Session))
 	b := append(e.buf[:0], `{"agentId":`...)
-	b = appendText(b, v.Agent)
+	b = appendText(b, agent)
 	b = textField(b, "callId", c.name(v.CallID))
 	if len(v.Data) > 0 {
 		if b, err = c.data(field(b, "data"), v.Data, 0); err != nil {
@@ -81,13 +82,12 @@ func (c *cleaner) event(e *entry, v *Event) (err error) {
 		}
 	}
 	e.prevAt, e.seqAt = len(b), len(b)
-	tool := c.name(v.Tool)
-	b = textField(b, "sessionKey", string(v.Session))
+	b = textField(b, "sessionKey", session)
 	b = textField(b, "tool", tool)
 	b = timeField(b, at)
 	b = textField(b, "type", string(v.Type))
 	e.buf = append(b, `,"v":1}`...)
-	e.record = Record{Time: at, Type: v.Type, Session: string(v.Session), Agent: v.Agent, Tool: tool}
+	e.record = Record{Time: at, Type: v.Type, Session: session, Agent: agent, Tool: tool}
 	return nil
 }
 

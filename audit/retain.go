@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -50,14 +51,8 @@ func (l *Log) outdated(ctx context.Context, before time.Time) (first, last int64
 		return 0, 0, err
 	}
 	last = min(last, l.open.oldest(last+1)-1)
-	first = 1
 	seals, err := l.store.Seals(ctx)
-	for i := range seals {
-		if seals[i].Kind == SealBase {
-			first = seals[i].Seq + 1
-		}
-	}
-	return first, last, err
+	return baseOf(seals) + 1, last, err
 }
 
 // drop deletes up to seq, and signs the hash of the last deleted record.
@@ -69,7 +64,7 @@ func (l *Log) drop(ctx context.Context, seq int64) error {
 		base.Hash = r.Hash
 		return errEnough
 	})
-	if err != nil && err != errEnough {
+	if err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
 	if !found {
@@ -80,4 +75,4 @@ func (l *Log) drop(ctx context.Context, seq int64) error {
 }
 
 // errEnough ends a scan that has found what it looked for.
-var errEnough = fmt.Errorf("enough")
+var errEnough = errors.New("enough")

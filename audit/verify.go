@@ -37,16 +37,43 @@ type Report struct {
 
 // Verify reads a whole log and returns a *Break at the first record that was
 // changed, removed, moved or cut off. It compares the fields that queries use
-// with the records too: a record that is hidden from queries is a change.
+// with the records too: a record that is hidden from queries is a change. The
+// log may be written meanwhile.
 func Verify(ctx context.Context, source Source, key ed25519.PublicKey) (Report, error) {
+	for {
+		report, base, err := verifyOnce(ctx, source, key)
+		var broken *Break
+		if err == nil || !errors.As(err, &broken) {
+			return report, err
+		}
+		// What retention deletes during the walk is no break.
+		seals, sealsErr := source.Seals(ctx)
+		if sealsErr != nil || baseOf(seals) == base {
+			return report, err
+		}
+	}
+}
+
+// baseOf is the position up to which retention has deleted.
+func baseOf(seals []Seal) int64 {
+	for i := range seals {
+		if seals[i].Kind == SealBase {
+			return seals[i].Seq
+		}
+	}
+	return 0
+}
+
+func verifyOnce(ctx context.Context, source Source, key ed25519.PublicKey) (_ Report, base int64, err error) {
 	seals, err := source.Seals(ctx)
 	if err != nil {
-		return Report{}, fmt.Errorf("verify the audit log: %w", err)
+		return Report{}, 0, fmt.Errorf("verify the audit log: %w", err)
 	}
+	base = baseOf(seals)
 	v := verifier{key: key, next: 1}
 	for i := range seals {
 		if err := seals[i].check(key); err != nil {
-			return v.report, &Break{seals[i].Seq, "signature", err.Error()}
+			return v.report, base, &Break{seals[i].Seq, "signature", err.Error()}
 		}
 		switch seals[i].Kind {
 		case SealBase:
@@ -55,15 +82,7 @@ func Verify(ctx context.Context, source Source, key ed25519.PublicKey) (Report, 
 			v.head = &seals[i]
 		}
 	}
-	err = source.Scan(ctx, 0, func(r *Record) error {
-		if err := v.read(r); err != nil {
-			return err
-		}
-		if err := v.columns(r); err != nil {
-			return err
-		}
-		return v.record(r)
-	})
+	err = source.Scan(ctx, 0, v.stored)
 	if err == nil {
 		err = v.end()
 	}
@@ -71,7 +90,7 @@ func Verify(ctx context.Context, source Source, key ed25519.PublicKey) (Report, 
 	if err != nil && !errors.As(err, &broken) {
 		err = fmt.Errorf("verify the audit log: %w", err)
 	}
-	return v.report, err
+	return v.report, base, err
 }
 
 // VerifyExport verifies a whole export, as written by [Export] without a
@@ -117,8 +136,8 @@ func parseLine(line string) (r Record, ok bool) {
 	return r, true
 }
 
-// stored is what a verification reads in a record.
-type stored struct {
+// body is what a verification reads in a record.
+type body struct {
 	Seq, Decision                              int64
 	Prev, TS, Type                             string
 	SessionKey, AgentID, Tool, Verdict, Status string
@@ -135,12 +154,23 @@ type verifier struct {
 	prev   Hash
 	head   *Seal
 	report Report
-	body   stored // of the record being looked at
+	body   body // of the record being looked at
+}
+
+// stored checks one record as it is stored.
+func (v *verifier) stored(r *Record) error {
+	if err := v.read(r); err != nil {
+		return err
+	}
+	if err := v.columns(r); err != nil {
+		return err
+	}
+	return v.record(r)
 }
 
 // read decodes the record into body.
 func (v *verifier) read(r *Record) error {
-	v.body = stored{}
+	v.body = body{}
 	if err := json.Unmarshal([]byte(r.JSON), &v.body); err != nil {
 		return &Break{max(r.Seq, v.next), "changed", "the record is not JSON"}
 	}

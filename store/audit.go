@@ -18,8 +18,10 @@ type Audit struct {
 	insert *sql.Stmt
 
 	// Used within Append's functions, of which one runs at a time.
-	latest int64 // the newest time in the log, Unix milliseconds
-	marked int64 // the last record with a row in audit_times
+	latest int64     // the newest time in the log, Unix milliseconds
+	marked int64     // the last record with a row in audit_times
+	tx     *sql.Tx   // the present transaction
+	bound  *sql.Stmt // insert, within tx
 }
 
 // AuditReader reads an audit log; it implements [audit.Source].
@@ -61,6 +63,9 @@ func (a *Audit) Append(ctx context.Context, durable bool, add func(audit.Appende
 	t := auditTx{log: a, ctx: ctx}
 	err := a.db.writeInOrder(ctx, durable, func(tx *sql.Tx) error {
 		t.tx = tx
+		if a.tx != tx {
+			a.tx, a.bound = tx, tx.Stmt(a.insert)
+		}
 		return add(&t)
 	}, ended)
 	if err != nil {
@@ -83,7 +88,7 @@ func (t *auditTx) Put(r *audit.Record) error {
 		ref = r.Ref
 	}
 	at := r.Time.UnixMilli()
-	_, err := t.tx.Stmt(t.log.insert).Exec(r.Seq, at, string(r.Type), ref,
+	_, err := t.log.bound.Exec(r.Seq, at, string(r.Type), ref,
 		r.Session, r.Agent, r.Tool, r.Verdict, r.Status, r.JSON, r.Hash[:])
 	if err != nil {
 		return err
@@ -193,23 +198,44 @@ func (a AuditReader) Seals(ctx context.Context) ([]audit.Seal, error) {
 	return seals, rows.Err()
 }
 
-// Scan implements [audit.Source]. One query is one moment of the database.
+// scanStep is how many records Scan reads at once.
+const scanStep = 256
+
+// Scan implements [audit.Source]. It reads in steps: one long query for a slow
+// visitor would hold a connection and keep SQLite's log from being emptied.
 func (a AuditReader) Scan(ctx context.Context, seq int64, visit func(*audit.Record) error) error {
-	rows, err := a.reader.QueryContext(ctx, `SELECT `+auditColumns+` FROM audit WHERE seq >= ? ORDER BY seq`, seq)
-	if err != nil {
-		return fmt.Errorf("read the audit log: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		r, err := scanAudit(rows.Scan)
+	for {
+		records, err := a.list(ctx, `WHERE seq >= ? ORDER BY seq LIMIT ?`, seq, scanStep)
 		if err != nil {
 			return fmt.Errorf("read the audit log: %w", err)
 		}
-		if err := visit(&r); err != nil {
-			return err
+		for i := range records {
+			if err := visit(&records[i]); err != nil {
+				return err
+			}
 		}
+		if len(records) < scanStep {
+			return nil
+		}
+		seq = records[len(records)-1].Seq + 1
 	}
-	return rows.Err()
+}
+
+func (a AuditReader) list(ctx context.Context, rest string, args ...any) ([]audit.Record, error) {
+	rows, err := a.reader.QueryContext(ctx, `SELECT `+auditColumns+` FROM audit `+rest, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []audit.Record
+	for rows.Next() {
+		r, err := scanAudit(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, rows.Err()
 }
 
 // Before implements [audit.Source].
@@ -276,21 +302,11 @@ func (a AuditReader) Find(ctx context.Context, f audit.Filter) ([]audit.Record, 
 		add(`record LIKE ? ESCAPE '\'`, "%"+likeText(f.Text)+"%")
 	}
 	args = append(args, f.Limit)
-	rows, err := a.reader.QueryContext(ctx,
-		`SELECT `+auditColumns+` FROM audit WHERE `+strings.Join(where, " AND ")+` ORDER BY seq DESC LIMIT ?`, args...)
+	found, err := a.list(ctx, `WHERE `+strings.Join(where, " AND ")+` ORDER BY seq DESC LIMIT ?`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("query the audit log: %w", err)
 	}
-	defer rows.Close()
-	var found []audit.Record
-	for rows.Next() {
-		r, err := scanAudit(rows.Scan)
-		if err != nil {
-			return nil, fmt.Errorf("query the audit log: %w", err)
-		}
-		found = append(found, r)
-	}
-	return found, rows.Err()
+	return found, nil
 }
 
 // likeText writes text as it stands in a record, where quotes and backslashes

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -11,9 +12,9 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/redact"
 )
-
-func same(s string) string { return s }
 
 // openLog opens a real log in a fresh home.
 func openLog(t testing.TB, opts audit.Options) (*audit.Log, *DB) {
@@ -43,7 +44,7 @@ func startLog(t testing.TB, db *DB, opts audit.Options) *audit.Log {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Key, opts.Redact, opts.Escape = key, same, same
+	opts.Key, opts.Redact, opts.Escape = key, redact.Text, display.Block
 	log, err := audit.Open(context.Background(), rows, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -79,53 +80,74 @@ func typical(verdict toolward.Verdict) *toolward.DecisionRecord {
 
 // BenchmarkDurableDecisions compares durable decisions of 64 callers with the
 // least that any group commit could do: the same callers, rows of the same
-// size, one column, one transaction and one fsync for all who wait.
+// size, one transaction and one fsync for all who wait, nothing else. Both run
+// in turns, so that whatever else the machine does hits both.
 func BenchmarkDurableDecisions(b *testing.B) {
-	for range 1 {
-		bare := rate(b, "bare", func(b *testing.B) func() { return bareInserts(b) })
-		ours := rate(b, "decisions", func(b *testing.B) func() {
-			log, _ := openLog(b, audit.Options{})
-			d := typical(toolward.Allow)
-			return func() {
-				if _, err := log.Decide(context.Background(), d); err != nil {
-					b.Error(err)
-				}
+	bare := bareInserts(b)
+	log, _ := openLog(b, audit.Options{})
+	d := typical(toolward.Allow)
+	var bareTime, ourTime time.Duration
+	rounds := 0
+	for b.Loop() {
+		bareTime += crowd(bare)
+		ids := make(chan toolward.RecordID, benchCallers*benchShare)
+		ourTime += crowd(func() {
+			id, err := log.Decide(context.Background(), d)
+			if err != nil {
+				b.Error(err)
+			}
+			ids <- id
+		})
+		crowd(func() { // the outcomes, which are not measured
+			if err := log.Conclude(context.Background(), <-ids, &toolward.OutcomeRecord{Status: toolward.StatusOK}); err != nil {
+				b.Error(err)
 			}
 		})
-		if bare > 0 && ours > 0 {
-			b.Run("ratio", func(b *testing.B) {
-				for b.Loop() {
-				}
-				b.ReportMetric(0, "ns/op")
-				b.ReportMetric(ours/bare, "of_bare")
-			})
-		}
+		rounds++
 	}
+	calls := float64(rounds * benchCallers * benchShare)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(calls/ourTime.Seconds(), "durable/s")
+	b.ReportMetric(calls/bareTime.Seconds(), "bare/s")
+	b.ReportMetric(bareTime.Seconds()/ourTime.Seconds(), "of_bare")
 }
 
-const benchCallers = 64
+const (
+	benchCallers = 64
+	benchShare   = 250 // calls of each caller in one round
+)
 
-func rate(b *testing.B, name string, setup func(*testing.B) func()) (perSecond float64) {
-	b.Run(name, func(b *testing.B) {
-		one := setup(b)
-		var wg sync.WaitGroup
-		work := make(chan int, benchCallers)
-		b.ResetTimer()
-		start := time.Now()
-		share := b.N/benchCallers + 1
-		for range benchCallers {
-			wg.Go(func() {
-				for range share {
-					one()
-				}
-			})
-		}
-		close(work)
-		wg.Wait()
-		perSecond = float64(share*benchCallers) / time.Since(start).Seconds()
-		b.ReportMetric(perSecond, "durable/s")
-	})
-	return perSecond
+// crowd is how long all callers together take for their calls.
+func crowd(one func()) time.Duration {
+	var wg sync.WaitGroup
+	start := time.Now()
+	for range benchCallers {
+		wg.Go(func() {
+			for range benchShare {
+				one()
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(start)
+}
+
+// BenchmarkOneCall is what recording adds to one call that nobody else
+// competes with: its decision and its outcome.
+func BenchmarkOneCall(b *testing.B) {
+	plain, durable := typical(toolward.Allow), typical(toolward.Allow)
+	plain.Facts.Mutates = false
+	for _, bench := range []struct {
+		name string
+		d    *toolward.DecisionRecord
+	}{{"safe", plain}, {"durable", durable}} {
+		b.Run(bench.name, func(b *testing.B) {
+			log, _ := openLog(b, audit.Options{})
+			for b.Loop() {
+				decide(b, log, bench.d, toolward.StatusOK)
+			}
+		})
+	}
 }
 
 // bareInserts is a group commit without anything else: SQLite syncs at each
@@ -133,8 +155,9 @@ func rate(b *testing.B, name string, setup func(*testing.B) func()) (perSecond f
 func bareInserts(b *testing.B) func() {
 	path := filepath.Join(b.TempDir(), "bare.db")
 	db, err := sql.Open("sqlite", dsn(path, map[string]string{
-		"journal_mode": "WAL", "synchronous": "FULL", "wal_autocheckpoint": "4096", "cache_size": "-2048",
-	})+"&_txlock=immediate")
+		"page_size": strconv.Itoa(pageSize), "synchronous": "FULL",
+		"wal_autocheckpoint": strconv.Itoa(checkpointPages), "cache_size": "-2048",
+	})+"&_journal_mode=WAL&_txlock=immediate")
 	if err != nil {
 		b.Fatal(err)
 	}
