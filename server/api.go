@@ -160,7 +160,7 @@ func (s *Server) apiWatch(w http.ResponseWriter, r *http.Request, c caller) erro
 		return answerProblem(err)
 	}
 	defer presence.Close()
-	out, err := openStream(w)
+	out, err := openStream(w, writePatience)
 	if err != nil {
 		return nil // the reader has gone; there is nobody to tell
 	}

@@ -47,8 +47,10 @@ type queuePage struct {
 func (s *Server) newPage(v *visitor, title, here string) page {
 	p := page{Title: title, Base: v.base, Waiting: s.approvals.Count()}
 	for _, item := range []navItem{
-		{Name: "Waiting", Path: "/", Count: true}, {Name: "Decisions", Path: "/decisions"},
-		{Name: "Grants", Path: "/grants"}, {Name: "Sign-ins", Path: "/sign-ins"},
+		{Name: "Waiting", Path: "/", Count: true},
+		{Name: "Decisions", Path: "/decisions"},
+		{Name: "Grants", Path: "/grants"},
+		{Name: "Sign-ins", Path: "/sign-ins"},
 	} {
 		item.Here = item.Path == here
 		p.Nav = append(p.Nav, item)
@@ -58,6 +60,9 @@ func (s *Server) newPage(v *visitor, title, here string) page {
 
 // showQueue is GET /c/{key}/.
 func (s *Server) showQueue(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	if err := s.looked(v); err != nil {
+		return err
+	}
 	waiting, err := s.waiting(r, v.by)
 	if err != nil {
 		return err

@@ -20,14 +20,15 @@ const (
 // eventStream writes server-sent events to one reader. Each write has a deadline, so that a reader that stops
 // reading holds a connection for seconds and never more than a small buffer.
 type eventStream struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	buf     bytes.Buffer
+	w        http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration
+	buf      bytes.Buffer
 }
 
-// openStream begins a stream of events.
-func openStream(w http.ResponseWriter) (*eventStream, error) {
-	s := &eventStream{w: w, control: http.NewResponseController(w)}
+// openStream begins a stream of events; patience is how long one write may take.
+func openStream(w http.ResponseWriter, patience time.Duration) (*eventStream, error) {
+	s := &eventStream{w: w, control: http.NewResponseController(w), patience: patience}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // a reverse proxy must not hold events back
@@ -55,7 +56,7 @@ func (s *eventStream) beat() error {
 
 func (s *eventStream) flush() error {
 	defer s.buf.Reset()
-	if err := s.control.SetWriteDeadline(time.Now().Add(writePatience)); err != nil {
+	if err := s.control.SetWriteDeadline(time.Now().Add(s.patience)); err != nil {
 		return fmt.Errorf("event stream: %w", err)
 	}
 	if _, err := s.w.Write(s.buf.Bytes()); err != nil {

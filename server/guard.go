@@ -1,11 +1,14 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 )
 
 // contentPolicy lets a console page load our own scripts and styles and nothing else, so that a hostile argument
@@ -128,18 +131,45 @@ func setSafeHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// limitBody bounds request bodies of console and API routes.
+// bodyPatience is how long a request's body may take to arrive.
+const bodyPatience = 15 * time.Second
+
+// limitBody reads the bodies of console and API requests before their handlers run, within a size and a time. A body
+// that trickles in byte by byte must not hold a handler, nor a lock that a handler takes.
 func limitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !boundsItsOwnBody(r.URL.Path) {
-			if r.ContentLength > maxBody {
-				refuse(w, r, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", maxBody), "")
+		if !boundsItsOwnBody(r.URL.Path) && r.Body != http.NoBody {
+			body, p := readBody(w, r)
+			if p != nil {
+				w.Header().Set("Connection", "close") // what is left of the body is not read
+				writeJSON(w, p.Status, p)
 				return
 			}
-			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *Problem) {
+	if r.ContentLength > maxBody {
+		return nil, problem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d bytes", maxBody)
+	}
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(bodyPatience)); err != nil {
+		return nil, problem(http.StatusInternalServerError, "", "this connection cannot be timed")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		if p := problemOf(err); p.Status == http.StatusRequestEntityTooLarge {
+			return nil, p
+		}
+		return nil, problem(http.StatusRequestTimeout, "", "the body did not arrive whole")
+	}
+	if err := control.SetReadDeadline(time.Time{}); err != nil {
+		return nil, problem(http.StatusInternalServerError, "", "this connection cannot be timed")
+	}
+	return body, nil
 }
 
 // boundsItsOwnBody names the injected handlers, whose messages may carry whole files.

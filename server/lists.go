@@ -49,7 +49,8 @@ func (s *Server) showDecisions(w http.ResponseWriter, r *http.Request, v *visito
 		Older    string
 	}{page: s.newPage(v, "Decisions", "/decisions"), Filter: filter}
 	p.Verdicts = []choice{
-		{"", "All", filter.Verdict == ""}, {"allow", "Allowed", filter.Verdict == "allow"},
+		{"", "All", filter.Verdict == ""},
+		{"allow", "Allowed", filter.Verdict == "allow"},
 		{"deny", "Refused", filter.Verdict == "deny"},
 	}
 	for i := range records[:min(len(records), pageLength)] {

@@ -13,6 +13,12 @@ import (
 // files a second must not make the page flicker, nor the daemon render what nobody can follow.
 const logRhythm = 300 * time.Millisecond
 
+// syncRhythm is how soon everything that waits is listed anew after events were lost.
+const syncRhythm = 500 * time.Millisecond
+
+// configRhythm is how often an open console looks for a changed configuration.
+const configRhythm = 2 * time.Second
+
 // follow is GET /c/{key}/events: the console's live updates. While it is open its person counts as an approver.
 func (s *Server) follow(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if !s.streams.enter() {
@@ -34,17 +40,16 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, v *visitor) erro
 	tail := s.audit.Tail()
 	defer func() { tail.Close() }()
 
-	out, err := openStream(w)
+	out, err := openStream(w, writePatience)
 	if err != nil {
 		return nil // the browser has gone; there is nobody to tell
 	}
 	f := &follower{server: s, visitor: v, out: out, request: r}
-	if err := f.sync(); err != nil {
-		return nil
-	}
-	beats := time.NewTicker(heartbeat)
+	err = f.sync()
+	beats, looks := time.NewTicker(heartbeat), time.NewTicker(configRhythm)
 	defer beats.Stop()
-	for ctx.Err() == nil {
+	defer looks.Stop()
+	for err == nil && ctx.Err() == nil {
 		select {
 		case event, open := <-news.C:
 			if !open {
@@ -60,13 +65,17 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, v *visitor) erro
 			f.remember(record)
 		case <-f.due:
 			err = f.flushLog()
+		case <-f.again:
+			err = f.sync()
+		case <-looks.C:
+			err = f.lookAtConfig()
 		case <-beats.C:
 			err = out.beat()
 		case <-ctx.Done():
 		}
-		if err != nil {
-			return nil
-		}
+	}
+	if err != nil {
+		s.log.Debug("a console's stream ended", "err", err) // most often the browser has gone
 	}
 	return nil
 }
@@ -87,8 +96,10 @@ type follower struct {
 	visitor *visitor
 	out     *eventStream
 	request *http.Request
+	config  string           // revision of the waiting configuration that the page shows
 	latest  []audit.Record   // decisions that the page does not show yet, oldest first
 	due     <-chan time.Time // when to show them; nil while there are none
+	again   <-chan time.Time // when to list everything anew; nil if the page knows all
 }
 
 type syncEvent struct {
@@ -114,6 +125,7 @@ type countEvent struct {
 
 // sync tells the page everything that waits now: after connecting, and after events were lost.
 func (f *follower) sync() error {
+	f.again = nil
 	list, err := f.server.waiting(f.request, f.visitor.by)
 	if err != nil {
 		return err
@@ -135,7 +147,7 @@ func (f *follower) sync() error {
 
 func (f *follower) tell(event approval.Event) error {
 	if event.Missed {
-		return f.sync()
+		f.syncSoon()
 	}
 	r := event.Approval
 	if event.Type == approval.EventResolved {
@@ -143,7 +155,7 @@ func (f *follower) tell(event approval.Event) error {
 			return err
 		}
 		if f.server.approvals.Count() >= maxCards {
-			return f.sync() // one that did not fit on the page may move up
+			f.syncSoon() // one that did not fit on the page may move up
 		}
 		return f.count()
 	}
@@ -153,6 +165,14 @@ func (f *follower) tell(event approval.Event) error {
 		}
 	}
 	return f.count()
+}
+
+// syncSoon lists everything anew in a moment. In a flood of calls that is once for many of them: listing is the one
+// thing here that costs more the more is waiting.
+func (f *follower) syncSoon() {
+	if f.again == nil {
+		f.again = time.After(syncRhythm)
+	}
 }
 
 // card sends a card, stamped with the moment at which it is sent.
@@ -170,6 +190,33 @@ func (f *follower) count() error {
 	n := f.server.approvals.Count()
 	head, sub := headline(n)
 	return f.out.send("count", countEvent{n, head, sub})
+}
+
+// lookAtConfig shows, replaces or removes the card of a changed configuration.
+func (f *follower) lookAtConfig() error {
+	card := f.server.configCard(f.visitor)
+	revision := ""
+	if card != nil {
+		revision = card.Revision
+	}
+	if revision == f.config {
+		return nil
+	}
+	f.config = revision
+	html := ""
+	if card != nil {
+		var err error
+		if html, err = renderPart("configcard", configPart{f.visitor.base, card}); err != nil {
+			return err
+		}
+	}
+	return f.out.send("config", cardEvent{html})
+}
+
+// configPart is what the template of the card needs of a page.
+type configPart struct {
+	Base   string
+	Config *configCard
 }
 
 // remember keeps the newest decisions for the next showing.

@@ -94,6 +94,7 @@ type Server struct {
 	log       *slog.Logger
 
 	shown    configShown
+	glimpses glimpses
 	started  time.Time
 	streams  streams
 	stopping chan struct{}

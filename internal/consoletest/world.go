@@ -54,6 +54,7 @@ type Options struct {
 	Listen    string
 	Timeout   time.Duration // of approvals
 	Total     int           // approvals that may wait
+	Refuse    bool          // refuse at once what nobody is there to answer, as a gateway does by default
 	Hosts     []string
 	MCP       http.Handler
 	Hooks     http.Handler
@@ -80,9 +81,13 @@ func New(t testing.TB, o Options) *World {
 	w.Audit, err = audit.Open(ctx, records, audit.Options{Key: key, Redact: same, Escape: same})
 	must(t, err)
 	t.Cleanup(w.Audit.Close)
+	absent := approval.AbsentWait
+	if o.Refuse {
+		absent = approval.AbsentRefuse
+	}
 	w.Approvals, err = approval.Open(ctx, approval.Options{
 		Store: store.NewApprovals(db), Redact: same,
-		Settings: approval.Settings{Absent: approval.AbsentWait, Timeout: o.Timeout, Total: o.Total, PerSession: o.Total, PerConn: o.Total},
+		Settings: approval.Settings{Absent: absent, Timeout: o.Timeout, Total: o.Total, PerSession: o.Total, PerConn: o.Total},
 	})
 	must(t, err)
 	t.Cleanup(w.Approvals.Close)

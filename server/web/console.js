@@ -62,6 +62,7 @@ function listen() {
     if (card) settleAndRemove(card, said, outcome);
   });
   on("entry", ({ html }) => addEntry(fragment(html)));
+  on("config", ({ html }) => showConfig(html && fragment(html)));
   on("count", ({ waiting, headline, subline }) => count(waiting, headline, subline));
   on("reload", () => location.reload());
 }
@@ -86,6 +87,16 @@ function insert(card) {
   tick();
   announcer.textContent = "New call waiting: " + card.querySelector("h2").textContent;
   if (document.activeElement === document.body && open().length === 1) focusDeny(card);
+}
+
+// showConfig puts the card of a changed configuration above the queue. Everything below moves, and is inert for it.
+function showConfig(card) {
+  const old = document.querySelector("#config");
+  if (single || (old && card && old.dataset.revision === card.dataset.revision)) return;
+  old?.remove();
+  if (card) queue.before(card);
+  arm(cards());
+  announcer.textContent = card ? "The configuration file was changed and waits for you." : "";
 }
 
 function addEntry(entry) {
