@@ -194,6 +194,29 @@ func TestLiveKeepsTheOldOne(t *testing.T) {
 	}
 }
 
+// What does not fit the screen cannot have been read: a setting must not be applied behind a long comment.
+func TestAChangeThatCannotBeShownIsNotApplied(t *testing.T) {
+	for name, comment := range map[string]string{
+		"many bytes": "// " + strings.Repeat("x", maxDifference) + "\n",
+		"many lines": strings.Repeat("//\n", maxShownLines+1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), FileName)
+			live, err := Open(t.Context(), path, Options{Memory: &memory{}, Apply: func(*Loaded) error { return nil }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(comment+`{"teg": {"preset": "workspace"}}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			live.Reload()
+			if err := live.ApplyPending(live.Pending().Hash); !errors.Is(err, ErrTooLong) || live.Current().File.TEG.Preset != "strict" {
+				t.Errorf("%v, preset %s", err, live.Current().File.TEG.Preset)
+			}
+		})
+	}
+}
+
 func TestWatchSeesReplacedFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, FileName)

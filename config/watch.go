@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,12 +81,20 @@ func (l *Live) Current() *Loaded { return l.current.Load() }
 // Pending is the changed file that waits for a person, or nil.
 func (l *Live) Pending() *Loaded { return l.pending.Load() }
 
+// Bounds of what people are shown of a change. Every screen shows that much.
+const (
+	maxDifference = 64 << 10 // bytes
+	maxShownLines = 2000
+)
+
 // Difference is what a loaded file would change in the one in force, as a unified difference of at most 64 KiB.
-func (l *Live) Difference(to *Loaded) string {
-	diff := display.NewDiff(64 << 10)
+func (l *Live) Difference(to *Loaded) string { return l.difference(to).String() }
+
+func (l *Live) difference(to *Loaded) *display.Diff {
+	diff := display.NewDiff(maxDifference)
 	name := filepath.Base(l.path)
 	diff.File("in force/"+name, "changed/"+name, string(l.Current().Source), string(to.Source))
-	return diff.String()
+	return diff
 }
 
 // Reload looks at the file. A sound change waits for a person (or is applied, with config.autoApply in the
@@ -111,14 +120,21 @@ func (l *Live) Reload() {
 // ErrNotPending is returned when the configuration that a person approved is not the one that waits (any more).
 var ErrNotPending = errors.New("the configuration file has changed since it was shown: look at the difference again")
 
+// ErrTooLong is returned for a change that nobody can have seen as a whole.
+var ErrTooLong = errors.New("the difference is too long to be shown whole: change the file in smaller steps")
+
 // ApplyPending puts the waiting configuration in force if it is still the one with this hash. What was shown is
-// what is applied: the file is not read again.
+// what is applied: the file is not read again, and a change that could only be shown in part, with the rest behind a
+// long comment, is not applied.
 func (l *Live) ApplyPending(hash string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	waiting := l.pending.Load()
 	if waiting == nil || waiting.Hash != hash {
 		return ErrNotPending
+	}
+	if diff := l.difference(waiting); !diff.Whole() || strings.Count(diff.String(), "\n") > maxShownLines {
+		return ErrTooLong
 	}
 	return l.put(waiting)
 }

@@ -86,6 +86,9 @@ func (w *Diff) add(text string) {
 // String is the difference collected so far.
 func (w *Diff) String() string { return w.b.String() }
 
+// Whole reports whether nothing was left out so far.
+func (w *Diff) Whole() bool { return !w.full }
+
 // lineEdit is one line of a difference: kept (' '), removed ('-') or added ('+'), with its index on both sides.
 type lineEdit struct {
 	kind byte
