@@ -158,6 +158,9 @@ func (d *daemon) openConfig(ctx context.Context, _ daemonOptions) (err error) {
 		Apply: d.applyConfig, Notify: d.configChanged, Memory: d.memory,
 		Checks: []config.Check{config.CheckPolicy(d.tools, d.surroundings())},
 	})
+	if err == nil {
+		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force at start", "hash": d.config.Current().Hash}})
+	}
 	return startError(err)
 }
 

@@ -95,6 +95,7 @@ func (d *daemon) configChanged(e config.Event) {
 		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "proposed", "hash": e.Pending.Hash}})
 	case e.Applied != nil:
 		d.log.Info("configuration in force", "hash", e.Applied.Hash[:12], "after a restart", e.Restart)
+		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force", "hash": e.Applied.Hash}})
 	}
 }
 
@@ -115,10 +116,14 @@ func (d *daemon) ApplyChange(ctx context.Context, revision, by string) error {
 		return config.ErrNotPending
 	}
 	_, err := d.audit.Append(ctx, audit.Event{Type: audit.TypeConfig, Durable: true, Data: map[string]any{
-		"event": "applied", "hash": revision, "by": by, "diff": d.config.Difference(pending),
+		"event": "approved", "hash": revision, "by": by, "diff": d.config.Difference(pending),
 	}})
 	if err != nil {
 		return fmt.Errorf("the change could not be recorded, so it is not applied: %w", err)
 	}
-	return d.config.ApplyPending(revision)
+	if err := d.config.ApplyPending(revision); err != nil {
+		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "refused", "hash": revision, "error": err.Error()}})
+		return err
+	}
+	return nil
 }
