@@ -285,8 +285,12 @@ func (a AuditReader) Find(ctx context.Context, f audit.Filter) ([]audit.Record, 
 		add("ts < ?", f.Until.UnixMilli())
 	}
 	for _, column := range []struct{ name, value string }{
-		{"session", f.Session}, {"agent", f.Agent}, {"tool", f.Tool},
-		{"verdict", f.Verdict}, {"status", f.Status}, {"type", string(f.Type)},
+		{"session", f.Session},
+		{"agent", f.Agent},
+		{"tool", f.Tool},
+		{"verdict", f.Verdict},
+		{"status", f.Status},
+		{"type", string(f.Type)},
 	} {
 		if column.value != "" {
 			add(column.name+" = ?", column.value)

@@ -241,8 +241,12 @@ func TestMigrations(t *testing.T) {
 	}{
 		{"all", fstest.MapFS{}, fstest.MapFS{name1: one, name2: two}, ""},
 		{"again", fstest.MapFS{name1: one}, fstest.MapFS{name1: one}, ""},
-		{"a lower number that came later", fstest.MapFS{name2: &fstest.MapFile{Data: []byte("CREATE TABLE z (x);")}},
-			fstest.MapFS{name1: one, name2: &fstest.MapFile{Data: []byte("CREATE TABLE z (x);")}}, ""},
+		{
+			"a lower number that came later",
+			fstest.MapFS{name2: &fstest.MapFile{Data: []byte("CREATE TABLE z (x);")}},
+			fstest.MapFS{name1: one, name2: &fstest.MapFile{Data: []byte("CREATE TABLE z (x);")}},
+			"",
+		},
 		{"broken", fstest.MapFS{name1: one}, fstest.MapFS{name1: one, name3: broken}, "0003_c.sql: "},
 		{"changed", fstest.MapFS{name1: one}, fstest.MapFS{name1: changed}, "another form"},
 		{"newer database", fstest.MapFS{name1: one, name2: two}, fstest.MapFS{name1: one}, "newer Toolward"},
