@@ -36,7 +36,7 @@ var claudeTools = map[string]native{
 		args: "command:command! description:text timeout_ms>timeoutMs:number"},
 
 	"Read": {tool: "read", args: "file_path>path:path! offset:number limit:number pages:text allow_large:flag"},
-	"Glob": {tool: "read", action: "glob", args: "pattern:text! path:dir"},
+	"Glob": {tool: "read", action: "glob", look: lookIntoGlob, args: "pattern:text! path:dir"},
 	"Grep": {
 		tool: "read", action: "grep", look: lookIntoTree,
 		args: "pattern:text! path:dir glob:text output_mode:text -B:number -A:number -C:number context:number -n:flag -i:flag -o:flag type:text head_limit:number offset:number multiline:flag",

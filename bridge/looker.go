@@ -126,6 +126,9 @@ func (l *looker) target(workDir, path string, op toolward.Op) (toolward.Target, 
 	case err != nil:
 		return toolward.Target{}, fmt.Errorf("look at a target: %w", err)
 	}
+	if err := l.checkSpelling(workDir, path, resolved.Real); err != nil {
+		return toolward.Target{}, err
+	}
 	if op == "" {
 		op = toolward.OpRead
 	}
