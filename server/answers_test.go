@@ -320,3 +320,39 @@ func TestConfigurationWaitsForAPerson(t *testing.T) {
 		t.Errorf("applied %q", got)
 	}
 }
+
+// TestCutCalls checks that a call of which not everything can be shown says so, and offers no "always".
+func TestCutCalls(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b := signedIn(t, w)
+	w.Call("coder", "mail", map[string]any{"text": strings.Repeat("long ", 10_000), "to": "ada"})
+	w.AwaitPending(1)
+	_, page := b.get(b.base + "/")
+	for _, want := range []string{"Arguments, shortened", "longer than what is shown here", "Not all of this call is shown"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(page, "allow-always") {
+		t.Error("always is offered for a call that nobody has seen whole")
+	}
+}
+
+// TestProblemsOfPages asks for what is not there.
+func TestProblemsOfPages(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b := signedIn(t, w)
+	for path, want := range map[string]int{
+		"/approvals/unknown": 404, "/nothing": 404, "/decisions?below=x": 400, "/decisions?verdict=maybe": 400,
+	} {
+		resp, body := b.get(b.base + path)
+		if resp.StatusCode != want || !strings.Contains(body, "Back to waiting calls") && path != "/nothing" {
+			t.Errorf("%s: %d\n%s", path, resp.StatusCode, body)
+		}
+	}
+	for _, path := range []string{"/grants/nothing/revoke", "/sign-ins/nothing/end"} {
+		if resp, _ := b.post(b.base+path, nil); resp.StatusCode != 404 {
+			t.Errorf("POST %s: %d", path, resp.StatusCode)
+		}
+	}
+}

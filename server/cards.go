@@ -103,7 +103,7 @@ func blocksOf(d *approval.Details, params []param) []block {
 	var out []block
 	where := oneLine(d.WorkDir)
 	if d.Command != "" {
-		b := block{Label: "Command", Text: spans(d.Command)}
+		b := block{Name: "Command", Label: "Command", Text: spans(d.Command)}
 		if d.WorkDir != "" {
 			b.Label, b.Where = "Command in", where
 		}
@@ -118,12 +118,12 @@ func blocksOf(d *approval.Details, params []param) []block {
 	case d.Tool == "edit" && textOf(params, "oldText")+textOf(params, "newText") != "":
 		out = append(out, block{Label: "Change", Diff: diffOfEdit(textOf(params, "oldText"), textOf(params, "newText"))})
 	case d.Tool == "write" && textOf(params, "content") != "":
-		out = append(out, block{Label: "New content", Text: spans(textOf(params, "content"))})
+		out = append(out, block{Name: "New content", Label: "New content", Text: spans(textOf(params, "content"))})
 	case d.Tool == "apply_patch" && textOf(params, "input") != "":
-		out = append(out, block{Label: "Patch", Text: spans(textOf(params, "input"))})
+		out = append(out, block{Name: "Patch", Label: "Patch", Text: spans(textOf(params, "input"))})
 	}
 	if d.Cut && len(out) > 0 {
-		out[len(out)-1].Cut = "This call is longer than what is shown here. Deny it if you need to see all of it."
+		out[len(out)-1].Cut = true
 	}
 	return out
 }
@@ -209,6 +209,9 @@ func factsOf(r *approval.Record) []named {
 	}
 	add("tool", strings.TrimSpace(d.Tool+" "+d.Action))
 	add("runs on", string(d.Host))
+	if d.ByClient {
+		add("run by", "the agent's own program")
+	}
 	add("session", string(d.Session))
 	add("run", d.Run)
 	add("sender", strings.Trim(d.Channel+" "+d.Sender, " "))

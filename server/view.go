@@ -48,19 +48,20 @@ type card struct {
 	Always       []offer
 	NoAlways     string // why "always" is not offered
 	Answerable   bool
-	Cut          bool // not everything is shown, so it can only be denied here
+	Cut          bool // not all arguments are shown
 	First        bool
 	Said         []span // what became of it
 	Outcome      string // allowed, denied or ""
 }
 
 type block struct {
+	Name  string // for those who do not see the caption beside it
 	Label string
 	Where []span
 	Text  []span
 	Diff  *diffView
 	Size  string
-	Cut   string
+	Cut   bool // not all of the call is shown
 }
 
 type named struct {
