@@ -123,7 +123,7 @@ func (m *Machine) Command(name string, arguments ...string) *exec.Cmd {
 		name = m.Program(name)
 	}
 	command := exec.Command(name, arguments...)
-	command.Env, command.Dir = m.Environment(), m.Workspace
+	command.Env, command.Dir, command.SysProcAttr = m.Environment(), m.Workspace, &syscall.SysProcAttr{}
 	endsWithUs(command)
 	return command
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,7 +29,7 @@ func TestInspectorAndDaemon(t *testing.T) {
 			t.Parallel()
 			var g guarded
 			if c.people == "terminal" {
-				g = terminalGuarded{newGuardedMachine(t)}
+				g = terminalGuarded{newGuardedMachine(t, shortQuestions)}
 			} else {
 				g = newConsoleGuarded(t)
 			}
@@ -48,9 +48,9 @@ type guardedMachine struct {
 // shortQuestions is the configuration under which a question ends soon.
 const shortQuestions = `{"teg": {"approval": {"timeoutMs": 6000}}}`
 
-func newGuardedMachine(t *testing.T) *guardedMachine {
+func newGuardedMachine(t *testing.T, config string) *guardedMachine {
 	t.Helper()
-	m := live.NewMachine(t, shortQuestions)
+	m := live.NewMachine(t, config)
 	writeFile(t, filepath.Join(m.Workspace, "hello.txt"), "hello from the workspace")
 	m.Start()
 	g := &guardedMachine{Machine: m, terminal: m.SignedIn()}
@@ -78,21 +78,43 @@ func (g *guardedMachine) target(face string) []string {
 	return []string{"--", g.Program("toolward"), "--home", g.State, "mcp", "--agent", "coder", "--workspace", g.Workspace}
 }
 
-// pending waits for a question that nobody has answered and returns its id, as the terminal lists it.
-func (g *guardedMachine) pending(t *testing.T) string {
+// questions are the ids of what waits, as the terminal lists it.
+func (g *guardedMachine) questions(t *testing.T) []string {
+	t.Helper()
+	out, status := g.terminal.Run("toolward approvals list --json")
+	var list struct{ Approvals []struct{ ID string } }
+	if err := json.Unmarshal([]byte(out), &list); err != nil || status != 0 {
+		t.Fatalf("approvals list: %d, %v\n%s", status, err, out)
+	}
+	var ids []string
+	for _, a := range list.Approvals {
+		ids = append(ids, a.ID)
+	}
+	return ids
+}
+
+// pending waits for a question that is none of the known ones and returns its id.
+func (g *guardedMachine) pending(t *testing.T, known ...string) string {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
-		out, status := g.terminal.Run("toolward approvals list --json")
-		var list struct{ Approvals []struct{ ID string } }
-		if err := json.Unmarshal([]byte(out), &list); err != nil || status != 0 {
-			t.Fatalf("approvals list: %d, %v\n%s", status, err, out)
-		}
-		if len(list.Approvals) > 0 {
-			return list.Approvals[0].ID
+		for _, id := range g.questions(t) {
+			if !slices.Contains(known, id) {
+				return id
+			}
 		}
 	}
 	t.Fatal("no question came")
 	return ""
+}
+
+// mustEnd waits until nothing is pending.
+func (g *guardedMachine) mustEnd(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); len(g.questions(t)) > 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a question is still open")
+		}
+	}
 }
 
 func mustNotExist(t *testing.T, marker string) {
@@ -116,23 +138,12 @@ func (g terminalGuarded) answer(t *testing.T, decision toolward.Decision, marker
 	mustNotExist(t, marker)
 	command := map[toolward.Decision]string{toolward.AllowOnce: "allow ", toolward.DenyCall: "deny "}[decision]
 	if command == "" {
-		for g.pendingCount(t) > 0 {
-			time.Sleep(100 * time.Millisecond)
-		}
+		g.mustEnd(t)
 		return
 	}
 	if out, status := g.terminal.Run("toolward approvals " + command + id[:8]); status != 0 {
 		t.Errorf("approvals %s: %d\n%s", command, status, out)
 	}
-}
-
-func (g *guardedMachine) pendingCount(t *testing.T) int {
-	t.Helper()
-	out, status := g.terminal.Run("toolward approvals list --json")
-	if status != 0 {
-		t.Fatalf("approvals list: %d\n%s", status, out)
-	}
-	return strings.Count(out, `"binding"`)
 }
 
 // consoleGuarded is answered in a real Chromium.
@@ -144,7 +155,7 @@ type consoleGuarded struct {
 func newConsoleGuarded(t *testing.T) consoleGuarded {
 	t.Helper()
 	open := chromium(t)
-	g := consoleGuarded{newGuardedMachine(t), open(t)}
+	g := consoleGuarded{newGuardedMachine(t, shortQuestions), open(t)}
 	g.tab.open(g.URL)
 	g.tab.do(chromedp.SendKeys(chromedp.CSS("input[name=passphrase]"), live.Passphrase+"\r"))
 	g.tab.until(liveNow)

@@ -40,6 +40,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if program := os.Getenv(agentVariable); program != "" {
+		os.Exit(beAgent(program, os.Args[1:]))
+	}
 	code := m.Run()
 	live.RemovePrograms()
 	os.Exit(code)

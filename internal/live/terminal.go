@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,22 +36,42 @@ func (m *Machine) OpenTerminal() *Terminal {
 	shell := m.Command("bash", "--noprofile", "--norc", "--noediting", "-i")
 	shell.Env = append(shell.Env, "PS1=", "PS2=", "PROMPT_COMMAND=", "HISTFILE=")
 	shell.SysProcAttr = nil // pty makes the shell the leader of a session of its own
-	file, err := pty.StartWithSize(shell, &pty.Winsize{Rows: 50, Cols: 400})
+	file, err := startInTerminal(shell)
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	p := &Terminal{t: m.t, file: file, changed: make(chan struct{}, 1)}
 	var reading sync.WaitGroup
 	m.t.Cleanup(func() {
-		_ = shell.Process.Kill()
-		_ = shell.Wait() // killed: that is no news
-		file.Close()
+		file.Close() // hangs up: the shell passes it on to what it still runs
 		reading.Wait()
+		late := time.AfterFunc(2*time.Second, func() { _ = shell.Process.Kill() })
+		_ = shell.Wait() // hung up or killed: that is no news
+		late.Stop()
 	})
 	reading.Go(p.read)
 	p.Type("stty -echo -onlcr")
 	p.Run("true") // from here on there is nothing on the screen but what programs print
 	return p
+}
+
+// startInTerminal starts a program in a new terminal. The file it returns can be closed while somebody reads it,
+// unlike the one that pty makes.
+func startInTerminal(program *exec.Cmd) (*os.File, error) {
+	file, err := pty.StartWithSize(program, &pty.Winsize{Rows: 50, Cols: 400})
+	if err != nil {
+		return nil, fmt.Errorf("start a shell in a terminal: %w", err)
+	}
+	defer file.Close()
+	again, err := syscall.Dup(int(file.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	syscall.CloseOnExec(again)
+	if err := syscall.SetNonblock(again, true); err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(again), "terminal"), nil
 }
 
 // SignedIn opens a terminal and signs the person in.
