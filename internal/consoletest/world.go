@@ -363,12 +363,7 @@ func judge(r *toolward.Request) toolward.Judgement {
 		j.Verdict, j.Class.Class, j.Class.From = toolward.Allow, toolward.Safe, toolward.Lockdown
 		j.Reasons = []toolward.Reason{{Layer: "class", Text: "reading in the workspace is safe"}}
 	case r.Tool.Name == "exec":
-		j.Class.Severity = toolward.Warning
-		j.Reasons = []toolward.Reason{{Layer: "class", Rule: "exec", Text: "Every command asks, unless this very command was granted"}}
-		if strings.Contains(r.Params.Text("command"), "rm -r") {
-			j.Findings = []toolward.Finding{{Code: "dangerous_command", Effect: toolward.EffectAsk, Detail: "it deletes a directory and everything in it"}}
-			j.AllowAlways = false
-		}
+		j.Reasons = []toolward.Reason{{Layer: "class", Rule: "exec", Text: "Commands are not analysed: each one asks, unless exactly this one was granted"}}
 	default:
 		j.Class.Grant = toolward.GrantPath
 		j.Reasons = []toolward.Reason{{Layer: "class", Rule: "write · workspace", Text: "Changing files in the workspace asks"}}
