@@ -183,5 +183,8 @@ func (s *Server) Close(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(err, s.tcp.Close(), s.unix.Close())
 	}
+	// Doors that were never served are not known to the HTTP servers; those that were are closed already.
+	_ = s.tcpDoor.Close()
+	_ = s.socketDoor.Close()
 	return err
 }

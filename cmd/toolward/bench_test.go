@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,26 +12,24 @@ import (
 // benchDaemon is every part of a daemon, wired by the program itself, in this process and with a home of its own.
 func benchDaemon(b *testing.B) *daemon {
 	b.Helper()
-	home := benchHome(b)
-	d, err := newDaemon(context.Background(), daemonOptions{
-		home: filepath.Join(home, ".toolward"), listen: "127.0.0.1:0", log: slog.New(slog.DiscardHandler), stop: func() {},
-	})
+	d := openDaemon(b)
+	b.Cleanup(d.close)
+	return d
+}
+
+func openDaemon(b *testing.B) *daemon {
+	b.Helper()
+	d, err := newDaemon(context.Background(), optionsFor(benchHome(b), "127.0.0.1:0"))
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(d.close)
 	return d
 }
 
 // benchHome is a person's home with a project in it.
 func benchHome(b *testing.B) string {
 	b.Helper()
-	home, err := os.MkdirTemp("", "tw") // short: the paths of sockets hold about 100 bytes
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { os.RemoveAll(home) })
-	b.Setenv("HOME", home)
+	home := shortHome(b)
 	sources := filepath.Join(home, "project", "src", "server", "handlers")
 	if err := os.MkdirAll(sources, 0o755); err != nil {
 		b.Fatal(err)

@@ -57,17 +57,13 @@ type daemonOptions struct {
 }
 
 // newDaemon opens the state and wires all parts. Nothing listens before serve; a failure leaves nothing open.
-func newDaemon(ctx context.Context, o daemonOptions) (d *daemon, err error) {
-	d = &daemon{home: o.home, log: o.log, secrets: redact.New()}
-	defer func() {
-		if err != nil {
-			d.close()
-		}
-	}()
+func newDaemon(ctx context.Context, o daemonOptions) (*daemon, error) {
+	d := &daemon{home: o.home, log: o.log, secrets: redact.New()}
 	for _, part := range []func(context.Context, daemonOptions) error{
 		d.openState, d.openPeople, d.openTools, d.openConfig, d.openGateway, d.openFaces,
 	} {
 		if err := part(ctx, o); err != nil {
+			d.close()
 			return nil, err
 		}
 	}
