@@ -1,6 +1,9 @@
 package policy
 
-import "github.com/toolward/toolward"
+import (
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+)
 
 // Judge classifies a call, validates what it would touch, and weighs both at the level of its session.
 func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
@@ -34,6 +37,9 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
 	if reason, ok := levelReason(&c, w, level); ok {
 		c.explain(reason)
 	}
+	if w.verdict != toolward.Allow {
+		c.explainPlaces(r.Facts.Targets)
+	}
 	j := toolward.Judgement{
 		Verdict: w.verdict, Code: w.code, Class: c.Classification, Row: c.row.name, Overrides: c.overrides,
 		AllowAlways: w.allowAlways, GrantOK: w.grantOK, Findings: c.findings, Reasons: c.reasons,
@@ -42,6 +48,26 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
 		j.Finding = code
 	}
 	return j
+}
+
+// placeReasons say in words why a place is not like the rest of the workspace.
+var placeReasons = map[string]string{
+	place.Self.String():         "it is Toolward's own",
+	place.Secret.String():       "it is a secret: a key, a password or what holds them",
+	place.Protected.String():    "other programs run it or trust it",
+	place.Instructions.String(): "later runs of the agent obey what it says",
+	place.Outside.String():      "it is outside the workspace",
+}
+
+// explainPlaces names the targets that people should look at.
+func (c *classified) explainPlaces(targets []toolward.Target) {
+	const most = 4
+	for i := range targets {
+		words, special := placeReasons[targets[i].Place]
+		if special && len(c.reasons) < most {
+			c.explain(toolward.Reason{Layer: "place", Rule: targets[i].Place, Matched: targets[i].Real, Text: targets[i].Path + ": " + words})
+		}
+	}
 }
 
 // classified is a call with its row of the class table and all that changed it.

@@ -59,16 +59,16 @@ func TestJudge(t *testing.T) {
 	}{
 		{"read at normal", strict, "", normal, "read", `{}`, target("workspace", "read"), outcome{allow, "", "", false, false, "read: workspace, instructions", "class"}},
 		{"read in lockdown", strict, "", lockdown, "read", `{}`, target("workspace", "read"), outcome{ask, "", "", false, false, "read: workspace, instructions", "class level"}},
-		{"read outside, elevated", strict, "", elevated, "read", `{}`, target("outside", "read"), outcome{ask, "", "", false, false, "read: outside, protected", "class level"}},
+		{"read outside, elevated", strict, "", elevated, "read", `{}`, target("outside", "read"), outcome{ask, "", "", false, false, "read: outside, protected", "class level place"}},
 		{"list is read", strict, "", normal, "list", `{}`, target("outside", "read"), outcome{allow, "", "", false, false, "list: outside, protected", "class"}},
-		{"search of secrets", strict, "", normal, "search", `{}`, target("secret", "read"), outcome{ask, "", "", false, false, "search: secret", "class"}},
-		{"read of the gate", strict, "", normal, "read", `{}`, target("self", "read"), outcome{deny, toolward.CodeBlocked, "", false, false, "read: self", "class"}},
+		{"search of secrets", strict, "", normal, "search", `{}`, target("secret", "read"), outcome{ask, "", "", false, false, "search: secret", "class place"}},
+		{"read of the gate", strict, "", normal, "read", `{}`, target("self", "read"), outcome{deny, toolward.CodeBlocked, "", false, false, "read: self", "class place"}},
 		{"read of what nobody looked at", strict, "", normal, "read", `{}`, toolward.Facts{}, outcome{ask, "", "", false, false, "read: other", "class"}},
 		{"write", strict, "", normal, "write", `{}`, target("workspace", "write"), outcome{ask, "", "", true, true, "write: workspace", "class"}},
 		{"write in lockdown", strict, "", lockdown, "write", `{}`, target("workspace", "write"), outcome{ask, "", "", false, false, "write: workspace", "class"}},
 		{"write, preset workspace", workspace, "", normal, "write", `{}`, target("workspace", "write"), outcome{allow, "", "", false, false, "write: workspace", "class"}},
 		{"write, preset workspace, elevated", workspace, "", elevated, "edit", `{}`, target("workspace", "write"), outcome{ask, "", "", true, true, "edit: workspace", "class level"}},
-		{"instructions, preset workspace", workspace, "", normal, "write", `{}`, target("instructions", "write"), outcome{ask, "", "", true, true, "write: instructions, outside", "class"}},
+		{"instructions, preset workspace", workspace, "", normal, "write", `{}`, target("instructions", "write"), outcome{ask, "", "", true, true, "write: instructions, outside", "class place"}},
 		{"answer, preset workspace", workspace, "", normal, "message", `{"action":"send"}`, toolward.Facts{Scope: "self"}, outcome{allow, "", "", false, false, "message: answer", "class"}},
 		{"message elsewhere, preset workspace", workspace, "", normal, "message", `{"action":"send"}`, toolward.Facts{}, outcome{ask, "", "", true, true, "message: send", "class"}},
 		{"answer, strict", strict, "", normal, "message", `{"action":"send"}`, toolward.Facts{Scope: "self"}, outcome{ask, "", "", true, true, "message: send", "class"}},
@@ -81,7 +81,7 @@ func TestJudge(t *testing.T) {
 		{"camera, enabled", enabled, "", normal, "nodes", `{"action":"camera_snap"}`, toolward.Facts{}, outcome{ask, "", "", false, false, "nodes: camera, screen", "class"}},
 		{"camera, enabled and blocked", enabled, "", normal, "nodes", `{"action":"camera_clip"}`, toolward.Facts{}, outcome{deny, toolward.CodeBlocked, "", false, false, "nodes: camera, screen", "class teg.tools"}},
 		{"invoke, enabled", enabled, "", normal, "nodes", `{"action":"invoke","invokeCommand":"SMS.send"}`, toolward.Facts{}, outcome{ask, "", "", false, false, "nodes: invoke, person or device", "class"}},
-		{"read of the gate is never enabled", enabled, "", normal, "read", `{"action":"x"}`, target("self", "read"), outcome{deny, toolward.CodeBlocked, "", false, false, "read: self", "class"}},
+		{"read of the gate is never enabled", enabled, "", normal, "read", `{"action":"x"}`, target("self", "read"), outcome{deny, toolward.CodeBlocked, "", false, false, "read: self", "class place"}},
 		{"harmless config patch, enabled", enabled, "", normal, "gateway", `{"action":"config.patch","raw":"{\"channels\":{\"slack\":{}}}"}`, toolward.Facts{}, outcome{ask, "", "", false, false, "gateway: change", "class"}},
 		{"patch of the gate", enabled, "", normal, "gateway", `{"action":"config.patch","raw":"{\"t\\u0065g\":null}"}`, toolward.Facts{}, outcome{deny, toolward.CodeBlocked, "", false, false, "gateway: change", "class"}},
 		{"patch of an agent's tools", enabled, "", normal, "gateway", `{"action":"config.patch","patch":{"agents":{"list":[{"Tools":{}}]}}}`, toolward.Facts{}, outcome{deny, toolward.CodeBlocked, "", false, false, "gateway: change", "class"}},
@@ -95,8 +95,8 @@ func TestJudge(t *testing.T) {
 		{"allowed host, lockdown", hosts, "", lockdown, "web_fetch", `{}`, web("https://example.org:443"), outcome{ask, "", "", false, false, "web_fetch", "class level"}},
 		{"allowed host is not for search", hosts, "", elevated, "web_search", `{}`, web("https://example.org:443"), outcome{ask, "", "", false, false, "web_search", "class level"}},
 		{"loosened", agents, "main", normal, "write", `{}`, target("workspace", "write"), outcome{allow, "", "", false, false, "write: workspace", "class teg.tools"}},
-		{"loosened, secret", agents, "main", normal, "write", `{}`, target("secret", "write"), outcome{ask, "", "", false, false, "write: protected, secret", "class teg.tools"}},
-		{"loosened, self", agents, "main", normal, "write", `{}`, target("self", "write"), outcome{deny, toolward.CodeBlocked, "", false, false, "write: self", "class teg.tools"}},
+		{"loosened, secret", agents, "main", normal, "write", `{}`, target("secret", "write"), outcome{ask, "", "", false, false, "write: protected, secret", "class teg.tools place"}},
+		{"loosened, self", agents, "main", normal, "write", `{}`, target("self", "write"), outcome{deny, toolward.CodeBlocked, "", false, false, "write: self", "class teg.tools place"}},
 		{"agent is stricter", agents, "tight", normal, "write", `{}`, target("workspace", "write"), outcome{ask, "", "", true, true, "write: workspace", "class teg.tools agents.list[].teg.tools"}},
 		{"agent cannot loosen", agents, "tight", normal, "tts", `{}`, toolward.Facts{}, outcome{deny, toolward.CodeBlocked, "", false, false, "tts", "class teg.tools agents.list[].teg.tools"}},
 		{"agent blocks", agents, "tight", normal, "read", `{}`, target("workspace", "read"), outcome{deny, toolward.CodeBlocked, "", false, false, "read: workspace, instructions", "class agents.list[].teg.tools"}},
@@ -355,6 +355,16 @@ func TestURLFindings(t *testing.T) {
 	} {
 		if got := strings.Join(URLFindings(c.url), " "); got != c.want {
 			t.Errorf("%.60s: got %q, want %q", c.url, got, c.want)
+		}
+	}
+}
+
+// A critical call is answered once, each time anew, also where its row would offer something to bind an answer to.
+func TestACriticalCallIsNeverCoveredByAGrant(t *testing.T) {
+	for _, class := range []toolward.Class{toolward.Safe, toolward.NeedsApproval} {
+		c := toolward.Classification{Class: class, From: toolward.Elevated, Severity: toolward.Critical, Grant: toolward.GrantExact}
+		if w := weigh(c, false, toolward.Elevated, toolward.EffectNote); w.verdict != toolward.Ask || w.grantOK || w.allowAlways {
+			t.Errorf("%s: %+v", class, w)
 		}
 	}
 }

@@ -24,16 +24,16 @@ type row struct {
 }
 
 func (l line) explained() row {
-	text := "needs approval"
+	text := "a person decides about calls of this kind"
 	switch {
 	case l.Class == toolward.Blocked:
-		text = "is blocked unless the operator enables it by name"
+		text = "calls of this kind are blocked unless the operator enables them by name"
 	case l.Class == toolward.Safe && l.From == toolward.Lockdown:
-		text = "is safe until the session is in lockdown"
+		text = "calls of this kind run until the session is in lockdown"
 	case l.Class == toolward.Safe:
-		text = "is safe until the session's level is elevated"
+		text = "calls of this kind run until the session's level is elevated"
 	}
-	text = l.name + " " + text + " (" + l.Severity.String() + ")"
+	text += " (" + l.name + ")"
 	return row{l, toolward.Reason{Layer: "class", Rule: l.name, Text: text}}
 }
 
