@@ -39,7 +39,7 @@ func (s *Approvals) AddApproval(ctx context.Context, r *approval.Record) error {
 	for i, d := range r.Allowed {
 		allowed[i] = d.String()
 	}
-	return s.db.Write(ctx, true, func(tx *sql.Tx) error {
+	return s.db.Write(ctx, true, func(tx *Tx) error {
 		_, err := tx.Exec(`INSERT INTO approvals (`+approvalColumns+`, session_key, run_id, digest)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			r.ID, r.CreatedMs, r.ExpiresMs, string(r.Kind), string(r.State), r.Binding, r.Connection, r.Device, r.Client,
@@ -52,7 +52,7 @@ func (s *Approvals) AddApproval(ctx context.Context, r *approval.Record) error {
 // ResolveApproval writes an answer and the grant it saves, durably and together. The row must be pending: an answer
 // never changes.
 func (s *Approvals) ResolveApproval(ctx context.Context, key approval.Key, end approval.Resolution, g *approval.Grant) error {
-	return s.db.Write(ctx, true, func(tx *sql.Tx) error {
+	return s.db.Write(ctx, true, func(tx *Tx) error {
 		grant := ""
 		if g != nil {
 			grant = g.ID
@@ -75,7 +75,7 @@ func (s *Approvals) ResolveApproval(ctx context.Context, key approval.Key, end a
 
 // ExpireApprovals writes ends without a decision.
 func (s *Approvals) ExpireApprovals(ctx context.Context, ends []approval.Expiry) error {
-	return s.db.Write(ctx, false, func(tx *sql.Tx) error {
+	return s.db.Write(ctx, false, func(tx *Tx) error {
 		update, err := tx.Prepare(`UPDATE approvals SET state = 'resolved', resolved_by = ?, resolved_ms = ?
 			WHERE id = ? AND created_ms = ? AND state = 'pending'`)
 		if err != nil {
@@ -93,7 +93,7 @@ func (s *Approvals) ExpireApprovals(ctx context.Context, ends []approval.Expiry)
 
 // ConsumeApproval marks an allowing answer as used, durably; false if it was used before or allows nothing.
 func (s *Approvals) ConsumeApproval(ctx context.Context, key approval.Key, atMs int64) (first bool, err error) {
-	err = s.db.Write(ctx, true, func(tx *sql.Tx) error {
+	err = s.db.Write(ctx, true, func(tx *Tx) error {
 		n, err := affected(tx.Exec(`UPDATE approvals SET state = 'consumed', consumed_ms = ?
 			WHERE id = ? AND created_ms = ? AND state = 'resolved' AND decision IN ('allow-once', 'allow-always')`,
 			atMs, key.ID, key.CreatedMs))
@@ -105,7 +105,7 @@ func (s *Approvals) ConsumeApproval(ctx context.Context, key approval.Key, atMs 
 
 // VoidAnswers marks every allowing answer that was not used as void, durably.
 func (s *Approvals) VoidAnswers(ctx context.Context) error {
-	return s.db.Write(ctx, true, func(tx *sql.Tx) error {
+	return s.db.Write(ctx, true, func(tx *Tx) error {
 		_, err := tx.Exec(`UPDATE approvals SET state = 'void' WHERE state = 'resolved' AND decision IN ('allow-once', 'allow-always')`)
 		return wrap(err, "void unused answers")
 	})
@@ -113,7 +113,7 @@ func (s *Approvals) VoidAnswers(ctx context.Context) error {
 
 // PruneApprovals removes ended records created before a moment.
 func (s *Approvals) PruneApprovals(ctx context.Context, beforeMs int64) error {
-	return s.db.Write(ctx, false, func(tx *sql.Tx) error {
+	return s.db.Write(ctx, false, func(tx *Tx) error {
 		_, err := tx.Exec(`DELETE FROM approvals WHERE created_ms < ? AND state <> 'pending'`, beforeMs)
 		return wrap(err, "remove old approvals")
 	})

@@ -18,10 +18,8 @@ type Audit struct {
 	insert *sql.Stmt
 
 	// Used within Append's functions, of which one runs at a time.
-	latest int64     // the newest time in the log, Unix milliseconds
-	marked int64     // the last record with a row in audit_times
-	tx     *sql.Tx   // the present transaction
-	bound  *sql.Stmt // insert, within tx
+	latest int64 // the newest time in the log, Unix milliseconds
+	marked int64 // the last record with a row in audit_times
 }
 
 // AuditReader reads an audit log; it implements [audit.Source].
@@ -61,11 +59,8 @@ func (db *DB) Audit(ctx context.Context) (*Audit, error) {
 // Append implements [audit.Store].
 func (a *Audit) Append(ctx context.Context, durable bool, add func(audit.Appender) error, ended func(bool)) error {
 	t := auditTx{log: a, ctx: ctx}
-	err := a.db.writeInOrder(ctx, durable, func(tx *sql.Tx) error {
+	err := a.db.writeInOrder(ctx, durable, func(tx *Tx) error {
 		t.tx = tx
-		if a.tx != tx {
-			a.tx, a.bound = tx, tx.Stmt(a.insert)
-		}
 		return add(&t)
 	}, ended)
 	if err != nil {
@@ -78,7 +73,7 @@ func (a *Audit) Append(ctx context.Context, durable bool, add func(audit.Appende
 type auditTx struct {
 	log *Audit
 	ctx context.Context
-	tx  *sql.Tx
+	tx  *Tx
 }
 
 // Put implements [audit.Appender].
@@ -88,7 +83,7 @@ func (t *auditTx) Put(r *audit.Record) error {
 		ref = r.Ref
 	}
 	at := r.Time.UnixMilli()
-	_, err := t.log.bound.Exec(r.Seq, at, string(r.Type), ref,
+	_, err := t.log.insert.Exec(r.Seq, at, string(r.Type), ref,
 		r.Session, r.Agent, r.Tool, r.Verdict, r.Status, r.JSON, r.Hash[:])
 	if err != nil {
 		return err
@@ -115,7 +110,7 @@ func (t *auditTx) Seal(s *audit.Seal) error { return putSeal(t.tx, s) }
 // Last implements [audit.Appender].
 func (t *auditTx) Last() (audit.Record, error) { return lastRecord(t.ctx, t.tx) }
 
-func putSeal(tx *sql.Tx, s *audit.Seal) error {
+func putSeal(tx *Tx, s *audit.Seal) error {
 	_, err := tx.Exec(`INSERT OR REPLACE INTO audit_seals (kind, seq, hash, ts, open, key, signature)
 		VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		string(s.Kind), s.Seq, s.Hash[:], s.Time.UnixMilli(), s.Open, s.Key, s.Signature)
@@ -124,7 +119,7 @@ func putSeal(tx *sql.Tx, s *audit.Seal) error {
 
 // Drop implements [audit.Store].
 func (a *Audit) Drop(ctx context.Context, seq int64, seal audit.Seal) error {
-	err := a.db.Write(ctx, true, func(tx *sql.Tx) error {
+	err := a.db.Write(ctx, true, func(tx *Tx) error {
 		if _, err := tx.Exec(`DELETE FROM audit WHERE seq <= ?`, seq); err != nil {
 			return err
 		}

@@ -31,8 +31,8 @@ func (c *Configuration) RememberApplied(ctx context.Context, source []byte) erro
 	if source == nil {
 		source = []byte{}
 	}
-	return c.db.Write(ctx, true, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO configuration (id, source, applied_ms) VALUES (1, ?, ?)
+	return c.db.Write(ctx, true, func(tx *Tx) error {
+		_, err := tx.Exec(`INSERT INTO configuration (id, source, applied_ms) VALUES (1, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET source = excluded.source, applied_ms = excluded.applied_ms`,
 			source, time.Now().UnixMilli())
 		return err

@@ -38,7 +38,7 @@ func (s *Devices) Verifier(ctx context.Context) (v device.Verifier, found bool, 
 
 // SaveVerifier replaces the verifier, durably. With first it fails if there is one already.
 func (s *Devices) SaveVerifier(ctx context.Context, v device.Verifier, first bool) error {
-	return s.db.Write(ctx, true, func(tx *sql.Tx) error {
+	return s.db.Write(ctx, true, func(tx *Tx) error {
 		if first {
 			var n int
 			if err := tx.QueryRow(`SELECT count(*) FROM people`).Scan(&n); err != nil {
@@ -85,7 +85,7 @@ func (s *Devices) AgentTokens(ctx context.Context) ([]device.TokenRecord, error)
 
 // AddAgentToken inserts a token, durably.
 func (s *Devices) AddAgentToken(ctx context.Context, t device.TokenRecord) error {
-	return s.db.Write(ctx, true, func(tx *sql.Tx) error {
+	return s.db.Write(ctx, true, func(tx *Tx) error {
 		_, err := tx.Exec(`INSERT INTO agent_tokens (id, hash, prefix, name, agent, workspace, owner, created_ms, created_by, expires_ms)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			t.ID, t.Hash[:], t.Prefix, t.Name, t.Agent, t.Workspace, t.Owner, millis(t.Created), t.CreatedBy, millis(t.Expires))
@@ -95,7 +95,7 @@ func (s *Devices) AddAgentToken(ctx context.Context, t device.TokenRecord) error
 
 // RevokeAgentToken marks a token revoked, durably; false if there is no such token or it is revoked already.
 func (s *Devices) RevokeAgentToken(ctx context.Context, id string, at time.Time) (revoked bool, err error) {
-	err = s.db.Write(ctx, true, func(tx *sql.Tx) error {
+	err = s.db.Write(ctx, true, func(tx *Tx) error {
 		n, err := affected(tx.Exec(`UPDATE agent_tokens SET revoked_ms = ? WHERE id = ? AND revoked_ms = 0`, millis(at), id))
 		revoked = n == 1
 		return wrap(err, "revoke agent token %s", id)
@@ -105,7 +105,7 @@ func (s *Devices) RevokeAgentToken(ctx context.Context, id string, at time.Time)
 
 // TouchAgentToken notes when a token was last used.
 func (s *Devices) TouchAgentToken(ctx context.Context, id string, at time.Time) error {
-	return s.db.Write(ctx, false, func(tx *sql.Tx) error {
+	return s.db.Write(ctx, false, func(tx *Tx) error {
 		_, err := tx.Exec(`UPDATE agent_tokens SET last_used_ms = max(last_used_ms, ?) WHERE id = ?`, millis(at), id)
 		return wrap(err, "note use of agent token %s", id)
 	})

@@ -2,14 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 
 	"github.com/toolward/toolward/approval"
 )
 
-func insertGrant(tx *sql.Tx, g *approval.Grant) error {
+func insertGrant(tx *Tx, g *approval.Grant) error {
 	body, err := json.Marshal(g)
 	if err != nil {
 		return fmt.Errorf("store grant %s: %w", g.ID, err)
@@ -46,7 +45,7 @@ func (s *Approvals) Grants(ctx context.Context, nowMs int64) ([]*approval.Grant,
 
 // RevokeGrants marks grants as revoked, durably.
 func (s *Approvals) RevokeGrants(ctx context.Context, ids []string, by string, atMs int64) error {
-	return s.db.Write(ctx, true, func(tx *sql.Tx) error {
+	return s.db.Write(ctx, true, func(tx *Tx) error {
 		for _, id := range ids {
 			if _, err := tx.Exec(`UPDATE grants SET revoked_ms = ?, revoked_by = ? WHERE id = ? AND revoked_ms = 0`, atMs, by, id); err != nil {
 				return fmt.Errorf("revoke grant %s: %w", id, err)
@@ -58,7 +57,7 @@ func (s *Approvals) RevokeGrants(ctx context.Context, ids []string, by string, a
 
 // CountGrantUses adds to the counts of uses.
 func (s *Approvals) CountGrantUses(ctx context.Context, uses []approval.GrantUse) error {
-	return s.db.Write(ctx, false, func(tx *sql.Tx) error {
+	return s.db.Write(ctx, false, func(tx *Tx) error {
 		for _, u := range uses {
 			if _, err := tx.Exec(`UPDATE grants SET uses = uses + ?, last_used_ms = max(last_used_ms, ?) WHERE id = ?`, u.Uses, u.LastMs, u.ID); err != nil {
 				return fmt.Errorf("count uses of grant %s: %w", u.ID, err)

@@ -43,8 +43,8 @@ func (s *Sessions) SaveSession(ctx context.Context, state session.State) error {
 	if err != nil {
 		return fmt.Errorf("save session: %w", err)
 	}
-	return s.db.Write(ctx, false, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO sessions (session_key, state, updated_ms) VALUES (?, ?, ?)
+	return s.db.Write(ctx, false, func(tx *Tx) error {
+		_, err := tx.Exec(`INSERT INTO sessions (session_key, state, updated_ms) VALUES (?, ?, ?)
 			ON CONFLICT (session_key) DO UPDATE SET state = excluded.state, updated_ms = excluded.updated_ms`,
 			string(state.Key), string(encoded), state.Updated.UnixMilli())
 		return err

@@ -57,7 +57,7 @@ const (
 type DB struct {
 	home   string
 	lock   *os.File
-	writer *sql.DB
+	writer *writer
 	reader *sql.DB
 
 	queue  *queue
@@ -97,12 +97,16 @@ func open(ctx context.Context, home string, opts Options) (*DB, error) {
 	if err := prepareFile(path); err != nil {
 		return nil, err
 	}
-	writer, err := openWriter(ctx, path)
+	pool, err := openWriter(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, writer, migrationFiles); err != nil {
-		_ = writer.Close()
+	if err := migrate(ctx, pool, migrationFiles); err != nil {
+		_ = pool.Close()
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	writer, err := newWriter(ctx, pool)
+	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	reader, err := openReader(path)
@@ -130,8 +134,7 @@ func (db *DB) Home() string { return db.home }
 // a transaction on it sees one moment of the state for as long as it is open.
 func (db *DB) Reader() *sql.DB { return db.reader }
 
-// Prepare prepares a statement for use inside [DB.Write], by tx.Stmt(stmt):
-// a prepared statement saves parsing it in every transaction. It must not be
+// Prepare prepares a statement for use inside [DB.Write]: a prepared statement saves parsing it in every transaction. It must not be
 // called from within a write, and the caller closes the statement, if at all,
 // before the store.
 func (db *DB) Prepare(ctx context.Context, query string) (*sql.Stmt, error) {
@@ -149,7 +152,7 @@ func (db *DB) Close() error {
 		db.queue.close()
 		errSync := db.syncer.stop()
 		errReader := db.reader.Close()
-		_, errCheckpoint := db.writer.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+		_, errCheckpoint := db.writer.ExecContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
 		errWriter := db.writer.Close()
 		db.closeErr = errors.Join(errSync, errReader, errCheckpoint, errWriter)
 		if db.lock != nil {

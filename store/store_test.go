@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -36,8 +35,8 @@ func mustWrite(t testing.TB, db *DB, query string, args ...any) {
 	}
 }
 
-func insert(query string, args ...any) func(*sql.Tx) error {
-	return func(tx *sql.Tx) error {
+func insert(query string, args ...any) func(*Tx) error {
+	return func(tx *Tx) error {
 		_, err := tx.Exec(query, args...)
 		return err
 	}
@@ -80,7 +79,7 @@ func TestAFailingWriteHarmsNobodyElse(t *testing.T) {
 	const callers = 300
 	for i := range callers {
 		wg.Go(func() {
-			err := db.Write(context.Background(), i%2 == 0, func(tx *sql.Tx) error {
+			err := db.Write(context.Background(), i%2 == 0, func(tx *Tx) error {
 				if _, err := tx.Exec(`INSERT INTO note (id, text) VALUES (?, 'x')`, i+1); err != nil {
 					return err
 				}
@@ -113,7 +112,7 @@ func TestWriteGivesUpOnlyBeforeItBegins(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	first := make(chan error)
 	go func() {
-		first <- db.Write(context.Background(), false, func(tx *sql.Tx) error {
+		first <- db.Write(context.Background(), false, func(tx *Tx) error {
 			close(entered)
 			<-release
 			return insert(`INSERT INTO note (text) VALUES ('first')`)(tx)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -108,7 +107,7 @@ func rewrite(t *testing.T, db *DB, change func(int64, string) string) {
 		list = append(list, r)
 	}
 	prev := strings.Repeat("0", 64)
-	err = db.Write(t.Context(), true, func(tx *sql.Tx) error {
+	err = db.Write(t.Context(), true, func(tx *Tx) error {
 		for _, r := range list {
 			text := change(r.seq, r.record)
 			at := strings.Index(text, `,"prev":"`) + len(`,"prev":"`)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -19,7 +18,7 @@ import (
 // job is one change on its way to the database.
 type job struct {
 	ctx     context.Context
-	fn      func(*sql.Tx) error
+	fn      func(*Tx) error
 	ended   func(committed bool) // told what became of a change that fn accepted; may be nil
 	durable bool
 	bare    bool // an error of fn fails the whole transaction, so it needs no savepoint
@@ -69,7 +68,7 @@ func (db *DB) release(j *job, err error) error {
 // writing resumes by itself when the disk accepts data again. If only the
 // fsync fails, Write returns an error although the change is committed and
 // may be seen: whoever asked for durability must treat it as not done.
-func (db *DB) Write(ctx context.Context, durable bool, fn func(*sql.Tx) error) error {
+func (db *DB) Write(ctx context.Context, durable bool, fn func(*Tx) error) error {
 	j := db.newJob()
 	j.ctx, j.fn, j.ended, j.durable, j.bare = ctx, fn, nil, durable, false
 	return db.submit(j)
@@ -79,7 +78,7 @@ func (db *DB) Write(ctx context.Context, durable bool, fn func(*sql.Tx) error) e
 // fn has succeeded, ended is told whether its transaction was committed, before
 // the next transaction begins. An error of fn fails the whole transaction:
 // there is no savepoint to return to.
-func (db *DB) writeInOrder(ctx context.Context, durable bool, fn func(*sql.Tx) error, ended func(committed bool)) error {
+func (db *DB) writeInOrder(ctx context.Context, durable bool, fn func(*Tx) error, ended func(committed bool)) error {
 	j := db.newJob()
 	j.ctx, j.fn, j.ended, j.durable, j.bare = ctx, fn, ended, durable, true
 	return db.submit(j)
@@ -186,14 +185,13 @@ func (db *DB) commit(batch []*job) (waiting []*job, through uint64) {
 // transact runs the functions of a batch in one transaction. It answers those
 // that fail and returns the rest, with an error if the transaction failed.
 func (db *DB) transact(batch []*job) (rest []*job, err error) {
-	tx, err := db.writer.BeginTx(context.Background(), nil)
-	if err != nil {
+	if _, err := db.writer.begin.Exec(); err != nil {
 		finish(batch, fmt.Errorf("begin a write: %w", err))
 		return nil, nil
 	}
 	rest = make([]*job, 0, len(batch))
 	for i, j := range batch {
-		failure, undone := runOne(tx, j, len(batch) > 1)
+		failure, undone := runOne(&db.writer.tx, j, len(batch) > 1)
 		if failure == nil {
 			rest = append(rest, j)
 			continue
@@ -202,17 +200,16 @@ func (db *DB) transact(batch []*job) (rest []*job, err error) {
 		if !undone {
 			// SQLite ends the whole transaction on a full disk or an I/O
 			// error, so nobody's change in this batch exists any more.
-			_ = tx.Rollback()
+			_, _ = db.writer.rollback.Exec()
 			err := fmt.Errorf("write state: the shared transaction failed: %w", failure)
 			finish(batch[i+1:], err)
 			return rest, err
 		}
 	}
-	if err := tx.Commit(); err != nil {
-		// SQLite keeps a transaction open after some failed commits, while
-		// database/sql believes that it is over. That none is open is the
-		// usual answer here.
-		_, _ = db.writer.Exec("ROLLBACK")
+	if _, err := db.writer.commit.Exec(); err != nil {
+		// SQLite keeps a transaction open after some failed commits. That none
+		// is open is the usual answer here.
+		_, _ = db.writer.rollback.Exec()
 		return rest, fmt.Errorf("commit state: %w", err)
 	}
 	return rest, nil
@@ -220,7 +217,7 @@ func (db *DB) transact(batch []*job) (rest []*job, err error) {
 
 // runOne runs one function, behind a savepoint if it shares the transaction.
 // undone reports that after a failure the transaction is as it was before.
-func runOne(tx *sql.Tx, j *job, shared bool) (failure error, undone bool) {
+func runOne(tx *Tx, j *job, shared bool) (failure error, undone bool) {
 	if !shared || j.bare {
 		return guarded(tx, j.fn), false
 	}
@@ -239,7 +236,7 @@ func runOne(tx *sql.Tx, j *job, shared bool) (failure error, undone bool) {
 
 // guarded turns a panic of fn into an error: one caller's mistake must not
 // take the daemon, and with it every decision, down.
-func guarded(tx *sql.Tx, fn func(*sql.Tx) error) (err error) {
+func guarded(tx *Tx, fn func(*Tx) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("write state: panic: %v\n%s", p, debug.Stack())
@@ -256,12 +253,12 @@ func (db *DB) recoverSync() error {
 		return nil
 	}
 	// Everybody waits meanwhile, so readers of an old state get little time.
-	if _, err := db.writer.Exec("PRAGMA busy_timeout = 100"); err != nil {
+	if _, err := db.writer.ExecContext(context.Background(), "PRAGMA busy_timeout = 100"); err != nil {
 		return fmt.Errorf("write state: %w", err)
 	}
 	var busy, frames, moved int
-	err := db.writer.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved)
-	_, errTimeout := db.writer.Exec("PRAGMA busy_timeout = " + busyTimeout)
+	err := db.writer.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved)
+	_, errTimeout := db.writer.ExecContext(context.Background(), "PRAGMA busy_timeout = "+busyTimeout)
 	if err := errors.Join(err, errTimeout); err != nil {
 		return fmt.Errorf("write state: the disk failed (%w) and has not recovered: %w", broken, err)
 	}
