@@ -104,10 +104,11 @@ type Log struct {
 	checkpoint    int
 	sealDelay     time.Duration
 
-	open      openCalls
-	tails     tails
-	unwritten unwritten
-	failing   atomic.Bool // the last write failed, and that was told
+	open    openCalls
+	tails   tails
+	riders  riders
+	free    sync.Pool   // of *entry
+	failing atomic.Bool // the last write failed, and that was told
 
 	gate   sync.RWMutex // held for reading by those who write
 	closed bool
@@ -146,6 +147,8 @@ func Open(ctx context.Context, store Store, opts Options) (*Log, error) {
 	}
 	l.sealTimer = time.AfterFunc(time.Hour, l.sealLater)
 	l.sealTimer.Stop()
+	l.riders.timer = time.AfterFunc(time.Hour, l.flushLater)
+	l.riders.timer.Stop()
 	if err := l.resume(ctx); err != nil {
 		return nil, fmt.Errorf("open the audit log: %w", err)
 	}
@@ -163,7 +166,11 @@ func (l *Log) Close() {
 	}
 	l.closed = true
 	l.sealTimer.Stop()
-	_ = l.sealNow(true) // a failure is told by OnUnavailable
+	l.riders.timer.Stop()
+	// A failure is told by OnUnavailable.
+	if l.flush() == nil {
+		_ = l.sealNow(true)
+	}
 	l.tails.closeAll(ErrClosed)
 }
 
@@ -174,12 +181,12 @@ func (l *Log) PublicKey() ed25519.PublicKey { return l.key.Public().(ed25519.Pub
 // survives a crash of the process, and everything but a plain allow of a safe
 // call also the loss of power.
 func (l *Log) Decide(ctx context.Context, d *toolward.DecisionRecord) (toolward.RecordID, error) {
-	e := newEntry()
+	e := l.entry()
 	l.clean.decision(e, d)
 	e.durable = l.always || mustReachDisk(d)
 	e.opens = &openCall{
 		call: l.clean.name(d.Call.ID), session: e.record.Session, agent: e.record.Agent,
-		tool: e.record.Tool, allowed: d.Verdict == toolward.Allow,
+		tool: e.record.Tool, allowed: d.Verdict == toolward.Allow, plain: !e.durable,
 	}
 	seq, err := l.submit(ctx, e)
 	if err != nil {
@@ -197,9 +204,16 @@ func mustReachDisk(d *toolward.DecisionRecord) bool {
 	return !plain
 }
 
-// Conclude records what became of a decided call, once. The record is on disk
-// within 5 ms.
+// Conclude records what became of a decided call, once. The outcome of a call
+// whose decision had to be on disk is committed when Conclude returns; that of
+// any other call is committed within 5 ms, together with whatever is written
+// next. Both are on disk 5 ms later.
 func (l *Log) Conclude(ctx context.Context, id toolward.RecordID, o *toolward.OutcomeRecord) error {
+	l.gate.RLock()
+	defer l.gate.RUnlock()
+	if l.closed {
+		return fmt.Errorf("record the outcome: %w", ErrClosed)
+	}
 	call, err := l.open.take(int64(id))
 	if err != nil {
 		return fmt.Errorf("record the outcome: %w", err)
@@ -208,12 +222,16 @@ func (l *Log) Conclude(ctx context.Context, id toolward.RecordID, o *toolward.Ou
 	if outcome.Time.IsZero() {
 		outcome.Time = time.Now()
 	}
-	e := newEntry()
+	e := l.entry()
 	l.clean.outcome(e, int64(id), call, &outcome)
 	e.durable = l.always
 	e.closes = int64(id)
-	if _, err := l.submit(ctx, e); err != nil {
-		if !l.unwritten.has(int64(id)) {
+	// While the disk fails, callers are told so.
+	if call.plain && !l.failing.Load() && l.ride(e) {
+		return nil
+	}
+	if _, err := l.append(ctx, e); err != nil {
+		if !l.riders.has(int64(id)) {
 			l.open.release(int64(id)) // the caller may try again
 		}
 		return fmt.Errorf("record the outcome: %w", err)
@@ -225,6 +243,7 @@ func (l *Log) Conclude(ctx context.Context, id toolward.RecordID, o *toolward.Ou
 type openCall struct {
 	call, session, agent, tool string
 	allowed                    bool
+	plain                      bool // its decision did not wait for the disk
 	taken                      bool // its outcome is being written
 }
 

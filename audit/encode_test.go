@@ -221,11 +221,12 @@ func BenchmarkDecisionRecord(b *testing.B) {
 		{"with redaction", realCleaner()},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
+			var log Log
 			b.ReportAllocs()
 			for b.Loop() {
-				e := newEntry()
+				e := log.entry()
 				bench.clean.decision(e, d)
-				e.recycle()
+				log.recycle(e)
 			}
 		})
 	}

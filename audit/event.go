@@ -59,7 +59,7 @@ func (l *Log) Append(ctx context.Context, event Event) (int64, error) {
 		// These carry promises that only the log itself can keep.
 		return 0, fmt.Errorf("append an audit event: type %q is not for callers", event.Type)
 	}
-	e := newEntry()
+	e := l.entry()
 	e.durable = event.Durable || l.always
 	if err := l.clean.event(e, &event); err != nil {
 		return 0, fmt.Errorf("append an audit event of type %s: %w", event.Type, err)

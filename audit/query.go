@@ -75,13 +75,26 @@ func Query(ctx context.Context, source Source, filter Filter) ([]Record, error) 
 	return records, nil
 }
 
-// Query is the function of that name on this log.
+// Query is the function of that name on this log, including outcomes that were
+// accepted but not yet committed.
 func (l *Log) Query(ctx context.Context, filter Filter) ([]Record, error) {
+	l.settleRiders()
 	return Query(ctx, l.store, filter)
+}
+
+// settleRiders commits the outcomes that wait, so that whoever reads sees what
+// was accepted. If it fails, there is that much less to read.
+func (l *Log) settleRiders() {
+	l.gate.RLock()
+	defer l.gate.RUnlock()
+	if !l.closed {
+		_ = l.flush()
+	}
 }
 
 // Verify is the function of that name on this log.
 func (l *Log) Verify(ctx context.Context) (Report, error) {
+	l.settleRiders()
 	return Verify(ctx, l.store, l.PublicKey())
 }
 

@@ -26,7 +26,7 @@ func (l *Log) Retain(ctx context.Context, age time.Duration) (int64, error) {
 	if last < first {
 		return 0, nil
 	}
-	e := newEntry()
+	e := l.entry()
 	e.durable = true
 	data := map[string]any{"from": first, "to": last, "keepMs": age.Milliseconds()}
 	if err := l.clean.event(e, &Event{Type: TypeRetention, Data: data}); err != nil {

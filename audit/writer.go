@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -26,25 +25,26 @@ type entry struct {
 	opens     *openCall // decisions
 	closes    int64     // outcomes: the decision
 	committed bool
-	published []Record // what it added to the chain, for those who follow
+	with      []*entry // what goes into the chain right after it: outcomes that rode along, a checkpoint
 }
 
-// entries are used again: a record is built for every call.
-var entries = sync.Pool{New: func() any { return &entry{} }}
-
-func newEntry() *entry {
-	e := entries.Get().(*entry)
-	*e = entry{buf: e.buf[:0], published: e.published[:0]}
+// entry takes an entry from the pool: a record is built for every call.
+func (l *Log) entry() *entry {
+	e, ok := l.free.Get().(*entry)
+	if !ok {
+		return &entry{}
+	}
+	*e = entry{buf: e.buf[:0], with: e.with[:0]}
 	return e
 }
 
 // keepBuffer is the size up to which an entry's buffer is used again.
 const keepBuffer = 16 << 10
 
-func (e *entry) recycle() {
+func (l *Log) recycle(e *entry) {
 	if cap(e.buf) <= keepBuffer {
-		clear(e.published)
-		entries.Put(e)
+		clear(e.with)
+		l.free.Put(e)
 	}
 }
 
@@ -72,14 +72,14 @@ func (l *Log) append(ctx context.Context, e *entry) (int64, error) {
 	}
 	seq := e.record.Seq
 	if err == nil {
-		e.recycle()
+		l.recycle(e)
 	}
 	return seq, err
 }
 
 // link gives an entry its position and its place in the chain. The store calls
-// it for one entry at a time, in the order of arrival. A checkpoint or a seal
-// that is due goes with it.
+// it for one entry at a time, in the order of arrival. Outcomes that wait for a
+// ride, and a checkpoint or a seal that is due, go with it.
 func (l *Log) link(a Appender, e *entry) (err error) {
 	defer func() {
 		if err != nil {
@@ -99,12 +99,23 @@ func (l *Log) link(a Appender, e *entry) (err error) {
 		// this goroutine looks up again.
 		l.open.add(e.record.Seq, e.opens)
 	}
+	e.with = l.riders.take(e.with)
+	for _, rider := range e.with {
+		if err := l.put(a, rider); err != nil {
+			return err
+		}
+	}
+	return l.linkSeals(a, e)
+}
+
+// linkSeals adds the checkpoint and the seal that are due.
+func (l *Log) linkSeals(a Appender, e *entry) error {
 	if l.head.seq-l.head.checkpoint >= int64(l.checkpoint) {
 		c := l.checkpointEntry()
+		e.with = append(e.with, c)
 		if err := l.put(a, c); err != nil {
 			return err
 		}
-		e.published = append(e.published, c.record)
 		l.head.checkpoint = l.head.seq
 		l.head.due = true
 	}
@@ -167,18 +178,23 @@ func (l *Log) ended(e *entry, committed bool) {
 		return
 	}
 	e.committed = true
-	if e.closes != 0 {
-		l.open.remove(e.closes)
+	l.settle(e)
+	for _, rider := range e.with {
+		l.settle(rider)
 	}
 	if l.head.seq > l.head.sealed && !l.head.armed {
 		l.head.armed = true
 		l.sealTimer.Reset(l.sealDelay)
 	}
-	if l.tails.any.Load() && e.buf != nil {
+}
+
+// settle is for one record that has been committed.
+func (l *Log) settle(e *entry) {
+	if e.closes != 0 {
+		l.open.remove(e.closes)
+	}
+	if e.buf != nil && l.tails.any.Load() {
 		l.tails.publish(e.record)
-		for i := range e.published {
-			l.tails.publish(e.published[i])
-		}
 	}
 }
 
@@ -187,6 +203,8 @@ func (l *Log) rolledBack(e *entry) {
 	if e.opens != nil && e.record.Seq != 0 {
 		l.open.remove(e.record.Seq)
 	}
+	l.riders.giveBack(e.with)
+	e.with = nil
 }
 
 // sealLater signs the end of the chain when nothing else has done so for a
@@ -200,11 +218,18 @@ func (l *Log) sealLater() {
 }
 
 func (l *Log) sealNow(durable bool) error {
-	e := &entry{} // without text: nothing but the seal is written
+	return l.appendNothing(durable, func() {
+		l.head.armed = false
+		l.head.due = l.head.due || l.head.seq > l.head.sealed
+	})
+}
+
+// appendNothing writes what goes along with an entry, without an entry.
+func (l *Log) appendNothing(durable bool, first func()) error {
+	e := &entry{}
 	err := l.store.Append(context.Background(), durable,
 		func(a Appender) error {
-			l.head.armed = false
-			l.head.due = l.head.due || l.head.seq > l.head.sealed
+			first()
 			return l.link(a, e)
 		},
 		func(committed bool) { l.ended(e, committed) })
@@ -216,45 +241,11 @@ func (l *Log) sealNow(durable bool) error {
 	return nil
 }
 
-// unwritten holds outcomes whose write failed. What they tell has happened, so
-// they are written when the disk accepts data again.
-type unwritten struct {
-	mu      sync.Mutex
-	entries []*entry
-}
-
-const maxUnwritten = 1024
-
-// has reports whether the outcome of a decision is kept.
-func (u *unwritten) has(decision int64) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return slices.ContainsFunc(u.entries, func(e *entry) bool { return e.closes == decision })
-}
-
-// keep adds an outcome unless there are too many.
-func (u *unwritten) keep(e *entry) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if len(u.entries) < maxUnwritten {
-		u.entries = append(u.entries, e)
-	}
-}
-
-// takeAll empties the list.
-func (u *unwritten) takeAll() []*entry {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	all := u.entries
-	u.entries = nil
-	return all
-}
-
 // unavailable keeps what must not be lost, and tells of the first failure.
 func (l *Log) unavailable(e *entry, err error) {
 	switch {
 	case e.closes != 0 && !e.committed:
-		l.unwritten.keep(&entry{record: e.record, buf: slices.Clone(e.buf), prevAt: e.prevAt, seqAt: e.seqAt, closes: e.closes})
+		l.ride(&entry{record: e.record, buf: slices.Clone(e.buf), prevAt: e.prevAt, seqAt: e.seqAt, closes: e.closes})
 	case e.committed && e.opens != nil && e.opens.allowed:
 		// Committed, but perhaps not on disk: its caller is refused, so the
 		// call will not run, and the log will say so.
@@ -264,28 +255,16 @@ func (l *Log) unavailable(e *entry, err error) {
 			Error: "the decision did not reach the disk in time, so the call was refused",
 		}
 		l.clean.outcome(void, e.record.Seq, e.opens, &outcome)
-		l.unwritten.keep(void)
+		l.ride(void)
 	}
 	if l.failing.CompareAndSwap(false, true) && l.onUnavailable != nil {
 		l.onUnavailable(err)
 	}
 }
 
-// available tells of the first success after failures, and writes what was
-// left behind.
+// available tells of the first success after failures.
 func (l *Log) available() {
-	if !l.failing.Load() || !l.failing.CompareAndSwap(true, false) {
-		return
-	}
-	if l.onAvailable != nil {
+	if l.failing.Load() && l.failing.CompareAndSwap(true, false) && l.onAvailable != nil {
 		l.onAvailable()
-	}
-	if left := l.unwritten.takeAll(); len(left) > 0 {
-		go func() {
-			for _, e := range left {
-				// One that fails again is kept again.
-				_, _ = l.submit(context.Background(), e)
-			}
-		}()
 	}
 }
