@@ -146,3 +146,42 @@ func TestACallWhoseRecordMissedTheDiskIsVoid(t *testing.T) {
 	}
 	verify(t, log)
 }
+
+// TestOutcomesOfSafeCallsFollowSoon: they wait for the next transaction, but
+// not longer than 5 ms.
+func TestOutcomesOfSafeCallsFollowSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := Open(context.Background(), filepath.Join(t.TempDir(), "home"), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		log := startLog(t, db, audit.Options{})
+		defer log.Close()
+		safe := typical(toolward.Allow)
+		safe.Facts.Mutates = false
+		outcomes := func() (n int) {
+			row := db.Reader().QueryRow(`SELECT count(*) FROM audit WHERE type = 'outcome'`)
+			if err := row.Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		decide(t, log, safe, toolward.StatusOK)
+		time.Sleep(5 * time.Millisecond)
+		synctest.Wait()
+		if n := outcomes(); n != 1 {
+			t.Errorf("%d outcomes after 5 ms, want 1", n)
+		}
+		decide(t, log, safe, toolward.StatusOK)
+		decide(t, log, safe, "") // takes the waiting outcome along
+		if n := outcomes(); n != 2 {
+			t.Errorf("%d outcomes after the next decision, want 2", n)
+		}
+		decide(t, log, typical(toolward.Allow), toolward.StatusOK)
+		if n := outcomes(); n != 3 {
+			t.Errorf("%d outcomes after one of a call that changes something, want 3 at once", n)
+		}
+		verify(t, log)
+	})
+}
