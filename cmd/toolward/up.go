@@ -52,6 +52,7 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 	defer d.close()
 	served := make(chan error, 1)
 	go func() { served <- d.serve(ctx) }()
+	go tendMemory(ctx)
 	fmt.Fprintf(inv.stdout, "Toolward is up: %s\n", d.server.URL())
 	greeted := make(chan error, 1)
 	go func() { greeted <- c.greet(ctx, inv, d, home) }()
