@@ -69,7 +69,8 @@ func (l *Log) checkSeals(seals []Seal) (head Seal, trouble string) {
 			l.head.seq = max(l.head.seq, s.Seq)
 		}
 	}
-	if head.Seq == 0 && last > 0 && trouble == "" {
+	// The seal of an empty log is a seal: a process that was killed within its first second has no other.
+	if head.Kind != SealHead && last > 0 && trouble == "" {
 		trouble = "the seal of the log's end is missing"
 	}
 	return head, trouble
