@@ -88,7 +88,7 @@ func (s *Server) newExchange(ctx context.Context, req *sdk.CallToolRequest, id I
 			Tool:       name,
 			NativeName: name,
 			Arguments:  arguments(req.Params),
-			Caller:     id.caller(req.ClientInfo()),
+			Caller:     id.caller(clientInfo(req)),
 			Session:    session,
 			Surface:    toolward.SurfaceMCP,
 			WorkDir:    id.Workspace,
@@ -146,11 +146,7 @@ func (x *exchange) tellsClient() bool {
 
 // showsLinks reports whether the client can lead its user to the console.
 func (x *exchange) showsLinks() bool {
-	if x.server.config.ApprovalURL == nil {
-		return false
-	}
-	can := x.request.ClientCapabilities()
-	return can != nil && can.Elicitation != nil && can.Elicitation.URL != nil
+	return x.server.config.ApprovalURL != nil && opensLinks(x.request)
 }
 
 // manyRounds reports whether the client speaks a protocol without server requests, by the SDK's own measure.
