@@ -148,6 +148,9 @@ func TestLevelDoesNotFallWithinARun(t *testing.T) {
 	if got := levelOf(t, tracker, "r2"); got != toolward.Normal {
 		t.Errorf("the next run begins with %v", got)
 	}
+	if got := levelOf(t, tracker, "r1"); got != toolward.Elevated {
+		t.Errorf("another run between made the first one fall to %v", got)
+	}
 	if len(*changes) == 0 || (*changes)[0].To != toolward.Elevated {
 		t.Errorf("changes told: %+v", *changes)
 	}

@@ -76,9 +76,40 @@ type Tracker struct {
 // entry is a conversation in memory.
 type entry struct {
 	State
-	run   string         // the run that last belongs to
-	last  toolward.Level // of that run
+	runs  []runLevel     // of the latest runs, newest last
 	shown toolward.Level // as the last Change told
+}
+
+// runLevel is the tensest level that a run has reached.
+type runLevel struct {
+	run   string
+	level toolward.Level
+}
+
+// maxRuns is how many runs of one conversation are remembered. Runs that go on side by side must not make each other
+// forget.
+const maxRuns = 32
+
+// reached returns the tensest level of a run so far.
+func (e *entry) reached(run string) toolward.Level {
+	for _, r := range e.runs {
+		if r.run == run && run != "" {
+			return r.level
+		}
+	}
+	return toolward.Normal
+}
+
+// note keeps the level of a run.
+func (e *entry) note(run string, level toolward.Level) {
+	if run == "" {
+		return
+	}
+	e.runs = slices.DeleteFunc(e.runs, func(r runLevel) bool { return r.run == run })
+	e.runs = append(e.runs, runLevel{run, level})
+	if len(e.runs) > maxRuns {
+		e.runs = slices.Delete(e.runs, 0, len(e.runs)-maxRuns)
+	}
 }
 
 // New makes a tracker.
@@ -111,12 +142,8 @@ func (t *Tracker) Level(ctx context.Context, call *toolward.Call) (toolward.Leve
 	if err != nil {
 		return toolward.Lockdown, toolward.LevelInputs{}, err
 	}
-	previous := toolward.Normal
-	if call.Run != "" && e.run == call.Run {
-		previous = e.last
-	}
-	level, inputs := t.compute(e, previous)
-	e.run, e.last = call.Run, level
+	level, inputs := t.compute(e, e.reached(call.Run))
+	e.note(call.Run, level)
 	t.tell(e, level, inputs.Reasons, "")
 	return level, inputs, nil
 }
@@ -202,7 +229,7 @@ func (t *Tracker) get(ctx context.Context, key toolward.SessionKey) (*entry, err
 		state = State{Floor: toolward.Normal, ContextTokens: -1}
 	}
 	state.Key = key
-	e := &entry{State: state, last: toolward.Normal, shown: toolward.Normal}
+	e := &entry{State: state, shown: toolward.Normal}
 	t.entries[key] = t.order.PushFront(e)
 	for t.order.Len() > t.options.Keep {
 		// Everything but the run's own level is in the store, and a run that long idle has ended.
