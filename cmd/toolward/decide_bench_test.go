@@ -165,7 +165,7 @@ func (d droppingStore) Append(_ context.Context, _ bool, add func(audit.Appender
 }
 
 func (droppingStore) Drop(context.Context, int64, audit.Seal) error { return nil }
-func (droppingStore) Last(context.Context) (audit.Record, error) { return audit.Record{}, nil }
+func (droppingStore) Last(context.Context) (audit.Record, error)    { return audit.Record{}, nil }
 
 func (droppingStore) Seals(context.Context) ([]audit.Seal, error)                  { return nil, nil }
 func (droppingStore) Scan(context.Context, int64, func(*audit.Record) error) error { return nil }
