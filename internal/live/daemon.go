@@ -129,10 +129,12 @@ func (m *Machine) Command(name string, arguments ...string) *exec.Cmd {
 }
 
 // Run runs a command of Toolward without a terminal, as an agent could, and returns all that it printed and its exit
-// code.
+// code. After a minute it is killed.
 func (m *Machine) Run(arguments ...string) (output string, status int) {
 	m.t.Helper()
 	command := m.Command("toolward", arguments...)
+	late := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
+	defer late.Stop()
 	out, err := command.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

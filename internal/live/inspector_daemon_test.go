@@ -50,7 +50,15 @@ const shortQuestions = `{"teg": {"approval": {"timeoutMs": 6000}}}`
 
 func newGuardedMachine(t *testing.T, config string) *guardedMachine {
 	t.Helper()
-	m := live.NewMachine(t, config)
+	return newGuardedMachineOn(t, config, func(*live.Machine) {})
+}
+
+// newGuardedMachineOn is newGuardedMachine on a machine that is prepared before its first start.
+func newGuardedMachineOn(t *testing.T, config string, prepare func(*live.Machine)) *guardedMachine {
+	t.Helper()
+	m := live.NewMachine(t, "")
+	prepare(m)
+	m.Configure(config)
 	writeFile(t, filepath.Join(m.Workspace, "hello.txt"), "hello from the workspace")
 	m.Start()
 	g := &guardedMachine{Machine: m, terminal: m.SignedIn()}

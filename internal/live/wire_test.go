@@ -63,16 +63,6 @@ func toolCall(tool, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments)
 }
 
-// mustCall makes a call and fails the test if there is no response.
-func mustCall(t *testing.T, w wire, tool, arguments string) *reply {
-	t.Helper()
-	r, err := w.send(t.Context(), toolCall(tool, arguments))
-	if err != nil {
-		t.Fatalf("%s %s: %v", tool, arguments, err)
-	}
-	return r
-}
-
 // agentVariable makes this test program behave as an agent, which starts the program that the variable names. Whoever
 // starts "toolward mcp" is an agent with all that descends from it, and the test's terminals must not be.
 const agentVariable = "TOOLWARD_TEST_AGENT"
@@ -256,17 +246,21 @@ func (w *httpWire) exchange(ctx context.Context, message string, change func(*ht
 
 // record is one line of the exported record.
 type record struct {
-	Seq      int64  `json:"seq"`
-	Type     string `json:"type"`
-	Ref      int64  `json:"ref"`
-	CallID   string `json:"callId"`
-	Tool     string `json:"tool"`
-	Session  string `json:"sessionKey"`
-	Verdict  string `json:"verdict"`
-	Code     string `json:"code"`
-	Via      string `json:"via"`
-	Status   string `json:"status"`
-	Preview  string `json:"preview"`
+	Seq     int64  `json:"seq"`
+	Type    string `json:"type"`
+	Ref     int64  `json:"ref"`
+	CallID  string `json:"callId"`
+	Tool    string `json:"tool"`
+	Session string `json:"sessionKey"`
+	Verdict string `json:"verdict"`
+	Code    string `json:"code"`
+	Via     string `json:"via"`
+	Status  string `json:"status"`
+	Preview string `json:"preview"`
+	Data    struct {
+		Event string `json:"event"`
+		ID    string `json:"id"`
+	} `json:"data"`
 	Approval struct {
 		ID       string `json:"id"`
 		Decision string `json:"decision"`
