@@ -14,7 +14,7 @@ const (
 	// little here — a busy daemon would collect every few calls and spend a third of their time on it.
 	garbage = 16 << 20
 	// lookEvery is how often memory is looked at.
-	lookEvery = 15 * time.Second
+	lookEvery = 10 * time.Second
 	// quiet is how much an idle daemon allocates between two looks at most, in bytes.
 	quiet = 1 << 20
 )
