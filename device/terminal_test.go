@@ -235,6 +235,7 @@ func TestOnlyTheShellThatSignedInMayAnswer(t *testing.T) {
 		{"by an interactive shell in it", `printf '"$BIN" say answer\nexit\n' | sh -i`, false},
 		{"in a subshell", `( "$BIN" say answer; true )`, false},
 		{"in another session", `setsid -w "$BIN" say answer`, false},
+		{"in another session, by the shell itself", `true | setsid "$BIN" say answer`, false},
 		{"by a program that a program started", `env true; nice sh -c '"$BIN" say answer; true'`, false},
 		{"by another program", `'` + stranger + `' say answer`, false},
 		{"by an agent's child", `"$BIN" agent answer`, false},

@@ -368,3 +368,20 @@ func TestACriticalCallIsNeverCoveredByAGrant(t *testing.T) {
 		}
 	}
 }
+
+// A call with several targets is as risky as the worst of them, wherever it stands.
+func TestTheStrictestTargetDecides(t *testing.T) {
+	s := compile(t, Config{}, coreTools()...)
+	read, _ := s.Find(toolward.Caller{Agent: "main"}, "read")
+	secret := toolward.Target{Real: "/home/p/.ssh/id_rsa", Op: toolward.OpRead, Place: "secret", Kind: "file", Links: 1}
+	plain := toolward.Target{Real: "/ws/a", Op: toolward.OpRead, Place: "workspace", Kind: "file", Links: 1}
+	for _, targets := range [][]toolward.Target{{secret, plain}, {plain, secret}, {plain, secret, plain}} {
+		j := s.Judge(&toolward.Request{
+			Tool: read, Level: toolward.Normal, Call: toolward.Call{Caller: toolward.Caller{Agent: "main", Workspace: "/ws"}},
+			Facts: toolward.Facts{Targets: targets},
+		})
+		if j.Row != "read: secret" || j.Verdict != toolward.Ask {
+			t.Errorf("%s first: judged as %q, %v", targets[0].Place, j.Row, j.Verdict)
+		}
+	}
+}
