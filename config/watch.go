@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"github.com/toolward/toolward/display"
 )
 
@@ -156,34 +154,33 @@ func (l *Live) put(loaded *Loaded) error {
 	return nil
 }
 
-// Watch reloads whenever the file changes, until the context ends. Editors replace files, so the directory is
-// watched; a burst of events counts once.
+// Watch reloads whenever the file changes, until the context ends; a burst of changes counts once. An error means that
+// changes are not seen (any more).
 func (l *Live) Watch(ctx context.Context) error {
-	watcher, err := fsnotify.NewWatcher()
+	changed, err := changes(ctx, l.path)
 	if err != nil {
-		return fmt.Errorf("watch configuration: %w", err)
-	}
-	defer watcher.Close()
-	if err := watcher.Add(filepath.Dir(l.path)); err != nil {
 		return fmt.Errorf("watch configuration: %w", err)
 	}
 	const settle = 100 * time.Millisecond
 	timer := time.NewTimer(settle) // the file may have changed before the watch stood
+	defer timer.Stop()
 	for {
 		select {
-		case <-ctx.Done():
-			return nil
-		case event, ok := <-watcher.Events:
+		case _, ok := <-changed:
 			if !ok {
-				return nil
+				return lost(ctx)
 			}
-			if filepath.Base(event.Name) == filepath.Base(l.path) {
-				timer.Reset(settle)
-			}
-		case <-watcher.Errors: // an overflow: look at the file, whatever was missed
 			timer.Reset(settle)
 		case <-timer.C:
 			l.Reload()
 		}
 	}
+}
+
+// lost says why a watch ended: by itself it should not.
+func lost(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return errors.New("watch configuration: the system stopped telling of changes")
 }
