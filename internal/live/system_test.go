@@ -284,7 +284,7 @@ func TestAgentsAnswerNothing(t *testing.T) {
 	for _, command := range []string{
 		"bash -c 'toolward approvals allow " + id + "; exit $?'",
 		"sh -c 'toolward approvals allow " + id + "; exit $?'",
-		"python3 -c 'import subprocess,sys; sys.exit(subprocess.call([\"toolward\",\"approvals\",\"allow\",\"" + id + "\"]))'",
+		"perl -e 'exit system(qw(toolward approvals allow " + id + ")) >> 8'", // perl is in every Debian
 		"setsid --wait toolward approvals allow " + id,
 		"bash -c 'toolward login --passphrase-stdin <<< \"" + live.Passphrase + "\"; exit $?'",
 		"bash -c 'toolward token create --agent x --workspace /usr; exit $?'",
