@@ -156,6 +156,30 @@ func TestLevelDoesNotFallWithinARun(t *testing.T) {
 	}
 }
 
+// Two runs of one conversation may take turns, and an explanation belongs to none: neither is a way to calm a run.
+func TestRunsThatTakeTurns(t *testing.T) {
+	tracker, _ := newTracker(t, &memory{}, 0)
+	must(t, tracker.Usage(t.Context(), key, 190_000, 200_000))
+	if got := levelOf(t, tracker, "r1"); got != toolward.Elevated {
+		t.Fatalf("a full context is %v", got)
+	}
+	must(t, tracker.Usage(t.Context(), key, 10_000, 200_000))
+	for _, other := range []string{"r2", "", "r3"} {
+		if got := levelOf(t, tracker, other); got != toolward.Normal {
+			t.Errorf("run %q begins with %v", other, got)
+		}
+		if got := levelOf(t, tracker, "r1"); got != toolward.Elevated {
+			t.Errorf("after run %q the level of the first fell to %v", other, got)
+		}
+	}
+	for i := range 10 * maxRuns {
+		levelOf(t, tracker, string(rune('a'+i)))
+	}
+	if n := len(tracker.entries[key].Value.(*entry).runs); n > maxRuns {
+		t.Errorf("%d runs are remembered", n)
+	}
+}
+
 func TestExposureSurvivesARestartAndEviction(t *testing.T) {
 	store := &memory{}
 	tracker, _ := newTracker(t, store, 1)

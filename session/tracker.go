@@ -134,7 +134,7 @@ func (t *Tracker) Configure(s Settings) {
 }
 
 // Level computes the level of the call's conversation. Within one run it never falls: an agent must not relax by
-// compacting or by waiting.
+// compacting or by waiting. Several runs of one conversation may take turns; a call without a run changes none.
 func (t *Tracker) Level(ctx context.Context, call *toolward.Call) (toolward.Level, toolward.LevelInputs, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
