@@ -249,7 +249,7 @@ func (s *claudeSession) call() (c toolward.Call, silent bool, err error) {
 		// Only a person in front of the client can answer its prompt; headless it would be refused there anyway.
 		ClientAsks: s.h.config.Attended == AttendedClient && s.env.attended,
 		Caller: toolward.Caller{
-			Agent: s.agent, Owner: s.h.config.Owner, Context: "main", Client: "Claude Code", Workspace: s.looker.places.Layout().Workspace,
+			Agent: s.agent, Owner: s.h.config.Owner, Context: "main", Client: "Claude Code", Workspace: s.looker.workspace,
 			Connection: "hook:" + ClaudeCode + ":" + e.Session,
 		},
 	}

@@ -17,11 +17,12 @@ import (
 
 // looker finds out what the calls of one workspace would touch, without touching it.
 type looker struct {
-	places  *place.Classifier
-	home    string // the person's home
-	project string // the workspace as the client names it
-	config  string // the client's own configuration directory
-	managed string // the administrator's settings of the client
+	places    *place.Classifier
+	home      string // the person's home
+	project   string // the workspace as the client names it
+	workspace string // the same without symbolic links
+	config    string // the client's own configuration directory
+	managed   string // the administrator's settings of the client
 }
 
 // lookers keeps the lookers of the workspaces in use.
@@ -48,6 +49,12 @@ func (l *lookers) of(workspace string) (*looker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace %s: %w", workspace, err)
 	}
+	real := canonical.Workspace
+	if within(canonical.Home, real) || within(canonical.StateDir, real) {
+		// A client that was started in the home directory or in / is told so by its hook. Programs that every shell
+		// finds would be files of its workspace then, so nothing is.
+		canonical.Workspace = ""
+	}
 	places, err := place.New(canonical)
 	if err != nil {
 		return nil, fmt.Errorf("workspace %s: %w", workspace, err)
@@ -56,7 +63,7 @@ func (l *lookers) of(workspace string) (*looker, error) {
 		l.known = map[string]*looker{}
 	}
 	made := &looker{
-		places: places, home: canonical.Home, project: workspace,
+		places: places, home: canonical.Home, project: workspace, workspace: real,
 		config: filepath.Join(l.layout.Home, ".claude"), managed: claudeManagedSettings(),
 	}
 	l.known[workspace] = made

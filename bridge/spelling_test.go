@@ -76,3 +76,28 @@ func TestWhereAPatternLooks(t *testing.T) {
 		})
 	}
 }
+
+// A workspace that holds the home directory would make every program and start-up file in it the agent's own.
+func TestAWorkspaceThatHoldsTheHome(t *testing.T) {
+	for name, project := range map[string]func(r *rig) string{
+		"home":         func(r *rig) string { return r.home },
+		"above home":   func(r *rig) string { return filepath.Dir(r.home) },
+		"root":         func(*rig) string { return "/" },
+		"a link to it": func(r *rig) string { return filepath.Join(r.project, "link") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, toolward.Allow)
+			if err := os.Symlink(r.home, filepath.Join(r.project, "link")); err != nil {
+				t.Fatal(err)
+			}
+			r.headers["Toolward-Project-Dir"] = project(r)
+			d := r.decided("Write", `{"file_path":"{{home}}/.local/bin/ls","content":"x"}`)
+			if len(d.Facts.Targets) != 1 || d.Facts.Targets[0].Place != "outside" {
+				t.Errorf("targets %+v", d.Facts.Targets)
+			}
+			if d.Call.Caller.Workspace == "" {
+				t.Error("no workspace: what people grant here would hold everywhere")
+			}
+		})
+	}
+}
