@@ -2,6 +2,7 @@ package approval
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/toolward/toolward"
@@ -14,21 +15,31 @@ var errHidden = errors.New("what looks like a secret in the command holds charac
 // on. "https://user:a;rm -rf x@host" looks like an address with a password; on the screen it would be a harmless
 // address, and the person would approve what they could not see.
 func (m *Manager) checkHidden(q *toolward.Question) error {
-	texts := []string{q.Request.Facts.Command}
-	if q.Judgement.Class.Grant == toolward.GrantProcess {
-		for _, name := range q.Request.Params.Names() {
-			texts = append(texts, q.Request.Params.Text(name))
-		}
-	}
-	for _, text := range texts {
-		if hidesSyntax(text, m.redact(text)) {
-			return &toolward.Refusal{
-				Tool: q.Request.Tool.Name, Code: toolward.CodeValidation, Cause: errHidden,
-				Detail: "a secret in the command cannot be hidden without hiding what would run; hand it over in a file",
-			}
+	runs := q.Request.Facts.Command != "" || q.Judgement.Class.Grant == toolward.GrantProcess
+	if runs && (m.hides(q.Request.Facts.Command) || m.hides(q.Request.Params.Object())) {
+		return &toolward.Refusal{
+			Tool: q.Request.Tool.Name, Code: toolward.CodeValidation, Cause: errHidden,
+			Detail: "a secret in the command cannot be hidden without hiding what would run; hand it over in a file",
 		}
 	}
 	return nil
+}
+
+// hides looks at every text of a command's parameters: its environment runs as well, in a pager or an editor.
+func (m *Manager) hides(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return hidesSyntax(v, m.redact(v))
+	case []any:
+		return slices.ContainsFunc(v, m.hides)
+	case map[string]any:
+		for name, below := range v {
+			if m.hides(name) || m.hides(below) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hidesSyntax reports whether the hidden parts of a text hold anything but what words are made of. Wherever they lie,

@@ -44,18 +44,25 @@ func TestACommandCannotHideInASecret(t *testing.T) {
 	}
 }
 
-// The same holds for what is typed into a process, which may be a shell.
+// The same holds for what is typed into a process, which may be a shell, and for the environment of a command.
 func TestInputCannotHideInASecret(t *testing.T) {
 	m := open(t, newMemory(), func(o *Options) { o.Redact = redact.Text })
 	attach(t, m, alice)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	text := "echo https://user:a;reboot@example.org\n"
-	q := question(func(r *toolward.Request, j *toolward.Judgement) {
-		r.Params = toolward.NewParams([]byte(`{"data":"`+text+`"}`), map[string]any{"data": text})
-		j.Class.Grant = toolward.GrantProcess
-	})
-	if _, err := m.Ask(ctx, q); code(t, err) != toolward.CodeValidation || m.Count() != 0 {
-		t.Errorf("%v", err)
+	hostile := "https://user:a;reboot@example.org"
+	for name, change := range map[string]func(*toolward.Request, *toolward.Judgement){
+		"typed into a process": func(r *toolward.Request, j *toolward.Judgement) {
+			r.Params = toolward.NewParams([]byte(`{"data":"`+hostile+`"}`), map[string]any{"data": hostile})
+			j.Class.Grant = toolward.GrantProcess
+		},
+		"in a command's environment": func(r *toolward.Request, _ *toolward.Judgement) {
+			r.Facts.Command = "git log"
+			r.Params = toolward.NewParams([]byte(`{"env":{"GIT_PAGER":"`+hostile+`"}}`), map[string]any{"env": map[string]any{"GIT_PAGER": hostile}})
+		},
+	} {
+		if _, err := m.Ask(ctx, question(change)); code(t, err) != toolward.CodeValidation || m.Count() != 0 {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
