@@ -32,11 +32,12 @@ type Machine struct {
 	Workspace string // a project of the person's
 	URL       string // of the console, once the daemon is up
 
-	t      testing.TB
-	bin    string
-	daemon *exec.Cmd
-	ended  chan struct{} // closed when the daemon has
-	log    *Output
+	t       testing.TB
+	bin     string
+	isSetUp bool // a passphrase has been set
+	daemon  *exec.Cmd
+	ended   chan struct{} // closed when the daemon has
+	log     *Output
 }
 
 // NewMachine makes an account with this configuration file; "" means none. Nothing runs yet.
@@ -154,15 +155,11 @@ func (m *Machine) Start() {
 // TryStart is like [Machine.Start], but returns why the daemon did not start.
 func (m *Machine) TryStart() error {
 	arguments := []string{"up", "--listen", "127.0.0.1:0"}
-	fresh := !exists(filepath.Join(m.State, "state.db"))
-	if fresh {
+	if !m.isSetUp {
 		arguments = append(arguments, "--passphrase-stdin")
 	}
-	return m.tryStart(m.Command("toolward", arguments...), fresh)
-}
-
-func (m *Machine) tryStart(command *exec.Cmd, fresh bool) error {
-	if fresh {
+	command := m.Command("toolward", arguments...)
+	if !m.isSetUp {
 		command.Stdin = strings.NewReader(Passphrase + "\n")
 	}
 	before := len(m.log.String())
@@ -208,6 +205,7 @@ func (m *Machine) awaitSetUp() error {
 		err = json.NewDecoder(response.Body).Decode(&status)
 		response.Body.Close()
 		if err == nil && !status.Setup {
+			m.isSetUp = true
 			return nil
 		}
 	}
@@ -259,11 +257,6 @@ func (m *Machine) Restart() {
 	m.t.Helper()
 	m.Stop()
 	m.Start()
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // builds are the programs, built once for all tests of this process.
