@@ -168,8 +168,7 @@ func (k *killing) load(ctx context.Context, all *sync.WaitGroup, people ...*cons
 		local := dialStdio(k.t, k.Machine, "coder")
 		all.Go(func() {
 			defer local.kill()
-			for n := 0; ctx.Err() == nil; n++ {
-				k.tryOnStream(ctx, local, fmt.Sprintf("k%d-99-%d", k.rounds, n))
+			for n := 0; k.tryOnStream(ctx, local, fmt.Sprintf("k%d-99-%d", k.rounds, n)); n++ {
 			}
 		})
 	}
@@ -262,19 +261,20 @@ func (k *killing) try(ctx context.Context, w *httpWire, r *returning) {
 	}
 }
 
-// tryOnStream writes a marker over a stream, whose calls end with the daemon.
-func (k *killing) tryOnStream(ctx context.Context, w *stdioWire, name string) {
+// tryOnStream writes a marker over a stream, whose calls end with the daemon. It reports whether the daemon lives.
+func (k *killing) tryOnStream(ctx context.Context, w *stdioWire, name string) bool {
 	k.mu.Lock()
 	call := &tried{tool: "write"}
 	k.calls[name] = call
 	k.mu.Unlock()
 	answer, err := w.send(ctx, toolCall("write", fmt.Sprintf(`{"path":%q,"content":"x"}`, "write-"+name)))
 	if err != nil {
-		return
+		return false
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	call.ran, call.refused = !answer.refused(), answer.refused()
+	return true
 }
 
 // expect fails the test when a call is refused for a reason that has nothing to do with people, or with a patch that
