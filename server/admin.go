@@ -33,6 +33,11 @@ func (s *Server) apiRevokeGrant(w http.ResponseWriter, r *http.Request, c caller
 // revoke ends the grant that the request names. A grant that is gone from memory only is an error that says so.
 func (s *Server) revoke(r *http.Request, by device.Authority) (*approval.Grant, error) {
 	grant, err := s.approvals.Revoke(r.Context(), by, r.PathValue("id"))
+	if grant != nil {
+		s.note(r, audit.TypeGrant, map[string]any{
+			"event": "revoked", "grant": grant.ID, "tool": grant.Tool, "agent": grant.Agent, "text": grant.Text, "by": by.Name(),
+		})
+	}
 	switch {
 	case err == nil:
 		return grant, nil

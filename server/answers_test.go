@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/server"
 )
@@ -86,6 +87,15 @@ func TestAnswerByForm(t *testing.T) {
 			}
 			if resp, _ := b.post(b.base+"/approvals/"+id, tt.form); resp.StatusCode != http.StatusConflict {
 				t.Errorf("a second answer: %d", resp.StatusCode)
+			}
+			for _, g := range grants {
+				if resp, _ := b.post(b.base+"/grants/"+g.ID+"/revoke", nil); resp.StatusCode != http.StatusSeeOther || len(w.Approvals.Grants()) != 0 {
+					t.Errorf("revoking: %d, %d grants left", resp.StatusCode, len(w.Approvals.Grants()))
+				}
+				records, err := w.Audit.Query(t.Context(), audit.Filter{Type: audit.TypeGrant, Text: g.ID})
+				if err != nil || len(records) != 1 || !strings.Contains(records[0].JSON, `"by":"owner (console)"`) {
+					t.Errorf("the record of the revocation: %v, %v", records, err)
+				}
 			}
 			if _, page := b.get(b.base + "/"); !strings.Contains(page, "owner (console)") {
 				t.Errorf("recent decisions do not name who answered:\n%s", page)

@@ -187,10 +187,7 @@ func (d *daemon) applyConfig(loaded *config.Loaded) error {
 	d.sessions.Configure(session.Settings{DefaultLevel: level, HighWater: loaded.File.TEG.HighWater})
 	d.policy.Swap(snapshot)
 	if d.config != nil {
-		why := "the configuration became stricter"
-		if _, err := d.approver.DropGrants(context.Background(), why, tightened(d.config.Current().File, loaded.File, snapshot)); err != nil {
-			d.log.Error("grants that the configuration takes back could not be ended on disk; they end with this process", "err", err)
-		}
+		d.takeBack("the configuration became stricter", tightened(d.config.Current().File, loaded.File, snapshot))
 	}
 	for _, w := range warnings {
 		d.log.Warn("configuration", "warning", w.String())

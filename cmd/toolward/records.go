@@ -73,6 +73,31 @@ func (d *daemon) recordApproval(e approval.Event) {
 		event.Agent, event.Session, event.Tool = a.Request.Agent, a.Request.Session, a.Request.Tool
 	}
 	d.events.put(event)
+	if e.Type == approval.EventResolved && a.Grant != "" {
+		d.events.put(audit.Event{Type: audit.TypeGrant, Agent: event.Agent, Session: event.Session, Tool: event.Tool, Data: map[string]any{
+			"event": "made", "grant": a.Grant, "approval": a.ID, "by": a.ResolvedBy,
+		}})
+	}
+}
+
+// takeBack ends the grants that which names, and keeps which they were.
+func (d *daemon) takeBack(why string, which func(*approval.Grant) bool) {
+	var gone []*approval.Grant
+	_, err := d.approver.DropGrants(context.Background(), why, func(g *approval.Grant) bool {
+		if !which(g) {
+			return false
+		}
+		gone = append(gone, g)
+		return true
+	})
+	for _, g := range gone {
+		d.events.put(audit.Event{Type: audit.TypeGrant, Agent: g.Agent, Tool: g.Tool, Data: map[string]any{
+			"event": "taken back", "grant": g.ID, "text": g.Text, "why": why,
+		}})
+	}
+	if err != nil {
+		d.log.Error("grants that were taken back could not be ended on disk; they end with this process", "why", why, "err", err)
+	}
 }
 
 // recordLevel keeps that a session's level changed, and why.
