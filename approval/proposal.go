@@ -274,5 +274,9 @@ func grantFrom(d *Details, p Proposal, by string, now time.Time) *Grant {
 	if d.Action != "" {
 		g.Actions = []string{d.Action}
 	}
+	if p.Match.Kind == toolward.GrantExact {
+		// The question showed the call beside "exactly this"; a list of grants has to bring it along.
+		g.Text += ": " + cut(cmp.Or(d.Command, string(d.Preview)), longestReason)
+	}
 	return g
 }
