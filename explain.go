@@ -34,7 +34,8 @@ type ExplainOptions struct {
 
 // Explain walks the steps of Admit without asking, running, recording, using up a grant or (by default) calling
 // plug-ins, and says what would happen. Without plug-ins its verdict is Admit's: Allow where Admit gives a pass at
-// once, Ask where it asks people, Deny where it refuses.
+// once, Ask where it asks people, Deny where it refuses. Whether people would be asked at all — somebody is there,
+// nobody has said no to the same call before — is known only when they are: Admit may refuse what is Ask here.
 func (g *Gateway) Explain(ctx context.Context, call Call, opts ExplainOptions) Trace {
 	trace := &Trace{Tool: call.Tool}
 	call.Approval = ""

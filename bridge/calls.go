@@ -24,6 +24,7 @@ type call struct {
 	ready  chan struct{} // closed when the answer is there
 
 	answeredAt time.Time // under the lock of calls
+	size       int       // bytes of arguments that it keeps in memory
 
 	newer, older *call // in the order of arrival
 }
@@ -36,9 +37,13 @@ type calls struct {
 
 	mu     sync.Mutex
 	byKey  map[callKey]*call
+	bytes  int // of all of them
 	newest *call
 	oldest *call
 }
+
+// maxOpenBytes bounds the arguments of all open calls: big ones must not fill the daemon where many would not.
+const maxOpenBytes = 64 << 20
 
 func newCalls(limit int, log *slog.Logger) *calls {
 	return &calls{limit: limit, log: log, byKey: map[callKey]*call{}}
@@ -85,11 +90,30 @@ func (c *calls) answered(one *call, pass *toolward.Pass, answer hookclient.Answe
 	one.answeredAt = time.Now()
 	one.asks = pass != nil && pass.ClientAsks()
 	gone := c.byKey[one.key] != one
+	var dropped []*call
+	if pass != nil && !gone {
+		one.size = pass.Request().Params.Len() + len(pass.Request().Call.Arguments)
+		c.bytes += one.size
+		dropped = c.makeRoom(one)
+	}
 	close(one.ready)
 	c.mu.Unlock()
 	if gone {
 		c.conclude(one, toolward.StatusUnknown, "the session ended before the call was answered")
 	}
+	for _, old := range dropped {
+		c.conclude(old, toolward.StatusUnknown, "too much is kept of calls without an outcome")
+	}
+}
+
+// makeRoom takes out the oldest calls, but never keep, until the rest fits. The caller holds the lock.
+func (c *calls) makeRoom(keep *call) (dropped []*call) {
+	for c.bytes > maxOpenBytes && c.oldest != keep {
+		old := c.oldest
+		c.unlink(old)
+		dropped = append(dropped, old)
+	}
+	return dropped
 }
 
 // take removes a call and returns it; nil if it is not known.
@@ -183,6 +207,7 @@ func (c *calls) link(one *call) {
 // unlink takes a call out of both orders. The caller holds the lock.
 func (c *calls) unlink(one *call) {
 	delete(c.byKey, one.key)
+	c.bytes -= one.size
 	if one.older != nil {
 		one.older.newer = one.newer
 	} else {

@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -278,5 +279,22 @@ func TestOpenCallsAreBounded(t *testing.T) {
 	r.handler.Close(t.Context())
 	if o, _ := r.Auditor.Outcome(5); o.Status != toolward.StatusUnknown {
 		t.Errorf("an open call ended as %q at shutdown", o.Status)
+	}
+}
+
+// TestOpenBytesAreBounded: a hundred calls of a megabyte fill the daemon as well as ten thousand small ones.
+func TestOpenBytesAreBounded(t *testing.T) {
+	r := newRig(t, toolward.Allow)
+	big := strings.Repeat("x", 900_000)
+	for i := range 40 {
+		r.post("PreToolUse", r.event("PreToolUse-Bash.json", map[string]any{
+			"tool_use_id": fmt.Sprint(i), "tool_input": map[string]any{"command": "echo " + big},
+		}))
+	}
+	if o, _ := r.Auditor.Outcome(1); o.Status != toolward.StatusUnknown {
+		t.Errorf("the first of 40 big calls is still kept: %q", o.Status)
+	}
+	if o, _ := r.Auditor.Outcome(40); o.Status != "" {
+		t.Errorf("the last one is not kept: %q", o.Status)
 	}
 }
