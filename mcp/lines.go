@@ -190,6 +190,9 @@ func decodeMessage(data []byte) (jsonrpc.Message, *malformed) {
 	if fault := envelopeFault(data); fault != "" {
 		return nil, &malformed{code: jsonrpc.CodeInvalidRequest, message: fault, id: messageID(data)}
 	}
+	if request := plainRequest(data); request != nil {
+		return request, nil
+	}
 	message, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
 		return nil, &malformed{code: jsonrpc.CodeInvalidRequest, message: "invalid request: not a JSON-RPC 2.0 message within the limits", id: messageID(data)}
