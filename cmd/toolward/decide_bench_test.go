@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
@@ -25,7 +26,8 @@ func BenchmarkDecide(b *testing.B) {
 	d := benchDaemon(b)
 	few, many := dropGateway(b, d, 100), dropGateway(b, d, 1000)
 	calls := decideCalls(d.benchWorkspace())
-	var fewTook, manyTook []time.Duration
+	defer debug.SetGCPercent(debug.SetGCPercent(collectAt(0))) // as the daemon does
+	fewTook, manyTook := make([]time.Duration, 0, 1<<20), make([]time.Duration, 0, 1<<20)
 	for b.Loop() {
 		for _, call := range calls {
 			fewTook = append(fewTook, decideOnce(b, few, call))

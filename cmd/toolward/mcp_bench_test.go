@@ -62,6 +62,7 @@ func addedByToolward(b *testing.B, d *runningDaemon, version string, ours, their
 	b.ReportMetric(micros(quantile(guarded, 0.5))-micros(quantile(bare, 0.5)), "added-µs-p50")
 	b.ReportMetric(micros(quantile(guarded, 0.5)), "guarded-µs-p50")
 	b.ReportMetric(micros(quantile(bare, 0.5)), "bare-µs-p50")
+	b.ReportMetric(micros(quantile(guarded, 0.5))/micros(quantile(bare, 0.5)), "x-bare")
 }
 
 func connect(b *testing.B, version string, transport sdk.Transport) *sdk.ClientSession {

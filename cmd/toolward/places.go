@@ -13,9 +13,11 @@ import (
 
 // places makes the classifiers of callers: one for every workspace, made once.
 type places struct {
-	home, stateDir string
-	mu             sync.Mutex
-	byWorkspace    map[string]*place.Classifier
+	home, stateDir         string
+	realHome, realStateDir string // without symbolic links
+
+	mu          sync.Mutex
+	byWorkspace map[string]*place.Classifier
 }
 
 // maxWorkspaces bounds the cache; beyond it a classifier is made anew for each call.
@@ -26,7 +28,18 @@ func newPlaces(stateDir string) (*places, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the home directory: %w", err)
 	}
-	return &places{home: home, stateDir: stateDir, byWorkspace: map[string]*place.Classifier{}}, nil
+	return &places{
+		home: home, stateDir: stateDir, realHome: withoutLinks(home), realStateDir: withoutLinks(stateDir),
+		byWorkspace: map[string]*place.Classifier{},
+	}, nil
+}
+
+// withoutLinks is a directory's real path, or the path itself if it does not exist.
+func withoutLinks(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
 }
 
 // of returns the classifier of a caller's workspace.
@@ -74,15 +87,12 @@ func (p *places) checkWorkspace(dir string) (string, error) {
 	if !info.IsDir() {
 		return "", fmt.Errorf("workspace %s is not a directory", dir)
 	}
-	for _, forbidden := range []string{p.home, p.stateDir} {
-		if resolved, err := filepath.EvalSymlinks(forbidden); err == nil {
-			forbidden = resolved
-		}
+	for _, forbidden := range []string{p.realHome, p.realStateDir} {
 		if within(real, forbidden) {
 			return "", fmt.Errorf("workspace %s holds %s: choose a project directory", dir, forbidden)
 		}
 	}
-	if within(p.stateDir, real) {
+	if within(p.realStateDir, real) {
 		return "", fmt.Errorf("workspace %s lies in Toolward's own state", dir)
 	}
 	return real, nil
