@@ -64,8 +64,7 @@ func (logoutCommand) Run(inv *invocation) error {
 	if err := inv.daemon().post(inv, "/v1/logout", struct{}{}, nil); err != nil {
 		return err
 	}
-	fmt.Fprintln(inv.stdout, "Signed out.")
-	return nil
+	return inv.done("signed-out", "Signed out.")
 }
 
 type tokenCommand struct {
@@ -134,8 +133,7 @@ func (c *tokenRevokeCommand) Run(inv *invocation) error {
 	if err := inv.daemon().post(inv, "/v1/tokens/"+url.PathEscape(c.ID)+"/revoke", struct{}{}, nil); err != nil {
 		return err
 	}
-	fmt.Fprintln(inv.stdout, "Revoked.")
-	return nil
+	return inv.done("revoked", "Revoked.")
 }
 
 // table prints aligned columns; every cell is shown truthfully.

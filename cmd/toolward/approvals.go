@@ -175,6 +175,5 @@ func (c *grantsRevokeCommand) Run(inv *invocation) error {
 	if err := inv.daemon().post(inv, "/v1/grants/"+url.PathEscape(c.ID)+"/revoke", struct{}{}, nil); err != nil {
 		return err
 	}
-	fmt.Fprintln(inv.stdout, "Revoked.")
-	return nil
+	return inv.done("revoked", "Revoked.")
 }

@@ -151,5 +151,9 @@ func (d *daemonClient) follow(ctx context.Context, path string, query url.Values
 	if err := scanner.Err(); err != nil {
 		return err
 	}
+	return errStreamEnded()
+}
+
+func errStreamEnded() error {
 	return &exitErr{exitNoDaemon, errors.New("the gateway ended the stream"), "is it still running? toolward doctor"}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -51,11 +52,9 @@ func (c *configCheckCommand) Run(inv *invocation) error {
 		return err
 	}
 	if loaded.Source == nil {
-		fmt.Fprintf(inv.stdout, "%s does not exist: the defaults apply.\n", loaded.Name)
-		return nil
+		return inv.done("absent", loaded.Name+" does not exist: the defaults apply.")
 	}
-	fmt.Fprintf(inv.stdout, "%s is sound.\n", loaded.Name)
-	return nil
+	return inv.done("sound", loaded.Name+" is sound.")
 }
 
 type configShowCommand struct{}
@@ -75,7 +74,11 @@ func (configShowCommand) Run(inv *invocation) error {
 	}
 	return inv.table("KEY\tVALUE\tSOURCE", func(row func(...any)) {
 		for _, l := range leaves {
-			row(l.Key, l.Value, l.Source)
+			value, err := json.Marshal(l.Value)
+			if err != nil {
+				value = []byte(err.Error())
+			}
+			row(l.Key, string(value), l.Source)
 		}
 	})
 }
@@ -105,7 +108,7 @@ func (c *configApplyCommand) Run(inv *invocation) error {
 	if err := inv.daemon().get(inv, "/v1/config/pending", nil, &change); err != nil {
 		return err
 	}
-	fmt.Fprintln(inv.stdout, display.Block(change.Diff))
+	fmt.Fprintln(inv.words(), display.Block(change.Diff))
 	shown := time.NewTimer(mustBeShown)
 	if !c.Yes && !confirm(inv.stdin, inv.stderr, "Apply it?") {
 		return &exitErr{exitError, errors.New("not applied"), "answer y, or use --yes"}
@@ -115,6 +118,5 @@ func (c *configApplyCommand) Run(inv *invocation) error {
 	if err := inv.daemon().post(inv, "/v1/config/apply", body, nil); err != nil {
 		return err
 	}
-	fmt.Fprintln(inv.stdout, "Applied.")
-	return nil
+	return inv.done("applied", "Applied.")
 }

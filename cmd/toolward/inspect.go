@@ -204,10 +204,13 @@ func (auditTailCommand) Run(inv *invocation) error {
 			return err
 		}
 	}
-	if inv.Err() != nil {
+	switch err := lines.Err(); {
+	case inv.Err() != nil:
 		return nil
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
 	}
-	return lines.Err()
+	return errStreamEnded()
 }
 
 type auditQueryCommand struct {

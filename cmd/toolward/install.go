@@ -44,8 +44,7 @@ func (c *installCommand) Run(inv *invocation) error {
 	if err := choosePreset(inv, c.Preset); err != nil {
 		return err
 	}
-	fmt.Fprintf(inv.stdout, "Toolward stands in front of %s. Prove it: toolward doctor\n", c.Client)
-	return nil
+	return inv.done("installed", fmt.Sprintf("Toolward stands in front of %s. Prove it: toolward doctor", c.Client))
 }
 
 func (c *installCommand) setup(inv *invocation) (bridge.Setup, error) {
@@ -91,12 +90,12 @@ func clientSetup(inv *invocation, client, project string) (bridge.Setup, error) 
 // applyPlan shows a difference, asks, and makes the change.
 func applyPlan(inv *invocation, plan *bridge.Plan, yes bool, unchanged string) error {
 	if !plan.Changed() {
-		fmt.Fprintf(inv.stdout, "%s: %s.\n", plan.Path, unchanged)
+		fmt.Fprintf(inv.words(), "%s: %s.\n", plan.Path, unchanged)
 		return nil
 	}
-	fmt.Fprintf(inv.stdout, "%s\n", display.Block(plan.Diff))
+	fmt.Fprintf(inv.words(), "%s\n", display.Block(plan.Diff))
 	for _, note := range plan.Notes {
-		fmt.Fprintln(inv.stdout, "note:", note)
+		fmt.Fprintln(inv.words(), "note:", note)
 	}
 	if !yes && !confirm(inv.stdin, inv.stderr, "Change "+plan.Path+"?") {
 		return &exitErr{exitError, errors.New("nothing was changed"), "answer y, or use --yes"}
@@ -136,7 +135,7 @@ func choosePreset(inv *invocation, preset string) error {
 	if err := replaceFile(inv.configPath(), changed); err != nil {
 		return err
 	}
-	fmt.Fprintf(inv.stdout, "teg.preset is %q in %s. A running gateway waits for your yes: toolward config apply\n", preset, inv.configPath())
+	fmt.Fprintf(inv.words(), "teg.preset is %q in %s. A running gateway waits for your yes: toolward config apply\n", preset, inv.configPath())
 	return nil
 }
 
@@ -144,7 +143,7 @@ func askPreset(inv *invocation) string {
 	if !isTerminal(inv.stdin) {
 		return ""
 	}
-	fmt.Fprint(inv.stdout, "Preset:\n  strict     every write asks\n  workspace  writes inside the workspace run while the session is calm\n[strict/workspace, Enter keeps what is] ")
+	fmt.Fprint(inv.words(), "Preset:\n  strict     every write asks\n  workspace  writes inside the workspace run while the session is calm\n[strict/workspace, Enter keeps what is] ")
 	line, err := bufio.NewReader(inv.stdin).ReadString('\n')
 	switch answer := strings.TrimSpace(line); {
 	case err != nil:
@@ -238,7 +237,10 @@ func (c *uninstallCommand) Run(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	return applyPlan(inv, plan, c.Yes, "there is nothing of Toolward's in it")
+	if err := applyPlan(inv, plan, c.Yes, "there is nothing of Toolward's in it"); err != nil || !inv.json {
+		return err
+	}
+	return inv.done("uninstalled", "")
 }
 
 type doctorCommand struct {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime/debug"
 
 	"github.com/alecthomas/kong"
@@ -43,6 +44,23 @@ func (inv *invocation) printJSON(v any) error {
 	enc := json.NewEncoder(inv.stdout)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
+}
+
+// words is where sentences for people go. Under --json standard output is for programs only.
+func (inv *invocation) words() io.Writer {
+	if inv.json {
+		return inv.stderr
+	}
+	return inv.stdout
+}
+
+// done tells that a command did what it is for, in a word for programs or a sentence for people.
+func (inv *invocation) done(word, sentence string) error {
+	if inv.json {
+		return inv.printJSON(map[string]string{"done": word})
+	}
+	_, err := fmt.Fprintln(inv.stdout, sentence)
+	return err
 }
 
 type completeCommand struct {

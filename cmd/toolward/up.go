@@ -53,7 +53,12 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 	served := make(chan error, 1)
 	go func() { served <- d.serve(ctx) }()
 	go tendMemory(ctx)
-	fmt.Fprintf(inv.stdout, "Toolward is up: %s\n", d.server.URL())
+	fmt.Fprintf(inv.words(), "Toolward is up: %s\n", d.server.URL())
+	if inv.json {
+		if err := inv.printJSON(map[string]string{"console": d.server.URL()}); err != nil {
+			return err
+		}
+	}
 	greeted := make(chan error, 1)
 	go func() { greeted <- c.greet(ctx, inv, d, home) }()
 	defer keepEcho(inv.stdin)()

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// TestCommandsAreDocumented keeps docs/cli.md true: it names every command and exit code, and nothing else.
+func TestCommandsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser, err := kong.New(&commandLine{}, kong.Name("toolward"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]*kong.Node{}
+	for _, leaf := range parser.Model.Leaves(true) {
+		path := strings.TrimPrefix(leaf.Path(), "toolward ")
+		known[path] = leaf
+		if !strings.Contains(string(text), "`toolward "+path) {
+			t.Errorf("docs/cli.md does not have: toolward %s", path)
+		}
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `toolward (.*)$").FindAllStringSubmatch(string(text), -1) {
+		words := strings.Fields(strings.Trim(row[1], "`|"))
+		command := known[strings.Trim(words[0], "`")]
+		if command == nil && len(words) > 1 {
+			command = known[words[0]+" "+strings.Trim(words[1], "`")]
+		}
+		if command == nil {
+			t.Errorf("docs/cli.md has a command that does not exist: toolward %s", row[1])
+			continue
+		}
+		for _, flag := range regexp.MustCompile("--([a-z-]+)").FindAllStringSubmatch(row[1], -1) {
+			if !slices.ContainsFunc(command.AllFlags(true), func(group []*kong.Flag) bool {
+				return slices.ContainsFunc(group, func(f *kong.Flag) bool { return f.Name == flag[1] })
+			}) {
+				t.Errorf("docs/cli.md: toolward %s has no flag --%s", command.Path(), flag[1])
+			}
+		}
+	}
+	for _, code := range []int{exitOK, exitError, exitRefused, exitUsage, exitUnsound, exitNoDaemon, exitNotPerson} {
+		if !strings.Contains(string(text), fmt.Sprintf("\n| %d | ", code)) {
+			t.Errorf("docs/cli.md does not have the exit code %d", code)
+		}
+	}
+}
