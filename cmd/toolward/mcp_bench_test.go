@@ -8,36 +8,49 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolward/toolward/internal/baremcp"
 	"github.com/toolward/toolward/mcp"
 )
 
 // BenchmarkMCPCall is what Toolward adds to a call of a safe tool. A client has the real daemon read a small file,
-// with the whole way through policy and session and with both records committed; in turns it has a bare server of the
-// SDK read the file. Both servers are programs of their own, and the transports are of the same kind:
+// with the whole way through policy and session and with its records committed to the real store; in turns it has a
+// bare server of the SDK read the file, over a transport of the same kind:
 //
-//	socket   the daemon's local socket, as "toolward mcp" uses it
+//	pipe     all in this process: Toolward's own work, without changes of processes
+//	socket   the daemon's local socket, as "toolward mcp" uses it; the bare server is at the end of one like it
 //	stdio    programs of the client: "toolward mcp", which is one more hop to the daemon, and the bare server itself
 //	http     the daemon's port with a token, once for the protocols with sessions and once for those without
+//
+// In all but the first, daemon and bare server are programs of their own.
 func BenchmarkMCPCall(b *testing.B) {
+	b.Run("pipe", func(b *testing.B) {
+		d := benchDaemon(b)
+		defer debug.SetGCPercent(debug.SetGCPercent(collectAt(0))) // as the daemon does
+		identity := mcp.Identity{Agent: "coder", Workspace: d.benchWorkspace(), TokenID: "local"}
+		ours := served(func(conn net.Conn) { _ = d.mcp.ServeConn(context.Background(), conn, identity) })
+		theirs := served(func(conn net.Conn) { _ = baremcp.NewServer().Run(context.Background(), streamOf(conn)) })
+		addedByToolward(b, d.benchWorkspace(), "", ours, theirs)
+	})
 	d := startDaemon(b)
 	b.Run("socket", func(b *testing.B) {
 		bare := filepath.Join(d.home, "bare.sock")
 		d.start(b, "baremcp", "unix", bare)
-		addedByToolward(b, d, "", d.stream(b), streamOf(dial(b, bare)))
+		addedByToolward(b, d.workspace, "", d.stream(b), streamOf(dial(b, bare)))
 	})
 	b.Run("stdio", func(b *testing.B) {
 		ours := d.command("toolward", "mcp", "--agent", "coder", "--workspace", d.workspace)
-		addedByToolward(b, d, "", &sdk.CommandTransport{Command: ours}, &sdk.CommandTransport{Command: exec.Command(d.program("baremcp"))})
+		addedByToolward(b, d.workspace, "", &sdk.CommandTransport{Command: ours}, &sdk.CommandTransport{Command: exec.Command(d.program("baremcp"))})
 	})
 	for _, protocol := range []struct{ version, path string }{{"2025-11-25", "/sessions"}, {"2026-07-28", "/stateless"}} {
 		b.Run("http "+protocol.version, func(b *testing.B) {
 			bare := d.start(b, "baremcp", "http")
-			addedByToolward(b, d, protocol.version,
+			addedByToolward(b, d.workspace, protocol.version,
 				&sdk.StreamableClientTransport{Endpoint: d.url + "/mcp", HTTPClient: bearer(d.token)},
 				&sdk.StreamableClientTransport{Endpoint: bare + protocol.path, HTTPClient: bearer(d.token)})
 		})
@@ -45,9 +58,9 @@ func BenchmarkMCPCall(b *testing.B) {
 }
 
 // addedByToolward calls over both transports in turns, in the same version of the protocol; "" is the newest.
-func addedByToolward(b *testing.B, d *runningDaemon, version string, ours, theirs sdk.Transport) {
+func addedByToolward(b *testing.B, workspace, version string, ours, theirs sdk.Transport) {
 	b.Helper()
-	path := filepath.Join(d.workspace, "src", "server", "handlers", "list.go")
+	path := filepath.Join(workspace, "src", "server", "handlers", "list.go")
 	with, without := connect(b, version, ours), connect(b, version, theirs)
 	for range 200 {
 		readOnce(b, with, path)
@@ -98,6 +111,13 @@ func (d *runningDaemon) stream(b *testing.B) sdk.Transport {
 		b.Fatal(answer, err)
 	}
 	return streamOf(conn)
+}
+
+// served is a transport to a server at the other end of a pipe.
+func served(serve func(net.Conn)) sdk.Transport {
+	near, far := net.Pipe()
+	go serve(far)
+	return streamOf(near)
 }
 
 func streamOf(conn net.Conn) sdk.Transport { return &sdk.IOTransport{Reader: conn, Writer: conn} }

@@ -1,4 +1,4 @@
-// Command baremcp is a tool that reads files behind nothing but the MCP SDK: what a call costs without Toolward.
+// Command baremcp serves the server of package baremcp in a process of its own.
 //
 //	baremcp              on standard input and output
 //	baremcp unix PATH    for each connection to a local socket
@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log"
 	"net"
@@ -15,13 +14,15 @@ import (
 	"os"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolward/toolward/internal/baremcp"
 )
 
 func main() {
 	var err error
 	switch ctx := context.Background(); {
 	case len(os.Args) == 1:
-		err = newServer().Run(ctx, &sdk.StdioTransport{})
+		err = baremcp.NewServer().Run(ctx, &sdk.StdioTransport{})
 	case os.Args[1] == "unix":
 		err = serveSocket(ctx, os.Args[2])
 	default:
@@ -43,7 +44,7 @@ func serveSocket(ctx context.Context, path string) error {
 		if err != nil {
 			return err
 		}
-		go func() { _ = newServer().Run(ctx, &sdk.IOTransport{Reader: conn, Writer: conn}) }()
+		go func() { _ = baremcp.NewServer().Run(ctx, &sdk.IOTransport{Reader: conn, Writer: conn}) }()
 	}
 }
 
@@ -52,29 +53,11 @@ func serveHTTP() error {
 	if err != nil {
 		return err
 	}
-	server := newServer()
+	server := baremcp.NewServer()
 	same := func(*http.Request) *sdk.Server { return server }
 	mux := http.NewServeMux()
 	mux.Handle("/sessions", sdk.NewStreamableHTTPHandler(same, nil))
 	mux.Handle("/stateless", sdk.NewStreamableHTTPHandler(same, &sdk.StreamableHTTPOptions{Stateless: true}))
 	fmt.Printf("http://%s\n", listener.Addr())
 	return http.Serve(listener, mux)
-}
-
-func newServer() *sdk.Server {
-	server := sdk.NewServer(&sdk.Implementation{Name: "bare", Version: "1"}, nil)
-	server.AddTool(&sdk.Tool{Name: "read", InputSchema: json.RawMessage(`{"type":"object"}`)}, read)
-	return server
-}
-
-func read(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	var arguments struct{ Path string }
-	if err := json.Unmarshal(r.Params.Arguments, &arguments); err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(arguments.Path)
-	if err != nil {
-		return nil, err
-	}
-	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}}, nil
 }
