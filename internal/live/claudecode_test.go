@@ -20,16 +20,43 @@ import (
 // claudeCode is the client itself, never part of this repository.
 var claudeCode = live.Package("claude-code", "@anthropic-ai/claude-code-linux-x64", "2.1.329")
 
+// desk is the machine of somebody who works with Claude Code.
+type desk struct {
+	*live.Machine
+	t *testing.T
+}
+
+func newDesk(t *testing.T, config string) *desk {
+	t.Helper()
+	m := &desk{live.NewMachine(t, config), t}
+	m.Start()
+	return m
+}
+
+// onlooker is somebody at a signed-in terminal that shows calls as they come.
+type onlooker struct {
+	*live.Terminal
+	t *testing.T
+}
+
+func (m *desk) watches() *onlooker {
+	m.t.Helper()
+	p := &onlooker{m.SignedIn(), m.t}
+	p.Type("toolward approvals watch --json &")
+	p.See(`"approvals":`)
+	return p
+}
+
 // claude runs the client once, headless, with a model that makes these calls, and returns what the model was told.
-func (m *machine) claude(client string, replies []scriptedmodel.Reply, arguments ...string) *scriptedmodel.Server {
+func (m *desk) claude(client string, replies []scriptedmodel.Reply, arguments ...string) *scriptedmodel.Server {
 	m.t.Helper()
 	model := scriptedmodel.Start(scriptedmodel.Steps(replies...))
 	m.t.Cleanup(model.Close)
 	ctx, cancel := context.WithTimeout(m.t.Context(), 2*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, filepath.Join(client, "claude"), append([]string{"-p", "go", "--output-format", "json"}, arguments...)...)
-	command.Env = append(m.environment(), "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
-	command.Dir = m.workspace
+	command.Env = append(m.Environment(), "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
+	command.Dir = m.Workspace
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
 	if err := command.Run(); err != nil {
@@ -39,9 +66,9 @@ func (m *machine) claude(client string, replies []scriptedmodel.Reply, arguments
 }
 
 // install puts the hook into the client's settings as a person would.
-func (m *machine) install() {
+func (m *desk) install() {
 	m.t.Helper()
-	if out, status := m.run("install", "claude-code", "--yes"); status != 0 {
+	if out, status := m.Run("install", "claude-code", "--yes"); status != 0 {
 		m.t.Fatalf("install: %d\n%s", status, out)
 	}
 }
@@ -57,13 +84,13 @@ func touch(id, marker string) scriptedmodel.Reply {
 }
 
 // ran reports whether the marker is there.
-func (m *machine) ran(marker string) bool {
-	_, err := os.Stat(filepath.Join(m.workspace, marker))
+func (m *desk) ran(marker string) bool {
+	_, err := os.Stat(filepath.Join(m.Workspace, marker))
 	return err == nil
 }
 
 // refused checks that the call left no marker and that the model was told why.
-func (m *machine) refused(model *scriptedmodel.Server, id, marker, why string) {
+func (m *desk) refused(model *scriptedmodel.Server, id, marker, why string) {
 	m.t.Helper()
 	if m.ran(marker) {
 		m.t.Errorf("%s ran", marker)
@@ -84,28 +111,28 @@ func TestClaudeCode(t *testing.T) {
 	client := live.Need(t, claudeCode)
 
 	t.Run("doctor", func(t *testing.T) {
-		m := newMachine(t, "")
+		m := newDesk(t, "")
 		m.install()
-		out, status := m.run("doctor", "--json")
+		out, status := m.Run("doctor", "--json")
 		if status != 0 || !strings.Contains(out, "the hook blocks") {
 			t.Errorf("status %d\n%s", status, out)
 		}
-		if out, status := m.run("uninstall", "claude-code", "--yes"); status != 0 {
+		if out, status := m.Run("uninstall", "claude-code", "--yes"); status != 0 {
 			t.Errorf("uninstall: %d\n%s", status, out)
 		}
-		if _, err := os.Stat(filepath.Join(m.home, ".claude", "settings.json")); !os.IsNotExist(err) {
+		if _, err := os.Stat(filepath.Join(m.Home, ".claude", "settings.json")); !os.IsNotExist(err) {
 			t.Errorf("the settings file that install made is still there: %v", err)
 		}
 	})
 
 	t.Run("allow and deny by policy", func(t *testing.T) {
-		m := newMachine(t, "")
+		m := newDesk(t, "")
 		m.install()
 		m.write("a.txt", "hello from the workspace\n")
 		m.write("key.txt", "token "+exampleKey+"\n")
 		model := m.claude(client, []scriptedmodel.Reply{
 			call("toolu_read", "Read", map[string]any{"file_path": "a.txt"}),
-			call("toolu_self", "Read", map[string]any{"file_path": filepath.Join(m.state, "notes.txt")}),
+			call("toolu_self", "Read", map[string]any{"file_path": filepath.Join(m.State, "notes.txt")}),
 			touch("toolu_exec", "marker"),
 			call("toolu_secret", "Read", map[string]any{"file_path": "key.txt"}),
 			call("toolu_list", "ListAgents", map[string]any{}),
@@ -124,9 +151,8 @@ func TestClaudeCode(t *testing.T) {
 		}
 		m.refused(model, "toolu_exec", "marker", "nobody can approve it now")
 
-		p := m.sitDown()
 		outcomes := map[string]string{}
-		for _, r := range p.records(filepath.Join(m.home, "records")) {
+		for _, r := range recordsIn(t, m.Machine, m.SignedIn()) {
 			if r.Type == "outcome" || r.Status != "" {
 				outcomes[r.CallID] = r.Status
 			}
@@ -139,10 +165,9 @@ func TestClaudeCode(t *testing.T) {
 	})
 
 	t.Run("asked and answered", func(t *testing.T) {
-		m := newMachine(t, patientQuestions)
+		m := newDesk(t, patientQuestions)
 		m.install()
-		p := m.sitDown()
-		p.watches()
+		p := m.watches()
 		done := make(chan *scriptedmodel.Server)
 		go func() {
 			done <- m.claude(client, []scriptedmodel.Reply{touch("toolu_1", "allowed"), touch("toolu_2", "declined")})
@@ -157,17 +182,17 @@ func TestClaudeCode(t *testing.T) {
 	})
 
 	t.Run("asked and timed out", func(t *testing.T) {
-		m := newMachine(t, quickQuestions)
+		m := newDesk(t, quickQuestions)
 		m.install()
-		m.sitDown().watches()
+		m.watches()
 		model := m.claude(client, []scriptedmodel.Reply{touch("toolu_1", "marker")})
 		m.refused(model, "toolu_1", "marker", "nobody answered in time")
 	})
 
 	t.Run("gateway stopped", func(t *testing.T) {
-		m := newMachine(t, "")
+		m := newDesk(t, "")
 		m.install()
-		m.kill(syscall.SIGTERM)
+		m.Stop()
 		// The client itself would allow both.
 		model := m.claude(client, []scriptedmodel.Reply{touch("toolu_1", "marker"), call("toolu_2", "Read", map[string]any{"file_path": "a.txt"})}, "--allowedTools", "Bash,Read")
 		m.refused(model, "toolu_1", "marker", "toolward up")
@@ -175,34 +200,31 @@ func TestClaudeCode(t *testing.T) {
 	})
 
 	t.Run("gateway killed while a call waits", func(t *testing.T) {
-		m := newMachine(t, patientQuestions)
+		m := newDesk(t, patientQuestions)
 		m.install()
-		p := m.sitDown()
-		p.watches()
+		p := m.watches()
 		done := make(chan *scriptedmodel.Server)
 		go func() { done <- m.claude(client, []scriptedmodel.Reply{touch("toolu_1", "marker")}) }()
-		p.sees(`touch marker`)
-		m.kill(syscall.SIGKILL)
+		p.See(`touch marker`)
+		m.Kill()
 		m.refused(<-done, "toolu_1", "marker", "daemon stopped")
 	})
 
 	t.Run("hook killed while a call waits", func(t *testing.T) {
-		m := newMachine(t, patientQuestions)
+		m := newDesk(t, patientQuestions)
 		m.install()
-		p := m.sitDown()
-		p.watches()
+		p := m.watches()
 		done := make(chan *scriptedmodel.Server)
 		go func() { done <- m.claude(client, []scriptedmodel.Reply{touch("toolu_1", "marker")}) }()
-		p.sees(`touch marker`)
+		p.See(`touch marker`)
 		m.killHook()
 		m.refused(<-done, "toolu_1", "marker", "onFailure")
 	})
 
 	t.Run("the agent answers its own question", func(t *testing.T) {
-		m := newMachine(t, quickQuestions)
+		m := newDesk(t, quickQuestions)
 		m.install()
-		p := m.sitDown()
-		p.watches()
+		p := m.watches()
 		// The agent runs in the very terminal that its person signed in to, has been allowed a script once, and even
 		// knows the id of the question.
 		script := "for n in 1 2 3 4 5; do toolward approvals list; toolward approvals allow $(cat id); sleep 1; done > cheat.log 2>&1\n"
@@ -212,14 +234,14 @@ func TestClaudeCode(t *testing.T) {
 			touch("toolu_2", "marker"),
 		))
 		defer model.Close()
-		p.types("cd " + m.workspace + "; ANTHROPIC_BASE_URL=" + model.URL + " ANTHROPIC_API_KEY=none CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 " +
+		p.Type("cd " + m.Workspace + "; ANTHROPIC_BASE_URL=" + model.URL + " ANTHROPIC_API_KEY=none CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 " +
 			filepath.Join(client, "claude") + " -p go --output-format json > claude.log 2>&1 < /dev/null &")
 		p.answers("bash cheat.sh", "allow")
 		m.write("id", p.asked("touch marker"))
-		p.types("wait %2; echo claude en''ded")
-		p.sees(`claude ended`)
+		p.Type("wait %2; echo claude en''ded")
+		p.See(`claude ended`)
 		m.refused(model, "toolu_2", "marker", "did not run")
-		log, err := os.ReadFile(filepath.Join(m.workspace, "cheat.log"))
+		log, err := os.ReadFile(filepath.Join(m.Workspace, "cheat.log"))
 		if err != nil || bytes.Count(log, []byte("not signed in")) < 2 {
 			t.Errorf("the agent did not try, or was not refused: %v\n%s", err, log)
 		}
@@ -227,7 +249,7 @@ func TestClaudeCode(t *testing.T) {
 }
 
 // killHook kills the hook that waits for an answer.
-func (m *machine) killHook() {
+func (m *desk) killHook() {
 	m.t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -235,7 +257,7 @@ func (m *machine) killHook() {
 	}
 	for _, path := range processes {
 		line, _ := os.ReadFile(path)
-		if !bytes.Contains(line, []byte("toolward-hook\x00claude-code\x00PreToolUse\x00--home\x00"+m.state+"\x00")) {
+		if !bytes.Contains(line, []byte("toolward-hook\x00claude-code\x00PreToolUse\x00--home\x00"+m.State+"\x00")) {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
@@ -250,9 +272,9 @@ func (m *machine) killHook() {
 	m.t.Fatal("no hook waits")
 }
 
-func (m *machine) write(name, text string) {
+func (m *desk) write(name, text string) {
 	m.t.Helper()
-	if err := os.WriteFile(filepath.Join(m.workspace, name), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(m.Workspace, name), []byte(text), 0o600); err != nil {
 		m.t.Fatal(err)
 	}
 }
@@ -261,15 +283,15 @@ func (m *machine) write(name, text string) {
 const exampleKey = "AKIAIOSFODNN7EXAMPLE"
 
 // asked waits for the question about this command and returns its id.
-func (p *person) asked(command string) string {
+func (p *onlooker) asked(command string) string {
 	p.t.Helper()
-	return p.sees(`"id": ?"([^"]+)","kind":[^\n]*"command":"` + regexp.QuoteMeta(command))[1]
+	return p.See(`"id": ?"([^"]+)","kind":[^\n]*"command":"` + regexp.QuoteMeta(command))[1]
 }
 
 // answers waits for the question about this command and answers it.
-func (p *person) answers(command, how string, more ...string) {
+func (p *onlooker) answers(command, how string, more ...string) {
 	p.t.Helper()
 	id := p.asked(command)
 	time.Sleep(600 * time.Millisecond) // an answer within half a second of the question does not count
-	p.types("toolward approvals " + how + " " + id + " " + strings.Join(more, " "))
+	p.Type("toolward approvals " + how + " " + id + " " + strings.Join(more, " "))
 }

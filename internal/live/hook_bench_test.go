@@ -10,25 +10,28 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/toolward/toolward/internal/live"
 )
 
 // BenchmarkHook runs toolward-hook as a client does, with a decision of a running daemon about a safe call, and
 // beside it an empty Go program. Both are timed from the start of the process to its end, in turn, in one run; the
 // figures are medians.
 func BenchmarkHook(b *testing.B) {
-	m := newMachine(b, "")
+	m := live.NewQuickMachine(b, "")
+	m.Start()
 	empty := buildEmpty(b)
-	if err := os.WriteFile(filepath.Join(m.workspace, "a.txt"), []byte("hello\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(m.Workspace, "a.txt"), []byte("hello\n"), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	var alone, decided []time.Duration
 	for n := 0; b.Loop(); n++ {
 		alone = append(alone, timed(b, exec.Command(empty)))
-		hook := exec.Command(filepath.Join(m.bin, "toolward-hook"), "claude-code", "PreToolUse", "--home", m.state)
-		hook.Env = append(m.environment(), "CLAUDE_PROJECT_DIR="+m.workspace)
+		hook := exec.Command(m.Program("toolward-hook"), "claude-code", "PreToolUse", "--home", m.State)
+		hook.Env = append(m.Environment(), "CLAUDE_PROJECT_DIR="+m.Workspace)
 		event, err := json.Marshal(map[string]any{
-			"hook_event_name": "PreToolUse", "session_id": "bench", "cwd": m.workspace, "tool_name": "Read",
-			"tool_input": map[string]any{"file_path": filepath.Join(m.workspace, "a.txt")}, "tool_use_id": "call" + strconv.Itoa(n),
+			"hook_event_name": "PreToolUse", "session_id": "bench", "cwd": m.Workspace, "tool_name": "Read",
+			"tool_input": map[string]any{"file_path": filepath.Join(m.Workspace, "a.txt")}, "tool_use_id": "call" + strconv.Itoa(n),
 		})
 		if err != nil {
 			b.Fatal(err)

@@ -5,10 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,27 +15,14 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/internal/live"
-	"github.com/toolward/toolward/mcp"
 )
 
 // inspector is the MCP Inspector, whose command line is a real client of both transports and of both the old and
 // the new protocol.
 var inspector = live.Package("inspector", "@modelcontextprotocol/inspector", "2.12.0")
 
-// socketVariable makes this test program behave as "toolward mcp": a pipe between its standard streams and the
-// socket that the variable names.
-const socketVariable = "TOOLWARD_TEST_SOCKET"
-
 func TestMain(m *testing.M) {
-	if socket := os.Getenv(socketVariable); socket != "" {
-		if err := mcp.Pipe(context.Background(), socket, mcp.Hello{Agent: "coder"}, os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, "toolward mcp:", err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	if program := os.Getenv(agentVariable); program != "" {
 		os.Exit(beAgent(program, os.Args[1:]))
 	}
@@ -48,18 +31,27 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestInspector lets the Inspector list the tools, call one that runs at once, and call one that waits for a person:
-// allowed, denied and unanswered. A marker file proves what ran.
+// TestInspector is the Inspector against the real daemon, over both faces and in both eras of the protocol. The answers
+// are typed into a signed-in terminal, or clicked in a real Chromium.
 func TestInspector(t *testing.T) {
 	node := live.Need(t, live.Program("node"))
 	program := filepath.Join(live.Need(t, inspector), "clients", "cli", "build", "index.js")
-	for _, face := range []string{"stdio", "http"} {
-		for _, era := range []string{"legacy", "modern"} {
-			t.Run(face+" "+era, func(t *testing.T) {
-				t.Parallel()
-				testInspector(t, newGate(t), []string{node, program, "--protocol-era", era}, face)
-			})
-		}
+	for _, c := range []struct{ face, era, people string }{
+		{"stdio", "legacy", "terminal"},
+		{"stdio", "modern", "console"},
+		{"http", "legacy", "console"},
+		{"http", "modern", "terminal"},
+	} {
+		t.Run(c.face+" "+c.era+", answered in the "+c.people, func(t *testing.T) {
+			t.Parallel()
+			var g guarded
+			if c.people == "terminal" {
+				g = terminalGuarded{newGuardedMachine(t, shortQuestions)}
+			} else {
+				g = newConsoleGuarded(t)
+			}
+			testInspector(t, g, []string{node, program, "--protocol-era", c.era}, c.face)
+		})
 	}
 }
 
@@ -71,6 +63,8 @@ type guarded interface {
 	answer(t *testing.T, d toolward.Decision, marker string)
 }
 
+// testInspector lets the Inspector list the tools, call one that runs at once, and call one that waits for a person:
+// allowed, denied and unanswered. A marker file proves what ran.
 func testInspector(t *testing.T, g guarded, program []string, face string) {
 	inspect := func(v any, arguments ...string) {
 		t.Helper()
@@ -150,136 +144,4 @@ func run(t *testing.T, arguments []string) []byte {
 		t.Fatalf("%s printed nothing (%v)\n%s", arguments, err, errs.Bytes())
 	}
 	return out.Bytes()
-}
-
-// gate is a gateway with both faces, and people who can be told what to answer.
-type gate struct {
-	dir    string
-	socket string
-	url    string
-
-	mu      sync.Mutex
-	waiting map[string]chan toolward.Decision
-	arrived chan string
-}
-
-func (g *gate) workspace() string { return g.dir }
-
-func newGate(t *testing.T) *gate {
-	t.Helper()
-	g := &gate{dir: t.TempDir(), waiting: map[string]chan toolward.Decision{}, arrived: make(chan string, 8)}
-	if err := os.WriteFile(filepath.Join(g.dir, "hello.txt"), []byte("hello from the workspace"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	harness := gatetest.New(t, toolward.Deny, g.read(), g.exec())
-	harness.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
-		if r.Tool.Name == "read" {
-			return toolward.Judgement{Verdict: toolward.Allow}
-		}
-		return toolward.Judgement{Verdict: toolward.Ask}
-	}
-	harness.Approver.AskFunc = g.ask
-	server, err := mcp.NewServer(mcp.Config{
-		Gateway: harness.Gateway, Policy: harness.Policy, StateKey: make([]byte, 32),
-		ApprovalURL: func(id string) string { return "http://127.0.0.1:7411/approvals/" + id },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.serve(t, server)
-	return g
-}
-
-func (g *gate) read() *toolward.Tool {
-	return &toolward.Tool{
-		Name: "read", Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`),
-		Run: func(_ context.Context, r *toolward.Request) (toolward.Result, error) {
-			data, err := os.ReadFile(filepath.Join(g.dir, filepath.Base(r.Params.Text("path"))))
-			return toolward.TextResult(string(data)), err
-		},
-	}
-}
-
-func (g *gate) exec() *toolward.Tool {
-	return &toolward.Tool{
-		Name: "exec", Schema: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`),
-		Run: func(_ context.Context, r *toolward.Request) (toolward.Result, error) {
-			marker := strings.TrimPrefix(r.Params.Text("command"), "touch ")
-			err := os.WriteFile(filepath.Join(g.dir, filepath.Base(marker)), nil, 0o600)
-			return toolward.TextResult("ran"), err
-		},
-	}
-}
-
-func (g *gate) serve(t *testing.T, server *mcp.Server) {
-	t.Helper()
-	web := httptest.NewServer(server.Handler(func(_ context.Context, token string, _ *http.Request) (mcp.Identity, error) {
-		if token != "secret" {
-			return mcp.Identity{}, errors.New("no such token")
-		}
-		return mcp.Identity{Agent: "coder", Workspace: g.dir, TokenID: "t1"}, nil
-	}))
-	t.Cleanup(func() {
-		web.CloseClientConnections()
-		web.Close()
-	})
-	g.url = web.URL + "/mcp"
-
-	dir, err := os.MkdirTemp("", "tw") // socket paths must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	g.socket = filepath.Join(dir, "s")
-	listener, err := net.Listen("unix", g.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle(mcp.StdioPath, server.StdioHandler(t.Context(), func(_ *http.Request, hello mcp.Hello) (mcp.Identity, error) {
-		return mcp.Identity{Agent: hello.Agent, Workspace: g.dir}, nil
-	}))
-	local := &http.Server{Handler: mux}
-	go func() { _ = local.Serve(listener) }()
-	t.Cleanup(func() { local.Close() })
-}
-
-func (g *gate) target(face string) []string {
-	if face == "http" {
-		return []string{"--server-url", g.url, "--transport", "http", "--header", "Authorization: Bearer secret"}
-	}
-	return []string{"-e", socketVariable + "=" + g.socket, "--", os.Args[0]}
-}
-
-// ask keeps the question until somebody answers.
-func (g *gate) ask(ctx context.Context, q *toolward.Question) (toolward.Answer, error) {
-	id := q.Request.Call.Approval
-	g.mu.Lock()
-	if id == "" {
-		id = fmt.Sprintf("a%d", len(g.waiting)+1)
-		g.waiting[id] = make(chan toolward.Decision, 1)
-		g.arrived <- id
-	}
-	answer := g.waiting[id]
-	g.mu.Unlock()
-	if q.Request.Call.Detach {
-		return toolward.Answer{}, &toolward.Pending{ID: id, ExpiresAt: time.Now().Add(time.Minute)}
-	}
-	select {
-	case decision := <-answer:
-		return toolward.Answer{ApprovalID: id, Decision: decision}, nil
-	case <-ctx.Done():
-		return toolward.Answer{ApprovalID: id}, nil
-	}
-}
-
-func (g *gate) answer(t *testing.T, decision toolward.Decision, marker string) {
-	id := <-g.arrived
-	time.Sleep(200 * time.Millisecond) // time enough for a call that does not wait to run
-	if _, err := os.Stat(marker); err == nil {
-		t.Errorf("%s was there before anybody had answered", marker)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.waiting[id] <- decision
 }

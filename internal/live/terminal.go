@@ -91,10 +91,10 @@ func (p *Terminal) SignIn() {
 	p.See(`Signed in as .*\n`)
 }
 
-// Watch shows calls as they come, in the background: whoever watches is somebody who could answer.
+// Watch shows calls as they come, in the background: from then on the person is somebody who could answer.
 func (p *Terminal) Watch() {
 	p.t.Helper()
-	p.Type("toolward approvals watch --json > /dev/null & toolward approvals list; echo watching")
+	p.Type(`seen=$(mktemp -p ~); toolward approvals watch --json > "$seen" & until [ -s "$seen" ]; do sleep 0.02; done; echo watching`)
 	p.See(`watching\n`)
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -270,11 +271,16 @@ type record struct {
 // records reads the whole record in the signed-in terminal, and has it verified.
 func (g *guardedMachine) records(t *testing.T) []record {
 	t.Helper()
-	if out, status := g.terminal.Run("toolward audit verify"); status != 0 {
+	return recordsIn(t, g.Machine, g.terminal)
+}
+
+func recordsIn(t *testing.T, m *live.Machine, terminal *live.Terminal) []record {
+	t.Helper()
+	if out, status := terminal.Run("toolward audit verify"); status != 0 {
 		t.Errorf("audit verify: %d\n%s", status, out)
 	}
-	path := g.Home + "/export"
-	if out, status := g.terminal.Run("toolward audit export > " + path); status != 0 {
+	path := filepath.Join(m.Home, "export")
+	if out, status := terminal.Run("toolward audit export > " + path); status != 0 {
 		t.Fatalf("audit export: %d\n%s", status, out)
 	}
 	return readRecords(t, path)

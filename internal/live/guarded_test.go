@@ -14,30 +14,6 @@ import (
 	"github.com/toolward/toolward/internal/live"
 )
 
-// TestInspectorAndDaemon is the Inspector against the real daemon. The answers are typed into a signed-in terminal,
-// or clicked in a real Chromium.
-func TestInspectorAndDaemon(t *testing.T) {
-	node := live.Need(t, live.Program("node"))
-	program := filepath.Join(live.Need(t, inspector), "clients", "cli", "build", "index.js")
-	for _, c := range []struct{ face, era, people string }{
-		{"stdio", "legacy", "terminal"},
-		{"stdio", "modern", "console"},
-		{"http", "legacy", "console"},
-		{"http", "modern", "terminal"},
-	} {
-		t.Run(c.face+" "+c.era+", answered in the "+c.people, func(t *testing.T) {
-			t.Parallel()
-			var g guarded
-			if c.people == "terminal" {
-				g = terminalGuarded{newGuardedMachine(t, shortQuestions)}
-			} else {
-				g = newConsoleGuarded(t)
-			}
-			testInspector(t, g, []string{node, program, "--protocol-era", c.era}, c.face)
-		})
-	}
-}
-
 // guardedMachine is a machine with an agent's token and a signed-in terminal.
 type guardedMachine struct {
 	*live.Machine
@@ -139,8 +115,8 @@ const unread = 550 * time.Millisecond
 type terminalGuarded struct{ *guardedMachine }
 
 func (g terminalGuarded) answer(t *testing.T, decision toolward.Decision, marker string) {
-	g.terminal.Run("toolward approvals watch --json > /dev/null 2>&1 &")
-	defer g.terminal.Run("kill %%; wait")
+	g.terminal.Watch()
+	defer g.terminal.Run("kill %%; wait %%")
 	id := g.pending(t)
 	time.Sleep(unread)
 	mustNotExist(t, marker)
