@@ -38,49 +38,81 @@ func TestPrepare(t *testing.T) {
 		{"another type", "openai", `{"type":"string","minLength":1}`, empty},
 		{"object or null", "openai", `{"type":["object","null"]}`, `{"type":["object","null"]}`},
 		{"union beside an excluding type", "openai", `{"type":"array","anyOf":[{"properties":{"a":{}}}]}`, empty},
-		{"all three unions", "openai", `{"required":["r"],"properties":{"r":{}},
+		{
+			"all three unions", "openai", `{"required":["r"],"properties":{"r":{}},
 			"anyOf":[{"properties":{"a":{}},"required":["a","x"]},{"properties":{"x":{}},"required":["x"]}],
 			"oneOf":[{"properties":{"o":{}},"required":["o","x"]}],
 			"allOf":[{"properties":{"l":{}},"required":["l","r"]},{"type":"string","required":["never"]}]}`,
-			`{"additionalProperties":true,"properties":{"a":{},"l":{},"o":{},"r":{},"x":{}},"required":["r","l","x","o"],"type":"object"}`},
-		{"definitions and closedness stay", "openai", `{"title":"T","$schema":"s","additionalProperties":false,"definitions":{"D":{}},"$defs":{"E":{}},
+			`{"additionalProperties":true,"properties":{"a":{},"l":{},"o":{},"r":{},"x":{}},"required":["r","l","x","o"],"type":"object"}`,
+		},
+		{
+			"definitions and closedness stay", "openai", `{"title":"T","$schema":"s","additionalProperties":false,"definitions":{"D":{}},"$defs":{"E":{}},
 			"oneOf":[{"properties":{"a":{"$ref":"#/$defs/E"}}}]}`,
-			`{"$defs":{"E":{}},"additionalProperties":false,"definitions":{"D":{}},"properties":{"a":{"$ref":"#/$defs/E"}},"title":"T","type":"object"}`},
-		{"variants by reference", "openai", `{"$defs":{"A":{"type":"object","properties":{"k":{"const":"a"}},"required":["k"]},
+			`{"$defs":{"E":{}},"additionalProperties":false,"definitions":{"D":{}},"properties":{"a":{"$ref":"#/$defs/E"}},"title":"T","type":"object"}`,
+		},
+		{
+			"variants by reference", "openai", `{"$defs":{"A":{"type":"object","properties":{"k":{"const":"a"}},"required":["k"]},
 			"B":{"$ref":"#/$defs/C"},"C":{"properties":{"k":{"const":"b"}},"required":["k"]},"L":{"$ref":"#/$defs/L"}},
 			"oneOf":[{"$ref":"#/$defs/A"},{"$ref":"#/$defs/B"}]}`,
 			`{"$defs":{"A":{"properties":{"k":{"const":"a"}},"required":["k"],"type":"object"},"B":{"$ref":"#/$defs/C"},` +
 				`"C":{"properties":{"k":{"const":"b"}},"required":["k"]},"L":{"$ref":"#/$defs/L"}},"additionalProperties":true,` +
-				`"properties":{"k":{"enum":["a","b"],"type":"string"}},"required":["k"],"type":"object"}`},
-		{"values of three kinds", "openai", `{"anyOf":[{"properties":{"v":{"enum":["a","b"],"title":"first"}}},
+				`"properties":{"k":{"enum":["a","b"],"type":"string"}},"required":["k"],"type":"object"}`,
+		},
+		{
+			"values of three kinds", "openai", `{"anyOf":[{"properties":{"v":{"enum":["a","b"],"title":"first"}}},
 			{"properties":{"v":{"anyOf":[{"const":"b"},{"oneOf":[{"const":"c"}]}],"title":"second","description":"d","default":"c"}}}]}`,
-			`{"additionalProperties":true,"properties":{"v":{"default":"c","description":"d","enum":["a","b","c"],"title":"first","type":"string"}},"type":"object"}`},
-		{"values of mixed types have none", "openai", `{"anyOf":[{"properties":{"v":{"const":1}}},{"properties":{"v":{"const":"1"}}}]}`,
-			`{"additionalProperties":true,"properties":{"v":{"enum":[1,"1"]}},"type":"object"}`},
-		{"numbers", "openai", `{"anyOf":[{"properties":{"v":{"const":1}}},{"properties":{"v":{"enum":[2,1]}}}]}`,
-			`{"additionalProperties":true,"properties":{"v":{"enum":[1,2],"type":"number"}},"type":"object"}`},
-		{"without values the first stays", "openai", `{"anyOf":[{"properties":{"v":{"type":"string"}}},{"properties":{"v":{"type":"number"}}}]}`,
-			`{"additionalProperties":true,"properties":{"v":{"type":"string"}},"type":"object"}`},
-		{"Anthropic on Google keeps keywords", "google-vertex-Anthropic", `{"properties":{"a":{"minLength":1}}}`,
-			`{"properties":{"a":{"minLength":1}},"type":"object"}`},
+			`{"additionalProperties":true,"properties":{"v":{"default":"c","description":"d","enum":["a","b","c"],"title":"first","type":"string"}},"type":"object"}`,
+		},
+		{
+			"values of mixed types have none", "openai", `{"anyOf":[{"properties":{"v":{"const":1}}},{"properties":{"v":{"const":"1"}}}]}`,
+			`{"additionalProperties":true,"properties":{"v":{"enum":[1,"1"]}},"type":"object"}`,
+		},
+		{
+			"numbers", "openai", `{"anyOf":[{"properties":{"v":{"const":1}}},{"properties":{"v":{"enum":[2,1]}}}]}`,
+			`{"additionalProperties":true,"properties":{"v":{"enum":[1,2],"type":"number"}},"type":"object"}`,
+		},
+		{
+			"without values the first stays", "openai", `{"anyOf":[{"properties":{"v":{"type":"string"}}},{"properties":{"v":{"type":"number"}}}]}`,
+			`{"additionalProperties":true,"properties":{"v":{"type":"string"}},"type":"object"}`,
+		},
+		{
+			"Anthropic on Google keeps keywords", "google-vertex-Anthropic", `{"properties":{"a":{"minLength":1}}}`,
+			`{"properties":{"a":{"minLength":1}},"type":"object"}`,
+		},
 		{"Gemini in capitals", "GEMINI-CLI", `{"properties":{"a":{"minLength":1}}}`, `{"properties":{"a":{}},"type":"object"}`},
-		{"names are no keywords", "google", `{"properties":{"pattern":{"type":"string"},"$ref":{"type":"string"},"format":{"pattern":"x"}}}`,
-			`{"properties":{"$ref":{"type":"string"},"format":{},"pattern":{"type":"string"}},"type":"object"}`},
-		{"several types", "google", `{"properties":{"a":{"type":["string","number","null"]},"b":{"type":["null"]}}}`,
-			`{"properties":{"a":{"type":["string","number"]},"b":{}},"type":"object"}`},
-		{"lists of schemas", "google", `{"properties":{"a":{"items":[{"const":1},{"minimum":1}]},"b":{"allOf":[{"minimum":1,"type":"number"}]}}}`,
-			`{"properties":{"a":{"items":[{"enum":[1]},{}]},"b":{"allOf":[{"type":"number"}]}},"type":"object"}`},
-		{"escaped names of definitions", "google", `{"$defs":{"a/b":{"type":"string"},"c~d":{"type":"number"}},
+		{
+			"names are no keywords", "google", `{"properties":{"pattern":{"type":"string"},"$ref":{"type":"string"},"format":{"pattern":"x"}}}`,
+			`{"properties":{"$ref":{"type":"string"},"format":{},"pattern":{"type":"string"}},"type":"object"}`,
+		},
+		{
+			"several types", "google", `{"properties":{"a":{"type":["string","number","null"]},"b":{"type":["null"]}}}`,
+			`{"properties":{"a":{"type":["string","number"]},"b":{}},"type":"object"}`,
+		},
+		{
+			"lists of schemas", "google", `{"properties":{"a":{"items":[{"const":1},{"minimum":1}]},"b":{"allOf":[{"minimum":1,"type":"number"}]}}}`,
+			`{"properties":{"a":{"items":[{"enum":[1]},{}]},"b":{"allOf":[{"type":"number"}]}},"type":"object"}`,
+		},
+		{
+			"escaped names of definitions", "google", `{"$defs":{"a/b":{"type":"string"},"c~d":{"type":"number"}},
 			"properties":{"a":{"$ref":"#/$defs/a~1b"},"b":{"$ref":"#/$defs/c~0d"},"c":{"$ref":"#/$defs/none","default":1}}}`,
-			`{"properties":{"a":{"type":"string"},"b":{"type":"number"},"c":{"default":1}},"type":"object"}`},
-		{"literals of two types", "google", `{"properties":{"a":{"oneOf":[{"const":"x","type":"string"},{"const":1,"type":"number"}],"title":"t"}}}`,
-			`{"properties":{"a":{"title":"t","type":"string"}},"type":"object"}`},
-		{"one left keeps its keywords", "google", `{"properties":{"a":{"anyOf":[{"type":"object","properties":{"x":{"type":"string"}},"title":"in"},{"const":null}],"title":"out"}}}`,
-			`{"properties":{"a":{"properties":{"x":{"type":"string"}},"title":"out","type":"object"}},"type":"object"}`},
-		{"root by reference", "google", `{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"x":{"type":"string","format":"uri"}}}}}`,
-			`{"properties":{"x":{"type":"string"}},"type":"object"}`},
-		{"mutual cycle", "google", `{"$defs":{"A":{"properties":{"b":{"$ref":"#/$defs/B"}}},"B":{"properties":{"a":{"$ref":"#/$defs/A"}}}},"properties":{"a":{"$ref":"#/$defs/A"}}}`,
-			`{"properties":{"a":{"properties":{"b":{"properties":{"a":{}}}}}},"type":"object"}`},
+			`{"properties":{"a":{"type":"string"},"b":{"type":"number"},"c":{"default":1}},"type":"object"}`,
+		},
+		{
+			"literals of two types", "google", `{"properties":{"a":{"oneOf":[{"const":"x","type":"string"},{"const":1,"type":"number"}],"title":"t"}}}`,
+			`{"properties":{"a":{"title":"t","type":"string"}},"type":"object"}`,
+		},
+		{
+			"one left keeps its keywords", "google", `{"properties":{"a":{"anyOf":[{"type":"object","properties":{"x":{"type":"string"}},"title":"in"},{"const":null}],"title":"out"}}}`,
+			`{"properties":{"a":{"properties":{"x":{"type":"string"}},"title":"out","type":"object"}},"type":"object"}`,
+		},
+		{
+			"root by reference", "google", `{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"x":{"type":"string","format":"uri"}}}}}`,
+			`{"properties":{"x":{"type":"string"}},"type":"object"}`,
+		},
+		{
+			"mutual cycle", "google", `{"$defs":{"A":{"properties":{"b":{"$ref":"#/$defs/B"}}},"B":{"properties":{"a":{"$ref":"#/$defs/A"}}}},"properties":{"a":{"$ref":"#/$defs/A"}}}`,
+			`{"properties":{"a":{"properties":{"b":{"properties":{"a":{}}}}}},"type":"object"}`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, err := Prepare(c.provider, json.RawMessage(c.schema))
