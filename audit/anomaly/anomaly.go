@@ -125,7 +125,7 @@ func (m *Monitor) Before(at time.Time, r *toolward.Request) Report {
 	e.n[Evasion] = one(s.evades(v))
 	near := s.chained()
 	if readsSecret(r) {
-		s.remember(read{call: r.Call.ID, left: exfilCalls})
+		s.remember(read{id: m.idOf(r), left: exfilCalls})
 		near = true
 	}
 	for i, who := range v.contacts {
@@ -139,7 +139,7 @@ func (m *Monitor) Before(at time.Time, r *toolward.Request) Report {
 	}
 	report := m.feed(s, e)
 	if !report.Block && !report.Abort {
-		s.calls.record(m.loopRules(r), v.call, r.Call.ID)
+		s.calls.record(m.loopRules(r), v.call, m.idOf(r))
 	}
 	return report
 }
@@ -152,13 +152,13 @@ func (m *Monitor) Denied(at time.Time, r *toolward.Request, code toolward.Code) 
 	defer m.mu.Unlock()
 	s := m.session(r.Call.Session, at)
 	s.refused(v)
-	if id := r.Call.ID; id != "" {
+	if id := m.idOf(r); id != 0 {
 		// What was refused has not been read.
-		s.reads = slices.DeleteFunc(s.reads, func(past read) bool { return past.call == id })
+		s.reads = slices.DeleteFunc(s.reads, func(past read) bool { return past.id == id })
 	}
 	if code != toolward.CodeLoop {
 		// A refusal for a loop is no news of the loop.
-		s.calls.outcome(m.loopRules(r), v.call, r.Call.ID, outcome.hash(m.seed, ""))
+		s.calls.outcome(m.loopRules(r), v.call, m.idOf(r), outcome.hash(m.seed, ""))
 	}
 	e := events{}
 	e.n[Denied] = 1
@@ -195,7 +195,7 @@ func (m *Monitor) After(at time.Time, r *toolward.Request, o *Outcome) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.session(r.Call.Session, at)
-	s.calls.outcome(m.loopRules(r), v.call, r.Call.ID, hash)
+	s.calls.outcome(m.loopRules(r), v.call, m.idOf(r), hash)
 	if o.Error == "" {
 		for _, who := range v.contacts {
 			s.seen.add(who)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -304,6 +305,12 @@ func TestHasEncoded(t *testing.T) {
 		{"wrapped lines", wrapped.String(), true},
 		{"words", strings.Repeat("the quick brown fox jumps over the lazy dog ", 100), false},
 		{"a list of names", strings.Repeat("README\nMakefile\nmain\n", 50), false},
+		{"uneven stretches, even as a whole", func() (s string) {
+			for _, c := range base64[:48] {
+				s += strings.Repeat(string(c), 30)
+			}
+			return s
+		}(), true},
 		{"digits", strings.Repeat("0123", 100), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -383,6 +390,11 @@ func TestExfilChain(t *testing.T) {
 			m.After(start, r("fetch", out), &Outcome{Error: "no"})
 			m.Before(start, r("read", secret))
 		}, want},
+		{"read refused, another one not", func(m *Monitor, r func(string, toolward.Facts) *toolward.Request) {
+			m.Before(start, r("memory_get", toolward.Facts{}))
+			m.Before(start, r("read", secret))
+			m.Denied(start, r("read", secret), toolward.CodeBlocked)
+		}, want},
 		{"tenth call", func(m *Monitor, r func(string, toolward.Facts) *toolward.Request) {
 			m.Before(start, r("read", secret))
 			for range 9 {
@@ -398,11 +410,9 @@ func TestExfilChain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := monitor(t, Config{})
-			id := 0
 			c.prepare(m, func(tool string, f toolward.Facts) *toolward.Request {
 				r := request(t, tool, params{}, f)
 				r.Call.ID = tool
-				id++
 				return r
 			})
 			r := request(t, "message", params{}, out)
@@ -411,6 +421,34 @@ func TestExfilChain(t *testing.T) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+func TestExfilInOneCall(t *testing.T) {
+	r := request(t, "exec", params{}, toolward.Facts{
+		Targets: []toolward.Target{{Real: "/s", Place: "secret", Op: toolward.OpRead}}, Hosts: []string{"https://new.example:443"},
+	})
+	if got := firedText(monitor(t, Config{}).Before(start, r)); got != "exfilChain 1 ask" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	m := monitor(t, Config{Loops: LoopConfig{Enabled: yes()}})
+	var wait sync.WaitGroup
+	fired := make([]int, 4)
+	for i := range fired {
+		wait.Go(func() {
+			r := request(t, "write", params{"n": fmt.Sprint(i)}, toolward.Facts{Mutates: true})
+			for range 5 {
+				fired[i] += len(m.Before(start, r).Fired)
+				m.After(start, r, &Outcome{})
+			}
+		})
+	}
+	wait.Wait()
+	if sum := fired[0] + fired[1] + fired[2] + fired[3]; sum != 1 {
+		t.Errorf("twenty writes fired %d times", sum)
 	}
 }
 
@@ -558,6 +596,16 @@ func TestClockSetBack(t *testing.T) {
 }
 
 func yes() *bool { b := true; return &b }
+
+func BenchmarkHasEncoded(b *testing.B) {
+	words := strings.Repeat("the quick brown fox jumps over the lazy dog ", 1<<20/44)
+	b.SetBytes(int64(len(words)))
+	for b.Loop() {
+		if hasEncoded(words) {
+			b.Fatal("words")
+		}
+	}
+}
 
 func BenchmarkBefore(b *testing.B) {
 	m := monitor(b, Config{Loops: LoopConfig{Enabled: yes()}})

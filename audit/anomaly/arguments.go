@@ -96,32 +96,66 @@ func hasEncoded(text string) bool {
 	return len(text) >= encodedRun && (hasRun(text, isBase64, base64Entropy) || hasRun(text, isHex, hexEntropy))
 }
 
+// hasRun looks at each run as a whole and at every stretch of it. Most texts are words and have no run at all.
 func hasRun(text string, in func(byte) bool, least float64) bool {
-	var stretch entropy
-	line := 0
+	start, chars, line := 0, 0, 0
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch {
 		case in(c):
-			line++
-			if stretch.add(c); stretch.n == encodedRun && stretch.bits() >= least {
-				return true
+			if chars == 0 {
+				start = i
 			}
-		case c == '\r':
+			chars++
+			line++
+		case c == '\r' && chars > 0:
 		case c == '\n' && line >= wrappedLine:
 			line = 0
 		default:
-			line = 0
-			if stretch.n > 0 {
-				stretch = entropy{}
+			if chars >= encodedRun && isEven(text[start:i], in, least) {
+				return true
 			}
-			// Most texts are words: do not look at what is too short for a run.
-			if len(text)-i <= encodedRun {
-				return false
-			}
+			chars, line = 0, 0
 		}
 	}
-	return false
+	return chars >= encodedRun && isEven(text[start:], in, least)
+}
+
+// isEven reports whether a run, or any [encodedRun] characters of it, have at least so many bits for each character.
+func isEven(run string, in func(byte) bool, least float64) bool {
+	var all, stretch [128]int
+	var sum float64 // of c·log2 c over the counts of the stretch
+	var weighted [encodedRun + 1]float64
+	for n := 2; n <= encodedRun; n++ {
+		weighted[n] = float64(n) * math.Log2(float64(n))
+	}
+	var latest [encodedRun]byte
+	n := 0
+	for i := range len(run) {
+		c := run[i]
+		if !in(c) {
+			continue // a line break
+		}
+		all[c]++
+		if n >= encodedRun {
+			gone := latest[n%encodedRun]
+			sum -= weighted[stretch[gone]] - weighted[stretch[gone]-1]
+			stretch[gone]--
+		}
+		latest[n%encodedRun] = c
+		stretch[c]++
+		sum += weighted[stretch[c]] - weighted[stretch[c]-1]
+		if n++; n >= encodedRun && math.Log2(encodedRun)-sum/encodedRun >= least {
+			return true
+		}
+	}
+	bits := math.Log2(float64(n))
+	for _, c := range all {
+		if c > 1 {
+			bits -= float64(c) * math.Log2(float64(c)) / float64(n)
+		}
+	}
+	return bits >= least
 }
 
 func isBase64(c byte) bool {
@@ -130,41 +164,4 @@ func isBase64(c byte) bool {
 
 func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
-}
-
-// entropy measures the latest [encodedRun] characters of a run.
-type entropy struct {
-	counts [128]uint8
-	latest [encodedRun]byte
-	at, n  int
-	sum    float64 // of c·log2 c over all counts c
-}
-
-func (e *entropy) add(c byte) {
-	if e.n == encodedRun {
-		e.change(e.latest[e.at], -1)
-	} else {
-		e.n++
-	}
-	e.latest[e.at] = c
-	e.at = (e.at + 1) % encodedRun
-	e.change(c, 1)
-}
-
-func (e *entropy) change(c byte, by int) {
-	before := int(e.counts[c])
-	after := before + by
-	e.counts[c] = uint8(after)
-	e.sum += weighted(after) - weighted(before)
-}
-
-func weighted(n int) float64 {
-	if n < 2 {
-		return 0
-	}
-	return float64(n) * math.Log2(float64(n))
-}
-
-func (e *entropy) bits() float64 {
-	return math.Log2(float64(e.n)) - e.sum/float64(e.n)
 }

@@ -30,7 +30,7 @@ type refusal struct {
 
 // read is a call that read what must not leave.
 type read struct {
-	call string // its id
+	id   uint64 // hash of the client's id of the call; 0 if it has none
 	left int
 }
 
@@ -60,6 +60,7 @@ const (
 	kindCommand
 	kindWord
 	kindSpawn
+	kindID
 )
 
 func (m *Monitor) hash(kind uint64, s string) uint64 {
@@ -81,6 +82,14 @@ func (m *Monitor) look(r *toolward.Request) *sight {
 		}
 	}
 	return s
+}
+
+// idOf keeps a client's id of a call, which may be of any length.
+func (m *Monitor) idOf(r *toolward.Request) uint64 {
+	if r.Call.ID == "" {
+		return 0
+	}
+	return m.hash(kindID, r.Call.ID)
 }
 
 // callOf tells calls of one session apart. Parameters are canonical, so the order of keys does not matter.

@@ -92,7 +92,7 @@ type Stuck struct {
 // past is one earlier call.
 type past struct {
 	call    uint64 // hash of tool and parameters
-	id      string // id of the call
+	id      uint64 // hash of the client's id of the call; 0 if it has none
 	outcome uint64
 	ended   bool // the outcome is known
 }
@@ -102,7 +102,7 @@ type history struct {
 	calls []past
 }
 
-func (h *history) record(r loopRules, call uint64, id string) {
+func (h *history) record(r loopRules, call, id uint64) {
 	h.calls = append(h.calls, past{call: call, id: id})
 	h.cut(r.history)
 }
@@ -114,10 +114,10 @@ func (h *history) cut(most int) {
 }
 
 // outcome notes how a recorded call ended. One that is not in the history, any more or yet, is added.
-func (h *history) outcome(r loopRules, call uint64, id string, outcome uint64) {
+func (h *history) outcome(r loopRules, call, id, outcome uint64) {
 	for i := len(h.calls) - 1; i >= 0; i-- {
 		p := &h.calls[i]
-		if p.call == call && !p.ended && (id == "" || p.id == id) {
+		if p.call == call && !p.ended && (id == 0 || p.id == id) {
 			p.outcome, p.ended = outcome, true
 			return
 		}

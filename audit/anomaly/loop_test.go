@@ -42,8 +42,8 @@ func TestLoopVectors(t *testing.T) {
 					o.Error = string(c.Error)
 				}
 				_, action := pollOf(r)
-				h.record(m.loops, m.callOf(r), "")
-				h.outcome(m.loops, m.callOf(r), "", o.hash(m.seed, action))
+				h.record(m.loops, m.callOf(r), 0)
+				h.outcome(m.loops, m.callOf(r), 0, o.hash(m.seed, action))
 			}
 		}
 		next := request(t, in.Next.Tool, in.Next.Params, toolward.Facts{})
@@ -101,9 +101,9 @@ func TestLoopRules(t *testing.T) {
 func play(r loopRules, script string, next byte) Stuck {
 	var h history
 	for i := 0; i+1 < len(script); i += 2 {
-		h.record(r, uint64(script[i]), "")
+		h.record(r, uint64(script[i]), 0)
 		if script[i+1] != '-' {
-			h.outcome(r, uint64(script[i]), "", uint64(script[i+1]))
+			h.outcome(r, uint64(script[i]), 0, uint64(script[i+1]))
 		}
 	}
 	return h.check(r, uint64(next), next >= 'p')
