@@ -60,26 +60,6 @@ type state struct {
 	reads     []read
 }
 
-// Detection is one detector that fired.
-type Detection struct {
-	Detector Detector
-	Count    int // the value that was reached
-	Action   Action
-	Notify   bool   // tell the operator; false if the same was told less than [NotifyEvery] ago
-	Detail   string // of a loop: which
-}
-
-// Report is what must follow. The zero Report is the strictest: lockdown.
-type Report struct {
-	Fired    []Detection
-	Ask      []Detector     // if any: people are asked about this call, and no grant answers
-	Floor    toolward.Level // the session's level is at least this; Normal if nothing follows
-	FloorFor time.Duration  // how long, unless a person clears it before
-	Block    bool           // the call must not run
-	Abort    bool           // the run must end
-	Stuck    Stuck          // what loop detection says
-}
-
 // New makes a monitor. It fails for settings out of bounds.
 func New(c Config) (*Monitor, error) {
 	rules, err := rulesOf(c.Detectors)
@@ -105,7 +85,24 @@ func (m *Monitor) Before(at time.Time, r *toolward.Request) Report {
 	v := m.look(r)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.session(r.Call.Session, at)
+	return m.before(m.session(r.Call.Session, at), v)
+}
+
+// Preview is what Before would report, and leaves everything as it is. It is for explanations.
+func (m *Monitor) Preview(at time.Time, r *toolward.Request) Report {
+	v := m.look(r)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := &state{key: r.Call.Session}
+	if e, ok := m.sessions[r.Call.Session]; ok {
+		s = e.Value.(*state).clone()
+	}
+	s.now = max(s.now, m.clock(at))
+	return m.before(s, v)
+}
+
+func (m *Monitor) before(s *state, v *sight) Report {
+	r := v.request
 	e := events{call: v}
 	e.n[Burst], e.n[Rate] = 1, 1
 	if r.Facts.Mutates || r.Facts.Deletes > 0 {
@@ -331,51 +328,6 @@ func (m *Monitor) recipient(s *state, r *toolward.Request, i int) uint64 {
 	}
 	s.spawned++
 	return s.spawned ^ m.hash(kindSpawn, string(s.key))
-}
-
-// follow puts what the reached steps demand of a counted call into the report.
-func (s *state) follow(d Detector, value int, steps []Step, report *Report) {
-	ask := s.now < s.asks[d]
-	for _, step := range steps {
-		if value < step.Threshold {
-			continue
-		}
-		if step.Action == Ask {
-			s.asks[d] = s.now + int64(AskTime)
-			ask = true
-			continue
-		}
-		report.demand(step.Action)
-	}
-	if ask {
-		report.Ask = append(report.Ask, d)
-	}
-}
-
-func (r *Report) demand(a Action) {
-	switch a {
-	case Alert, Ask:
-	case Elevate:
-		if r.Floor > toolward.Elevated {
-			r.Floor, r.FloorFor = toolward.Elevated, ElevateTime
-		}
-	case Lockdown:
-		r.Floor, r.FloorFor = toolward.Lockdown, LockdownTime
-	case Block:
-		r.Block = true
-	default:
-		// Abort, and whatever nobody has thought of.
-		r.Block, r.Abort = true, true
-	}
-}
-
-// notify reports whether the operator is to be told of the detector now.
-func (s *state) notify(d Detector) bool {
-	if s.now-s.notified[d] < int64(NotifyEvery) {
-		return false
-	}
-	s.notified[d] = s.now
-	return true
 }
 
 // feedLoop has no windows: a warning takes the first step's action, a critical loop that of the last step.

@@ -584,6 +584,43 @@ func TestWindowsAgreeWithCounting(t *testing.T) {
 	})
 }
 
+// TestPreview: a preview says what Before then says, and however many there were, nothing is changed by them.
+func TestPreview(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, err := New(Config{Loops: LoopConfig{Enabled: yes(), Warning: number(2), Critical: number(3)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := start
+		for range rapid.IntRange(1, 60).Draw(t, "calls") {
+			at = at.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "gap")) * time.Second)
+			name := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")
+			r := &toolward.Request{
+				Call:   toolward.Call{Session: "s", ID: name},
+				Tool:   &toolward.Tool{Name: "tool-" + name},
+				Params: toolward.NewParams([]byte(`{"p":"`+name+`"}`), params{"p": strings.Repeat(name, 5000)}),
+				Facts: toolward.Facts{
+					Mutates: true, Deletes: rapid.IntRange(0, 3).Draw(t, "deletes"), Recipients: []string{name},
+					Targets: []toolward.Target{{Real: "/p", Place: "secret", Op: toolward.OpRead}},
+				},
+			}
+			first, second := m.Preview(at, r), m.Preview(at, r)
+			report := m.Before(at, r)
+			if diff := cmp.Diff(first, report); diff != "" {
+				t.Fatal(diff)
+			}
+			if diff := cmp.Diff(second, report); diff != "" {
+				t.Fatal(diff)
+			}
+			if report.Block || rapid.Bool().Draw(t, "refused") {
+				m.Denied(at, r, toolward.CodeBlocked)
+			} else {
+				m.After(at, r, &Outcome{Text: "same"})
+			}
+		}
+	})
+}
+
 // TestClockSetBack: no window empties and nothing is forgiven when the clock runs back.
 func TestClockSetBack(t *testing.T) {
 	m := monitor(t, Config{})
