@@ -9,5 +9,8 @@
 // The canonical form has the key order and string escapes of RFC 8785. Integers stay exactly as written, because a
 // 64-bit identifier must survive; other numbers are written in the shortest form that reads back the same.
 //
+// [Prepare] rewrites a tool's schema into the form that a model provider accepts. That form is only shown; arguments
+// are validated against the original.
+//
 // No schema ever causes a file or the network to be read.
 package schema

@@ -1,0 +1,354 @@
+// Package anomaly watches the calls of sessions for what is odd: bursts, floods of writes and deletions, probing,
+// loops, data on its way out, attempts to get round a refusal.
+//
+// A [Monitor] is told of every call before it is decided ([Monitor.Before]), of every refusal ([Monitor.Denied],
+// [Monitor.Invalid]), of every end ([Monitor.After]) and of every message of a user ([Monitor.User]). It answers with
+// a [Report]: what fired, and what must follow for this call and this session. It only ever makes things stricter,
+// touches neither disk nor network, and has no clock of its own: the caller says when things happened. So the state
+// after a restart is restored by telling it the past from the audit log again, and dropping the reports.
+//
+// A detector fires when the number of events in its sliding window reaches a threshold from below, and again only
+// after the number has fallen below it. What an action demands, though, holds for every call that the detector
+// counts while its value is that high.
+//
+// Memory is bounded: 1,000 sessions, the least recently used forgotten first, and 512 events each. Names and
+// parameters are kept as keyed hashes that nobody outside can collide.
+package anomaly
+
+import (
+	"container/list"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolward/toolward"
+)
+
+const maxSessions = 1000
+
+// Monitor watches all sessions. It may be used concurrently.
+type Monitor struct {
+	rules  [detectors]rule
+	loops  loopRules
+	agents map[string]loopRules
+	known  func(string) bool
+	seed   maphash.Seed
+
+	mu       sync.Mutex
+	sessions map[toolward.SessionKey]*list.Element // of *state
+	order    list.List                             // the latest used in front
+	epoch    time.Time                             // the first time seen
+}
+
+// state is one session.
+type state struct {
+	key       toolward.SessionKey
+	now       int64 // the latest time seen, see clock; time never runs back
+	counters  [detectors]counter
+	asks      [detectors]int64 // until when counted calls ask
+	notified  [detectors]int64 // when the operator was told last
+	contacted contacts
+	spawned   uint64
+	calls     history
+	warned    warnings
+	sizes     lengths
+	seen      set // hosts and recipients that the session has been in contact with
+	words     set // of owners
+	refusals  []refusal
+	reads     []read
+}
+
+// New makes a monitor. It fails for settings out of bounds.
+func New(c Config) (*Monitor, error) {
+	rules, err := rulesOf(c.Detectors)
+	if err != nil {
+		return nil, err
+	}
+	m := &Monitor{
+		rules: rules, loops: c.Loops.rules(), known: c.Known, seed: maphash.MakeSeed(),
+		agents: map[string]loopRules{}, sessions: map[toolward.SessionKey]*list.Element{},
+	}
+	for agent, loops := range c.Agents {
+		if agent == "" {
+			return nil, fmt.Errorf("anomaly: loop detection of an agent without an id")
+		}
+		m.agents[agent] = loops.Over(c.Loops).rules()
+	}
+	return m, nil
+}
+
+// Before observes a call whose facts are known and that is about to be decided. A call is observed once, even if
+// plug-ins rewrite it or people are asked.
+func (m *Monitor) Before(at time.Time, r *toolward.Request) Report {
+	v := m.look(r)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.before(m.session(r.Call.Session, at), v)
+}
+
+// Preview is what Before would report, and leaves everything as it is. It is for explanations.
+func (m *Monitor) Preview(at time.Time, r *toolward.Request) Report {
+	v := m.look(r)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := &state{key: r.Call.Session}
+	if e, ok := m.sessions[r.Call.Session]; ok {
+		s = e.Value.(*state).clone()
+	}
+	s.now = max(s.now, m.clock(at))
+	return m.before(s, v)
+}
+
+func (m *Monitor) before(s *state, v *sight) Report {
+	r := v.request
+	e := events{call: v}
+	e.n[Burst], e.n[Rate] = 1, 1
+	if r.Facts.Mutates || r.Facts.Deletes > 0 {
+		e.n[Writes] = 1
+	}
+	e.n[Deletes] = max(0, r.Facts.Deletes)
+	e.n[Fanout] = len(r.Facts.Recipients)
+	if toolOf(r) == "sessions_spawn" {
+		e.n[Fanout]++
+	}
+	for _, p := range v.params {
+		if s.sizes.odd(p.param, p.bytes) {
+			e.n[ArgSize]++
+		}
+	}
+	e.n[ArgEncoded] = one(v.encoded)
+	e.n[Evasion] = one(s.evades(v))
+	near := s.chained()
+	if readsSecret(r) {
+		s.remember(read{id: m.idOf(r), left: exfilCalls})
+		near = true
+	}
+	for i, who := range v.contacts {
+		if s.seen.contains(who) {
+			continue
+		}
+		e.n[ExfilChain] = one(near)
+		if r.Inputs.External && !v.named[i] && !m.ownerNamed(s, v, i) {
+			e.n[NewTarget] = 1
+		}
+	}
+	report := m.feed(s, e)
+	if !report.Block && !report.Abort {
+		s.calls.record(m.loopRules(r), v.call, m.idOf(r))
+	}
+	return report
+}
+
+// Denied observes that a call was refused, for any reason but its arguments, after Before where that came to pass.
+func (m *Monitor) Denied(at time.Time, r *toolward.Request, code toolward.Code) Report {
+	v := m.look(r)
+	outcome := Outcome{Error: "refused: " + string(code)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.session(r.Call.Session, at)
+	s.refused(v)
+	if id := m.idOf(r); id != 0 {
+		// What was refused has not been read.
+		s.reads = slices.DeleteFunc(s.reads, func(past read) bool { return past.id == id })
+	}
+	if code != toolward.CodeLoop {
+		// A refusal for a loop is no news of the loop.
+		s.calls.outcome(m.loopRules(r), v.call, m.idOf(r), outcome.hash(m.seed, ""))
+	}
+	e := events{}
+	e.n[Denied] = 1
+	return m.feed(s, e)
+}
+
+// Invalid observes that a call was refused for its arguments.
+func (m *Monitor) Invalid(at time.Time, session toolward.SessionKey) Report {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := events{}
+	e.n[Invalid] = 1
+	return m.feed(m.session(session, at), e)
+}
+
+// User observes a message of a user. The hosts and recipients in an owner's words are named by an owner.
+func (m *Monitor) User(at time.Time, session toolward.SessionKey, owner bool, text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.session(session, at)
+	s.counters[Burst].count = 0
+	if owner {
+		m.name(s, text)
+	}
+	m.feed(s, events{})
+}
+
+// After observes how a call ended that ran. Only then are its hosts and recipients no longer new.
+func (m *Monitor) After(at time.Time, r *toolward.Request, o *Outcome) {
+	v := &sight{request: r, call: m.callOf(r)}
+	_, v.action = pollOf(r)
+	m.lookAtTargets(v, &r.Facts)
+	hash := o.hash(m.seed, v.action)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.session(r.Call.Session, at)
+	s.calls.outcome(m.loopRules(r), v.call, m.idOf(r), hash)
+	if o.Error == "" {
+		for _, who := range v.contacts {
+			s.seen.add(who)
+		}
+	}
+}
+
+// Forget drops what is known of a session that is over.
+func (m *Monitor) Forget(session toolward.SessionKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e, ok := m.sessions[session]; ok {
+		m.order.Remove(e)
+		delete(m.sessions, session)
+	}
+}
+
+// session finds or begins a session and moves its clock.
+func (m *Monitor) session(key toolward.SessionKey, at time.Time) *state {
+	now := m.clock(at)
+	e, ok := m.sessions[key]
+	if ok {
+		m.order.MoveToFront(e)
+	} else {
+		if m.order.Len() == maxSessions {
+			oldest := m.order.Back()
+			delete(m.sessions, oldest.Value.(*state).key)
+			m.order.Remove(oldest)
+		}
+		e = m.order.PushFront(&state{key: key, now: now})
+		m.sessions[key] = e
+	}
+	s := e.Value.(*state)
+	// A clock that is set back must not empty the windows.
+	s.now = max(s.now, now)
+	return s
+}
+
+// clock counts nanoseconds from long before the first observation, so that 0 is always long ago. It takes the
+// monotonic reading where there is one, which nobody can set back.
+func (m *Monitor) clock(at time.Time) int64 {
+	if m.epoch.IsZero() {
+		m.epoch = at
+	}
+	const years = 1 << 60 // 36 of them
+	return years + min(max(int64(at.Sub(m.epoch)), -years/2), years)
+}
+
+func (m *Monitor) loopRules(r *toolward.Request) loopRules {
+	if rules, ok := m.agents[r.Call.Caller.Agent]; ok {
+		return rules
+	}
+	return m.loops
+}
+
+// events are what one observation counts for each detector.
+type events struct {
+	n    [detectors]int
+	call *sight // nil if it is not a call
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// feed gives one observation to all detectors in their order.
+func (m *Monitor) feed(s *state, e events) Report {
+	report := Report{Floor: toolward.Normal}
+	for d := range Detector(detectors) {
+		switch r := &m.rules[d]; {
+		case !r.enabled:
+		case d == Loop:
+			if e.call != nil {
+				m.feedLoop(s, r, e.call, &report)
+			}
+		default:
+			m.feedCounter(s, d, r, &e, &report)
+		}
+	}
+	return report
+}
+
+// feedCounter counts single events one by one, so that a patch of forty deletions passes every threshold on its way.
+func (m *Monitor) feedCounter(s *state, d Detector, r *rule, e *events, report *Report) {
+	c, most, window := &s.counters[d], 1, int64(r.window)
+	for _, step := range r.steps {
+		most = max(most, step.Threshold)
+	}
+	perCall := r.window == 0 && d != Burst
+	if perCall && e.call != nil {
+		c.count, c.above = 0, [2]bool{}
+	}
+	value := 0
+	for i := range max(1, min(e.n[d], 2*maxEvents)) {
+		counts := i < e.n[d]
+		switch {
+		case d == Burst || perCall:
+			if counts {
+				c.count = min(c.count+1, most)
+			}
+			value = c.count
+		case d == Fanout:
+			s.contacted.expire(s.now, window)
+			if counts {
+				s.contacted.touch(m.recipient(s, e.call.request, i), s.now, most)
+			}
+			value = len(s.contacted.list)
+		default:
+			c.expire(s.now, window)
+			if counts {
+				c.push(s.now, most)
+			}
+			value = c.n
+		}
+		if step := c.crossed(value, r.steps); step >= 0 {
+			report.Fired = append(report.Fired, Detection{
+				Detector: d, Count: value, Action: r.steps[step].Action, Notify: s.notify(d),
+			})
+		}
+	}
+	if e.n[d] > 0 {
+		s.follow(d, value, r.steps, report)
+	}
+}
+
+// recipient is the i-th of those that a call reaches. Every spawned session is another one.
+func (m *Monitor) recipient(s *state, r *toolward.Request, i int) uint64 {
+	if i < len(r.Facts.Recipients) {
+		return m.hash(kindRecipient, r.Facts.Recipients[i])
+	}
+	s.spawned++
+	return s.spawned ^ m.hash(kindSpawn, string(s.key))
+}
+
+// feedLoop has no windows: a warning takes the first step's action, a critical loop that of the last step.
+func (m *Monitor) feedLoop(s *state, r *rule, v *sight, report *Report) {
+	stuck := s.calls.check(m.loopRules(v.request), v.call, v.poll)
+	report.Stuck = stuck
+	if stuck.Detector == "" {
+		return
+	}
+	step := r.steps[0]
+	if stuck.Critical {
+		step = r.steps[len(r.steps)-1]
+	}
+	if step.Action == Ask {
+		report.Ask = append(report.Ask, Loop)
+	} else {
+		report.demand(step.Action)
+	}
+	if stuck.Critical || s.warned.due(v.call^m.hash(kindWord, stuck.Detector), stuck.Count) {
+		report.Fired = append(report.Fired, Detection{
+			Detector: Loop, Count: stuck.Count, Action: step.Action, Notify: s.notify(Loop), Detail: stuck.Detector,
+		})
+	}
+}

@@ -1,0 +1,225 @@
+package anomaly
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Detector names what is watched for.
+type Detector uint8
+
+// The detectors, in the order in which one event is fed to them.
+const (
+	Burst      Detector = iota // calls in a row without a message of a user
+	Rate                       // calls
+	Writes                     // calls that change state
+	Deletes                    // files deleted
+	Denied                     // refusals
+	Invalid                    // refusals for the arguments: probing
+	Fanout                     // different recipients and spawned sessions
+	Loop                       // calls that lead nowhere, see [LoopConfig]
+	ArgSize                    // arguments far longer than usual
+	ArgEncoded                 // encoded data on its way out
+	Evasion                    // after a refusal, the same target by another tool
+	ExfilChain                 // after reading a secret, contact with somebody new
+	NewTarget                  // with strangers' content in context, contact with somebody new
+
+	detectors = iota
+)
+
+var detectorNames = [detectors]string{
+	"burst", "rate", "writes", "deletes", "denied", "invalid", "fanout", "loop", "argSize", "argEncoded", "evasion",
+	"exfilChain", "newTarget",
+}
+
+func (d Detector) String() string {
+	if int(d) < len(detectorNames) {
+		return detectorNames[d]
+	}
+	return fmt.Sprintf("invalid(%d)", d)
+}
+
+// MarshalText writes the detector's name.
+func (d Detector) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (d *Detector) UnmarshalText(text []byte) error {
+	i := slices.Index(detectorNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown anomaly detector %q: expected one of %q", text, detectorNames)
+	}
+	*d = Detector(i)
+	return nil
+}
+
+// Action is what follows when a detector fires. The zero value is the gravest.
+type Action uint8
+
+// The actions, from grave to light.
+const (
+	Abort    Action = iota // the run ends
+	Block                  // the call is refused
+	Lockdown               // the session's level is at least lockdown for [LockdownTime], or until a person clears it
+	Elevate                // the session's level is at least elevated for [ElevateTime]
+	Ask                    // this call, and calls that the detector counts for [AskTime], ask people; no grant answers
+	Alert                  // the operator is told
+)
+
+// How long actions last, and how seldom the same alert is repeated for one session.
+const (
+	AskTime      = 10 * time.Minute
+	ElevateTime  = 30 * time.Minute
+	LockdownTime = 60 * time.Minute
+	NotifyEvery  = 5 * time.Minute
+)
+
+var actionNames = [...]string{"abort", "block", "lockdown", "elevate", "ask", "alert"}
+
+func (a Action) String() string {
+	if int(a) < len(actionNames) {
+		return actionNames[a]
+	}
+	return fmt.Sprintf("invalid(%d)", a)
+}
+
+// MarshalText writes the action's name.
+func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (a *Action) UnmarshalText(text []byte) error {
+	i := slices.Index(actionNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown anomaly action %q: expected one of %q", text, actionNames)
+	}
+	*a = Action(i)
+	return nil
+}
+
+// Config says what to watch for. The zero Config has every detector at its default and loop detection off.
+type Config struct {
+	// Detectors changes single settings of detectors (teg.anomaly).
+	Detectors map[Detector]Override
+	// Loops configures loop detection (tools.loopDetection); Agents changes it field by field for single agents.
+	Loops  LoopConfig
+	Agents map[string]LoopConfig
+	// Known reports whether the operator named a host or recipient, in the configuration for instance. It must be
+	// quick; nil knows none.
+	Known func(target string) bool
+}
+
+// Override changes settings of one detector; what is nil stays as it is by default.
+type Override struct {
+	Enabled   *bool      `json:"enabled,omitempty"`
+	Threshold *int       `json:"threshold,omitempty"`
+	WindowMs  *int64     `json:"windowMs,omitempty"`
+	Action    *Action    `json:"action,omitempty"`
+	Escalate  Escalation `json:"escalate,omitzero"`
+}
+
+// Escalation is a second step. JSON null takes a default one away; absent leaves it.
+type Escalation struct {
+	Set  bool // Step replaces the default
+	Step *Step
+}
+
+// UnmarshalJSON reads a step or null.
+func (e *Escalation) UnmarshalJSON(text []byte) error {
+	e.Set = true
+	e.Step = nil
+	return json.Unmarshal(text, &e.Step)
+}
+
+// MarshalJSON writes what UnmarshalJSON reads.
+func (e Escalation) MarshalJSON() ([]byte, error) { return json.Marshal(e.Step) }
+
+// Step is an action and the value from which on it is taken.
+type Step struct {
+	Threshold int    `json:"threshold"`
+	Action    Action `json:"action"`
+}
+
+// Bounds of settings. They bound the memory of a session too.
+const (
+	maxEvents = 512
+	maxBurst  = 1_000_000
+	maxWindow = 24 * time.Hour
+)
+
+// rule is a detector ready for use.
+type rule struct {
+	enabled bool
+	window  time.Duration // 0: each call for itself
+	steps   []Step
+}
+
+func defaultRules() [detectors]rule {
+	on := func(window time.Duration, steps ...Step) rule {
+		return rule{enabled: true, window: window, steps: steps}
+	}
+	return [detectors]rule{
+		Burst:      on(0, Step{50, Alert}, Step{100, Elevate}),
+		Rate:       on(time.Minute, Step{60, Alert}, Step{120, Elevate}),
+		Writes:     on(time.Minute, Step{20, Alert}, Step{40, Ask}),
+		Deletes:    on(time.Minute, Step{10, Ask}),
+		Denied:     on(5*time.Minute, Step{3, Elevate}, Step{6, Lockdown}),
+		Invalid:    on(time.Minute, Step{5, Alert}),
+		Fanout:     on(10*time.Minute, Step{5, Ask}),
+		Loop:       on(0, Step{1, Alert}, Step{2, Block}), // 1 is a warning, 2 is critical
+		ArgSize:    on(10*time.Minute, Step{1, Alert}, Step{3, Ask}),
+		ArgEncoded: on(0, Step{1, Ask}),
+		Evasion:    on(10*time.Minute, Step{1, Ask}, Step{2, Lockdown}),
+		ExfilChain: on(0, Step{1, Ask}),
+		NewTarget:  on(0, Step{1, Ask}),
+	}
+}
+
+// rulesOf applies overrides to the defaults. Its errors name the setting and what is expected.
+func rulesOf(overrides map[Detector]Override) ([detectors]rule, error) {
+	rules := defaultRules()
+	for d, o := range overrides {
+		if int(d) >= detectors {
+			return rules, fmt.Errorf("anomaly: unknown detector %d", d)
+		}
+		if err := o.apply(d, &rules[d]); err != nil {
+			return rules, fmt.Errorf("anomaly.%s.%w", d, err)
+		}
+	}
+	return rules, nil
+}
+
+func (o *Override) apply(d Detector, r *rule) error {
+	if o.Enabled != nil {
+		r.enabled = *o.Enabled
+	}
+	if o.Threshold != nil {
+		r.steps[0].Threshold = *o.Threshold
+	}
+	if o.Action != nil {
+		r.steps[0].Action = *o.Action
+	}
+	if o.Escalate.Set {
+		r.steps = r.steps[:1]
+		if o.Escalate.Step != nil {
+			r.steps = append(r.steps, *o.Escalate.Step)
+		}
+	}
+	if o.WindowMs != nil {
+		if *o.WindowMs <= 0 || *o.WindowMs > maxWindow.Milliseconds() {
+			return fmt.Errorf("windowMs is %d: expected 1 to %d", *o.WindowMs, maxWindow.Milliseconds())
+		}
+		r.window = time.Duration(*o.WindowMs) * time.Millisecond
+	}
+	highest := maxEvents
+	if d == Burst {
+		highest = maxBurst
+	}
+	for i, step := range r.steps {
+		name := [...]string{"threshold", "escalate.threshold"}[i]
+		if step.Threshold < 1 || step.Threshold > highest {
+			return fmt.Errorf("%s is %d: expected 1 to %d", name, step.Threshold, highest)
+		}
+	}
+	return nil
+}
