@@ -20,7 +20,7 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
 		level = toolward.Lockdown // no level that we know
 	}
 	c := s.classify(a, r)
-	c.findings = validator{a.workspaceOnly, &s.around}.findings(r)
+	c.findings = validator{a.keepsInWorkspace(r.Tool.Name), &s.around}.findings(r)
 	worst, code := c.raise()
 	w := weigh(c.Classification, c.enabled, level, worst)
 	switch {
