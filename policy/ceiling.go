@@ -49,6 +49,10 @@ func (r *ruleBook) inherited(c toolward.Ceiling) pipeline {
 	if c == "" {
 		return nil
 	}
+	return r.ceilings.of(c, func() pipeline { return r.readCeiling(c) })
+}
+
+func (r *ruleBook) readCeiling(c toolward.Ceiling) pipeline {
 	var kept []restriction
 	d := json.NewDecoder(bytes.NewReader([]byte(c)))
 	d.DisallowUnknownFields()

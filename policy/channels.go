@@ -1,8 +1,6 @@
 package policy
 
-import (
-	"strings"
-)
+import "strings"
 
 // groupLayer is the label of the layer of chat groups.
 const groupLayer = "group tools.allow"

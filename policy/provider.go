@@ -1,8 +1,6 @@
 package policy
 
-import (
-	"strings"
-)
+import "strings"
 
 // providerFamily are providers that stand in for another one where they have no entry of their own.
 func providerFamily(provider string) string {
@@ -68,7 +66,7 @@ type patchRule struct {
 	allowModels   []string
 }
 
-// newPatchRule lays the settings of a narrower scope over those of a wider one.
+// with lays the settings of a narrower scope over those of a wider one.
 func (p patchRule) with(a ApplyPatch) patchRule {
 	if a.Enabled != nil {
 		p.set, p.enabled = true, *a.Enabled

@@ -58,10 +58,20 @@ type ruleBook struct {
 	defaults  SubagentDefaults
 	inherit   bool
 	http      httpRule
+	profiles  memo[[2]*providerScope, *layer] // an agent's and the gateway's entry → nil if they restrict nothing
+	ceilings  memo[toolward.Ceiling, pipeline]
 }
 
-// providerProfile is the layer of a provider's profile. Only few callers have one, so it is compiled when needed.
+// providerProfile is the layer of a provider's profile. It is compiled when a caller first needs it, once for every
+// pair of entries.
 func (r *ruleBook) providerProfile(own, global *providerScope) *layer {
+	if own == nil && global == nil {
+		return nil
+	}
+	return r.profiles.of([2]*providerScope{own, global}, func() *layer { return r.newProviderProfile(own, global) })
+}
+
+func (r *ruleBook) newProviderProfile(own, global *providerScope) *layer {
 	var p profile
 	var also []string
 	if global != nil {

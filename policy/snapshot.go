@@ -47,7 +47,7 @@ type Snapshot struct {
 
 	rules    *ruleBook
 	position map[*toolward.Tool]int // among rules.inventory.tools
-	views    views
+	views    memo[toolward.Caller, *view]
 
 	table      table
 	overrides  overrides
@@ -84,10 +84,12 @@ func (a *agent) keepsInWorkspace(tool string) bool {
 
 // agentOf finds the agent of a caller. A face that spells an id in another way must not get the caller out of the
 // agent's own rules.
-func (s *Snapshot) agentOf(c *toolward.Caller) *agent {
-	id := c.Agent
+func (s *Snapshot) agentOf(c *toolward.Caller) *agent { return s.agentNamed(c.Agent, c.Session) }
+
+// agentNamed is agentOf for a caller that may say only by its session which agent it is.
+func (s *Snapshot) agentNamed(id string, session toolward.SessionKey) *agent {
 	if id == "" {
-		id = c.Session.Agent()
+		id = session.Agent()
 	}
 	if a, ok := s.agents[id]; ok {
 		return a
@@ -152,7 +154,11 @@ func (s *Snapshot) Adopt(c toolward.Caller, form *toolward.Tool) (*toolward.Tool
 	if !c.Owner && (ownerOnly(form) || ours != nil && ownerOnly(ours)) {
 		return nil, ownerReason
 	}
-	if reason, gone := s.view(a, &c).pipeline.remover(form.Name, form.Plugin); gone {
+	v := s.view(a, &c)
+	if reason, gone := v.pipeline.remover(form.Name, form.Plugin); gone {
+		return nil, reason
+	}
+	if reason, gone := v.after(form); gone {
 		return nil, reason
 	}
 	if ours != nil && ours.OwnerOnly && !form.OwnerOnly {

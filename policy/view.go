@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"sync"
-
 	"github.com/toolward/toolward"
 )
 
@@ -86,35 +84,12 @@ func (v *view) hides(t *toolward.Tool) (toolward.Reason, bool) {
 	return v.after(t)
 }
 
-// maxViews bounds the remembered views. Strangers can make facts up (a group has any number of senders), so the
-// memory is emptied when it is full.
-const maxViews = 1024
-
-// views remembers what callers see.
-type views struct {
-	mu     sync.RWMutex
-	byFact map[toolward.Caller]*view
-}
-
-// of returns the view of a caller. Everything that the caller states is part of the key, except what no layer looks
-// at: a fact that is forgotten here costs memory, one that is left out by mistake would show a caller another's tools.
+// view returns what a caller sees, remembered by everything that the caller states except what no layer looks at: a
+// fact too many in the key costs memory, one that is left out would show a caller another's tools.
 func (s *Snapshot) view(a *agent, c *toolward.Caller) *view {
 	facts := *c
 	facts.Client, facts.Workspace, facts.Connection, facts.Device = "", "", "", ""
-	s.views.mu.RLock()
-	v := s.views.byFact[facts]
-	s.views.mu.RUnlock()
-	if v != nil {
-		return v
-	}
-	v = s.rules.newView(a, c)
-	s.views.mu.Lock()
-	defer s.views.mu.Unlock()
-	if s.views.byFact == nil || len(s.views.byFact) >= maxViews {
-		s.views.byFact = map[toolward.Caller]*view{}
-	}
-	s.views.byFact[facts] = v
-	return v
+	return s.views.of(facts, func() *view { return s.rules.newView(a, &facts) })
 }
 
 // Steps lists the layers that apply to a caller, in order.
