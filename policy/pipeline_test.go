@@ -333,9 +333,6 @@ func TestMoreFactsThatRestrictNeverAddATool(t *testing.T) {
 		case 2:
 			after.Surface = toolward.SurfaceHTTP
 		case 3:
-			if !isSubagent(&before) {
-				return
-			}
 			after.Ceiling = s.Ceiling(anyCaller().Draw(t, "parent"))
 		}
 		subset(t, "the restricted caller", s.Tools(before), s.Tools(after))

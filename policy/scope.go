@@ -107,11 +107,12 @@ func (r *ruleBook) pipeline(a *agent, c *toolward.Caller) pipeline {
 	if c.Sandboxed {
 		add(a.sandbox)
 	}
-	if !isSubagent(c) {
+	if isSubagent(c) {
+		add(r.subagent(c))
+	} else {
 		add(a.selfLimit) // given up for itself, not for its children
-		return p
 	}
-	add(r.subagent(c))
+	// A ceiling counts for whoever carries one: a child that is not recognised as one must not get rid of it.
 	if r.inherit && !a.ownTools {
 		p = append(p, r.inherited(c.Ceiling)...)
 	}
