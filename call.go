@@ -61,6 +61,32 @@ type Caller struct {
 	Workspace  string // absolute directory that is the agent's own
 	Connection string // the connection that made the call; it may not answer its own approval
 	Device     string
+
+	// What the layers of the tool policy look at beyond the agent. For a call, Session and Surface are taken from the
+	// Call; who only asks for the list of tools fills them in.
+	Session         SessionKey
+	Parent          SessionKey // conversation that spawned this one, if any
+	Surface         Surface
+	Provider, Model string // of the model that makes the call; "" if unknown
+	Group           string // chat group; counts only if neither Session nor Parent names one
+	SenderPhone     string // E.164
+	SenderUser      string // user name; can be changed on most channels
+	SenderName      string // display name; anybody can choose it
+	Sandboxed       bool   // the session runs in a sandbox
+	SandboxReadOnly bool   // that sandbox cannot change the workspace
+	Ceiling         Ceiling
+}
+
+// Ceiling is what the policies of a parent leave to its children: an opaque text that the policy made when the child
+// was spawned and that is kept with the child's session. "" is no ceiling; a text that the policy cannot read leaves
+// nothing.
+type Ceiling string
+
+// caller is the caller with the facts that the call itself states, so that no face can state others.
+func (c *Call) caller() Caller {
+	caller := c.Caller
+	caller.Session, caller.Surface = c.Session, c.Surface
+	return caller
 }
 
 // SessionKey names a conversation: "agent:<id>:<rest>".

@@ -17,7 +17,7 @@ type Adopter interface {
 func visible(s Snapshot, c *Call) (*Tool, Reason) {
 	form := c.Form
 	if form == nil {
-		return s.Find(c.Caller, c.Tool)
+		return s.Find(c.caller(), c.Tool)
 	}
 	if !c.ByClient || form.Name != c.Tool || form.Run != nil {
 		// A form describes what a client does. Where Toolward runs the tool, only its own description counts:
@@ -28,7 +28,7 @@ func visible(s Snapshot, c *Call) (*Tool, Reason) {
 	if !ok {
 		return nil, Reason{Layer: "form", Text: "this policy knows only its own tools"}
 	}
-	tool, reason := adopter.Adopt(c.Caller, form)
+	tool, reason := adopter.Adopt(c.caller(), form)
 	if tool != nil && tool.Name != form.Name {
 		return nil, Reason{Layer: "form", Text: fmt.Sprintf("%q was taken for %q", form.Name, tool.Name)}
 	}

@@ -12,13 +12,15 @@ import (
 
 // File is the configuration file. Keys that are not here are refused.
 type File struct {
-	Server Server       `json:"server,omitzero" jsonschema:"where the gateway listens"`
-	Agents Agents       `json:"agents,omitzero" jsonschema:"the agents that have settings of their own"`
-	Tools  policy.Tools `json:"tools,omitzero" jsonschema:"which tools agents see"`
-	TEG    TEG          `json:"teg,omitzero" jsonschema:"how risky calls are and what follows from it"`
-	Bridge Bridge       `json:"bridge,omitzero" jsonschema:"guarded agents that run their tools themselves"`
-	Config Self         `json:"config,omitzero" jsonschema:"this file itself"`
-	Limits Limits       `json:"limits,omitzero" jsonschema:"bounds of time, size and number"`
+	Server   Server                    `json:"server,omitzero" jsonschema:"where the gateway listens"`
+	Agents   Agents                    `json:"agents,omitzero" jsonschema:"the agents that have settings of their own"`
+	Tools    policy.Tools              `json:"tools,omitzero" jsonschema:"which tools agents see"`
+	Channels map[string]policy.Channel `json:"channels,omitempty" jsonschema:"which tools chat groups and their senders get"`
+	Gateway  Gateway                   `json:"gateway,omitzero" jsonschema:"the HTTP tool endpoint"`
+	TEG      TEG                       `json:"teg,omitzero" jsonschema:"how risky calls are and what follows from it"`
+	Bridge   Bridge                    `json:"bridge,omitzero" jsonschema:"guarded agents that run their tools themselves"`
+	Config   Self                      `json:"config,omitzero" jsonschema:"this file itself"`
+	Limits   Limits                    `json:"limits,omitzero" jsonschema:"bounds of time, size and number"`
 }
 
 // Server says where the gateway listens.
@@ -29,7 +31,18 @@ type Server struct {
 
 // Agents lists the agents.
 type Agents struct {
-	List []Agent `json:"list,omitempty" jsonschema:"one entry for every agent"`
+	Defaults AgentDefaults `json:"defaults,omitzero" jsonschema:"what holds for every agent"`
+	List     []Agent       `json:"list,omitempty" jsonschema:"one entry for every agent"`
+}
+
+// AgentDefaults is agents.defaults.
+type AgentDefaults struct {
+	Subagents policy.SubagentDefaults `json:"subagents,omitzero" jsonschema:"sub-agents"`
+}
+
+// Gateway is the section "gateway".
+type Gateway struct {
+	Tools policy.HTTPTools `json:"tools,omitzero" jsonschema:"what the HTTP tool endpoint offers"`
 }
 
 // Agent is one entry of agents.list.
@@ -133,5 +146,8 @@ func (f File) Policy() policy.Config {
 	for i, a := range f.Agents.List {
 		agents[i] = a.Agent
 	}
-	return policy.Config{Tools: f.Tools, Agents: agents, TEG: f.TEG.TEG}
+	return policy.Config{
+		Tools: f.Tools, Agents: agents, TEG: f.TEG.TEG,
+		Subagents: f.Agents.Defaults.Subagents, Channels: f.Channels, HTTP: f.Gateway.Tools,
+	}
 }

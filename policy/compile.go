@@ -25,7 +25,7 @@ func Compile(c Config, tools []*toolward.Tool) (*Snapshot, []Warning, error) {
 	if err := b.register(tools); err != nil {
 		return nil, nil, err
 	}
-	b.agents()
+	b.layers()
 	b.teg()
 	if len(b.errs) > 0 {
 		return nil, nil, b.errs
@@ -42,6 +42,7 @@ type builder struct {
 	snapshot *Snapshot
 	sorted   []*toolward.Tool // registered tools by name
 	plugins  map[string]bool
+	rules    *ruleBook
 	errs     ConfigErrors
 	warnings []Warning
 }
@@ -182,47 +183,6 @@ func enableable() []string {
 	return names
 }
 
-// agents compiles the layers and settings of every agent, and those of agents that the file does not name.
-func (b *builder) agents() {
-	isPlugin := func(id string) bool { return b.plugins[id] }
-	global := b.list(b.config.Tools, Path{"tools"}, "tools.global", isPlugin)
-	rules := ExecRules{Security: SecurityAllowlist, Ask: AskOnMiss, SandboxAsk: b.config.TEG.Exec.Sandbox == "ask"}
-	base := agent{exec: b.exec(b.config.Tools.Exec, rules, Path{"tools", "exec"}), workspaceOnly: orFalse(b.config.Tools.FS.WorkspaceOnly)}
-	base.view = newView(global, b.sorted)
-	b.snapshot.anyAgent = &base
-	for i, a := range b.config.Agents {
-		at := Path{"agents", "list", i}
-		id := strings.ToLower(strings.TrimSpace(a.ID))
-		switch {
-		case id == "" || strings.ContainsAny(id, ": \t\r\n\x00"):
-			b.fail(at.At("id"), "%q is not an agent id; use a name without colons and spaces", a.ID)
-			continue
-		case b.snapshot.agents[id] != nil:
-			b.fail(at.At("id"), "there are two agents %q", id)
-			continue
-		}
-		one := base
-		one.exec = b.exec(a.Tools.Exec, base.exec, at.At("tools", "exec"))
-		if a.Tools.FS.WorkspaceOnly != nil {
-			one.workspaceOnly = *a.Tools.FS.WorkspaceOnly
-		}
-		one.overrides = b.overrides(a.TEG.Tools, at.At("teg", "tools"))
-		layers := append(slices.Clip(global), b.list(a.Tools, at.At("tools"), "tools.agent ("+id+")", isPlugin)...)
-		one.view = newView(layers, b.sorted)
-		b.snapshot.agents[id] = &one
-	}
-}
-
-// list compiles one scope into a layer, or none if it restricts nothing.
-func (b *builder) list(t Tools, at Path, label string, isPlugin func(string) bool) pipeline {
-	b.entries(t.Allow, at.At("allow"), label)
-	b.entries(t.Deny, at.At("deny"), label)
-	if len(t.Allow) == 0 && len(t.Deny) == 0 {
-		return nil
-	}
-	return pipeline{{label: label, key: at.String(), list: newList(t.Allow, t.Deny, isPlugin)}}
-}
-
 // entries checks the entries of one list.
 func (b *builder) entries(entries []string, at Path, label string) {
 	for i, entry := range entries {
@@ -267,10 +227,11 @@ func (b *builder) hosts(entries []string, at Path) {
 // revise makes the revision: a digest of everything that the snapshot was compiled from.
 func (b *builder) revise() error {
 	type fingerprint struct {
-		Config Config
-		Tools  []string
+		Config   Config
+		Channels []string
+		Tools    []string
 	}
-	print := fingerprint{Config: b.config}
+	print := fingerprint{Config: b.config, Channels: b.config.Around.Channels}
 	for _, t := range b.sorted {
 		print.Tools = append(print.Tools, fmt.Sprintf("%s\x00%s\x00%t\x00%s", t.Name, t.Plugin, t.OwnerOnly, t.Schema))
 	}

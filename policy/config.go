@@ -11,6 +11,10 @@ type Config struct {
 	Agents []Agent `json:"agents"` // agents.list of the file, in its order: errors name positions in it
 	TEG    TEG     `json:"teg"`
 
+	Subagents SubagentDefaults   `json:"subagents,omitzero"` // agents.defaults.subagents of the file
+	Channels  map[string]Channel `json:"channels,omitempty"`
+	HTTP      HTTPTools          `json:"http,omitzero"` // gateway.tools of the file
+
 	Around Surroundings `json:"-"`
 }
 
@@ -21,6 +25,9 @@ type Surroundings struct {
 	// ClientTools are names of tools that clients may bring along (toolward.Call.Form), so that lists may name them
 	// without a warning.
 	ClientTools []string
+	// Channels are the ids of the chat channels that are registered; nil stands for those built in. A sandboxed agent
+	// does not see tools of these names.
+	Channels []string
 	// Secrets are those that the gateway holds itself; a call that would send one of them anywhere is refused. Nil:
 	// only what looks like a secret is noticed.
 	Secrets *redact.Redactor
@@ -30,16 +37,99 @@ type Surroundings struct {
 
 // Tools is the section "tools", of the whole gateway and of one agent.
 type Tools struct {
-	Allow []string `json:"allow,omitempty" jsonschema:"names, globs, groups, plug-in ids; empty: everything"`
-	Deny  []string `json:"deny,omitempty" jsonschema:"the same; wins over allow"`
-	Exec  Exec     `json:"exec,omitzero" jsonschema:"policy for commands"`
-	FS    FS       `json:"fs,omitzero" jsonschema:"policy for files"`
+	Profile    string                   `json:"profile,omitempty" jsonschema:"list to start from: minimal, coding, messaging or full"`
+	Allow      []string                 `json:"allow,omitempty" jsonschema:"names, globs, groups, plug-in ids; empty: everything"`
+	AlsoAllow  []string                 `json:"alsoAllow,omitzero" jsonschema:"added to the profile; never restricts; not together with allow"`
+	Deny       []string                 `json:"deny,omitempty" jsonschema:"the same; wins over allow"`
+	ByProvider map[string]ProviderTools `json:"byProvider,omitempty" jsonschema:"lists for one provider, or provider/model, of models; the most exact entry counts alone"`
+	Exec       Exec                     `json:"exec,omitzero" jsonschema:"policy for commands"`
+	FS         FS                       `json:"fs,omitzero" jsonschema:"policy for files"`
+	Sandbox    Sandbox                  `json:"sandbox,omitzero" jsonschema:"tools of sandboxed sessions"`
+
+	Subagents          Subagents `json:"subagents,omitzero" jsonschema:"tools of sub-agents; of the gateway only"`
+	UnmatchedAllowlist string    `json:"unmatchedAllowlist,omitempty" jsonschema:"strip (default): a list of a group that names only plug-ins that are not there is ignored; closed: it leaves nothing; of the gateway only"`
+	SelfLimit          []string  `json:"selfLimit,omitempty" jsonschema:"tools that the agent gives up for itself, not for its sub-agents; of agents only"`
+}
+
+// lists are the lists of the scope.
+func (t *Tools) lists() Lists { return Lists{t.Allow, t.AlsoAllow, t.Deny} }
+
+// ProviderTools is one entry of byProvider.
+type ProviderTools struct {
+	Profile   string   `json:"profile,omitempty" jsonschema:"as tools.profile, for these models"`
+	Allow     []string `json:"allow,omitzero" jsonschema:"as tools.allow"`
+	AlsoAllow []string `json:"alsoAllow,omitzero" jsonschema:"as tools.alsoAllow"`
+	Deny      []string `json:"deny,omitzero" jsonschema:"as tools.deny"`
+}
+
+func (t *ProviderTools) lists() Lists { return Lists{t.Allow, t.AlsoAllow, t.Deny} }
+
+// Lists is one scope of lists. An absent list and an empty one are not the same everywhere.
+type Lists struct {
+	Allow     []string `json:"allow,omitzero" jsonschema:"names, globs, groups, plug-in ids; empty: everything"`
+	AlsoAllow []string `json:"alsoAllow,omitzero" jsonschema:"named besides everything else; never restricts"`
+	Deny      []string `json:"deny,omitzero" jsonschema:"the same; wins over allow"`
+}
+
+// Sandbox is tools.sandbox.
+type Sandbox struct {
+	Tools SandboxLists `json:"tools,omitzero" jsonschema:"lists for sandboxed sessions"`
+}
+
+// SandboxLists are the lists of sandboxed sessions. A list replaces that of the wider scope, even if it is empty.
+type SandboxLists struct {
+	Allow     []string `json:"allow,omitzero" jsonschema:"replaces the default list; empty: everything"`
+	AlsoAllow []string `json:"alsoAllow,omitzero" jsonschema:"added to the list in force"`
+	Deny      []string `json:"deny,omitzero" jsonschema:"replaces the default list"`
+	AlsoDeny  []string `json:"alsoDeny,omitzero" jsonschema:"added to the list in force"`
+}
+
+// Subagents is tools.subagents.
+type Subagents struct {
+	Tools   Lists `json:"tools,omitzero" jsonschema:"exact names in allow and alsoAllow are taken off the default deny list"`
+	Inherit *bool `json:"inherit,omitempty" jsonschema:"a sub-agent has no tool that its parent lacks; default true"`
+}
+
+// SubagentDefaults is agents.defaults.subagents.
+type SubagentDefaults struct {
+	MaxSpawnDepth *float64 `json:"maxSpawnDepth,omitempty" jsonschema:"levels of sub-agents; those of the last level spawn none; default 1"`
+}
+
+// Channel is channels.<id>.
+type Channel struct {
+	Groups   map[string]Group   `json:"groups,omitzero" jsonschema:"chat groups by id; * stands for all others"`
+	Accounts map[string]Account `json:"accounts,omitempty" jsonschema:"accounts of the channel by id"`
+}
+
+// Account is one account of a channel. Its groups replace those of the channel.
+type Account struct {
+	Groups map[string]Group `json:"groups,omitzero" jsonschema:"as groups of the channel, which they replace"`
+}
+
+// Group is one chat group.
+type Group struct {
+	Tools         *Lists  `json:"tools,omitempty" jsonschema:"lists for everybody in the group"`
+	ToolsBySender Senders `json:"toolsBySender,omitempty" jsonschema:"lists for one sender: id:…, e164:…, username:…, name:…, or *"`
+}
+
+// HTTPTools is gateway.tools: what the HTTP tool endpoint offers.
+type HTTPTools struct {
+	Allow []string `json:"allow,omitempty" jsonschema:"exact names of tools that the endpoint denies by default"`
+	Deny  []string `json:"deny,omitempty" jsonschema:"names, globs, groups; wins over allow"`
 }
 
 // Exec is the policy for commands, tools.exec.
 type Exec struct {
-	Security string `json:"security,omitempty" jsonschema:"which commands may run: deny, allowlist (default) or full"`
-	Ask      string `json:"ask,omitempty" jsonschema:"when people are asked: off, on-miss (default) or always"`
+	Security   string     `json:"security,omitempty" jsonschema:"which commands may run: deny, allowlist (default) or full"`
+	Ask        string     `json:"ask,omitempty" jsonschema:"when people are asked: off, on-miss (default) or always"`
+	ApplyPatch ApplyPatch `json:"applyPatch,omitzero" jsonschema:"which models get the tool apply_patch"`
+}
+
+// ApplyPatch is tools.exec.applyPatch.
+type ApplyPatch struct {
+	Enabled       *bool    `json:"enabled,omitempty" jsonschema:"offer apply_patch to models; default false"`
+	WorkspaceOnly *bool    `json:"workspaceOnly,omitempty" jsonschema:"refuse patches outside the workspace; default true"`
+	AllowModels   []string `json:"allowModels,omitzero" jsonschema:"provider/model, or the model alone for openai; empty: all of openai"`
 }
 
 // FS is the policy for files, tools.fs.
@@ -49,9 +139,15 @@ type FS struct {
 
 // Agent is what policy reads of one entry of agents.list.
 type Agent struct {
-	ID    string   `json:"id" jsonschema:"name of the agent, without colons and spaces"`
-	Tools Tools    `json:"tools,omitzero" jsonschema:"which tools the agent sees, of those that the gateway allows"`
-	TEG   AgentTEG `json:"teg,omitzero" jsonschema:"how risky the agent's calls are; can only tighten"`
+	ID        string         `json:"id" jsonschema:"name of the agent, without colons and spaces"`
+	Tools     Tools          `json:"tools,omitzero" jsonschema:"which tools the agent sees, of those that the gateway allows"`
+	Subagents AgentSubagents `json:"subagents,omitzero" jsonschema:"this agent as a sub-agent"`
+	TEG       AgentTEG       `json:"teg,omitzero" jsonschema:"how risky the agent's calls are; can only tighten"`
+}
+
+// AgentSubagents is agents.list[].subagents.
+type AgentSubagents struct {
+	OwnTools bool `json:"ownTools,omitempty" jsonschema:"as a sub-agent it keeps its own tools, whatever its parent lacks; default false"`
 }
 
 // AgentTEG is the section "teg" of one agent. It can only tighten.

@@ -7,7 +7,7 @@ import (
 
 // Judge classifies a call, validates what it would touch, and weighs both at the level of its session.
 func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
-	a := s.agentOf(&r.Call.Caller)
+	a := s.agentNamed(r.Call.Caller.Agent, r.Call.Session)
 	if a == nil {
 		return toolward.Judgement{Code: toolward.CodeInternal, Reasons: []toolward.Reason{{Layer: "registry", Text: "no policy is loaded"}}}
 	}
@@ -20,7 +20,7 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
 		level = toolward.Lockdown // no level that we know
 	}
 	c := s.classify(a, r)
-	c.findings = validator{a.workspaceOnly, &s.around}.findings(r)
+	c.findings = validator{a.keepsInWorkspace(r.Tool.Name), &s.around}.findings(r)
 	worst, code := c.raise()
 	w := weigh(c.Classification, c.enabled, level, worst)
 	switch {

@@ -9,60 +9,115 @@ import (
 
 // layer is one step of the tool policy: it takes tools away and never adds one.
 type layer struct {
-	label string // what explanations print, such as "tools.agent (coder)"
-	key   string // configuration path to edit, such as "agents.list[0].tools"
-	list  list
+	label     string // what explanations print, such as "tools.agent (coder)"
+	allowKey  string // configuration path of the allow list, such as "agents.list[0].tools.allow"
+	denyKey   string
+	hint      string // what to do about it, if that is not plain
+	list      list
+	keeps     toolSet // the registered tools that it leaves
+	strips    bool    // an allow list of which nothing is live is dropped
+	private   bool    // not a part of the ceiling of children
+	effective restriction
+	unknown   []string // entries of the allow list that match nothing there is
+	stripped  bool     // the allow list was dropped
 }
 
-// ownerLayer is the label of the cut that comes before all layers.
-const ownerLayer = "owner-only"
+// The labels that explanations print for cuts which are no layers of lists.
+const (
+	ownerLayer    = "owner-only"
+	patchLayer    = "tools.exec.applyPatch"
+	providerLayer = "message provider (voice)"
+)
 
 // pipeline is the layers that apply to a caller, in order. The order decides only which layer is named as the one
 // that removed a tool.
-type pipeline []layer
+type pipeline []*layer
 
 // remover returns the first layer that removes a tool, with the reason in words.
 func (p pipeline) remover(tool, plugin string) (toolward.Reason, bool) {
-	for i := range p {
-		l := &p[i]
+	for _, l := range p {
 		entry, ok := l.list.allows(tool, plugin)
 		if ok {
 			continue
 		}
 		if entry != "" {
 			return toolward.Reason{
-				Layer: l.label, Rule: l.key + ".deny", Matched: entry,
-				Text: fmt.Sprintf("%s denies it by %q", l.key+".deny", entry),
+				Layer: l.label, Rule: l.denyKey, Matched: entry,
+				Text: fmt.Sprintf("%s denies it by %q", l.denyKey, entry) + l.hint,
 			}, true
 		}
-		return toolward.Reason{Layer: l.label, Rule: l.key + ".allow", Text: l.key + ".allow does not name it"}, true
+		return toolward.Reason{Layer: l.label, Rule: l.allowKey, Text: l.allowKey + " does not name it" + l.hint}, true
 	}
 	return toolward.Reason{}, false
 }
 
-// view is what callers of one agent see.
-type view struct {
-	pipeline pipeline
-	removed  map[string]toolward.Reason // registered tools that a layer removed
-	owner    []*toolward.Tool           // for the owner, by name
-	others   []*toolward.Tool           // for everybody else
+// keeps is what all layers together leave of n registered tools.
+func (p pipeline) keeps(n int) toolSet {
+	left := newToolSet(n)
+	for i := range left {
+		left[i] = ^uint64(0)
+	}
+	for _, l := range p {
+		left.cut(l.keeps)
+	}
+	return left
 }
 
-// newView runs the registered tools through the layers.
-func newView(p pipeline, tools []*toolward.Tool) *view {
-	v := &view{pipeline: p, removed: map[string]toolward.Reason{}}
-	for _, t := range tools {
-		if reason, gone := p.remover(t.Name, t.Plugin); gone {
-			v.removed[t.Name] = reason
-			continue
-		}
-		v.owner = append(v.owner, t)
-		if !ownerOnly(t) {
-			v.others = append(v.others, t)
+// Step is one layer that applies to a caller.
+type Step struct {
+	Label string `json:"label"`
+	Strip bool   `json:"strip"` // an allow list that names only plug-ins which are not there is dropped
+}
+
+// steps lists the layers. What several ancestors left is one step.
+func (p pipeline) steps() []Step {
+	steps := make([]Step, 0, len(p))
+	for _, l := range p {
+		steps = append(steps, Step{l.label, l.strips})
+	}
+	return slices.Compact(steps)
+}
+
+// ListWarning is an allow list of a caller's layers with entries that match nothing.
+type ListWarning struct {
+	Label    string   `json:"label"`
+	Unknown  []string `json:"unknown"`
+	Stripped bool     `json:"stripped"` // the list was ignored, so that the core tools stay
+}
+
+// String says which case it is.
+func (w ListWarning) String() string {
+	switch {
+	case w.Stripped:
+		return fmt.Sprintf("%s: the allow list is ignored, so that the core tools stay: nothing that it names is there (unknown: %q)", w.Label, w.Unknown)
+	default:
+		return fmt.Sprintf("%s: %q match nothing until a plug-in of that name is enabled", w.Label, w.Unknown)
+	}
+}
+
+func (p pipeline) warnings() []ListWarning {
+	warnings := []ListWarning{}
+	for _, l := range p {
+		if l.stripped || len(l.unknown) > 0 {
+			warnings = append(warnings, ListWarning{l.label, l.unknown, l.stripped})
 		}
 	}
-	v.owner, v.others = slices.Clip(v.owner), slices.Clip(v.others)
-	return v
+	return warnings
+}
+
+// toolSet is a set of registered tools, by their position among the sorted ones.
+type toolSet []uint64
+
+func newToolSet(n int) toolSet { return make(toolSet, (n+63)/64) }
+
+func (s toolSet) add(i int)      { s[i/64] |= 1 << (i % 64) }
+func (s toolSet) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+
+// cut takes away everything that is not in other.
+func (s toolSet) cut(other toolSet) {
+	for i := range s {
+		s[i] &= other[i]
+	}
 }
 
 // ownerOnly reports whether a tool is for the owner alone. Four tools are by name, whoever registers them.

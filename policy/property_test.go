@@ -256,15 +256,26 @@ func TestEveryJudgementIsExplained(t *testing.T) {
 
 // TestTheOrderOfLayersDoesNotMatter is law L2 of the tool policy: the order decides only which layer is named.
 func TestTheOrderOfLayersDoesNotMatter(t *testing.T) {
+	inventory := newInventory(someTools, nil, false)
 	rapid.Check(t, func(t *rapid.T) {
-		isPlugin := func(id string) bool { return id == "github" || id == "files" }
 		var layers pipeline
 		for range rapid.IntRange(0, 4).Draw(t, "layers") {
-			layers = append(layers, layer{label: "x", list: newList(anyList().Draw(t, "allow"), anyList().Draw(t, "deny"), isPlugin)})
+			as := layer{label: "x", strips: rapid.Bool().Draw(t, "strips")}
+			layers = append(layers, inventory.layer(as, restriction{anyList().Draw(t, "allow"), anyList().Draw(t, "deny")}))
 		}
 		other := pipeline(rapid.Permutation(layers).Draw(t, "order"))
-		if diff := cmp.Diff(newView(layers, someTools).owner, newView(other, someTools).owner, cmp.Comparer(func(a, b *toolward.Tool) bool { return a == b })); diff != "" {
+		if diff := cmp.Diff(layers.keeps(len(someTools)), other.keeps(len(someTools))); diff != "" {
 			t.Fatal(diff)
+		}
+		// L1 for every layer: one more takes away only; and the set says what the reasons say.
+		kept := layers.keeps(len(someTools))
+		for i, tool := range someTools {
+			if _, gone := layers.remover(tool.Name, tool.Plugin); gone == kept.has(i) {
+				t.Fatalf("%s: kept %t, and a layer removes it: %t", tool.Name, kept.has(i), gone)
+			}
+			if len(layers) > 0 && kept.has(i) && !layers[1:].keeps(len(someTools)).has(i) {
+				t.Fatalf("a layer added %s", tool.Name)
+			}
 		}
 	})
 }

@@ -45,6 +45,10 @@ type Snapshot struct {
 	agents   map[string]*agent // those that the configuration names
 	anyAgent *agent            // all others
 
+	rules    *ruleBook
+	position map[*toolward.Tool]int // among rules.inventory.tools
+	views    memo[toolward.Caller, *view]
+
 	table      table
 	overrides  overrides
 	enabled    map[string]bool // blocked rows that may be asked for, as "tool.action"
@@ -60,19 +64,37 @@ var (
 
 // agent is what the policy says about the callers of one agent.
 type agent struct {
-	view          *view
+	scope         scope
+	profile       *layer // nil if there is none
+	sandbox       *layer
+	sandboxLists  SandboxPolicy
+	selfLimit     *layer // nil if there is none
+	ownTools      bool
+	patch         patchRule
 	exec          ExecRules
 	workspaceOnly bool
 	overrides     overrides // those of the agent alone
 }
 
+// keepsInWorkspace reports whether files outside the workspace are refused to a tool. A patch names its files inside
+// its text, where people who are asked overlook them; it stays in the workspace unless the operator says otherwise.
+func (a *agent) keepsInWorkspace(tool string) bool {
+	return a.workspaceOnly || tool == "apply_patch" && a.patch.workspaceOnly
+}
+
 // agentOf finds the agent of a caller. A face that spells an id in another way must not get the caller out of the
 // agent's own rules.
-func (s *Snapshot) agentOf(c *toolward.Caller) *agent {
-	if a, ok := s.agents[c.Agent]; ok {
+func (s *Snapshot) agentOf(c *toolward.Caller) *agent { return s.agentNamed(c.Agent, c.Session) }
+
+// agentNamed is agentOf for a caller that may say only by its session which agent it is.
+func (s *Snapshot) agentNamed(id string, session toolward.SessionKey) *agent {
+	if id == "" {
+		id = session.Agent()
+	}
+	if a, ok := s.agents[id]; ok {
 		return a
 	}
-	if a, ok := s.agents[strings.ToLower(strings.TrimSpace(c.Agent))]; ok {
+	if a, ok := s.agents[fold(id)]; ok {
 		return a
 	}
 	return s.anyAgent
@@ -84,14 +106,10 @@ func (s *Snapshot) Revision() string { return s.revision }
 // Tools lists what the caller sees, by name.
 func (s *Snapshot) Tools(c toolward.Caller) []*toolward.Tool {
 	a := s.agentOf(&c)
-	switch {
-	case a == nil:
+	if a == nil {
 		return nil
-	case c.Owner:
-		return slices.Clone(a.view.owner)
-	default:
-		return slices.Clone(a.view.others)
 	}
+	return slices.Clone(s.view(a, &c).visible)
 }
 
 // Find returns the tool of a name if the caller sees it.
@@ -115,11 +133,11 @@ func (s *Snapshot) hides(c *toolward.Caller, t *toolward.Tool) (toolward.Reason,
 	if a == nil {
 		return toolward.Reason{Layer: "registry", Text: "no policy is loaded"}, true
 	}
-	if !c.Owner && ownerOnly(t) {
-		return ownerReason, true
+	v := s.view(a, c)
+	if i, ok := s.position[t]; ok && v.seen.has(i) {
+		return toolward.Reason{}, false
 	}
-	reason, removed := a.view.removed[t.Name]
-	return reason, removed
+	return v.hides(t)
 }
 
 // Adopt judges a form of a client's tool by the same layers, by its name. A form with the name of a tool of ours
@@ -136,7 +154,11 @@ func (s *Snapshot) Adopt(c toolward.Caller, form *toolward.Tool) (*toolward.Tool
 	if !c.Owner && (ownerOnly(form) || ours != nil && ownerOnly(ours)) {
 		return nil, ownerReason
 	}
-	if reason, gone := a.view.pipeline.remover(form.Name, form.Plugin); gone {
+	v := s.view(a, &c)
+	if reason, gone := v.pipeline.remover(form.Name, form.Plugin); gone {
+		return nil, reason
+	}
+	if reason, gone := v.after(form); gone {
 		return nil, reason
 	}
 	if ours != nil && ours.OwnerOnly && !form.OwnerOnly {

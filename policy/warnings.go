@@ -25,7 +25,7 @@ func (b *builder) warnUnknown(entries []string, at Path, label string) {
 }
 
 func (b *builder) matchesAnything(entry string) bool {
-	if _, isGroup := group(entry); isGroup || entry == pluginsGroup || b.plugins[entry] {
+	if _, isGroup := group(entry); isGroup || entry == pluginsGroup || b.plugins[entry] || b.isChannel(entry) {
 		return true
 	}
 	if !isGlob(entry) {

@@ -1,0 +1,235 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolward/toolward"
+)
+
+// layers compiles everything that decides which tools a caller sees.
+func (b *builder) layers() {
+	c := &b.config
+	if u := c.Tools.UnmatchedAllowlist; u != "" && u != "strip" && u != "closed" {
+		b.fail(Path{"tools", "unmatchedAllowlist"}, "%q is unknown; use strip or closed", u)
+	}
+	if c.Tools.SelfLimit != nil {
+		b.fail(Path{"tools", "selfLimit"}, "only agents have a self-limit; use tools.deny for all of them")
+	}
+	r := &ruleBook{
+		inventory: newInventory(b.sorted, c.Around.ClientTools, c.Tools.UnmatchedAllowlist == "closed"),
+		defaults:  c.Subagents, inherit: c.Tools.Subagents.Inherit == nil || *c.Tools.Subagents.Inherit,
+	}
+	b.rules, b.snapshot.rules = r, r
+	b.snapshot.position = make(map[*toolward.Tool]int, len(b.sorted))
+	for i, t := range b.sorted {
+		b.snapshot.position[t] = i
+	}
+	r.global = b.scope(&c.Tools, Path{"tools"}, "")
+	b.subagents()
+	b.httpTools()
+	b.channels()
+	b.agents()
+}
+
+// scope compiles the lists of the gateway (id is "") or of one agent.
+func (b *builder) scope(t *Tools, at Path, id string) scope {
+	label, providerLabel := "tools.global", "tools.global-provider"
+	if id != "" {
+		label, providerLabel = "tools.agent ("+id+")", "tools.agent-provider ("+id+")"
+	}
+	s := scope{
+		alsoAllow: t.AlsoAllow, profile: b.profile(t.Profile, at), providers: map[string]*providerScope{},
+		tools: b.lists(t.lists(), at, layer{label: label}),
+	}
+	b.sandboxEntries(&t.Sandbox.Tools, at.At("sandbox", "tools"))
+	for _, key := range sortedKeys(t.ByProvider) {
+		p, at := t.ByProvider[key], at.At("byProvider", key)
+		folded := fold(key)
+		switch {
+		case folded == "":
+			b.fail(at, "the key is blank; name a provider, or provider/model")
+			continue
+		case s.providers[folded] != nil:
+			b.fail(at, "there are two entries for %q; keep one of them", folded)
+			continue
+		}
+		s.providers[folded] = &providerScope{
+			alsoAllow: p.AlsoAllow, profile: b.profile(p.Profile, at), tools: b.lists(p.lists(), at, layer{label: providerLabel}),
+		}
+	}
+	return s
+}
+
+// profile checks the name of a profile: an unknown one would silently restrict nothing.
+func (b *builder) profile(name string, at Path) profile {
+	if name == "" {
+		return profile{}
+	}
+	if _, ok := Profile(name); !ok {
+		known := []string{"minimal", "coding", "messaging", "full"}
+		b.fail(at.At("profile"), "%q is not a profile; use %s%s", name, strings.Join(known, ", "), didYouMean(name, known))
+	}
+	return profile{name, at.At("profile").String()}
+}
+
+// lists compiles one scope into a layer; nil if it restricts nothing.
+func (b *builder) lists(l Lists, at Path, as layer) *layer {
+	b.entries(l.Allow, at.At("allow"), as.label)
+	b.entries(l.AlsoAllow, at.At("alsoAllow"), as.label)
+	b.entries(l.Deny, at.At("deny"), as.label)
+	if l.contradicts() {
+		b.fail(at, "allow and alsoAllow stand together: move the entries of alsoAllow into allow, or use a profile with alsoAllow")
+	}
+	r, ok := l.restriction()
+	if !ok {
+		return nil
+	}
+	as.allowKey, as.denyKey = at.At("allow").String(), at.At("deny").String()
+	compiled := b.rules.inventory.layer(as, r)
+	if compiled.stripped {
+		b.warnings = append(b.warnings, Warning{Path: at.At("allow"), Code: "allowlist_stripped", Text: ListWarning{as.label, compiled.unknown, true}.String()})
+	}
+	return compiled
+}
+
+// subagents compiles tools.subagents.
+func (b *builder) subagents() {
+	t, at := &b.config.Tools.Subagents, Path{"tools", "subagents"}
+	const label = "subagent tools.allow"
+	b.entries(t.Tools.Allow, at.At("tools", "allow"), label)
+	b.entries(t.Tools.AlsoAllow, at.At("tools", "alsoAllow"), label)
+	b.entries(t.Tools.Deny, at.At("tools", "deny"), label)
+	as := layer{label: label, allowKey: "tools.subagents.tools.allow", denyKey: "tools.subagents.tools.deny", private: true}
+	b.rules.leaf = b.rules.inventory.layer(as, subagentLists(t.Tools, true))
+	b.rules.inner = b.rules.inventory.layer(as, subagentLists(t.Tools, false))
+	if !b.rules.inherit {
+		b.warnInherit(at.At("inherit"))
+	}
+}
+
+func (b *builder) warnInherit(at Path) {
+	b.warnings = append(b.warnings, Warning{Path: at, Code: "inherit_off", Text: "sub-agents may have tools that their parent lacks"})
+}
+
+// httpTools compiles gateway.tools.
+func (b *builder) httpTools() {
+	t, at := b.config.HTTP, Path{"gateway", "tools"}
+	b.entries(t.Allow, at.At("allow"), httpLayer)
+	b.entries(t.Deny, at.At("deny"), httpLayer)
+	for i, entry := range t.Allow {
+		if isGlob(entry) || hasGroupPrefix(NormalizeName(entry)) {
+			b.warnings = append(b.warnings, Warning{
+				Path: at.At("allow", i), Code: "not_exact",
+				Text: fmt.Sprintf("%q re-opens nothing: what the HTTP endpoint denies by default is re-opened by exact names only", entry),
+			})
+		}
+	}
+	b.rules.http = newHTTPRule(t, b.rules.inventory.isPlugin)
+}
+
+// agents compiles the layers and settings of every agent, and those of agents that the file does not name.
+func (b *builder) agents() {
+	global := &b.config.Tools
+	exec := ExecRules{Security: SecurityAllowlist, Ask: AskOnMiss, SandboxAsk: b.config.TEG.Exec.Sandbox == "ask"}
+	base := agent{
+		exec: b.exec(global.Exec, exec, Path{"tools", "exec"}), workspaceOnly: orFalse(global.FS.WorkspaceOnly),
+		patch: b.patch(patchRule{workspaceOnly: true}, global.Exec.ApplyPatch, Path{"tools", "exec", "applyPatch"}),
+	}
+	b.derive(&base, nil)
+	b.snapshot.anyAgent = &base
+	for i := range b.config.Agents {
+		a, at := &b.config.Agents[i], Path{"agents", "list", i}
+		id := fold(a.ID)
+		switch {
+		case id == "" || strings.ContainsAny(id, ": \t\r\n\x00"):
+			b.fail(at.At("id"), "%q is not an agent id; use a name without colons and spaces", a.ID)
+			continue
+		case b.snapshot.agents[id] != nil:
+			b.fail(at.At("id"), "there are two agents %q", id)
+			continue
+		}
+		b.snapshot.agents[id] = b.agent(base, a, at, id)
+	}
+}
+
+// agent lays the settings of one agent over those of the gateway.
+func (b *builder) agent(one agent, a *Agent, at Path, id string) *agent {
+	b.gatewayOnly(&a.Tools, at.At("tools"))
+	one.scope = b.scope(&a.Tools, at.At("tools"), id)
+	one.exec = b.exec(a.Tools.Exec, one.exec, at.At("tools", "exec"))
+	one.patch = b.patch(one.patch, a.Tools.Exec.ApplyPatch, at.At("tools", "exec", "applyPatch"))
+	if a.Tools.FS.WorkspaceOnly != nil {
+		one.workspaceOnly = *a.Tools.FS.WorkspaceOnly
+	}
+	one.overrides = b.overrides(a.TEG.Tools, at.At("teg", "tools"))
+	one.ownTools = a.Subagents.OwnTools
+	if one.ownTools {
+		b.warnInherit(at.At("subagents", "ownTools"))
+	}
+	if len(a.Tools.SelfLimit) > 0 {
+		label, key := "tools.self-limit ("+id+")", at.At("tools", "selfLimit")
+		b.entries(a.Tools.SelfLimit, key, label)
+		as := layer{label: label, allowKey: key.String(), denyKey: key.String(), private: true}
+		one.selfLimit = b.rules.inventory.layer(as, restriction{Deny: a.Tools.SelfLimit})
+	}
+	b.derive(&one, a)
+	return &one
+}
+
+// derive compiles the layers that come from the gateway's settings and the agent's together; a is nil for agents that
+// the file does not name.
+func (b *builder) derive(one *agent, a *Agent) {
+	global, inventory := &b.rules.global, &b.rules.inventory
+	one.profile = inventory.profileLayer("tools.profile", narrower(one.scope.profile, global.profile), firstList(one.scope.alsoAllow, global.alsoAllow))
+	var own *SandboxLists
+	if a != nil {
+		own = &a.Tools.Sandbox.Tools
+	}
+	p := newSandboxPolicy(b.config.Tools.Sandbox.Tools, own, b.config.Around.Channels)
+	one.sandboxLists = p
+	one.sandbox = inventory.layer(layer{
+		label: "sandbox tools.allow", allowKey: p.AllowSource.Key, denyKey: p.DenySource.Key,
+		hint: fmt.Sprintf("; the session is sandboxed, and the list is the %s one for allow and the %s one for deny; an empty list [] allows all; toolward explain shows more", p.AllowSource.Source, p.DenySource.Source),
+	}, restriction{Allow: p.Allow, Deny: p.Deny})
+}
+
+// gatewayOnly refuses settings of an agent that only the gateway has: they would look as if they did something.
+func (b *builder) gatewayOnly(t *Tools, at Path) {
+	s := t.Subagents
+	if s.Inherit != nil || s.Tools.Allow != nil || s.Tools.AlsoAllow != nil || s.Tools.Deny != nil {
+		b.fail(at.At("subagents"), "agents have no such section; use tools.subagents of the gateway, or subagents.ownTools of the agent")
+	}
+	if t.UnmatchedAllowlist != "" {
+		b.fail(at.At("unmatchedAllowlist"), "agents have no such setting; use tools.unmatchedAllowlist of the gateway")
+	}
+}
+
+// sandboxEntries checks the entries of the lists for sandboxed sessions.
+func (b *builder) sandboxEntries(l *SandboxLists, at Path) {
+	const label = "sandbox tools.allow"
+	b.entries(l.Allow, at.At("allow"), label)
+	b.entries(l.AlsoAllow, at.At("alsoAllow"), label)
+	b.entries(l.Deny, at.At("deny"), label)
+	b.entries(l.AlsoDeny, at.At("alsoDeny"), label)
+}
+
+// isChannel reports whether an entry is the id of a channel, which lists may name without there being such a tool.
+func (b *builder) isChannel(entry string) bool {
+	channels := b.config.Around.Channels
+	if channels == nil {
+		channels = builtInChannels[:]
+	}
+	return slices.Contains(channels, NormalizeName(entry))
+}
+
+// patch lays tools.exec.applyPatch of a narrower scope over that of a wider one.
+func (b *builder) patch(p patchRule, a ApplyPatch, at Path) patchRule {
+	for i, m := range a.AllowModels {
+		if strings.TrimSpace(m) == "" {
+			b.fail(at.At("allowModels", i), "the entry is blank; name a model, or remove it")
+		}
+	}
+	return p.with(a)
+}
