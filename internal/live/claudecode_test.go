@@ -108,6 +108,7 @@ const (
 // TestClaudeCode runs the real client behind the real hook and the real daemon. Marker files prove what ran, and the
 // scripted model's next request proves what the model was told.
 func TestClaudeCode(t *testing.T) {
+	t.Parallel()
 	client := live.Need(t, claudeCode)
 
 	t.Run("doctor", func(t *testing.T) {

@@ -96,6 +96,8 @@ const (
 	writers    = 3
 	askers     = 8
 	longestRun = 900 * time.Millisecond
+	// Clients rest a little between calls, else the tests beside this one hardly get on.
+	betweenCalls = 5 * time.Millisecond
 )
 
 // round starts the daemon, puts it under load, kills it and checks what it left behind.
@@ -176,6 +178,7 @@ func (k *killing) load(ctx context.Context, all *sync.WaitGroup, people ...*cons
 		all.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				name := fmt.Sprintf("k%d-%d-%d", k.rounds, i, n)
+				time.Sleep(rand.N(2 * betweenCalls))
 				switch {
 				case i < readers:
 					_, _ = w.call(ctx, "read", `{"path":"hello.txt"}`, "") // what it says is of no interest

@@ -82,7 +82,7 @@ type stdioWire struct {
 	t      testing.TB
 	input  io.WriteCloser
 	output *bufio.Reader
-	errs   bytes.Buffer
+	errs   live.Output
 	mu     sync.Mutex // one message at a time
 	kill   func()
 }
