@@ -160,6 +160,18 @@ func TestACrashLeavesLostCalls(t *testing.T) {
 	}
 }
 
+// TestACrashBeforeTheFirstSeal: a log that a killed process left within its first second is whole, and not suspected.
+func TestACrashBeforeTheFirstSeal(t *testing.T) {
+	log, db := openLog(t, audit.Options{SealDelay: time.Hour})
+	decide(t, log, typical(toolward.Allow), toolward.StatusOK)
+	again := startLog(t, db, audit.Options{OnUnavailable: func(err error) { t.Error(err) }})
+	defer again.Close()
+	if records, err := again.Query(t.Context(), audit.Filter{Type: audit.TypeAnomaly}); err != nil || len(records) > 0 {
+		t.Errorf("the log is suspected: %+v, %v", records, err)
+	}
+	verify(t, again)
+}
+
 func TestAStartNoticesWhatWasDoneToTheLog(t *testing.T) {
 	for _, test := range []struct{ name, change, want string }{
 		{"nothing", ``, ""},
