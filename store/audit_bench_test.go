@@ -84,7 +84,7 @@ func typical(verdict toolward.Verdict) *toolward.DecisionRecord {
 // in turns, so that whatever else the machine does hits both.
 func BenchmarkDurableDecisions(b *testing.B) {
 	bare := bareInserts(b)
-	log, _ := openLog(b, audit.Options{})
+	log, db := openLog(b, audit.Options{})
 	d := typical(toolward.Allow)
 	ids := make(chan toolward.RecordID, benchCallers*benchShare)
 	decide := func() {
@@ -94,22 +94,31 @@ func BenchmarkDurableDecisions(b *testing.B) {
 		}
 		ids <- id
 	}
-	conclude := func() { // not measured
+	conclude := func() {
 		if err := log.Conclude(context.Background(), <-ids, &toolward.OutcomeRecord{Status: toolward.StatusOK}); err != nil {
 			b.Error(err)
 		}
 	}
-	// The first round grows both logs on the disk, which happens once.
-	for _, one := range []func(){bare, decide, conclude} {
-		crowd(one)
+	concludeAll := func() { // not measured, and over before the next is
+		crowd(conclude)
+		for open := 1; open > 0; time.Sleep(time.Millisecond) {
+			row := db.Reader().QueryRow(`SELECT (SELECT count(*) FROM audit WHERE type = 'decision') - count(*) FROM audit WHERE type = 'outcome'`)
+			if err := row.Scan(&open); err != nil {
+				b.Fatal(err)
+			}
+		}
 	}
+	// The first round grows both logs on the disk, which happens once.
+	crowd(bare)
+	crowd(decide)
+	concludeAll()
 	var bareTime, ourTime time.Duration
 	rounds := 0
 	for b.Loop() {
 		for range 5 { // long enough for both to move their logs into the main files
 			bareTime += crowd(bare)
 			ourTime += crowd(decide)
-			crowd(conclude)
+			concludeAll()
 			rounds++
 		}
 	}
