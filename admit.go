@@ -18,8 +18,10 @@ type admission struct {
 	snapshot Snapshot
 	call     Call
 	request  *Request
+	alarm    Alarm     // what the watcher said
 	first    Judgement // before hooks
 	judged   Judgement // what counts
+	policy   Judgement // the last one of the policy alone, before anything raised it
 	original string    // digest before hooks rewrote
 	hookRuns []HookRun
 	hooked   bool // plug-ins ran, so time has passed
@@ -45,6 +47,7 @@ var steps = []step{
 	{"find", (*admission).find},
 	{"decode", (*admission).decode},
 	{"level", (*admission).level},
+	{"watch", (*admission).watch},
 	{"judge", (*admission).judge},
 	{"hooks", (*admission).hooks},
 	{"ask", (*admission).ask},
@@ -55,7 +58,7 @@ var steps = []step{
 // *Pending. It waits for people as long as the approval lives; a cancelled context withdraws the approval.
 func (g *Gateway) Admit(ctx context.Context, call Call) (*Pass, error) {
 	a := &admission{gateway: g, call: call}
-	if err := a.run(ctx); err != nil {
+	if err := g.observed(ctx, "call", &a.call, a.run); err != nil {
 		var pending *Pending
 		if errors.As(err, &pending) {
 			return nil, pending
@@ -77,7 +80,7 @@ func (a *admission) run(ctx context.Context) (err error) {
 	a.snapshot = a.gateway.policy.Snapshot()
 	for _, s := range steps {
 		name = s.name
-		err := s.do(a, ctx)
+		err := a.gateway.observed(ctx, name, &a.call, func(ctx context.Context) error { return s.do(a, ctx) })
 		a.note(name, err)
 		if err != nil {
 			return err
@@ -126,23 +129,17 @@ func (a *admission) level(ctx context.Context) (err error) {
 	return nil
 }
 
-func (a *admission) judge(ctx context.Context) error {
-	if err := a.evaluate(ctx); err != nil {
-		return err
-	}
+func (a *admission) judge(context.Context) error {
+	a.evaluate()
 	a.first = a.judged
 	return a.refusedByPolicy()
 }
 
-// evaluate finds the facts of the present parameters and has policy judge them.
-func (a *admission) evaluate(ctx context.Context) error {
-	facts, err := factsOf(ctx, a.request)
-	if err != nil {
-		return refusalOf(a.call.Tool, CodeValidation, err)
-	}
-	a.request.Facts = facts
-	a.judged = a.snapshot.Judge(a.request)
-	return nil
+// evaluate has policy judge the request, and raises what it says where the watcher wants that.
+func (a *admission) evaluate() {
+	a.policy = a.snapshot.Judge(a.request)
+	a.judged = a.policy
+	a.raiseForAlarm()
 }
 
 func factsOf(ctx context.Context, r *Request) (Facts, error) {
@@ -188,9 +185,10 @@ func (a *admission) hooks(ctx context.Context) error {
 	rewritten := *before
 	a.request = &rewritten
 	a.setParams(params)
-	if err := a.evaluate(ctx); err != nil {
-		return err
+	if rewritten.Facts, err = factsOf(ctx, a.request); err != nil {
+		return refusalOf(a.call.Tool, CodeValidation, err)
 	}
+	a.evaluate()
 	if err := a.refusedByPolicy(); err != nil {
 		return err
 	}
@@ -228,11 +226,16 @@ func stricterJudgement(first, second Judgement) Judgement {
 func (a *admission) ask(ctx context.Context) error {
 	a.binding = binding(a.request)
 	a.via = "class"
-	if a.judged.Verdict == Allow {
+	// A call that comes back for its answer is settled by that answer alone, whatever has changed meanwhile: what made
+	// it ask may no longer be there to see.
+	if a.judged.Verdict == Allow && a.call.Approval == "" {
+		return nil
+	}
+	if a.gateway.observeOnly && !a.dry && a.call.Approval == "" {
+		a.via = viaShadow
 		return nil
 	}
 	q := &Question{Request: a.request, Judgement: a.judged, Binding: a.binding}
-	// A call that comes back for its answer is settled by that answer, not by a grant made meanwhile.
 	if a.judged.GrantOK && a.call.Approval == "" {
 		look := a.gateway.approver.Granted
 		if a.dry {
@@ -347,7 +350,7 @@ func (a *admission) stillAllowed(ctx context.Context, r *Request, judged Judgeme
 	switch {
 	case judged.Verdict == Deny:
 		return &Refusal{Tool: a.call.Tool, Code: cmp.Or(judged.Code, CodeBlocked), Finding: judged.Finding, Reasons: judged.Reasons}
-	case judged.Verdict == Allow, a.via == viaClient:
+	case judged.Verdict == Allow, a.via == viaClient, a.via == viaShadow:
 		return nil
 	case a.answer.Decision.Allows() && a.answer.Grant == "":
 		return nil // a person said yes, which a rise of the level does not void

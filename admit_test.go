@@ -337,7 +337,12 @@ func (h *rewriter) Before(_ context.Context, r *toolward.Request) toolward.HookA
 	return answer
 }
 
-func (h *rewriter) After(context.Context, *toolward.Request, *toolward.OutcomeRecord) {}
+func (h *rewriter) Result(_ context.Context, _ *toolward.Request, r toolward.Result) (toolward.Result, error) {
+	return r, nil
+}
+
+func (h *rewriter) After(context.Context, *toolward.Request, *toolward.OutcomeRecord, *toolward.Result) {
+}
 
 func TestHookFlowVectors(t *testing.T) {
 	gatetest.Run(t, "policy.json", "hookFlow", func(t *testing.T, input json.RawMessage) any {

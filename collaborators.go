@@ -90,8 +90,9 @@ type DecisionRecord struct {
 	Code           Code    // with Deny
 	Via            string  // class, grant <id>, approval <id>, denied
 	Answer         Answer
-	Revision       string // policy revision
-	Cause          string // internal error behind a refusal
+	Revision       string           // policy revision
+	Shadow         *ShadowJudgement // what the shadow policy says, if it differs from the policy in force
+	Cause          string           // internal error behind a refusal
 }
 
 // OutcomeRecord says what became of a call.
@@ -129,8 +130,13 @@ type Sessions interface {
 
 // Hooks are the plug-ins around a call. They can refuse or rewrite; they can never grant.
 type Hooks interface {
+	// Before asks the plug-ins about a call that was judged.
 	Before(context.Context, *Request) HookAnswer
-	After(context.Context, *Request, *OutcomeRecord)
+	// Result lets the plug-ins redact a result before the agent gets it. After an error the agent gets none of it.
+	Result(context.Context, *Request, Result) (Result, error)
+	// After tells the plug-ins what became of a call, once, and does not wait for them. The result is the one that the
+	// tool gave; nil if the gateway did not see it.
+	After(context.Context, *Request, *OutcomeRecord, *Result)
 }
 
 // HookAnswer is the merged answer of all plug-ins.

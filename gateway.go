@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime/debug"
 	"time"
 )
 
@@ -15,8 +14,13 @@ type Gateway struct {
 	auditor  Auditor
 	sessions Sessions
 	hooks    Hooks
+	watcher  Watcher
+	shadow   Policy
+	observer Observer
 	log      *slog.Logger
 	passLife time.Duration
+
+	observeOnly bool
 }
 
 // Config names the gateway's collaborators. None of the first four has a default: a gateway without policy, or
@@ -27,8 +31,15 @@ type Config struct {
 	Auditor  Auditor
 	Sessions Sessions
 	Hooks    Hooks         // optional: without plug-ins nothing is refused or rewritten by them
+	Watcher  Watcher       // optional: without one nothing is odd
+	Shadow   Policy        // optional: evaluated beside Policy; the difference is recorded and changes nothing
+	Observer Observer      // optional
 	Log      *slog.Logger  // optional
 	PassLife time.Duration // how long a pass may be redeemed; default 30 s
+
+	// ObserveOnly lets calls run where people would be asked, and records that. Refusals stay refusals. It is for
+	// adopting a policy, not for relying on one.
+	ObserveOnly bool
 }
 
 // New makes a gateway, or fails when a collaborator is missing.
@@ -52,7 +63,8 @@ func New(c Config) (*Gateway, error) {
 	}
 	g := &Gateway{
 		policy: c.Policy, approver: c.Approver, auditor: c.Auditor, sessions: c.Sessions,
-		hooks: c.Hooks, log: c.Log, passLife: c.PassLife,
+		hooks: c.Hooks, watcher: c.Watcher, shadow: c.Shadow, observer: c.Observer, observeOnly: c.ObserveOnly,
+		log: c.Log, passLife: c.PassLife,
 	}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
@@ -76,14 +88,10 @@ func (g *Gateway) Call(ctx context.Context, call Call) (Result, error) {
 }
 
 // after tells plug-ins what became of a call. They cannot change it, and their failure is not the call's.
-func (g *Gateway) after(ctx context.Context, r *Request, outcome *OutcomeRecord) {
+func (g *Gateway) after(ctx context.Context, r *Request, outcome *OutcomeRecord, result *Result) {
 	if g.hooks == nil {
 		return
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			g.log.Error("after-call hook panicked", "panic", v, "stack", string(debug.Stack()))
-		}
-	}()
-	g.hooks.After(ctx, r, outcome)
+	defer g.contain("after-call hook")
+	g.hooks.After(ctx, r, outcome, result)
 }

@@ -75,8 +75,7 @@ func (p *Pass) Start() error {
 }
 
 func (p *Pass) refuse(err error) error {
-	outcome := OutcomeRecord{Status: StatusUnused, Error: err.Error()}
-	return errors.Join(err, p.conclude(context.Background(), passRunning, outcome))
+	return errors.Join(err, p.Close(context.Background(), OutcomeRecord{Status: StatusUnused, Error: err.Error()}))
 }
 
 // Run redeems the pass and executes the call. The outcome is recorded and the session's exposure noted before the
@@ -90,7 +89,11 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 		return Result{}, &Refusal{Tool: p.request.Tool.Name, Code: CodeTargetChanged, Cause: err}
 	}
 	start := time.Now()
-	result, err := p.execute(ctx)
+	var result Result
+	err := p.gateway.observed(ctx, "run", &p.request.Call, func(ctx context.Context) (err error) {
+		result, err = p.execute(ctx)
+		return err
+	})
 	outcome := OutcomeRecord{Status: StatusOK, Duration: time.Since(start)}
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -104,11 +107,33 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 		}
 	}
 	// The outcome must be written even when the caller has gone.
-	if closeErr := p.finish(context.WithoutCancel(ctx), outcome); closeErr != nil {
+	ctx = context.WithoutCancel(ctx)
+	closeErr := p.finish(ctx, &outcome, &result)
+	defer p.gateway.after(ctx, p.request, &outcome, &result)
+	if closeErr != nil {
 		// A session whose exposure could not be noted must not get the content: it would be judged as clean.
 		return Result{}, errors.Join(err, fmt.Errorf("the call ran, but its outcome could not be recorded: %w", closeErr))
 	}
-	return result, err
+	if err != nil {
+		return result, err
+	}
+	return p.reviewed(ctx, result), nil
+}
+
+// reviewed lets plug-ins redact the result. If one fails the agent gets a notice in its place: a redactor that
+// crashes must not let through what it would have hidden.
+func (p *Pass) reviewed(ctx context.Context, result Result) (out Result) {
+	if p.gateway.hooks == nil {
+		return result
+	}
+	out = ErrorResult("The call ran, but its result is withheld: a check of it failed.")
+	defer p.gateway.contain("result hook")
+	reviewed, err := p.gateway.hooks.Result(ctx, p.request, result)
+	if err != nil {
+		p.gateway.log.Error("result withheld", "tool", p.request.Tool.Name, "err", err)
+		return out
+	}
+	return reviewed
 }
 
 // execute calls the tool and turns a panic into an error.
@@ -124,33 +149,30 @@ func (p *Pass) execute(ctx context.Context) (result Result, err error) {
 
 // Close records the outcome of a call that the client ran itself, or that was never started. It works once.
 func (p *Pass) Close(ctx context.Context, outcome OutcomeRecord) error {
-	return p.finish(ctx, outcome)
+	err := p.finish(ctx, &outcome, nil)
+	if !errors.Is(err, ErrPassUsed) {
+		p.gateway.after(ctx, p.request, &outcome, nil)
+	}
+	return err
 }
 
-func (p *Pass) finish(ctx context.Context, outcome OutcomeRecord) error {
-	from := p.state.Load()
-	if from == passClosed {
+// finish closes the pass, notes what the session was exposed to and records the outcome.
+func (p *Pass) finish(ctx context.Context, outcome *OutcomeRecord, result *Result) error {
+	if p.state.Swap(passClosed) == passClosed {
 		return ErrPassUsed
 	}
+	var exposed error
 	if len(outcome.External) > 0 {
-		if err := p.gateway.sessions.Expose(ctx, p.request.Call.Session, Exposure{External: outcome.External}); err != nil {
-			outcome.Error = joinText(outcome.Error, "exposure not noted: "+err.Error())
-			return errors.Join(err, p.conclude(ctx, from, outcome))
+		if exposed = p.gateway.sessions.Expose(ctx, p.request.Call.Session, Exposure{External: outcome.External}); exposed != nil {
+			outcome.Error = joinText(outcome.Error, "exposure not noted: "+exposed.Error())
 		}
-	}
-	return p.conclude(ctx, from, outcome)
-}
-
-func (p *Pass) conclude(ctx context.Context, from int32, outcome OutcomeRecord) error {
-	if !p.state.CompareAndSwap(from, passClosed) {
-		return ErrPassUsed
 	}
 	if outcome.Time.IsZero() {
 		outcome.Time = time.Now()
 	}
-	err := p.gateway.auditor.Conclude(ctx, p.record, &outcome)
-	p.gateway.after(ctx, p.request, &outcome)
-	return err
+	err := p.gateway.auditor.Conclude(ctx, p.record, outcome)
+	p.gateway.watchEnd(ctx, p.request, outcome, result)
+	return errors.Join(exposed, err)
 }
 
 // Matches reports whether raw arguments are those of the pass. A face asks it when its client reports what it ran:

@@ -17,7 +17,12 @@ func (h slowHook) Before(context.Context, *toolward.Request) toolward.HookAnswer
 	return toolward.HookAnswer{}
 }
 
-func (slowHook) After(context.Context, *toolward.Request, *toolward.OutcomeRecord) {}
+func (slowHook) Result(_ context.Context, _ *toolward.Request, r toolward.Result) (toolward.Result, error) {
+	return r, nil
+}
+
+func (slowHook) After(context.Context, *toolward.Request, *toolward.OutcomeRecord, *toolward.Result) {
+}
 
 // A plug-in may hold a call for as long as its time-out. What changed meanwhile must count, although nobody was asked.
 func TestWhatChangesWhileAPlugInRuns(t *testing.T) {

@@ -17,7 +17,11 @@ func (a *admission) admit(ctx context.Context) (pass *Pass, err error) {
 		}
 	}()
 	record := a.record(Allow, "")
-	id, err := a.gateway.auditor.Decide(ctx, record)
+	var id RecordID
+	err = a.gateway.observed(ctx, "record", &a.call, func(ctx context.Context) (err error) {
+		id, err = a.gateway.auditor.Decide(ctx, record)
+		return err
+	})
 	if err != nil {
 		return nil, &Refusal{Tool: a.call.Tool, Code: CodeAuditUnavailable, Approval: a.answer.ApprovalID, Cause: err}
 	}
@@ -58,8 +62,9 @@ func (a *admission) refuse(ctx context.Context, refusal *Refusal) (out *Refusal)
 	if err != nil {
 		a.gateway.log.Error("a refusal could not be recorded", "tool", a.call.Tool, "code", refusal.Code, "err", err)
 	}
+	a.watchRefused(ctx, refusal.Code)
 	if a.request != nil {
-		a.gateway.after(ctx, a.request, outcome)
+		a.gateway.after(ctx, a.request, outcome, nil)
 	}
 	return refusal
 }
@@ -77,7 +82,7 @@ func missingReasons(have, more []Reason) []Reason {
 func (a *admission) record(verdict Verdict, code Code) *DecisionRecord {
 	r := &DecisionRecord{
 		Time: time.Now(), Call: a.call, Tool: a.call.Tool, Judgement: a.judged, First: a.first.Verdict,
-		Hooks: a.hookRuns, Verdict: verdict, Code: code, Via: a.via, Answer: a.answer,
+		Hooks: a.hookRuns, Verdict: verdict, Code: code, Via: a.via, Answer: a.answer, Shadow: a.shadow(),
 	}
 	if a.snapshot != nil {
 		r.Revision = a.snapshot.Revision()

@@ -1,0 +1,89 @@
+package toolward
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+)
+
+// Watcher notices what is odd about the calls of a session: loops, floods, probing. It can only make things stricter.
+type Watcher interface {
+	// Before observes a call whose facts are known and that is about to be judged, once for each call. With dry it
+	// says what it would say, and remembers nothing.
+	Before(ctx context.Context, r *Request, dry bool) Alarm
+	// Refused observes a refusal. The request of a call that was refused early has no parameters, facts or level,
+	// and no tool if none was found.
+	Refused(ctx context.Context, r *Request, code Code)
+	// After observes the end of a call that was allowed. The result is nil if the gateway did not see it.
+	After(ctx context.Context, r *Request, outcome *OutcomeRecord, result *Result)
+}
+
+// Alarm is what a watcher says about one call. The zero value says nothing.
+type Alarm struct {
+	Code    Code     // CodeLoop or CodeAnomaly: the call is refused
+	Ask     bool     // people must decide; no grant answers in their place
+	Raised  bool     // the level of the session was raised
+	Reasons []Reason // for people
+}
+
+// watch finds the facts of the call and shows it to the watcher, before anything is decided. A call that comes back
+// for its answer was seen already, and only that answer can let it through.
+func (a *admission) watch(ctx context.Context) (err error) {
+	if a.request.Facts, err = factsOf(ctx, a.request); err != nil {
+		return refusalOf(a.call.Tool, CodeValidation, err)
+	}
+	if a.gateway.watcher == nil || a.call.Approval != "" {
+		return nil
+	}
+	a.alarm = a.gateway.watcher.Before(ctx, a.request, a.dry)
+	if a.alarm.Code != "" {
+		return &Refusal{Tool: a.call.Tool, Code: a.alarm.Code, Reasons: a.alarm.Reasons}
+	}
+	if a.alarm.Raised {
+		return a.level(ctx)
+	}
+	return nil
+}
+
+// raiseForAlarm asks people where the watcher wants them. No grant answers: it was given when nothing was odd.
+func (a *admission) raiseForAlarm() {
+	if !a.alarm.Ask {
+		return
+	}
+	a.judged.Verdict = Stricter(a.judged.Verdict, Ask)
+	a.judged.GrantOK = false
+	a.judged.AllowAlways = false
+	a.judged.Reasons = append(slices.Clip(a.judged.Reasons), a.alarm.Reasons...)
+}
+
+// watchRefused tells the watcher of a refusal. A call whose session is not its caller's is not told: it would count
+// against somebody else.
+func (a *admission) watchRefused(ctx context.Context, code Code) {
+	w := a.gateway.watcher
+	if w == nil || a.dry || a.call.Session.Agent() != a.call.Caller.Agent {
+		return
+	}
+	defer a.gateway.contain("watcher")
+	r := a.request
+	if r == nil {
+		r = &Request{Call: a.call}
+	}
+	w.Refused(ctx, r, code)
+}
+
+// watchEnd tells the watcher how an allowed call ended.
+func (g *Gateway) watchEnd(ctx context.Context, r *Request, outcome *OutcomeRecord, result *Result) {
+	if g.watcher == nil {
+		return
+	}
+	defer g.contain("watcher")
+	g.watcher.After(ctx, r, outcome, result)
+}
+
+// contain, deferred, keeps the panic of a part that comes after the decision from becoming the call's.
+func (g *Gateway) contain(part string) {
+	if v := recover(); v != nil {
+		g.log.Error(part+" panicked", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	}
+}
