@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -37,6 +38,9 @@ func (p Params) Has(name string) bool { _, ok := p.object[name]; return ok }
 
 // Names returns the names of all parameters in order.
 func (p Params) Names() []string { return slices.Sorted(maps.Keys(p.object)) }
+
+// Keys iterates over the names of all parameters in no order.
+func (p Params) Keys() iter.Seq[string] { return maps.Keys(p.object) }
 
 // String returns a text parameter; "" and false if it is absent or not a text.
 func (p Params) String(name string) (string, bool) { s, ok := p.object[name].(string); return s, ok }

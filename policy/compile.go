@@ -131,7 +131,7 @@ func (b *builder) teg() {
 	if t.Approval.Absent != "refuse" && t.Approval.Absent != "wait" {
 		b.fail(at.At("approval", "absent"), "%q is unknown; use refuse or wait", t.Approval.Absent)
 	}
-	s.overrides = b.overrides(t.Tools, at.At("tools"))
+	s.overrides = b.overrides(t.Tools, "teg.tools", at.At("tools"))
 	b.enable(t.Enable, at.At("enable"))
 	b.hosts(t.Web.AllowHosts, at.At("web", "allowHosts"))
 	for server, m := range t.MCP {
@@ -141,8 +141,8 @@ func (b *builder) teg() {
 	}
 }
 
-func (b *builder) overrides(entries map[string]string, at Path) overrides {
-	o, errs := newOverrides(entries, at, func(name string) bool { return b.snapshot.tools[name] != nil || reserved(name) })
+func (b *builder) overrides(entries map[string]string, layer string, at Path) overrides {
+	o, errs := newOverrides(entries, layer, at, func(name string) bool { return b.snapshot.tools[name] != nil || reserved(name) })
 	b.errs = append(b.errs, errs...)
 	for _, t := range b.sorted {
 		o.prepare(t.Name)

@@ -163,7 +163,7 @@ func (b *builder) agent(one agent, a *Agent, at Path, id string) *agent {
 	if a.Tools.FS.WorkspaceOnly != nil {
 		one.workspaceOnly = *a.Tools.FS.WorkspaceOnly
 	}
-	one.overrides = b.overrides(a.TEG.Tools, at.At("teg", "tools"))
+	one.overrides = b.overrides(a.TEG.Tools, "agents.list[].teg.tools", at.At("teg", "tools"))
 	one.ownTools = a.Subagents.OwnTools
 	if one.ownTools {
 		b.warnInherit(at.At("subagents", "ownTools"))

@@ -142,11 +142,15 @@ func (v validator) secrets(f []toolward.Finding, facts *toolward.Facts) []toolwa
 // gateway refuses parameters that would send a tool's own control connection to another gateway, together with the
 // token it signs in with.
 func (v validator) gateway(f []toolward.Finding, params toolward.Params) []toolward.Finding {
-	for _, name := range params.Names() {
-		what, ok := strings.CutPrefix(squash(name), "gateway")
-		if !ok {
-			continue
+	var named []string
+	for name := range params.Keys() {
+		if namesGateway(name) {
+			named = append(named, name)
 		}
+	}
+	slices.Sort(named)
+	for _, name := range named {
+		what := strings.TrimPrefix(squash(name), "gateway")
 		configured := ""
 		switch what {
 		case "url":
@@ -164,6 +168,28 @@ func (v validator) gateway(f []toolward.Finding, params toolward.Params) []toolw
 		f = append(f, toolward.Finding{Code: findGatewayOverride, Effect: toolward.EffectDeny, Detail: visible(name)})
 	}
 	return f
+}
+
+// namesGateway reports whether a parameter's name begins with "gateway" in any spelling: squashed, without making the
+// squashed text for each parameter of each call.
+func namesGateway(name string) bool {
+	rest := "gateway"
+	for _, c := range []byte(name) {
+		switch {
+		case c >= 'A' && c <= 'Z':
+			c += 'a' - 'A'
+		case c >= 0x80, c >= 'a' && c <= 'z', c >= '0' && c <= '9', c < 0x20:
+		default:
+			continue // squash drops it
+		}
+		if c != rest[0] {
+			return false
+		}
+		if rest = rest[1:]; rest == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // findInvisible looks for characters that make a person see something else than what is there.

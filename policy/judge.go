@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/place"
 )
@@ -90,8 +92,8 @@ func (s *Snapshot) classify(a *agent, r *toolward.Request) classified {
 	c := classified{row: s.rowOf(r, &sub), reasons: make([]toolward.Reason, 0, 3)}
 	c.Classification = c.row.Classification
 	c.explain(c.row.reason)
-	global, _ := s.override(&s.overrides, "teg.tools", &sub, &c)
-	own, hasOwn := s.override(&a.overrides, "agents.list[].teg.tools", &sub, &c)
+	global, _ := s.override(&s.overrides, &sub, &c)
+	own, hasOwn := s.override(&a.overrides, &sub, &c)
 	c.enabled = c.row.Class == toolward.Blocked && s.isEnabled(&sub) && !c.named
 	c.Classification = global
 	if hasOwn {
@@ -124,23 +126,32 @@ func (s *Snapshot) rowOf(r *toolward.Request, sub *subject) *row {
 var trustedHint = line{Classification: safe(elevated, info, none), name: "read-only by its server's word"}.explained()
 
 // override applies the entry that concerns a call, if there is one.
-func (s *Snapshot) override(o *overrides, layer string, sub *subject, c *classified) (toolward.Classification, bool) {
-	entry, ok := o.find(sub, s.tools[sub.tool] != nil || s.table[sub.tool] != nil)
-	if !ok {
+func (s *Snapshot) override(o *overrides, sub *subject, c *classified) (toolward.Classification, bool) {
+	entry := o.find(sub, s.tools[sub.tool] != nil || s.table[sub.tool] != nil)
+	if entry == nil {
 		return c.row.Classification, false
 	}
 	changed, _ := entry.apply(c.row.Classification)
 	c.named = c.named || entry.class == toolward.Blocked || c.row.Class != toolward.Blocked
-	c.overrides = append(c.overrides, entry.key)
-	c.explain(toolward.Reason{Layer: layer, Rule: entry.key, Matched: sub.tool, Text: "configured as " + entry.class.String()})
+	if c.overrides == nil {
+		c.overrides = slices.Clip(entry.named) // most calls have one, and it was made when the policy was compiled
+	} else {
+		c.overrides = append(c.overrides, entry.key)
+	}
+	reason := entry.reason
+	reason.Matched = sub.tool
+	c.explain(reason)
 	return changed, true
 }
 
 // isEnabled reports whether teg.enable names the call's row. Only the most specific name counts: enabling "invoke"
 // as such is not possible.
 func (s *Snapshot) isEnabled(sub *subject) bool {
-	keys := sub.actionKeys()
-	if len(s.enabled) == 0 || len(keys) == 0 || !s.enabled[sub.tool+"."+keys[0]] {
+	if len(s.enabled) == 0 {
+		return false
+	}
+	precise, _ := sub.actionKeys()
+	if precise == "" || !s.enabled[sub.tool+"."+precise] {
 		return false
 	}
 	return sub.tool != "gateway" || !touchesGate(sub)

@@ -26,7 +26,9 @@ const (
 
 // override is one entry of teg.tools.
 type override struct {
-	key    string // as written
+	key    string   // as written
+	named  []string // the key alone, for judgements
+	reason toolward.Reason
 	class  toolward.Class
 	kind   specificity
 	action string // with byAction: squashed
@@ -35,7 +37,7 @@ type override struct {
 
 // toolOverrides are the entries that may concern one tool.
 type toolOverrides struct {
-	actions map[string]override // by squashed action
+	actions map[string]*override // by squashed action
 	tool    *override
 	globs   []override // most specific first, of equally specific ones the strictest
 }
@@ -46,9 +48,9 @@ type overrides struct {
 	globs  []override // all globs, for tools that no entry names
 }
 
-// newOverrides compiles entries. known tells whether a key is the whole name of a tool, which decides for names
-// with dots.
-func newOverrides(entries map[string]string, at Path, known func(string) bool) (overrides, ConfigErrors) {
+// newOverrides compiles entries of a section, which reasons name as layer. known tells whether a key is the whole name
+// of a tool, which decides for names with dots.
+func newOverrides(entries map[string]string, layer string, at Path, known func(string) bool) (overrides, ConfigErrors) {
 	o := overrides{byTool: map[string]*toolOverrides{}}
 	var errs ConfigErrors
 	for _, key := range sortedKeys(entries) {
@@ -58,13 +60,20 @@ func newOverrides(entries map[string]string, at Path, known func(string) bool) (
 			continue
 		}
 		name := NormalizeName(key)
+		entry := override{
+			key: key, named: []string{key}, class: class,
+			reason: toolward.Reason{Layer: layer, Rule: key, Text: "configured as " + class.String()},
+		}
 		switch {
 		case name == "":
 			errs = append(errs, &ConfigError{at.At(key), "the name of a tool is blank"})
 		case isGlob(name):
-			o.globs = append(o.globs, override{key: key, class: class, kind: byGlob, glob: name})
+			entry.kind, entry.glob = byGlob, name
+			o.globs = append(o.globs, entry)
+		case !known(name) && namesNoAction(name):
+			errs = append(errs, &ConfigError{at.At(key), "the action is blank; write the tool alone, or tool.action"})
 		default:
-			o.add(key, name, class, known)
+			o.add(entry, name, known)
 		}
 	}
 	slices.SortFunc(o.globs, func(a, b override) int {
@@ -79,21 +88,29 @@ func newOverrides(entries map[string]string, at Path, known func(string) bool) (
 // add enters a key without a glob. "a.b" is the action b of the tool a, unless there is a tool of that whole name;
 // then it is both, because nothing in the key tells which was meant and an override that does not bite would open
 // a hole.
-func (o *overrides) add(key, name string, class toolward.Class, known func(string) bool) {
+func (o *overrides) add(entry override, name string, known func(string) bool) {
 	tool, action, dotted := strings.Cut(name, ".")
 	tool = NormalizeName(tool)
 	if !dotted || known(name) {
-		t := o.of(name)
-		if t.tool == nil || class < t.tool.class {
-			t.tool = &override{key: key, class: class, kind: byTool}
+		t, whole := o.of(name), entry
+		whole.kind = byTool
+		if t.tool == nil || entry.class < t.tool.class {
+			t.tool = &whole
 		}
 	}
-	if dotted {
-		t, action := o.of(tool), squashKey(action)
-		if old, there := t.actions[action]; !there || class < old.class {
-			t.actions[action] = override{key: key, class: class, kind: byAction, action: action}
+	if action = squashKey(action); dotted && action != "" {
+		t := o.of(tool)
+		entry.kind, entry.action = byAction, action
+		if old := t.actions[action]; old == nil || entry.class < old.class {
+			t.actions[action] = &entry
 		}
 	}
+}
+
+// namesNoAction reports whether a key ends where the action should be.
+func namesNoAction(name string) bool {
+	_, action, dotted := strings.Cut(name, ".")
+	return dotted && squashKey(action) == ""
 }
 
 // squashKey squashes the action part of a key, which may be "invoke:<command>".
@@ -108,7 +125,7 @@ func squashKey(action string) string {
 func (o *overrides) of(tool string) *toolOverrides {
 	t := o.byTool[tool]
 	if t == nil {
-		t = &toolOverrides{actions: map[string]override{}}
+		t = &toolOverrides{actions: map[string]*override{}}
 		o.byTool[tool] = t
 	}
 	return t
@@ -135,38 +152,39 @@ func (o *overrides) prepare(tool string) {
 	}
 }
 
-// find returns the most specific entry for a call: action before tool before glob.
-func (o *overrides) find(s *subject, prepared bool) (override, bool) {
+// find returns the most specific entry for a call, or nil: action before tool before glob.
+func (o *overrides) find(s *subject, prepared bool) *override {
 	t := o.byTool[s.tool]
 	globs := o.globs
 	if t == nil && (prepared || len(globs) == 0) {
-		return override{}, false
+		return nil
 	}
-	var keys []string
+	precise, kind := s.actionKeys()
 	if t != nil {
 		globs = t.globs
-		if len(t.actions) > 0 || len(globs) > 0 {
-			keys = s.actionKeys()
-		}
-		for _, key := range keys {
-			if found, ok := t.actions[key]; ok {
-				return found, true
-			}
-		}
-		if t.tool != nil {
-			return *t.tool, true
+		switch { // no entry has the action ""
+		case t.actions[precise] != nil:
+			return t.actions[precise]
+		case t.actions[kind] != nil:
+			return t.actions[kind]
+		case t.tool != nil:
+			return t.tool
 		}
 	}
-	for _, g := range globs {
-		if matchGlob(g.glob, s.tool) || slices.ContainsFunc(s.actionKeys(), func(key string) bool { return g.matchesAction(s.tool, key) }) {
-			return g, true
+	for i := range globs {
+		g := &globs[i]
+		if matchGlob(g.glob, s.tool) || g.matchesAction(s.tool, precise) || g.matchesAction(s.tool, kind) {
+			return g
 		}
 	}
-	return override{}, false
+	return nil
 }
 
 // matchesAction tries a glob such as "browser.*" or "nodes.camera_*" on an action.
 func (o *override) matchesAction(tool, action string) bool {
+	if action == "" {
+		return false
+	}
 	rest, ok := strings.CutPrefix(o.glob, tool+".")
 	if !ok {
 		return matchGlob(o.glob, tool+"."+action)

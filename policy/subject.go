@@ -101,15 +101,14 @@ func (s *subject) invoked() string {
 	return strings.ToLower(strings.TrimSpace(s.params.Text("invokeCommand")))
 }
 
-// actionKeys are the names by which configuration may address the call's action, most specific first.
-func (s *subject) actionKeys() []string {
+// actionKeys are the names by which configuration may address the call's action: the precise one, and for some calls
+// one for all of their kind. Both are "" for a call that has no action.
+func (s *subject) actionKeys() (precise, kind string) {
 	switch {
 	case s.tool == "exec" && s.elevated:
-		return []string{"elevated"}
-	case s.action == "":
-		return nil
+		return "elevated", ""
 	case s.tool == "nodes" && s.action == "invoke":
-		return []string{"invoke:" + squash(s.invoked()), "invoke"}
+		return "invoke:" + squash(s.invoked()), "invoke"
 	}
-	return []string{s.action}
+	return s.action, ""
 }

@@ -149,12 +149,23 @@ var (
 )
 
 // table is the class table indexed by tool.
-type table map[string][]row
+type table map[string]*toolRows
+
+// toolRows is the rows of one tool.
+type toolRows struct {
+	rows  []row
+	other row // of whatever the rows do not name
+}
 
 // newTable prepares the class table in the variant of a preset.
 func newTable(preset Preset) table {
 	t := table{}
-	add := func(l line) { t[l.tool] = append(t[l.tool], l.explained()) }
+	add := func(l line) {
+		if t[l.tool] == nil {
+			t[l.tool] = &toolRows{}
+		}
+		t[l.tool].rows = append(t[l.tool].rows, l.explained())
+	}
 	for _, l := range classTable() {
 		switch {
 		case preset != PresetWorkspace:
@@ -165,6 +176,9 @@ func newTable(preset Preset) table {
 		}
 		add(l)
 	}
+	for _, of := range t {
+		of.other = fallback(of.rows)
+	}
 	return t
 }
 
@@ -173,17 +187,16 @@ var unknownTool = line{Classification: approval(warning, exact), name: "unknown 
 
 // classify finds the row of a call to a tool of Toolward; known is false for a tool that is not in the table.
 func (t table) classify(s *subject) (found *row, known bool) {
-	rows, known := t[s.tool]
+	of, known := t[s.tool]
 	if !known {
 		return nil, false
 	}
-	for i := range rows {
-		if rows[i].hits(s) {
-			return &rows[i], true
+	for i := range of.rows {
+		if of.rows[i].hits(s) {
+			return &of.rows[i], true
 		}
 	}
-	r := fallback(rows)
-	return &r, true
+	return &of.other, true
 }
 
 // fallback is the row of a known tool for whatever its rows do not name: approval with the gravest severity of the

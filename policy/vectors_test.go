@@ -132,7 +132,7 @@ func TestOverrideVectors(t *testing.T) {
 		if in.Base.Class == toolward.Blocked {
 			in.Base.From = toolward.Normal
 		}
-		o, errs := newOverrides(in.Overrides, nil, func(string) bool { return false })
+		o, errs := newOverrides(in.Overrides, "teg.tools", nil, func(string) bool { return false })
 		if errs != nil {
 			t.Fatal(errs)
 		}
@@ -142,7 +142,7 @@ func TestOverrideVectors(t *testing.T) {
 			sub.params = toolward.NewParams(nil, object{"invokeCommand": command})
 		}
 		result, warning := in.Base, ""
-		if entry, ok := o.find(&sub, false); ok {
+		if entry := o.find(&sub, false); entry != nil {
 			result, warning = entry.apply(in.Base)
 		}
 		out := classJSON(result)

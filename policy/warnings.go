@@ -66,8 +66,7 @@ func (b *builder) warnOverrides(o *overrides, at Path) {
 			b.warnOverride(tool, t.tool, at)
 		}
 		for _, action := range sortedKeys(t.actions) {
-			entry := t.actions[action]
-			b.warnOverride(tool, &entry, at)
+			b.warnOverride(tool, t.actions[action], at)
 		}
 	}
 }
@@ -93,15 +92,15 @@ func (b *builder) warnOverride(tool string, o *override, at Path) {
 
 // rowsOf lists the rows that an override concerns.
 func (b *builder) rowsOf(tool string, o *override) []row {
-	rows, known := b.snapshot.table[tool]
+	of, known := b.snapshot.table[tool]
 	switch {
 	case !known:
 		return []row{unknownTool}
 	case o.kind != byAction:
-		return rows
+		return of.rows
 	}
 	action, _, _ := strings.Cut(o.action, ":")
-	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool {
+	return slices.DeleteFunc(slices.Clone(of.rows), func(r row) bool {
 		return r.actions != nil && !slices.Contains(r.actions, action)
 	})
 }
