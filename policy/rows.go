@@ -37,45 +37,45 @@ func (l line) explained() row {
 	return row{l, toolward.Reason{Layer: "class", Rule: l.name, Text: text}}
 }
 
-// condition is a further test of a row; nil is always true.
-type condition func(*subject) bool
+// condition is a further test of a row; nil is always true. It gets a copy of the subject, which stays on the stack.
+type condition func(subject) bool
 
 func (r *row) hits(s *subject) bool {
 	if r.actions != nil && !slices.Contains(r.actions, s.action) {
 		return false
 	}
-	return r.when == nil || r.when(s)
+	return r.when == nil || r.when(*s)
 }
 
 // at holds when the strictest target is at one of the places.
 func at(places ...place.Place) condition {
-	return func(s *subject) bool { return s.placed && slices.Contains(places, s.place) }
+	return func(s subject) bool { return s.placed && slices.Contains(places, s.place) }
 }
 
 // withURL holds when the call aims at a URL and at no file.
-func withURL(s *subject) bool { return s.urls && !s.placed }
+func withURL(s subject) bool { return s.urls && !s.placed }
 
 // withURLAnd holds when the call aims at a URL and the further condition holds.
-func withURLAnd(c condition) condition { return func(s *subject) bool { return s.urls && c(s) } }
+func withURLAnd(c condition) condition { return func(s subject) bool { return s.urls && c(s) } }
 
 // inTree holds when the call is about its own session or its descendants.
-func inTree(s *subject) bool { return s.scope == "self" || s.scope == "tree" }
+func inTree(s subject) bool { return s.scope == "self" || s.scope == "tree" }
 
 // ownScope holds unless the call reaches into another session.
-func ownScope(s *subject) bool { return s.scope == "" || inTree(s) }
+func ownScope(s subject) bool { return s.scope == "" || inTree(s) }
 
 // inSandbox holds when the browser is the sandboxed one. An unknown browser is the host's: it holds the user's
 // logins.
-func inSandbox(s *subject) bool { return s.browserOn == "sandbox" }
+func inSandbox(s subject) bool { return s.browserOn == "sandbox" }
 
 // toPresentConversation holds when a message goes to the conversation that the call came from; the tool says so by
 // the scope "self".
-func toPresentConversation(s *subject) bool { return s.scope == "self" }
+func toPresentConversation(s subject) bool { return s.scope == "self" }
 
-func isElevated(s *subject) bool { return s.elevated }
+func isElevated(s subject) bool { return s.elevated }
 
 // changesModel holds when session_status is used to change the model.
-func changesModel(s *subject) bool {
+func changesModel(s subject) bool {
 	if !s.params.Has("model") {
 		return false
 	}
@@ -85,12 +85,12 @@ func changesModel(s *subject) bool {
 
 // actIs holds when any of the kinds of a browser act is the given one.
 func actIs(kind string) condition {
-	return func(s *subject) bool { return slices.Contains(s.actKinds(), kind) }
+	return func(s subject) bool { return slices.Contains(s.actKinds(), kind) }
 }
 
 // actOnly holds when the act has a kind, only listed ones, and runs in the sandbox.
 func actOnly(kinds ...string) condition {
-	return func(s *subject) bool {
+	return func(s subject) bool {
 		all := s.actKinds()
 		for _, kind := range all {
 			if !slices.Contains(kinds, kind) {
@@ -107,13 +107,13 @@ func invokes(commands ...string) condition {
 	for i, c := range commands {
 		squashed[i] = squash(c)
 	}
-	return func(s *subject) bool { return slices.Contains(squashed, squash(s.invoked())) }
+	return func(s subject) bool { return slices.Contains(squashed, squash(s.invoked())) }
 }
 
 // invokesExactly holds when a nodes call sends one of the commands as written; a command that ends in "." stands
 // for every command below it. It is for rows that let through.
 func invokesExactly(commands ...string) condition {
-	return func(s *subject) bool {
+	return func(s subject) bool {
 		sent := s.invoked()
 		for _, c := range commands {
 			if sent == c {

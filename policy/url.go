@@ -48,8 +48,11 @@ func URLFindings(text string) []string {
 }
 
 func validPort(port string) bool {
+	if port == "" {
+		return true
+	}
 	n, err := strconv.ParseUint(port, 10, 16)
-	return port == "" || err == nil && n > 0
+	return err == nil && n > 0
 }
 
 // carriesData reports whether a URL looks made to carry data out: a long path or query, an encoded block in one of
