@@ -58,12 +58,22 @@ var steps = []step{
 // *Pending. It waits for people as long as the approval lives; a cancelled context withdraws the approval.
 func (g *Gateway) Admit(ctx context.Context, call Call) (*Pass, error) {
 	a := &admission{gateway: g, call: call}
-	if err := g.observed(ctx, "call", &a.call, a.run); err != nil {
+	var pass *Pass
+	err := g.observed(ctx, "call", &a.call, func(ctx context.Context) (err error) {
+		pass, err = a.decide(ctx)
+		return err
+	})
+	return pass, err
+}
+
+// decide takes the call through the steps and records what they led to.
+func (a *admission) decide(ctx context.Context) (*Pass, error) {
+	if err := a.run(ctx); err != nil {
 		var pending *Pending
 		if errors.As(err, &pending) {
 			return nil, pending
 		}
-		return nil, a.refuse(ctx, refusalOf(call.Tool, CodeInternal, err))
+		return nil, a.refuse(ctx, refusalOf(a.call.Tool, CodeInternal, err))
 	}
 	return a.admit(ctx)
 }

@@ -14,13 +14,14 @@ import (
 
 // Pass is single-use permission to run exactly one call. Only Gateway.Admit makes one.
 type Pass struct {
-	gateway  *Gateway
-	request  *Request
-	record   RecordID
-	bound    string    // digest over call, session, working directory, host and policy revision
-	deadline time.Time // monotonic; a pass found later is worth nothing
-	asks     bool      // the client must still ask its person
-	state    atomic.Int32
+	gateway   *Gateway
+	request   *Request
+	record    RecordID
+	admission context.Context // for its values only: observers see the run as part of the call
+	bound     string          // digest over call, session, working directory, host and policy revision
+	deadline  time.Time       // monotonic; a pass found later is worth nothing
+	asks      bool            // the client must still ask its person
+	state     atomic.Int32
 }
 
 const (
@@ -90,7 +91,7 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 	}
 	start := time.Now()
 	var result Result
-	err := p.gateway.observed(ctx, "run", &p.request.Call, func(ctx context.Context) (err error) {
+	err := p.gateway.observed(under{ctx, p.admission}, "run", &p.request.Call, func(ctx context.Context) (err error) {
 		result, err = p.execute(ctx)
 		return err
 	})

@@ -26,7 +26,7 @@ func (a *admission) admit(ctx context.Context) (pass *Pass, err error) {
 		return nil, &Refusal{Tool: a.call.Tool, Code: CodeAuditUnavailable, Approval: a.answer.ApprovalID, Cause: err}
 	}
 	return &Pass{
-		gateway: a.gateway, request: a.request, record: id,
+		gateway: a.gateway, request: a.request, record: id, admission: ctx,
 		bound:    bind(a.request, a.snapshot.Revision()),
 		asks:     a.via == viaClient,
 		deadline: time.Now().Add(a.gateway.passLife),

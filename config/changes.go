@@ -20,6 +20,7 @@ type Change struct {
 // below it.
 var atStart = []string{
 	"server.", "bridge.attended", "teg.audit.sync", "limits.messageBytes", "limits.callsPerSession", "limits.tools.",
+	"telemetry.",
 }
 
 // Changes lists what to changes in from, by key. Settings that a file only spells out (their value is the default)

@@ -215,6 +215,9 @@ func checkValues(f File) []error {
 	if a := f.Bridge.Attended; a != "" && a != "toolward" && a != "client" {
 		wrong("bridge.attended", "%q: write toolward or client", a)
 	}
+	for _, problem := range f.Telemetry.Check() {
+		wrong("telemetry."+problem.Key, "%s", problem.Text)
+	}
 	for _, l := range Table() {
 		if v := l.value(&f.Limits); v != 0 && (v < l.Least || v > l.Most) {
 			wrong(l.Key, "%d is out of range: write %d to %d", v, l.Least, l.Most)

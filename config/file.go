@@ -8,19 +8,21 @@ package config
 import (
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/telemetry"
 )
 
 // File is the configuration file. Keys that are not here are refused.
 type File struct {
-	Server   Server                    `json:"server,omitzero" jsonschema:"where the gateway listens"`
-	Agents   Agents                    `json:"agents,omitzero" jsonschema:"the agents that have settings of their own"`
-	Tools    policy.Tools              `json:"tools,omitzero" jsonschema:"which tools agents see"`
-	Channels map[string]policy.Channel `json:"channels,omitempty" jsonschema:"which tools chat groups and their senders get"`
-	Gateway  Gateway                   `json:"gateway,omitzero" jsonschema:"the HTTP tool endpoint"`
-	TEG      TEG                       `json:"teg,omitzero" jsonschema:"how risky calls are and what follows from it"`
-	Bridge   Bridge                    `json:"bridge,omitzero" jsonschema:"guarded agents that run their tools themselves"`
-	Config   Self                      `json:"config,omitzero" jsonschema:"this file itself"`
-	Limits   Limits                    `json:"limits,omitzero" jsonschema:"bounds of time, size and number"`
+	Server    Server                    `json:"server,omitzero" jsonschema:"where the gateway listens"`
+	Agents    Agents                    `json:"agents,omitzero" jsonschema:"the agents that have settings of their own"`
+	Tools     policy.Tools              `json:"tools,omitzero" jsonschema:"which tools agents see"`
+	Channels  map[string]policy.Channel `json:"channels,omitempty" jsonschema:"which tools chat groups and their senders get"`
+	Gateway   Gateway                   `json:"gateway,omitzero" jsonschema:"the HTTP tool endpoint"`
+	TEG       TEG                       `json:"teg,omitzero" jsonschema:"how risky calls are and what follows from it"`
+	Bridge    Bridge                    `json:"bridge,omitzero" jsonschema:"guarded agents that run their tools themselves"`
+	Telemetry telemetry.Config          `json:"telemetry,omitzero" jsonschema:"what is measured and where it goes"`
+	Config    Self                      `json:"config,omitzero" jsonschema:"this file itself"`
+	Limits    Limits                    `json:"limits,omitzero" jsonschema:"bounds of time, size and number"`
 }
 
 // Server says where the gateway listens.

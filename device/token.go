@@ -16,7 +16,7 @@ import (
 )
 
 // Token identifies an agent to the MCP and HTTP faces: it gives agent and workspace. It makes a requester, never a
-// person.
+// person. A token without an agent reads metrics, and nothing else.
 type Token struct {
 	ID        string    `json:"id"`     // public; part of session keys
 	Prefix    string    `json:"prefix"` // first characters of the secret, to recognise it by
@@ -31,9 +31,13 @@ type Token struct {
 	Revoked   time.Time `json:"revoked,omitzero"`
 }
 
+// ForMetrics reports whether the token reads metrics and is no agent's.
+func (t *Token) ForMetrics() bool { return t.Agent == "" }
+
 // TokenSpec says what a new token is for.
 type TokenSpec struct {
 	Name      string
+	Metrics   bool // it reads metrics; then it has neither agent nor workspace
 	Agent     string
 	Workspace string
 	Owner     bool
@@ -87,11 +91,16 @@ func (k *Keeper) CreateToken(ctx context.Context, by Authority, spec TokenSpec) 
 	if err := by.May(RightAdmin); err != nil {
 		return "", Token{}, err
 	}
-	if err := CheckAgent(spec.Agent); err != nil {
-		return "", Token{}, err
+	if spec.Metrics && (spec.Agent != "" || spec.Workspace != "" || spec.Owner) {
+		return "", Token{}, errors.New("a token that reads metrics has no agent, no workspace and no owner")
+	}
+	if !spec.Metrics {
+		if err := CheckAgent(spec.Agent); err != nil {
+			return "", Token{}, err
+		}
 	}
 	switch {
-	case !filepath.IsAbs(spec.Workspace) || filepath.Clean(spec.Workspace) != spec.Workspace:
+	case !spec.Metrics && (!filepath.IsAbs(spec.Workspace) || filepath.Clean(spec.Workspace) != spec.Workspace):
 		return "", Token{}, fmt.Errorf("workspace %q: expected an absolute path without dot segments", spec.Workspace)
 	case spec.Life < 0:
 		return "", Token{}, fmt.Errorf("life of the token: %s is negative", spec.Life)
@@ -122,6 +131,25 @@ func (k *Keeper) CreateToken(ctx context.Context, by Authority, spec TokenSpec) 
 // Token recognises the secret of an agent token. The secret is hashed before anything is compared, so the time it
 // takes tells nothing about the secrets that exist.
 func (k *Keeper) Token(ctx context.Context, secret string) (Token, error) {
+	t, err := k.recognise(ctx, secret)
+	if err != nil || t.ForMetrics() {
+		return Token{}, ErrToken
+	}
+	return t, nil
+}
+
+// MetricsToken accepts the secret of a token that reads metrics. An agent's own token does not: what other agents do
+// is none of its business.
+func (k *Keeper) MetricsToken(ctx context.Context, secret string) error {
+	t, err := k.recognise(ctx, secret)
+	if err != nil || !t.ForMetrics() {
+		return ErrToken
+	}
+	return nil
+}
+
+// recognise finds the token in force with this secret, and notes its use.
+func (k *Keeper) recognise(ctx context.Context, secret string) (Token, error) {
 	if !strings.HasPrefix(secret, tokenStart) || len(secret) > 256 {
 		return Token{}, ErrToken
 	}

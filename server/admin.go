@@ -143,8 +143,9 @@ func (s *Server) apiTokens(w http.ResponseWriter, _ *http.Request, c caller) err
 // NewToken is the body of POST /v1/tokens.
 type NewToken struct {
 	Name      string `json:"name,omitempty"`
-	Agent     string `json:"agent"`
-	Workspace string `json:"workspace"` // absolute
+	Metrics   bool   `json:"metrics,omitempty"` // it reads /metrics, and is no agent's
+	Agent     string `json:"agent,omitempty"`
+	Workspace string `json:"workspace,omitempty"` // absolute
 	Owner     bool   `json:"owner,omitempty"`
 	Life      string `json:"life,omitempty"` // such as "720h"; without it the token does not expire
 }
@@ -160,7 +161,7 @@ func (s *Server) apiCreateToken(w http.ResponseWriter, r *http.Request, c caller
 	if err := readJSON(r, &body); err != nil {
 		return err
 	}
-	spec := device.TokenSpec{Name: body.Name, Agent: body.Agent, Workspace: body.Workspace, Owner: body.Owner}
+	spec := device.TokenSpec{Name: body.Name, Metrics: body.Metrics, Agent: body.Agent, Workspace: body.Workspace, Owner: body.Owner}
 	if body.Life != "" {
 		life, err := time.ParseDuration(body.Life)
 		if err != nil || life <= 0 {
@@ -173,7 +174,7 @@ func (s *Server) apiCreateToken(w http.ResponseWriter, r *http.Request, c caller
 		return problem(http.StatusUnprocessableEntity, "", "%s", err.Error())
 	}
 	s.note(r, audit.TypeConfig, map[string]any{
-		"event": "token-created", "token": token.ID, "agent": token.Agent, "owner": token.Owner, "by": c.by.Name(),
+		"event": "token-created", "token": token.ID, "agent": token.Agent, "owner": token.Owner, "metrics": token.ForMetrics(), "by": c.by.Name(),
 	})
 	writeJSON(w, http.StatusCreated, CreatedToken{token, secret})
 	return nil

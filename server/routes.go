@@ -47,6 +47,13 @@ func (s *Server) tcpRoutes(o Options) http.Handler {
 	if o.MCP != nil {
 		mux.Handle("/mcp", o.MCP)
 	}
+	if o.Metrics != nil {
+		mux.HandleFunc("GET /metrics", s.api(s.withMetricsToken(o.Metrics)))
+		person("GET /metrics", func(w http.ResponseWriter, r *http.Request, _ *visitor) error {
+			o.Metrics.ServeHTTP(w, r)
+			return nil
+		})
+	}
 	mux.HandleFunc("/", s.page(func(http.ResponseWriter, *http.Request) error {
 		return problem(http.StatusNotFound, "", "there is no such page")
 	}))

@@ -70,6 +70,7 @@ type Options struct {
 	MCP       http.Handler // at /mcp of the TCP door; optional
 	MCPStream http.Handler // at StreamPath of the socket door; optional
 	Hooks     http.Handler // at /v1/hook/ of the socket door; optional
+	Metrics   http.Handler // at /metrics of the TCP door, for people and for tokens made for it; optional
 
 	Version string
 	Stop    func() // asked by a person to end the daemon

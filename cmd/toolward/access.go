@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -74,8 +75,9 @@ type tokenCommand struct {
 }
 
 type tokenCreateCommand struct {
-	Agent     string        `required:"" help:"The agent that comes with it."`
-	Workspace string        `required:"" help:"The directory that is the agent's own." type:"path"`
+	Agent     string        `help:"The agent that comes with it." required:"" xor:"use"`
+	Metrics   bool          `help:"It reads /metrics, and is no agent's." required:"" xor:"use"`
+	Workspace string        `help:"The directory that is the agent's own." type:"path"`
 	Owner     bool          `help:"Calls count as the owner's: owner-only tools are visible."`
 	Name      string        `help:"What it is for."`
 	Life      time.Duration `help:"When it expires; default never."`
@@ -83,7 +85,10 @@ type tokenCreateCommand struct {
 
 // Run makes a token.
 func (c *tokenCreateCommand) Run(inv *invocation) error {
-	body := server.NewToken{Agent: c.Agent, Workspace: c.Workspace, Owner: c.Owner, Name: c.Name}
+	if (c.Workspace == "") != c.Metrics {
+		return &exitErr{exitUsage, errors.New("an agent's token needs --workspace, one for metrics has none"), "toolward token create --help"}
+	}
+	body := server.NewToken{Metrics: c.Metrics, Agent: c.Agent, Workspace: c.Workspace, Owner: c.Owner, Name: c.Name}
 	if c.Life > 0 {
 		body.Life = c.Life.String()
 	}
@@ -95,6 +100,10 @@ func (c *tokenCreateCommand) Run(inv *invocation) error {
 		return inv.printJSON(made)
 	}
 	fmt.Fprintln(inv.stdout, made.Secret)
+	if c.Metrics {
+		fmt.Fprintln(inv.stderr, "This is the only time it is shown. It reads /metrics and nothing else.")
+		return nil
+	}
 	fmt.Fprintf(inv.stderr, "This is the only time it is shown. Agent %s, workspace %s.\n", made.Agent, made.Workspace)
 	return nil
 }
@@ -119,7 +128,11 @@ func (tokenListCommand) Run(inv *invocation) error {
 			case !t.Expires.IsZero() && time.Now().After(t.Expires):
 				state = "expired"
 			}
-			row(t.ID, t.Prefix+"…", t.Agent, t.Owner, t.Workspace, when(t.LastUsed), state)
+			agent := t.Agent
+			if t.ForMetrics() {
+				agent = "(metrics)"
+			}
+			row(t.ID, t.Prefix+"…", agent, t.Owner, t.Workspace, when(t.LastUsed), state)
 		}
 	})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -21,6 +23,7 @@ import (
 	"github.com/toolward/toolward/server"
 	"github.com/toolward/toolward/session"
 	"github.com/toolward/toolward/store"
+	"github.com/toolward/toolward/telemetry"
 )
 
 // daemon is every part of a running gateway, wired together.
@@ -45,6 +48,7 @@ type daemon struct {
 	server   *server.Server
 	secrets  *redact.Redactor
 	events   *eventRecorder
+	measured *telemetry.Telemetry
 	streams  context.CancelFunc // ends the streams of local MCP clients
 }
 
@@ -60,7 +64,7 @@ type daemonOptions struct {
 func newDaemon(ctx context.Context, o daemonOptions) (*daemon, error) {
 	d := &daemon{home: o.home, log: o.log, secrets: redact.New()}
 	for _, part := range []func(context.Context, daemonOptions) error{
-		d.openState, d.openPeople, d.openTools, d.openConfig, d.openGateway, d.openFaces,
+		d.openState, d.openPeople, d.openTools, d.openConfig, d.openTelemetry, d.openGateway, d.openFaces,
 	} {
 		if err := part(ctx, o); err != nil {
 			d.close()
@@ -213,9 +217,31 @@ func approvalSettings(f config.File) (approval.Settings, error) {
 	}, nil
 }
 
+// openTelemetry begins to count. What is sent along to a collector is a secret like any other from then on.
+func (d *daemon) openTelemetry(ctx context.Context, _ daemonOptions) (err error) {
+	traces := d.atStart.Telemetry.Traces
+	d.secrets.Hold(slices.Collect(maps.Values(traces.Headers))...)
+	tools := map[string]bool{}
+	for _, t := range d.tools {
+		tools[t.Name] = true
+	}
+	for _, name := range slices.Concat(policy.CoreTools(), bridge.ToolNames()) {
+		tools[name] = true
+	}
+	d.measured, err = telemetry.New(context.WithoutCancel(ctx), telemetry.Options{
+		Version: programVersion(), Traces: traces, Pending: d.approver.Count, Known: func(name string) bool { return tools[name] },
+	})
+	if err == nil {
+		count := func(e audit.Event) { d.measured.Event(string(e.Type), e.Data) }
+		d.events.count.Store(&count)
+	}
+	return err
+}
+
 func (d *daemon) openGateway(context.Context, daemonOptions) (err error) {
 	d.gateway, err = toolward.New(toolward.Config{
-		Policy: d.policy, Approver: d.approver, Auditor: d.audit, Sessions: d.sessions, Log: d.log,
+		Policy: d.policy, Approver: d.approver, Auditor: d.measured.Recorder(d.audit), Sessions: d.sessions,
+		Observer: d.measured, Log: d.log,
 	})
 	return err
 }
@@ -287,6 +313,13 @@ func (d *daemon) close() {
 	}
 	if d.audit != nil {
 		d.audit.Close()
+	}
+	if d.measured != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := d.measured.Close(ctx); err != nil {
+			d.log.Debug("the last spans were not exported", "err", err)
+		}
 	}
 	if d.db != nil {
 		d.logError("close state", d.db.Close())

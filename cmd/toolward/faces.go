@@ -63,6 +63,7 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 		MCP:       d.mcp.Handler(d.authenticate),
 		MCPStream: d.fromAgent(d.mcp.StdioHandler(streams, d.welcome)),
 		Hooks:     d.fromAgent(d.hooks),
+		Metrics:   d.measured.Handler(),
 		Version:   programVersion(), Stop: o.stop, Log: d.log,
 	})
 	if err != nil {

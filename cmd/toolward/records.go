@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
@@ -23,6 +24,7 @@ type eventRecorder struct {
 	events chan audit.Event
 	failed func(error)
 	done   chan struct{}
+	count  atomic.Pointer[func(audit.Event)] // told of every event, recorded or not
 }
 
 func newEventRecorder(ctx context.Context, log *audit.Log, failed func(error)) *eventRecorder {
@@ -41,6 +43,9 @@ func newEventRecorder(ctx context.Context, log *audit.Log, failed func(error)) *
 // put queues an event. Events repeat what the decision records and the approvals' own rows say; one that does not fit
 // is reported, not waited for.
 func (r *eventRecorder) put(event audit.Event) {
+	if count := r.count.Load(); count != nil {
+		(*count)(event)
+	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.closed {

@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 //	                     what it prints is in the file "typed", too
 //	soon COMMAND         type a command again and again until it succeeds
 //	grab NAME PATTERN    set the variable to the first group of the pattern in "typed"
+//	fetch STATUS PATH [TOKEN]  get a path of the console's address, with a bearer token; the answer is in "typed"
 //	ask TOOL ARGUMENTS   make a call that needs a person; the question's id is in $ID, its first characters in $SLUG
 //
 // and the console's address in $URL.
@@ -59,6 +60,7 @@ func TestScripts(t *testing.T) {
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"up": s.up, "down": s.down, "person": s.person, "exits": s.exits, "soon": s.soon, "grab": s.grab, "ask": s.ask,
+					"fetch": s.fetch,
 				},
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
@@ -164,6 +166,27 @@ func (s *stage) exits(ts *testscript.TestScript, neg bool, words []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// fetch gets a path over HTTP, which must answer with a status.
+func (s *stage) fetch(ts *testscript.TestScript, neg bool, words []string) {
+	if neg || len(words) < 2 || len(words) > 3 {
+		ts.Fatalf("usage: fetch STATUS PATH [TOKEN]")
+	}
+	request, err := http.NewRequest(http.MethodGet, s.URL+words[1], nil)
+	ts.Check(err)
+	if len(words) == 3 {
+		request.Header.Set("Authorization", "Bearer "+words[2])
+	}
+	response, err := http.DefaultClient.Do(request)
+	ts.Check(err)
+	answer, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("typed"), answer, 0o600))
+	if strconv.Itoa(response.StatusCode) != words[0] {
+		ts.Fatalf("%s: status %d\n%s", words[1], response.StatusCode, answer)
 	}
 }
 

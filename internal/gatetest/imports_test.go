@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"session":    parts(leaves),
 	"device":     parts(leaves),
 	"memory":     leaves,
+	"telemetry":  parts(),
 
 	"builtin": parts(leaves, gateParts),
 	"mcp":     parts(leaves, []string{"approval", "session", "device"}),
@@ -47,7 +48,7 @@ var layers = map[string][]string{
 
 var (
 	leaves    = []string{"shell", "schema", "place", "redact", "display", "untrusted", "netguard", "sandbox"}
-	gateParts = []string{"policy", "execpolicy", "approval", "audit", "hook", "session", "device", "memory"}
+	gateParts = []string{"policy", "execpolicy", "approval", "audit", "hook", "session", "device", "memory", "telemetry"}
 	faces     = []string{"builtin", "mcp", "bridge", "node", "agent", "channel"}
 )
 
