@@ -18,14 +18,18 @@ func (s *Snapshot) weighCommand(a *agent, r *toolward.Request, level toolward.Le
 	if c.named && w.verdict == toolward.Deny {
 		return w
 	}
-	host := r.Call.Host
-	if c.row.tool == "nodes" {
-		host = "node"
-	}
 	analysis, analysed, err := s.analyse(r)
 	if err != nil {
 		c.explain(toolward.Reason{Layer: "exec", Text: "command analysis failed: " + visible(err.Error())})
 		return weighed{code: toolward.CodeInternal}
+	}
+	return a.weighAnalysed(analysed, analysis, r.Call.Host, level, c, w, worst)
+}
+
+// weighAnalysed is weighCommand once the command was analysed; analysed is false if nobody could.
+func (a *agent) weighAnalysed(analysed bool, analysis Analysis, host toolward.Host, level toolward.Level, c *classified, w weighed, worst toolward.Effect) weighed {
+	if c.row.tool == "nodes" {
+		host = "node"
 	}
 	rules := a.exec.At(host, level)
 	if c.row.Class == toolward.Blocked {

@@ -89,12 +89,17 @@ func (c *classified) explain(r toolward.Reason) { c.reasons = append(c.reasons, 
 // of which the stricter counts.
 func (s *Snapshot) classify(a *agent, r *toolward.Request) classified {
 	sub := newSubject(r)
-	c := classified{row: s.rowOf(r, &sub), reasons: make([]toolward.Reason, 0, 3)}
+	return s.configured(a, s.rowOf(r, &sub), &sub)
+}
+
+// configured is a row with the operator's changes for a call.
+func (s *Snapshot) configured(a *agent, of *row, sub *subject) classified {
+	c := classified{row: of, reasons: make([]toolward.Reason, 0, 3)}
 	c.Classification = c.row.Classification
 	c.explain(c.row.reason)
-	global, _ := s.override(&s.overrides, &sub, &c)
-	own, hasOwn := s.override(&a.overrides, &sub, &c)
-	c.enabled = c.row.Class == toolward.Blocked && s.isEnabled(&sub) && !c.named
+	global, _ := s.override(&s.overrides, sub, &c)
+	own, hasOwn := s.override(&a.overrides, sub, &c)
+	c.enabled = c.row.Class == toolward.Blocked && s.isEnabled(sub) && !c.named
 	c.Classification = global
 	if hasOwn {
 		c.Classification = stricterClass(global, own)

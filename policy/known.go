@@ -1,0 +1,67 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// KnownTool is a tool that policies can name: one that is registered, or one of the catalogue that is not there yet.
+type KnownTool struct {
+	Name        string `json:"name"`
+	Section     string `json:"section"` // of the catalogue; "plugin" for tools of plug-ins and MCP servers
+	Plugin      string `json:"plugin,omitempty"`
+	Description string `json:"description,omitempty"`
+	Available   bool   `json:"available"` // registered now
+	OwnerOnly   bool   `json:"ownerOnly,omitempty"`
+}
+
+// Sections of known tools that are not in the catalogue.
+const (
+	SectionToolward = "toolward" // Toolward's additions to the catalogue
+	SectionChannels = "channels" // tools that chat channels contribute
+	SectionOther    = "other"    // compiled in, but neither in the catalogue nor in its additions
+	SectionPlugin   = "plugin"   // tools of plug-ins and MCP servers
+)
+
+// KnownTools lists the catalogue in its order, then everything else that is registered, tools of plug-ins last.
+func (s *Snapshot) KnownTools() []KnownTool {
+	var out []KnownTool
+	listed := map[string]bool{}
+	add := func(section string, names ...string) {
+		for _, name := range names {
+			listed[name] = true
+			out = append(out, s.knownTool(name, section))
+		}
+	}
+	for _, c := range catalogue {
+		add(c.name, c.tools...)
+	}
+	add(SectionToolward, beyondCore[:]...)
+	add(SectionChannels, channelTools[:]...)
+	var plugins []KnownTool
+	for _, name := range sortedKeys(s.tools) {
+		switch {
+		case listed[name]:
+		case s.tools[name].Plugin == "":
+			add(SectionOther, name)
+		default:
+			plugins = append(plugins, s.knownTool(name, SectionPlugin))
+		}
+	}
+	slices.SortStableFunc(plugins, func(a, b KnownTool) int { return strings.Compare(a.Plugin, b.Plugin) })
+	return append(out, plugins...)
+}
+
+func (s *Snapshot) knownTool(name, section string) KnownTool {
+	k := KnownTool{Name: name, Section: section, OwnerOnly: isOwnerOnlyName(name)}
+	if t := s.tools[name]; t != nil {
+		k.Plugin, k.Description, k.Available, k.OwnerOnly = t.Plugin, t.Description, true, ownerOnly(t)
+	}
+	return k
+}
+
+// Knows reports whether a name is one of KnownTools.
+func (s *Snapshot) Knows(name string) bool { return s.tools[name] != nil || reserved(name) }
+
+// AgentIDs lists the agents that the configuration names. All others are treated alike.
+func (s *Snapshot) AgentIDs() []string { return sortedKeys(s.agents) }

@@ -1,0 +1,289 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+)
+
+// Possible is what may become of calls, before it is known what they would touch.
+type Possible struct {
+	Allow bool `json:"allow"` // some run without a question
+	Ask   bool `json:"ask"`   // people or a grant decide about some
+	Deny  bool `json:"deny"`  // some are refused
+}
+
+func (p *Possible) add(v toolward.Verdict) {
+	switch v {
+	case toolward.Allow:
+		p.Allow = true
+	case toolward.Ask:
+		p.Ask = true
+	default:
+		p.Deny = true
+	}
+}
+
+func (p Possible) or(other Possible) Possible {
+	return Possible{p.Allow || other.Allow, p.Ask || other.Ask, p.Deny || other.Deny}
+}
+
+// Outlook is what the policy says about the calls of one tool while there is none. It is no verdict: which case a call
+// falls into shows in its arguments, and what validation finds in them, rules, plug-ins and grants come with the call.
+type Outlook struct {
+	Tool     string           `json:"tool"`
+	Visible  bool             `json:"visible"`
+	Removed  *toolward.Reason `json:"removed,omitempty"` // the first step that takes it away
+	Possible Possible         `json:"possible"`          // of all cases together; nothing for a tool that is not visible
+	Cases    []Case           `json:"cases"`             // also for a tool that is not visible: what it would be
+}
+
+// Case is one row of the class table with the operator's changes.
+type Case struct {
+	Row       string             `json:"row"`
+	Actions   []string           `json:"actions,omitempty"` // in the form of records; none: whatever no other case names; "other": any further one
+	Possible  Possible           `json:"possible"`
+	Class     toolward.Class     `json:"class"`
+	Severity  toolward.Severity  `json:"severity"`
+	Grant     toolward.GrantKind `json:"grant,omitempty"`
+	Overrides []string           `json:"overrides,omitempty"` // keys of the configuration that concern it
+	Enabled   bool               `json:"enabled,omitempty"`   // blocked, and the operator enabled it by name
+	Reasons   []toolward.Reason  `json:"reasons"`
+}
+
+// Outlook tells what may become of a caller's calls of a tool at a level. A name that no tool has yet is judged by
+// the same layers and rows. It walks the rows of the table and judges each by the code that judges calls, so the two
+// cannot disagree.
+func (s *Snapshot) Outlook(c toolward.Caller, name string, level toolward.Level) Outlook {
+	o := Outlook{Tool: name, Cases: []Case{}}
+	a := s.agentOf(&c)
+	if a == nil {
+		o.Removed = &toolward.Reason{Layer: "registry", Text: "no policy is loaded"}
+		return o
+	}
+	t := s.tools[name]
+	if t == nil {
+		t = &toolward.Tool{Name: NormalizeName(name)}
+	}
+	o.Tool = t.Name
+	reason, hidden := s.hides(&c, t)
+	if hidden {
+		o.Removed = &reason
+	}
+	o.Visible = !hidden
+	o.Cases = s.cases(a, &c, t, level)
+	for i := range o.Cases {
+		if o.Visible {
+			o.Possible = o.Possible.or(o.Cases[i].Possible)
+		}
+	}
+	return o
+}
+
+// cases judges every row of a tool.
+func (s *Snapshot) cases(a *agent, c *toolward.Caller, t *toolward.Tool, level toolward.Level) []Case {
+	var out []Case
+	for _, r := range s.rowsFor(t) {
+		var of []Case
+		for _, sub := range s.subjects(a, t, &r) {
+			one := s.caseOf(a, c, &r, &sub, level)
+			same := slices.IndexFunc(of, func(other Case) bool { return sameCase(&one, &other) })
+			switch {
+			case same < 0:
+				of = append(of, one)
+			case len(of[same].Actions) > 0: // the case of unnamed actions covers this one too
+				of[same].Actions = append(of[same].Actions, one.Actions...)
+			}
+		}
+		for i := range of {
+			slices.Sort(of[i].Actions)
+			of[i].Actions = slices.Compact(of[i].Actions)
+		}
+		out = append(out, of...)
+	}
+	return out
+}
+
+// sameCase reports whether two actions of one row are treated alike.
+func sameCase(a, b *Case) bool {
+	return a.Possible == b.Possible && a.Class == b.Class && a.Severity == b.Severity && a.Grant == b.Grant &&
+		a.Enabled == b.Enabled && slices.Equal(a.Overrides, b.Overrides)
+}
+
+// rowsFor lists the rows of a tool, with the one for whatever its rows do not name.
+func (s *Snapshot) rowsFor(t *toolward.Tool) []row {
+	known := s.table[t.Name]
+	if t.Plugin != "" || known == nil {
+		r := &toolward.Request{Tool: t}
+		sub := newSubject(r)
+		return []row{*s.rowOf(r, &sub)}
+	}
+	if slices.ContainsFunc(known.rows, catchesAll) {
+		return known.rows
+	}
+	return append(slices.Clip(known.rows), known.other)
+}
+
+func catchesAll(r row) bool { return r.actions == nil && r.when == nil }
+
+// subjects are calls that stand for all those of a row which the operator's changes can treat differently: one for
+// every action of the row, and for a row without actions one for each that the configuration names.
+func (s *Snapshot) subjects(a *agent, t *toolward.Tool, r *row) []subject {
+	elevated := r.when != nil && r.when(subject{elevated: true}) && !r.when(subject{})
+	one := func(action string, params map[string]any) subject {
+		return subject{tool: t.Name, action: action, elevated: elevated, params: toolward.NewParams(nil, params)}
+	}
+	var out []subject
+	for _, action := range r.actions {
+		switch {
+		case t.Name == "nodes" && action == "invoke":
+			for _, command := range s.invokeCommands(a) {
+				sub := one(action, map[string]any{"invokeCommand": command})
+				if hit, known := s.table.classify(&sub); known && hit.name == r.name {
+					out = append(out, sub)
+				}
+			}
+		case t.Name == "gateway" && action == "configpatch":
+			// A patch that names nothing of the gate may be enabled; any other may not.
+			out = append(out, one(action, nil), one(action, map[string]any{"patch": map[string]any{}}))
+		default:
+			out = append(out, one(action, nil))
+		}
+	}
+	if r.actions != nil {
+		return out
+	}
+	out = append(out, one("", nil))
+	for _, action := range s.namedActions(a, t.Name) {
+		if !s.takenBefore(t.Name, r, action) {
+			out = append(out, one(action, nil))
+		}
+	}
+	return out
+}
+
+// takenBefore reports whether an earlier row takes every call with an action.
+func (s *Snapshot) takenBefore(tool string, r *row, action string) bool {
+	known := s.table[tool]
+	if known == nil {
+		return false
+	}
+	for i := range known.rows {
+		earlier := &known.rows[i]
+		if earlier.name == r.name {
+			return false
+		}
+		if earlier.when == nil && (earlier.actions == nil || slices.Contains(earlier.actions, action)) {
+			return true
+		}
+	}
+	return false
+}
+
+// otherAction stands for every action that no row names, where a glob such as "browser.*" tells calls with an action
+// from calls without one.
+const otherAction = "other"
+
+// namedActions are the actions of a tool that the operator's changes name, and for a glob the shortest that it covers.
+func (s *Snapshot) namedActions(a *agent, tool string) []string {
+	var out []string
+	for _, o := range []*overrides{&s.overrides, &a.overrides} {
+		globs := o.globs
+		if t := o.byTool[tool]; t != nil {
+			globs = t.globs
+			for action := range t.actions {
+				out = append(out, action)
+			}
+		}
+		for _, g := range globs {
+			if rest, ok := strings.CutPrefix(g.glob, tool+"."); ok {
+				out = append(out, cmp.Or(squashKey(strings.ReplaceAll(rest, "*", "")), otherAction))
+			}
+		}
+	}
+	// "invoke:<command>" and "elevated" are no actions; rows of their own stand for them.
+	out = slices.DeleteFunc(out, func(action string) bool {
+		return action == "" || strings.Contains(action, ":") || tool == "exec" && action == "elevated"
+	})
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// invokeCommands are the commands of "nodes invoke" that the table or the operator's changes name, and "" for all
+// others.
+func (s *Snapshot) invokeCommands(a *agent) []string {
+	out := slices.Concat([]string{""}, invokeBlocked, invokeSystem, invokeLook)
+	for _, o := range []*overrides{&s.overrides, &a.overrides} {
+		if t := o.byTool["nodes"]; t != nil {
+			for action := range t.actions {
+				if command, ok := strings.CutPrefix(action, "invoke:"); ok {
+					out = append(out, command)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// caseOf judges one subject as calls are judged, with nothing found in its arguments.
+func (s *Snapshot) caseOf(a *agent, caller *toolward.Caller, r *row, sub *subject, level toolward.Level) Case {
+	c := s.configured(a, r, sub)
+	out := Case{Row: r.name, Enabled: c.enabled, Overrides: c.overrides}
+	if precise, _ := sub.actionKeys(); precise != "" {
+		out.Actions = []string{strings.TrimSuffix(precise, ":")}
+	}
+	w := weigh(c.Classification, c.enabled, level, toolward.EffectNote)
+	switch {
+	case r.runsCommand() && !(c.named && w.verdict == toolward.Deny):
+		s.addCommands(&out.Possible, a, caller, &c, w, level)
+	default:
+		out.Possible.add(w.verdict)
+	}
+	if w.verdict == toolward.Ask && w.grantOK && c.Grant == byHost && len(s.allowHosts) > 0 {
+		out.Possible.Allow = true
+		c.explain(toolward.Reason{Layer: "teg.web.allowHosts", Rule: "teg.web.allowHosts", Text: "calls to the hosts of this list run"})
+	}
+	if a.keepsInWorkspace(sub.tool) && mayLeaveWorkspace(r, sub) {
+		out.Possible.Deny = true
+		c.explain(toolward.Reason{Layer: "validation", Rule: findPathEscape, Text: "files outside the workspace are refused to this agent"})
+	}
+	out.Class, out.Severity, out.Grant, out.Reasons = c.Class, c.Severity, c.Grant, c.reasons
+	return out
+}
+
+// mayLeaveWorkspace reports whether the row is for files of a kind that lies outside the workspace, too.
+func mayLeaveWorkspace(r *row, sub *subject) bool {
+	if r.when == nil {
+		return false
+	}
+	for _, p := range []place.Place{place.Outside, place.Protected, place.Secret, place.Instructions} {
+		file := subject{tool: sub.tool, action: sub.action, placed: true, place: p}
+		withURL := file
+		withURL.urls = true
+		if r.hits(&file) || r.hits(&withURL) {
+			return true
+		}
+	}
+	return false
+}
+
+// addCommands judges a command that the allowlist covers, one that it does not cover, and one that asks whatever the
+// settings.
+func (s *Snapshot) addCommands(p *Possible, a *agent, caller *toolward.Caller, c *classified, w weighed, level toolward.Level) {
+	host := toolward.HostGateway
+	if caller.Sandboxed {
+		host = toolward.HostSandbox
+	}
+	analysed := s.around.Commands != nil
+	kinds := []Analysis{{OK: true, Satisfied: true}, {OK: true}, {Forced: []string{ForcedObfuscation}}}
+	if !analysed {
+		kinds = []Analysis{{}}
+	}
+	for _, kind := range kinds {
+		p.add(a.weighAnalysed(analysed, kind, host, level, c, w, toolward.EffectNote).verdict)
+	}
+}
