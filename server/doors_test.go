@@ -181,7 +181,7 @@ func TestRequesterHasNoRights(t *testing.T) {
 	routes := []string{
 		"GET /v1/approvals", "GET /v1/approvals/events", "GET /v1/approvals/abcdefgh", "POST /v1/approvals/abcdefgh",
 		"GET /v1/decisions", "GET /v1/grants", "POST /v1/grants/abc/revoke", "GET /v1/audit", "GET /v1/audit/tail",
-		"GET /v1/audit/verify", "GET /v1/audit/export", "GET /v1/level?session=agent:a:b", "POST /v1/level?session=agent:a:b",
+		"GET /v1/audit/verify", "GET /v1/audit/export", "GET /v1/sessions", "GET /v1/anomalies", "GET /v1/level?session=agent:a:b", "POST /v1/level?session=agent:a:b",
 		"DELETE /v1/level?session=agent:a:b", "GET /v1/tokens", "POST /v1/tokens", "POST /v1/tokens/x/revoke",
 		"POST /v1/explain", "GET /v1/config/pending", "POST /v1/config/apply", "GET /v1/sign-ins",
 		"POST /v1/sign-ins/x/end", "POST /v1/shutdown",

@@ -115,6 +115,8 @@ func (s *Server) apiRoutes() http.Handler {
 		{"GET /v1/audit/tail", device.RightWatch, s.apiAuditTail},
 		{"GET /v1/audit/verify", device.RightWatch, s.apiAuditVerify},
 		{"GET /v1/audit/export", device.RightWatch, s.apiAuditExport},
+		{"GET /v1/sessions", device.RightWatch, s.apiSessions},
+		{"GET /v1/anomalies", device.RightWatch, s.apiAnomalies},
 		{"GET /v1/level", device.RightWatch, s.apiLevel},
 		{"POST /v1/level", device.RightClearLevel, s.apiSetLevel},
 		{"DELETE /v1/level", device.RightClearLevel, s.apiClearLevel},

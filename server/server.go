@@ -15,6 +15,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/session"
 )
 
 // DefaultListen is where the console is served unless somebody says otherwise.
@@ -27,14 +28,15 @@ type Explainer interface {
 
 // Levels is how tense sessions are. The session package's tracker implements it.
 type Levels interface {
-	// SessionLevel tells a session's level and what it comes from.
-	SessionLevel(context.Context, toolward.SessionKey) (toolward.Level, toolward.LevelInputs, error)
-	// Sources lists where the session's content from outside came from.
-	Sources(context.Context, toolward.SessionKey) ([]string, error)
+	// Overview tells a session's level and what it comes from.
+	Overview(context.Context, toolward.SessionKey) (session.Overview, error)
+	// Recent lists the sessions that changed last, newest first.
+	Recent(ctx context.Context, limit int) ([]session.Overview, error)
 	// SetFloor keeps a session at least as tense as level until it is cleared.
 	SetFloor(ctx context.Context, key toolward.SessionKey, level toolward.Level, by string) error
-	// Clear takes the floor away, and with external also the mark that the session has seen what strangers wrote.
-	Clear(ctx context.Context, key toolward.SessionKey, external bool, by string) error
+	// Clear takes the floor away, and if read is the stamp of the sources also the mark that the session has seen
+	// what strangers wrote. It is session.ErrSourcesChanged if the sources are no longer those of the stamp.
+	Clear(ctx context.Context, key toolward.SessionKey, read, by string) error
 }
 
 // Configuration is the configuration file as people meet it here.

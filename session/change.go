@@ -1,7 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -127,8 +130,11 @@ func (t *Tracker) SetFloor(ctx context.Context, key toolward.SessionKey, level t
 	return t.change(ctx, key, by, func(s *State) { s.Floor, s.FloorUntil, s.FloorBy = level, time.Time{}, by })
 }
 
-// RaiseFloor raises the floor for a time; a tenser floor stays.
+// RaiseFloor raises the floor for a time; a floor that is as tense already stays as it is.
 func (t *Tracker) RaiseFloor(ctx context.Context, key toolward.SessionKey, level toolward.Level, life time.Duration, by string) error {
+	if t.isAtLeast(key, level) {
+		return nil
+	}
 	return t.change(ctx, key, by, func(s *State) {
 		if level < s.floor() {
 			s.Floor, s.FloorUntil, s.FloorBy = level, time.Now().Add(life), by
@@ -136,16 +142,44 @@ func (t *Tracker) RaiseFloor(ctx context.Context, key toolward.SessionKey, level
 	})
 }
 
-// Clear takes a conversation's floor and suspicion away. With external also the mark of external content, which
-// needs a person who has read the list of sources; whoever calls must have made sure of that.
-func (t *Tracker) Clear(ctx context.Context, key toolward.SessionKey, external bool, by string) error {
-	return t.change(ctx, key, by, func(s *State) {
+// isAtLeast reports whether the floor is as tense already, so that nothing needs to be written.
+func (t *Tracker) isAtLeast(key toolward.SessionKey, level toolward.Level) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at, ok := t.entries[key]
+	return ok && at.Value.(*entry).floor() <= level
+}
+
+// ErrSourcesChanged is what Clear returns when the session has seen content of further sources since the list was
+// read.
+var ErrSourcesChanged = errors.New("the list of sources has changed since it was read")
+
+// Clear takes a conversation's floor and suspicion away. With read also the mark of external content: that needs a
+// person who has read the list of sources, and read is the stamp of that list ([State.SourcesStamp]). A stamp of
+// another list clears nothing, so that nobody clears what came in while they read.
+func (t *Tracker) Clear(ctx context.Context, key toolward.SessionKey, read, by string) error {
+	var stale error
+	err := t.change(ctx, key, by, func(s *State) {
+		if read != "" && read != s.SourcesStamp() {
+			stale = ErrSourcesChanged
+			return
+		}
 		s.Floor, s.FloorUntil, s.FloorBy = toolward.Normal, time.Time{}, ""
 		s.Suspicious = false
-		if external {
+		if read != "" {
 			s.External, s.Sources = false, nil
 		}
 	})
+	return cmp.Or(stale, err)
+}
+
+// SourcesStamp names exactly this list of sources.
+func (s *State) SourcesStamp() string {
+	h := sha256.New()
+	for _, source := range s.Sources {
+		fmt.Fprintf(h, "%d:%s", len(source), source)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // Reset begins a conversation anew: a fresh context has seen nothing. A floor that a person or an alarm set stays.

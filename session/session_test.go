@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,6 +91,11 @@ type memory struct {
 func (m *memory) LoadSession(_ context.Context, key toolward.SessionKey) (State, bool, error) {
 	s, ok := m.states[key]
 	return s, ok, m.err
+}
+
+func (m *memory) RecentSessions(_ context.Context, limit int) ([]State, error) {
+	all := slices.SortedFunc(maps.Values(m.states), func(a, b State) int { return b.Updated.Compare(a.Updated) })
+	return all[:min(limit, len(all))], m.err
 }
 
 func (m *memory) SaveSession(_ context.Context, s State) error {
@@ -194,9 +201,9 @@ func TestExposureSurvivesARestartAndEviction(t *testing.T) {
 			t.Errorf("compacted and exposed is %v", got)
 		}
 	}
-	sources, err := again.Sources(t.Context(), key)
-	if err != nil || len(sources) != 1 {
-		t.Errorf("sources %q, %v", sources, err)
+	seen, err := again.Overview(t.Context(), key)
+	if err != nil || len(seen.Sources) != 1 || seen.Level != toolward.Lockdown {
+		t.Errorf("%+v, %v", seen, err)
 	}
 }
 
@@ -212,7 +219,7 @@ func TestFullDiskDoesNotCalm(t *testing.T) {
 	tracker, _ := newTracker(t, store, 0)
 	must(t, tracker.SetFloor(t.Context(), key, toolward.Lockdown, "owner"))
 	store.err = errors.New("disk full")
-	if err := tracker.Clear(t.Context(), key, true, "owner"); err == nil {
+	if err := tracker.Clear(t.Context(), key, (&State{}).SourcesStamp(), "owner"); err == nil {
 		t.Fatal("clearing succeeded without being kept")
 	}
 	if got := levelOf(t, tracker, "r"); got != toolward.Lockdown {
@@ -246,7 +253,7 @@ func TestFloors(t *testing.T) {
 		if got := levelOf(t, tracker, "r3"); got != toolward.Lockdown {
 			t.Errorf("a weaker alarm lowered a floor: %v", got)
 		}
-		must(t, tracker.Clear(t.Context(), key, false, "owner"))
+		must(t, tracker.Clear(t.Context(), key, "", "owner"))
 		if got := levelOf(t, tracker, "r4"); got != toolward.Normal {
 			t.Errorf("after clearing: %v", got)
 		}
@@ -266,5 +273,69 @@ func TestDefaultLevelOfSourcesWithoutContext(t *testing.T) {
 	must(t, tracker.Usage(t.Context(), key, -1, 200_000))
 	if got := levelOf(t, tracker, "r3"); got != toolward.Elevated {
 		t.Errorf("a client that stops telling: %v", got)
+	}
+}
+
+// What came in while a person read the list of sources is not cleared with it.
+func TestClearingWhatWasRead(t *testing.T) {
+	tracker, _ := newTracker(t, &memory{}, 0)
+	overview := func() Overview {
+		o, err := tracker.Overview(t.Context(), key)
+		must(t, err)
+		return o
+	}
+	must(t, tracker.Expose(t.Context(), key, toolward.Exposure{External: []string{"https://a.example"}}))
+	read := overview()
+	must(t, tracker.Expose(t.Context(), key, toolward.Exposure{External: []string{"https://b.example"}}))
+	if err := tracker.Clear(t.Context(), key, read.SourcesStamp(), "owner"); !errors.Is(err, ErrSourcesChanged) || !overview().External {
+		t.Errorf("an unread source was cleared: %v, %+v", err, overview())
+	}
+	must(t, tracker.Clear(t.Context(), key, "", "owner"))
+	if !overview().External {
+		t.Error("clearing the floor cleared the mark of external content")
+	}
+	read = overview()
+	must(t, tracker.Clear(t.Context(), key, read.SourcesStamp(), "owner"))
+	if o := overview(); o.External || len(o.Sources) > 0 {
+		t.Errorf("after clearing: %+v", o)
+	}
+}
+
+// Looking through old conversations does not make those that go on forget their runs.
+func TestRecentDisturbsNobody(t *testing.T) {
+	store := &memory{}
+	tracker, _ := newTracker(t, store, 2)
+	must(t, tracker.Usage(t.Context(), key, 190_000, 200_000))
+	if got := levelOf(t, tracker, "r1"); got != toolward.Elevated {
+		t.Fatalf("a full context is %v", got)
+	}
+	must(t, tracker.Usage(t.Context(), key, 10_000, 200_000))
+	for _, other := range []toolward.SessionKey{"agent:main:a", "agent:main:b", "agent:main:c"} {
+		store.states[other] = State{Key: other, Floor: toolward.Elevated, FloorBy: "owner", Updated: time.Now().Add(time.Hour)}
+		if o, err := tracker.Overview(t.Context(), other); err != nil || o.Level != toolward.Elevated {
+			t.Errorf("%s: %+v, %v", other, o, err)
+		}
+	}
+	list, err := tracker.Recent(t.Context(), 3)
+	if err != nil || len(list) != 3 || list[0].FloorBy != "owner" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if got := levelOf(t, tracker, "r1"); got != toolward.Elevated {
+		t.Errorf("the run fell to %v", got)
+	}
+}
+
+// A floor that is as tense already is not written again: an alarm may ask for it with every call.
+func TestARaisedFloorIsWrittenOnce(t *testing.T) {
+	store := &memory{}
+	tracker, changes := newTracker(t, store, 0)
+	must(t, tracker.RaiseFloor(t.Context(), key, toolward.Elevated, time.Hour, "alarm"))
+	store.err = errors.New("disk full")
+	must(t, tracker.RaiseFloor(t.Context(), key, toolward.Elevated, time.Hour, "alarm"))
+	if err := tracker.RaiseFloor(t.Context(), key, toolward.Lockdown, time.Hour, "alarm"); err == nil {
+		t.Error("a floor that cannot be kept was raised without an error")
+	}
+	if len(*changes) != 1 {
+		t.Errorf("changes told: %+v", *changes)
 	}
 }

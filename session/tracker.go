@@ -35,6 +35,8 @@ type Store interface {
 	// LoadSession returns a state; found is false if the conversation is not known.
 	LoadSession(context.Context, toolward.SessionKey) (s State, found bool, err error)
 	SaveSession(context.Context, State) error
+	// RecentSessions lists the states that were saved last, newest first, at most limit.
+	RecentSessions(ctx context.Context, limit int) ([]State, error)
 }
 
 // Change tells that the level of a conversation changed.
@@ -148,29 +150,6 @@ func (t *Tracker) Level(ctx context.Context, call *toolward.Call) (toolward.Leve
 	return level, inputs, nil
 }
 
-// SessionLevel is the level that a conversation's next run would begin with.
-func (t *Tracker) SessionLevel(ctx context.Context, key toolward.SessionKey) (toolward.Level, toolward.LevelInputs, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e, err := t.get(ctx, key)
-	if err != nil {
-		return toolward.Lockdown, toolward.LevelInputs{}, err
-	}
-	level, inputs := t.compute(e, toolward.Normal)
-	return level, inputs, nil
-}
-
-// Sources lists where a conversation's external content came from.
-func (t *Tracker) Sources(ctx context.Context, key toolward.SessionKey) ([]string, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e, err := t.get(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(e.State.Sources), nil
-}
-
 func (t *Tracker) compute(e *entry, previous toolward.Level) (toolward.Level, toolward.LevelInputs) {
 	floor := e.floor()
 	signals := Signals{
@@ -221,21 +200,34 @@ func (t *Tracker) get(ctx context.Context, key toolward.SessionKey) (*entry, err
 		t.order.MoveToFront(at)
 		return at.Value.(*entry), nil
 	}
-	state, found, err := t.options.Store.LoadSession(ctx, key)
+	e, err := t.load(ctx, key)
 	if err != nil {
-		return nil, fmt.Errorf("session %s: %w", key, err)
+		return nil, err
 	}
-	if !found {
-		state = State{Floor: toolward.Normal, ContextTokens: -1}
-	}
-	state.Key = key
-	e := &entry{State: state, shown: toolward.Normal}
 	t.entries[key] = t.order.PushFront(e)
 	for t.order.Len() > t.options.Keep {
 		// Everything but the run's own level is in the store, and a run that long idle has ended.
 		oldest := t.order.Back()
 		delete(t.entries, oldest.Value.(*entry).Key)
 		t.order.Remove(oldest)
+	}
+	return e, nil
+}
+
+// load reads a conversation, or begins one.
+func (t *Tracker) load(ctx context.Context, key toolward.SessionKey) (*entry, error) {
+	state, found, err := t.options.Store.LoadSession(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("session %s: %w", key, err)
+	}
+	e := &entry{State: state, shown: toolward.Normal}
+	if !found {
+		e.State = State{Floor: toolward.Normal, ContextTokens: -1}
+	}
+	e.Key = key
+	if found {
+		// What it was before a restart was told then.
+		e.shown, _ = t.compute(e, toolward.Normal)
 	}
 	return e, nil
 }

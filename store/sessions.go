@@ -29,12 +29,38 @@ func (s *Sessions) LoadSession(ctx context.Context, key toolward.SessionKey) (se
 	if err != nil {
 		return session.State{}, false, fmt.Errorf("load session: %w", err)
 	}
-	var state session.State
+	state, err := decodeSession(string(key), encoded)
+	return state, err == nil, err
+}
+
+func decodeSession(key, encoded string) (state session.State, err error) {
 	if err := json.Unmarshal([]byte(encoded), &state); err != nil {
-		return session.State{}, false, fmt.Errorf("load session: %w", err)
+		return session.State{}, fmt.Errorf("load session %s: %w", key, err)
 	}
-	state.Key = key
-	return state, true, nil
+	state.Key = toolward.SessionKey(key)
+	return state, nil
+}
+
+// RecentSessions lists the states that were saved last.
+func (s *Sessions) RecentSessions(ctx context.Context, limit int) ([]session.State, error) {
+	rows, err := s.db.Reader().QueryContext(ctx, `SELECT session_key, state FROM sessions ORDER BY updated_ms DESC LIMIT ?`, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	defer rows.Close()
+	var list []session.State
+	for rows.Next() {
+		var key, encoded string
+		if err := rows.Scan(&key, &encoded); err != nil {
+			return nil, fmt.Errorf("list sessions: %w", err)
+		}
+		state, err := decodeSession(key, encoded)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, state)
+	}
+	return list, rows.Err()
 }
 
 // SaveSession writes a conversation's state.

@@ -24,6 +24,7 @@ import (
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/session"
 	"github.com/toolward/toolward/store"
 )
 
@@ -42,7 +43,7 @@ type World struct {
 	Gateway   *toolward.Gateway
 	Processes *Processes
 	Config    *Config
-	Levels    *Levels
+	Levels    *session.Tracker
 
 	t testing.TB
 }
@@ -68,7 +69,7 @@ func New(t testing.TB, o Options) *World {
 	home, err := os.MkdirTemp("", "tw")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(home) })
-	w := &World{t: t, Home: home, Workspace: cmp.Or(o.Workspace, "/home/ada/shop"), Processes: newProcesses(), Config: &Config{}, Levels: &Levels{}}
+	w := &World{t: t, Home: home, Workspace: cmp.Or(o.Workspace, "/home/ada/shop"), Processes: newProcesses(), Config: &Config{}}
 
 	db, err := store.Open(ctx, home, store.Options{})
 	must(t, err)
@@ -98,9 +99,11 @@ func New(t testing.TB, o Options) *World {
 	if !o.Fresh {
 		must(t, w.People.SetUp(ctx, "test", w.People.SetupCode(), Passphrase))
 	}
+	w.Levels, err = session.New(session.Options{Store: store.NewSessions(db), Settings: session.Settings{DefaultLevel: toolward.Normal}})
+	must(t, err)
 	rules := &gatetest.Policy{Rev: "1", All: tools(), JudgeFunc: judge}
 	w.Gateway, err = toolward.New(toolward.Config{
-		Policy: rules, Approver: w.Approvals, Auditor: w.Audit, Sessions: &gatetest.Sessions{Current: toolward.Normal},
+		Policy: rules, Approver: w.Approvals, Auditor: w.Audit, Sessions: w.Levels,
 	})
 	must(t, err)
 	if o.Listen == "" {
@@ -279,46 +282,6 @@ func (c *Config) Applied() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]string(nil), c.applied...)
-}
-
-// Levels remembers floors.
-type Levels struct {
-	mu    sync.Mutex
-	floor map[toolward.SessionKey]toolward.Level
-}
-
-// SessionLevel is the floor.
-func (l *Levels) SessionLevel(_ context.Context, key toolward.SessionKey) (toolward.Level, toolward.LevelInputs, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if level, ok := l.floor[key]; ok {
-		return level, toolward.LevelInputs{Floor: level}, nil
-	}
-	return toolward.Normal, toolward.LevelInputs{Floor: toolward.Normal}, nil
-}
-
-// Sources is one page for every session.
-func (l *Levels) Sources(context.Context, toolward.SessionKey) ([]string, error) {
-	return []string{"https://example.org/page"}, nil
-}
-
-// SetFloor sets it.
-func (l *Levels) SetFloor(_ context.Context, key toolward.SessionKey, level toolward.Level, _ string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.floor == nil {
-		l.floor = map[toolward.SessionKey]toolward.Level{}
-	}
-	l.floor[key] = level
-	return nil
-}
-
-// Clear removes it.
-func (l *Levels) Clear(_ context.Context, key toolward.SessionKey, _ bool, _ string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.floor, key)
-	return nil
 }
 
 // tools are read (runs at once), exec, write and mail.

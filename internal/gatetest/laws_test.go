@@ -219,7 +219,10 @@ func (w *lawWorld) disturb(t *testing.T, key toolward.SessionKey) {
 	case 3:
 		err = w.sessions.RaiseFloor(ctx, key, pick(w, toolward.Elevated, toolward.Lockdown), time.Minute, "alarm")
 	case 4:
-		err = w.sessions.Clear(ctx, key, true, "owner")
+		var o session.Overview
+		if o, err = w.sessions.Overview(ctx, key); err == nil {
+			err = w.sessions.Clear(ctx, key, o.SourcesStamp(), "owner")
+		}
 	case 5:
 		err = w.sessions.Reset(ctx, key)
 	default:
@@ -420,6 +423,8 @@ func (s states) LoadSession(_ context.Context, key toolward.SessionKey) (session
 	state, ok := s[key]
 	return state, ok, nil
 }
+
+func (s states) RecentSessions(context.Context, int) ([]session.State, error) { return nil, nil }
 
 func (s states) SaveSession(_ context.Context, state session.State) error {
 	s[state.Key] = state
