@@ -173,7 +173,8 @@ func (a *admission) hooks(ctx context.Context) error {
 		return nil
 	}
 	a.hooked = true
-	answer := a.gateway.hooks.Before(ctx, a.request)
+	shown := *a.request // a copy: what a plug-in writes into it must not become what runs
+	answer := a.gateway.hooks.Before(ctx, &shown)
 	a.hookRuns = answer.Runs
 	a.hookAsks = answer.Ask
 	switch {
@@ -234,7 +235,6 @@ func stricterJudgement(first, second Judgement) Judgement {
 
 // ask settles a verdict of Ask by an earlier grant or by people.
 func (a *admission) ask(ctx context.Context) error {
-	a.binding = binding(a.request)
 	a.via = "class"
 	// A call that comes back for its answer is settled by that answer alone, whatever has changed meanwhile: what made
 	// it ask may no longer be there to see.
@@ -245,6 +245,7 @@ func (a *admission) ask(ctx context.Context) error {
 		a.via = viaShadow
 		return nil
 	}
+	a.binding = binding(a.request)
 	q := &Question{Request: a.request, Judgement: a.judged, Binding: a.binding}
 	if a.judged.GrantOK && a.call.Approval == "" {
 		look := a.gateway.approver.Granted
@@ -345,6 +346,9 @@ func (a *admission) recheckFacts(ctx context.Context, newest Snapshot) error {
 		return refusalOf(a.call.Tool, CodeTargetChanged, err)
 	}
 	again.Facts = facts
+	if a.binding == "" {
+		a.binding = binding(a.request) // nobody was asked, so nobody has needed it
+	}
 	if binding(&again) != a.binding {
 		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Approval: a.answer.ApprovalID}
 	}

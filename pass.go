@@ -17,10 +17,10 @@ type Pass struct {
 	gateway   *Gateway
 	request   *Request
 	record    RecordID
-	admission context.Context // for its values only: observers see the run as part of the call
-	bound     string          // digest over call, session, working directory, host and policy revision
-	deadline  time.Time       // monotonic; a pass found later is worth nothing
-	asks      bool            // the client must still ask its person
+	admission context.Context   // for its values only: observers see the run as part of the call
+	bound     [sha256.Size]byte // over call, session, working directory, host and policy revision
+	deadline  time.Time         // monotonic; a pass found later is worth nothing
+	asks      bool              // the client must still ask its person
 	state     atomic.Int32
 }
 
@@ -47,16 +47,22 @@ func (p *Pass) ClientAsks() bool { return p.asks }
 // Record is the id of the decision record.
 func (p *Pass) Record() RecordID { return p.record }
 
-// bind digests everything that a pass is good for.
-func bind(r *Request, revision string) string {
-	b := make([]byte, 0, 256)
-	b = append(b, r.Params.Digest(r.Tool.Name, r.Call.Caller.Agent, r.Call.Session)...)
+// bind digests everything that a pass is good for. digest is that of the call.
+func bind(r *Request, digest, revision string) [sha256.Size]byte {
+	b := append(make([]byte, 0, 256), digest...)
 	b = appendParts(b, r.Call.WorkDir, string(r.Call.Host), revision, string(r.Call.Surface))
 	for _, t := range r.Facts.Targets {
 		b = appendParts(b, string(t.Op), t.Real)
 	}
 	b = append(b, ';')
-	return hexDigest(appendParts(b, r.Facts.Bound...))
+	return sha256.Sum256(appendParts(b, r.Facts.Bound...))
+}
+
+// stillBound computes anew what the pass is bound to, from the parameters themselves.
+func (p *Pass) stillBound() bool {
+	r := p.request
+	digest := r.Params.Digest(r.Tool.Name, r.Call.Caller.Agent, r.Call.Session)
+	return bind(r, digest, p.gateway.policy.Snapshot().Revision()) == p.bound
 }
 
 // Start redeems the pass: it succeeds once, in time, and only if nothing that the pass is bound to has changed.
@@ -69,7 +75,7 @@ func (p *Pass) Start() error {
 	switch {
 	case time.Now().After(p.deadline):
 		return p.refuse(ErrPassLate)
-	case bind(p.request, p.gateway.policy.Snapshot().Revision()) != p.bound:
+	case !p.stillBound():
 		return p.refuse(ErrPassChanged)
 	}
 	return nil

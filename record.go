@@ -27,7 +27,7 @@ func (a *admission) admit(ctx context.Context) (pass *Pass, err error) {
 	}
 	return &Pass{
 		gateway: a.gateway, request: a.request, record: id, admission: ctx,
-		bound:    bind(a.request, a.snapshot.Revision()),
+		bound:    bind(a.request, a.request.Digest, a.snapshot.Revision()),
 		asks:     a.via == viaClient,
 		deadline: time.Now().Add(a.gateway.passLife),
 	}, nil
