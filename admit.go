@@ -22,6 +22,8 @@ type admission struct {
 	first    Judgement // before hooks
 	judged   Judgement // what counts
 	policy   Judgement // the last one of the policy alone, before anything raised it
+	weighed  *Request  // what policy is about; nil as long as nothing was judged
+	hidden   bool      // the policy does not show the tool to this caller
 	original string    // digest before hooks rewrote
 	hookRuns []HookRun
 	hooked   bool // plug-ins ran, so time has passed
@@ -109,6 +111,7 @@ func (a *admission) find(context.Context) error {
 	}
 	tool, reason := visible(a.snapshot, c)
 	if tool == nil {
+		a.hidden = true
 		return &Refusal{Tool: c.Tool, Code: CodeUnknownTool, Reasons: []Reason{reason}}
 	}
 	c.Tool = tool.Name
@@ -147,7 +150,7 @@ func (a *admission) judge(context.Context) error {
 
 // evaluate has policy judge the request, and raises what it says where the watcher wants that.
 func (a *admission) evaluate() {
-	a.policy = a.snapshot.Judge(a.request)
+	a.policy, a.weighed = a.snapshot.Judge(a.request), a.request
 	a.judged = a.policy
 	a.raiseForAlarm()
 }
@@ -241,7 +244,7 @@ func (a *admission) ask(ctx context.Context) error {
 	if a.judged.Verdict == Allow && a.call.Approval == "" {
 		return nil
 	}
-	if a.gateway.observeOnly && !a.dry && a.call.Approval == "" {
+	if a.gateway.observeOnly && a.call.Approval == "" {
 		a.via = viaShadow
 		return nil
 	}
@@ -352,10 +355,12 @@ func (a *admission) recheckFacts(ctx context.Context, newest Snapshot) error {
 	if binding(&again) != a.binding {
 		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Approval: a.answer.ApprovalID}
 	}
-	if err := a.stillAllowed(ctx, &again, newest.Judge(&again)); err != nil {
+	judged := newest.Judge(&again)
+	if err := a.stillAllowed(ctx, &again, judged); err != nil {
 		return err
 	}
 	a.snapshot, a.request = newest, &again
+	a.policy, a.weighed = judged, &again
 	return nil
 }
 

@@ -77,18 +77,21 @@ type DecisionRecord struct {
 	Time           time.Time
 	Call           Call
 	Tool           string
+	Plugin         string // of the tool
+	OwnerOnly      bool   // the tool is
 	Digest         string
 	DigestOriginal string // if hooks rewrote the arguments
 	Params         Params
 	Facts          Facts
 	Judgement      Judgement
-	First          Verdict // the verdict before hooks rewrote, V1
+	First          Verdict    // the verdict before hooks rewrote, V1
+	Policy         *Judgement // of the policy alone, about these facts at this level; nil if it was not asked
 	Level          Level
 	Inputs         LevelInputs
 	Hooks          []HookRun
 	Verdict        Verdict // final: Allow or Deny
 	Code           Code    // with Deny
-	Via            string  // class, grant <id>, approval <id>, denied
+	Via            string  // class, grant <id>, approval <id>, client, shadow, denied
 	Answer         Answer
 	Revision       string           // policy revision
 	Shadow         *ShadowJudgement // what the shadow policy says, if it differs from the policy in force

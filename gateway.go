@@ -32,7 +32,7 @@ type Config struct {
 	Sessions Sessions
 	Hooks    Hooks         // optional: without plug-ins nothing is refused or rewritten by them
 	Watcher  Watcher       // optional: without one nothing is odd
-	Shadow   Policy        // optional: evaluated beside Policy; the difference is recorded and changes nothing
+	Shadow   Policy        // optional: evaluated beside Policy; the difference is recorded and changes nothing. May have no snapshot
 	Observer Observer      // optional
 	Log      *slog.Logger  // optional
 	PassLife time.Duration // how long a pass may be redeemed; default 30 s

@@ -87,7 +87,11 @@ func (a *admission) record(verdict Verdict, code Code) *DecisionRecord {
 	if a.snapshot != nil {
 		r.Revision = a.snapshot.Revision()
 	}
+	if a.weighed != nil && a.weighed == a.request {
+		r.Policy = &a.policy
+	}
 	if a.request != nil {
+		r.Plugin, r.OwnerOnly = a.request.Tool.Plugin, a.request.Tool.OwnerOnly
 		r.Digest, r.Params, r.Facts = a.request.Digest, a.request.Params, a.request.Facts
 		r.Level, r.Inputs = a.request.Level, a.request.Inputs
 		if a.original != a.request.Digest {
