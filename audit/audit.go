@@ -22,6 +22,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,6 +79,9 @@ type Options struct {
 	// Redact removes secrets from text; Escape makes what cannot be seen
 	// visible. Both are required: a log that keeps secrets spreads them.
 	Redact, Escape func(string) string
+	// Selectors are the parameters that choose the row of the class table, such as "action" or "request.kind", in
+	// order. Records keep them if they are plain words; of all others only what the preview shows.
+	Selectors []string
 	// Always has every record on disk before Decide returns, also plain allows
 	// of safe calls (configuration: sync "always").
 	Always bool
@@ -134,7 +138,7 @@ func Open(ctx context.Context, store Store, opts Options) (*Log, error) {
 	}
 	l := &Log{
 		store: store, key: opts.Key,
-		clean:  cleaner{redact: opts.Redact, escape: opts.Escape},
+		clean:  cleaner{redact: opts.Redact, escape: opts.Escape, selectors: slices.Sorted(slices.Values(opts.Selectors))},
 		always: opts.Always, onUnavailable: opts.OnUnavailable, onAvailable: opts.OnAvailable,
 		checkpoint: opts.CheckpointEvery, sealDelay: opts.SealDelay,
 	}

@@ -21,6 +21,7 @@ const (
 // that a reader cannot see.
 type cleaner struct {
 	redact, escape func(string) string
+	selectors      []string // parameters whose values are kept; see Options.Selectors
 }
 
 // text redacts before it cuts: half a secret would not be recognised, and
@@ -62,6 +63,7 @@ func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
 		at = time.Now()
 	}
 	tool, agent, session := c.name(d.Tool), c.key(call.Caller.Agent), c.key(string(call.Session))
+	k := keeper{cleaner: c}
 	b := append(e.buf[:0], `{"agentId":`...)
 	b = appendText(b, agent)
 	b = c.answer(b, &d.Answer)
@@ -73,10 +75,12 @@ func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
 	b = intField(b, "depth", int64(call.Caller.Depth))
 	b = textField(b, "digest", d.Digest)
 	b = textField(b, "digestOriginal", d.DigestOriginal)
-	b = c.facts(b, &d.Facts)
+	b = k.facts(b, &d.Facts, d.Params)
 	b = textField(b, "finding", d.Judgement.Finding)
 	b = c.findings(b, d.Judgement.Findings)
+	b = flagField(b, "form", call.Form != nil)
 	b = textField(b, "from", d.Judgement.Class.From.String())
+	b = textField(b, "grantKind", string(d.Judgement.Class.Grant))
 	b = c.hooks(b, d.Hooks)
 	b = textField(b, "host", string(call.Host))
 	b = textField(b, "level", d.Level.String())
@@ -85,16 +89,20 @@ func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
 		b = textField(b, "nativeName", c.name(call.NativeName))
 	}
 	b = texts(b, "overrides", d.Judgement.Overrides)
+	b = flagField(b, "ownerOnly", d.OwnerOnly)
+	b = textField(b, "plugin", c.name(d.Plugin))
+	b = policyAlone(b, d.Policy)
 	b = textField(b, "policyRevision", d.Revision)
 	e.prevAt = len(b)
 	b = c.preview(b, d.Params)
 	b = c.reasons(b, d.Judgement.Reasons)
-	b = c.requester(b, &call.Caller)
+	b = k.requester(b, &call.Caller)
 	b = textField(b, "row", d.Judgement.Row)
 	b = textField(b, "runId", c.name(call.Run))
 	e.seqAt = len(b)
 	b = textField(b, "sessionKey", session)
 	b = textField(b, "severity", d.Judgement.Class.Severity.String())
+	b = c.shadow(b, d.Shadow)
 	b = textField(b, "surface", string(call.Surface))
 	b = textField(b, "tool", tool)
 	b = timeField(b, at)
@@ -105,6 +113,7 @@ func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
 	}
 	b = textField(b, "verdict", d.Verdict.String())
 	b = textField(b, "via", d.Via)
+	b = flagField(b, "withheld", k.withheld)
 	b = textField(b, "workDir", c.text(call.WorkDir, detailLimit))
 	e.buf = append(b, '}')
 
@@ -125,45 +134,6 @@ func (c *cleaner) answer(b []byte, a *toolward.Answer) []byte {
 		b = textField(b, "reason", c.text(a.Reason, detailLimit))
 		b = textField(b, "resolvedBy", c.name(a.By))
 		return intField(b, "waitedMs", a.Waited.Milliseconds())
-	})
-}
-
-// facts keeps what rules and grants decide on, and of contents only the size,
-// so that a candidate policy can be tried on old records without keeping what
-// people wrote.
-func (c *cleaner) facts(b []byte, f *toolward.Facts) []byte {
-	return object(b, "facts", func(b []byte) []byte {
-		b = textField(b, "action", f.Action)
-		b = textField(b, "browserOn", f.BrowserOn)
-		b = countField(b, "commandBytes", int64(len(f.Command)))
-		b = countField(b, "deletes", int64(f.Deletes))
-		b = flagField(b, "elevated", f.Elevated)
-		b = c.list(b, "hosts", f.Hosts)
-		b = flagField(b, "mutates", f.Mutates)
-		b = sizes(b, "outboundBytes", f.Outbound)
-		b = c.list(b, "recipients", f.Recipients)
-		b = textField(b, "scope", f.Scope)
-		if len(f.Targets) > listLimit {
-			b = intField(b, "targetCount", int64(len(f.Targets)))
-		}
-		b = textField(b, "targetId", c.name(f.TargetID))
-		b = list(b, "targets", min(len(f.Targets), listLimit), func(b []byte, i int) []byte {
-			return c.target(b, &f.Targets[i])
-		})
-		return sizes(b, "urlBytes", f.URLs)
-	})
-}
-
-func (c *cleaner) target(b []byte, t *toolward.Target) []byte {
-	return element(b, func(b []byte) []byte {
-		b = textField(b, "kind", t.Kind)
-		b = flagField(b, "left", t.Left)
-		if t.Links > 1 {
-			b = intField(b, "links", int64(min(t.Links, 1<<53)))
-		}
-		b = textField(b, "op", string(t.Op))
-		b = textField(b, "path", c.text(t.Real, detailLimit))
-		return textField(b, "place", t.Place)
 	})
 }
 
@@ -208,6 +178,41 @@ func (c *cleaner) preview(b []byte, p toolward.Params) []byte {
 	return textField(b, "preview", c.text(string(p.Canonical()), previewLimit))
 }
 
+// policyAlone keeps what the policy said by itself: a replay compares another policy with that, and not with what
+// plug-ins and detectors made of it.
+func policyAlone(b []byte, j *toolward.Judgement) []byte {
+	if j == nil {
+		return b
+	}
+	return object(b, "policy", func(b []byte) []byte {
+		b = flagField(b, "allowAlways", j.AllowAlways)
+		b = textField(b, "code", string(j.Code))
+		b = flagField(b, "grantOk", j.GrantOK)
+		return textField(b, "verdict", j.Verdict.String())
+	})
+}
+
+func (c *cleaner) shadow(b []byte, s *toolward.ShadowJudgement) []byte {
+	if s == nil {
+		return b
+	}
+	return object(b, "shadow", func(b []byte) []byte {
+		b = flagField(b, "allowAlways", s.AllowAlways)
+		b = textField(b, "change", string(s.Change))
+		b = textField(b, "code", string(s.Code))
+		b = c.findings(b, s.Findings)
+		b = flagField(b, "grantOk", s.GrantOK)
+		b = flagField(b, "partial", s.Partial)
+		b = c.reasons(b, s.Reasons)
+		b = textField(b, "revision", s.Revision)
+		b = textField(b, "row", s.Row)
+		if s.Partial {
+			return b
+		}
+		return textField(b, "verdict", s.Verdict.String())
+	})
+}
+
 func (c *cleaner) reasons(b []byte, reasons []toolward.Reason) []byte {
 	return list(b, "reasons", min(len(reasons), listLimit), func(b []byte, i int) []byte {
 		r := &reasons[i]
@@ -217,18 +222,6 @@ func (c *cleaner) reasons(b []byte, reasons []toolward.Reason) []byte {
 			b = textField(b, "rule", r.Rule)
 			return textField(b, "text", c.text(r.Text, detailLimit))
 		})
-	})
-}
-
-func (c *cleaner) requester(b []byte, caller *toolward.Caller) []byte {
-	return object(b, "requester", func(b []byte) []byte {
-		b = textField(b, "account", c.name(caller.Account))
-		b = textField(b, "channel", c.name(caller.Channel))
-		b = textField(b, "client", c.name(caller.Client))
-		b = textField(b, "context", caller.Context)
-		b = textField(b, "device", caller.Device)
-		b = textField(b, "senderId", c.name(caller.Sender))
-		return boolField(b, "senderIsOwner", caller.Owner)
 	})
 }
 
@@ -242,11 +235,5 @@ func (c *cleaner) list(b []byte, name string, values []string) []byte {
 func texts(b []byte, name string, values []string) []byte {
 	return list(b, name, min(len(values), listLimit), func(b []byte, i int) []byte {
 		return appendText(b, values[i])
-	})
-}
-
-func sizes(b []byte, name string, values []string) []byte {
-	return list(b, name, min(len(values), listLimit), func(b []byte, i int) []byte {
-		return appendInt(b, len(values[i]))
 	})
 }

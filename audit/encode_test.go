@@ -15,7 +15,10 @@ import (
 )
 
 func realCleaner() *cleaner {
-	return &cleaner{redact: redact.New("correct-horse-battery").String, escape: display.Line}
+	return &cleaner{
+		redact: redact.New("correct-horse-battery").String, escape: display.Line,
+		selectors: []string{"action", "elevated", "request.kind", "to"},
+	}
 }
 
 // full is a decision in which every field of the record has a value.
@@ -27,11 +30,17 @@ func full() *toolward.DecisionRecord {
 			Surface: toolward.SurfaceHook, WorkDir: "/home/ada/project", Host: toolward.HostGateway, ByClient: true,
 			Caller: toolward.Caller{
 				Agent: "coder", Depth: 1, Owner: true, Context: "main", Channel: "chat", Account: "acc",
-				Sender: "ada", Client: "claude-code", Device: "laptop",
+				Sender: "ada", Client: "claude-code", Device: "laptop", Group: "team", Provider: "openai", Model: "gpt-5",
+				SenderPhone: "+1", SenderUser: "ada99", SenderName: "Ada", Parent: "agent:main:main", Ceiling: `{"deny":["exec"]}`,
+				Sandboxed: true, SandboxReadOnly: true, Workspace: "/home/ada/project",
 			},
+			Form: &toolward.Tool{Name: "write"},
 		},
+		Plugin: "notes", OwnerOnly: true,
 		Digest: strings.Repeat("ab", 32), DigestOriginal: strings.Repeat("cd", 32),
-		Params: toolward.NewParams([]byte(`{"path":"a.go"}`), nil),
+		Params: toolward.NewParams([]byte(`{"path":"a.go"}`), map[string]any{
+			"action": "push", "elevated": true, "request": map[string]any{"kind": "evaluate"}, "to": "what people wrote, at some length",
+		}),
 		Facts: toolward.Facts{
 			Action: "push", Hosts: []string{"https://example.org:443"}, Recipients: []string{"chat:acc:bob"}, TargetID: "p1",
 			Command: "git push", URLs: []string{"https://example.org/"}, Outbound: []string{"hello"}, Elevated: true,
@@ -40,9 +49,14 @@ func full() *toolward.DecisionRecord {
 		},
 		Judgement: toolward.Judgement{
 			Verdict: toolward.Ask, Finding: "path_link", Row: "write workspace", Overrides: []string{"teg.tools.write"},
-			Class:    toolward.Classification{Class: toolward.NeedsApproval, From: toolward.Normal, Severity: toolward.Warning},
+			Class:    toolward.Classification{Class: toolward.NeedsApproval, From: toolward.Normal, Severity: toolward.Warning, Grant: toolward.GrantPath},
 			Findings: []toolward.Finding{{Code: "path_link", Effect: toolward.EffectAsk, Detail: "a hard link"}},
 			Reasons:  []toolward.Reason{{Layer: "class", Rule: "write", Matched: "write", Text: "writes ask"}},
+		},
+		Policy: &toolward.Judgement{Verdict: toolward.Ask, GrantOK: true, AllowAlways: true, Row: "write workspace"},
+		Shadow: &toolward.ShadowJudgement{
+			Revision: "8", Change: toolward.ChangeStricter, Code: toolward.CodeBlocked, Row: "write workspace", GrantOK: true, AllowAlways: true,
+			Findings: []toolward.Finding{{Code: "path_escape"}}, Reasons: []toolward.Reason{{Layer: "class", Text: "configured as blocked"}},
 		},
 		First: toolward.Ask, Verdict: toolward.Deny, Level: toolward.Elevated, Code: toolward.CodeDeniedByUser,
 		Via: "denied", Revision: "7", Cause: "because",
@@ -119,17 +133,22 @@ func TestDecisionRecordHoldsWhatWasDecidedOn(t *testing.T) {
 		`"byClient":true,"callId":"toolu_01","cause":"because","class":"needs_approval","code":"denied_by_user","depth":1,` +
 		`"digest":"` + strings.Repeat("ab", 32) + `","digestOriginal":"` + strings.Repeat("cd", 32) + `",` +
 		`"facts":{"action":"push","browserOn":"host","commandBytes":8,"deletes":2,"elevated":true,"hosts":["https://example.org:443"],` +
-		`"mutates":true,"outboundBytes":[5],"recipients":["chat:acc:bob"],"scope":"tree","targetId":"p1",` +
+		`"mutates":true,"outboundBytes":[5],"params":{"action":"push","elevated":true,"request.kind":"evaluate","to":""},"recipients":["chat:acc:bob"],"scope":"tree","targetId":"p1",` +
 		`"targets":[{"kind":"file","left":true,"links":2,"op":"write","path":"/home/ada/project/a.go","place":"workspace"}],"urlBytes":[20]},` +
-		`"finding":"path_link","findings":[{"code":"path_link","detail":"a hard link","effect":"ask"}],"from":"normal",` +
+		`"finding":"path_link","findings":[{"code":"path_link","detail":"a hard link","effect":"ask"}],"form":true,"from":"normal","grantKind":"path",` +
 		`"hooks":[{"effect":"rewrite","ms":3,"plugin":"p"}],"host":"gateway","level":"elevated",` +
 		`"levelInputs":{"compacted":true,"contextTokens":-1,"external":true,"floor":"elevated","maxContextTokens":0,"reasons":["r"],"suspicious":true},` +
-		`"nativeName":"Write","overrides":["teg.tools.write"],"policyRevision":"7","prev":"` + strings.Repeat("0", 64) + `",` +
+		`"nativeName":"Write","overrides":["teg.tools.write"],"ownerOnly":true,"plugin":"notes",` +
+		`"policy":{"allowAlways":true,"grantOk":true,"verdict":"ask"},"policyRevision":"7","prev":"` + strings.Repeat("0", 64) + `",` +
 		`"preview":"{\"path\":\"a.go\"}","reasons":[{"layer":"class","matched":"write","rule":"write","text":"writes ask"}],` +
-		`"requester":{"account":"acc","channel":"chat","client":"claude-code","context":"main","device":"laptop","senderId":"ada","senderIsOwner":true},` +
+		`"requester":{"account":"acc","ceiling":"{\"deny\":[\"exec\"]}","channel":"chat","client":"claude-code","context":"main","device":"laptop",` +
+		`"group":"team","model":"gpt-5","parent":"agent:main:main","provider":"openai","sandboxReadOnly":true,"sandboxed":true,"senderId":"ada",` +
+		`"senderIsOwner":true,"senderName":"Ada","senderPhone":"+1","senderUser":"ada99","workspace":"/home/ada/project"},` +
 		`"row":"write workspace","runId":"run-7","seq":7,"sessionKey":"agent:coder:mcp:laptop","severity":"warning",` +
+		`"shadow":{"allowAlways":true,"change":"stricter","code":"blocked","findings":[{"code":"path_escape","effect":"deny"}],"grantOk":true,` +
+		`"reasons":[{"layer":"class","text":"configured as blocked"}],"revision":"8","row":"write workspace","verdict":"deny"},` +
 		`"surface":"hook-adapter","tool":"write","ts":"2026-03-01T11:30:45.678Z","type":"decision","v":1,"v1":"ask","v2":"ask",` +
-		`"verdict":"deny","via":"denied","workDir":"/home/ada/project"}`
+		`"verdict":"deny","via":"denied","withheld":true,"workDir":"/home/ada/project"}`
 	if diff := cmp.Diff(want, text(e)); diff != "" {
 		t.Error(diff)
 	}
