@@ -1,0 +1,244 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolward/toolward"
+)
+
+// Past is a decided call as its record keeps it.
+type Past struct {
+	Seq  int64
+	Time time.Time
+	Tool string
+	// Request is the call as another policy can judge it: its facts, with of contents nothing, and as findings those
+	// that were made of the contents. It has no tool if the caller was shown none.
+	Request *toolward.Request
+	// Judged is what the policy itself said; nil if the call was refused before.
+	Judged *toolward.Judgement
+	// Gap says why the call cannot be judged again; "" if it can.
+	Gap string
+
+	Verdict  toolward.Verdict // how it ended: Allow or Deny
+	Code     toolward.Code
+	Via      string
+	Decision toolward.Decision // what people answered, if they were asked
+	Digest   string
+	Declared bool // the class may have been declared by the tool itself
+}
+
+// decided is a decision record as JSON.
+type decided struct {
+	AgentID  string `json:"agentId"`
+	Approval struct {
+		Decision toolward.Decision `json:"decision"`
+	} `json:"approval"`
+	ByClient       bool               `json:"byClient"`
+	Class          toolward.Class     `json:"class"`
+	Code           toolward.Code      `json:"code"`
+	Depth          int                `json:"depth"`
+	Digest         string             `json:"digest"`
+	DigestOriginal string             `json:"digestOriginal"`
+	Facts          decidedFacts       `json:"facts"`
+	Findings       []toolward.Finding `json:"findings"`
+	Form           bool               `json:"form"`
+	From           toolward.Level     `json:"from"`
+	GrantKind      toolward.GrantKind `json:"grantKind"`
+	Host           toolward.Host      `json:"host"`
+	Level          toolward.Level     `json:"level"`
+	Inputs         struct {
+		External   bool `json:"external"`
+		Suspicious bool `json:"suspicious"`
+		Compacted  bool `json:"compacted"`
+	} `json:"levelInputs"`
+	Overrides []string `json:"overrides"`
+	OwnerOnly bool     `json:"ownerOnly"`
+	Plugin    string   `json:"plugin"`
+	Policy    *struct {
+		AllowAlways bool             `json:"allowAlways"`
+		Code        toolward.Code    `json:"code"`
+		GrantOK     bool             `json:"grantOk"`
+		Verdict     toolward.Verdict `json:"verdict"`
+	} `json:"policy"`
+	Requester  requester           `json:"requester"`
+	Row        string              `json:"row"`
+	SessionKey toolward.SessionKey `json:"sessionKey"`
+	Severity   toolward.Severity   `json:"severity"`
+	Surface    toolward.Surface    `json:"surface"`
+	V1         toolward.Verdict    `json:"v1"`
+	Verdict    toolward.Verdict    `json:"verdict"`
+	Via        string              `json:"via"`
+	Withheld   bool                `json:"withheld"`
+	WorkDir    string              `json:"workDir"`
+}
+
+type decidedFacts struct {
+	Action     string         `json:"action"`
+	BrowserOn  string         `json:"browserOn"`
+	Deletes    int            `json:"deletes"`
+	Elevated   bool           `json:"elevated"`
+	Hosts      []string       `json:"hosts"`
+	Mutates    bool           `json:"mutates"`
+	Params     map[string]any `json:"params"`
+	Recipients []string       `json:"recipients"`
+	Scope      string         `json:"scope"`
+	TargetID   string         `json:"targetId"`
+	Targets    []struct {
+		Kind  string      `json:"kind"`
+		Left  bool        `json:"left"`
+		Links uint64      `json:"links"`
+		Op    toolward.Op `json:"op"`
+		Path  string      `json:"path"`
+		Place string      `json:"place"`
+	} `json:"targets"`
+	URLBytes []int `json:"urlBytes"`
+}
+
+type requester struct {
+	Account         string              `json:"account"`
+	Ceiling         toolward.Ceiling    `json:"ceiling"`
+	Channel         string              `json:"channel"`
+	Client          string              `json:"client"`
+	Context         string              `json:"context"`
+	Device          string              `json:"device"`
+	Group           string              `json:"group"`
+	Model           string              `json:"model"`
+	Parent          toolward.SessionKey `json:"parent"`
+	Provider        string              `json:"provider"`
+	SandboxReadOnly bool                `json:"sandboxReadOnly"`
+	Sandboxed       bool                `json:"sandboxed"`
+	SenderID        string              `json:"senderId"`
+	SenderIsOwner   bool                `json:"senderIsOwner"`
+	SenderName      string              `json:"senderName"`
+	SenderPhone     string              `json:"senderPhone"`
+	SenderUser      string              `json:"senderUser"`
+	Workspace       string              `json:"workspace"`
+}
+
+// ReadDecision reads a decision record back.
+func ReadDecision(r *Record) (*Past, error) {
+	if r.Type != TypeDecision {
+		return nil, fmt.Errorf("record %d is of type %s, not a decision", r.Seq, r.Type)
+	}
+	var d decided
+	if err := json.Unmarshal([]byte(r.JSON), &d); err != nil {
+		return nil, fmt.Errorf("decision record %d: %w", r.Seq, err)
+	}
+	p := &Past{
+		Seq: r.Seq, Time: r.Time, Tool: r.Tool, Verdict: d.Verdict, Code: d.Code, Via: d.Via,
+		Decision: d.Approval.Decision, Digest: d.Digest, Gap: d.gap(),
+	}
+	p.Request = d.request(r)
+	if d.Policy != nil {
+		p.Judged = &toolward.Judgement{
+			Verdict: d.Policy.Verdict, Code: d.Policy.Code, Row: d.Row, Overrides: d.Overrides,
+			GrantOK: d.Policy.GrantOK, AllowAlways: d.Policy.AllowAlways, Findings: d.Findings,
+			Class: toolward.Classification{Class: d.Class, From: d.From, Severity: d.Severity, Grant: d.GrantKind},
+		}
+	}
+	p.Declared = p.Judged != nil && d.Plugin == "" && d.Row == r.Tool
+	return p, nil
+}
+
+// gap says why a record does not hold enough to be judged again.
+func (d *decided) gap() string {
+	switch {
+	case d.Withheld:
+		return "something that decides was too long or too secret to be kept"
+	case d.Policy == nil && d.Row != "":
+		return "records of this age do not keep enough"
+	case d.Policy == nil && d.Code != toolward.CodeUnknownTool && d.Code != toolward.CodeInvalidArgs:
+		return "the call was refused before the policy was asked"
+	case d.DigestOriginal != "" && d.V1 == toolward.Ask:
+		// Its findings are those of both calls.
+		return "a plug-in rewrote a call that had to be asked for"
+	}
+	return ""
+}
+
+// request builds the call anew, from its facts.
+func (d *decided) request(r *Record) *toolward.Request {
+	q := d.Requester
+	c := toolward.Call{
+		Tool: r.Tool, Session: d.SessionKey, Surface: d.Surface, WorkDir: d.WorkDir, Host: d.Host, ByClient: d.ByClient,
+		Caller: toolward.Caller{
+			Agent: d.AgentID, Depth: d.Depth, Owner: q.SenderIsOwner, Context: q.Context, Channel: q.Channel, Account: q.Account,
+			Sender: q.SenderID, Client: q.Client, Workspace: q.Workspace, Device: q.Device, Parent: q.Parent,
+			Provider: q.Provider, Model: q.Model, Group: q.Group, SenderPhone: q.SenderPhone, SenderUser: q.SenderUser,
+			SenderName: q.SenderName, Sandboxed: q.Sandboxed, SandboxReadOnly: q.SandboxReadOnly, Ceiling: q.Ceiling,
+		},
+	}
+	tool := d.tool(r.Tool)
+	if d.Form {
+		c.Form = tool
+	}
+	request := &toolward.Request{
+		Call: c, Level: d.Level, Params: d.Facts.selected(), Facts: d.Facts.facts(),
+		Inputs: toolward.LevelInputs{External: d.Inputs.External, Suspicious: d.Inputs.Suspicious, Compacted: d.Inputs.Compacted},
+	}
+	if d.Code != toolward.CodeUnknownTool || d.Policy != nil {
+		request.Tool = tool
+	}
+	request.Facts.Findings = ofContents(d.Findings)
+	return request
+}
+
+// tool stands for the tool of the record. The class that it declared, if it did, is the one it was judged by.
+func (d *decided) tool(name string) *toolward.Tool {
+	class := toolward.Classification{Class: d.Class, From: d.From, Severity: d.Severity, Grant: d.GrantKind}
+	return &toolward.Tool{
+		Name: name, Plugin: d.Plugin, OwnerOnly: d.OwnerOnly, Schema: json.RawMessage(`{"type":"object"}`),
+		Declared: func(toolward.Params) toolward.Classification { return class },
+	}
+}
+
+// ofContents are the findings that a policy cannot make anew from what is kept. Those about places and links it makes
+// itself, because they depend on its settings.
+func ofContents(findings []toolward.Finding) []toolward.Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f toolward.Finding) bool {
+		return f.Code == "path_link" || f.Code == "path_escape" && f.Effect == toolward.EffectDeny
+	})
+}
+
+func (f *decidedFacts) facts() toolward.Facts {
+	out := toolward.Facts{
+		Action: f.Action, Hosts: f.Hosts, Recipients: f.Recipients, TargetID: f.TargetID, Elevated: f.Elevated,
+		Mutates: f.Mutates, Deletes: f.Deletes, BrowserOn: f.BrowserOn, Scope: f.Scope,
+	}
+	if len(f.URLBytes) > 0 {
+		out.URLs = f.Hosts // that it aimed at addresses, without what they said
+	}
+	for _, t := range f.Targets {
+		out.Targets = append(out.Targets, toolward.Target{
+			Path: t.Path, Real: t.Path, Op: t.Op, Place: t.Place, Kind: t.Kind, Links: max(t.Links, 1), Left: t.Left,
+		})
+	}
+	return out
+}
+
+// selected are the parameters that chose the row.
+func (f *decidedFacts) selected() toolward.Params {
+	object := map[string]any{}
+	for name, value := range f.Params {
+		outer, inner, nested := strings.Cut(name, ".")
+		if !nested {
+			object[name] = value
+			continue
+		}
+		members, _ := object[outer].(map[string]any)
+		if members == nil {
+			members = map[string]any{}
+			object[outer] = members
+		}
+		members[inner] = value
+	}
+	canonical, err := json.Marshal(object)
+	if err != nil {
+		return toolward.Params{} // cannot be: it was JSON
+	}
+	return toolward.NewParams(canonical, object)
+}
