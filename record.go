@@ -90,6 +90,9 @@ func (a *admission) record(verdict Verdict, code Code) *DecisionRecord {
 	if a.weighed != nil && a.weighed == a.request {
 		r.Policy = &a.policy
 	}
+	if form := a.call.Form; form != nil {
+		r.Plugin, r.OwnerOnly = form.Plugin, form.OwnerOnly
+	}
 	if a.request != nil {
 		r.Plugin, r.OwnerOnly = a.request.Tool.Plugin, a.request.Tool.OwnerOnly
 		r.Digest, r.Params, r.Facts = a.request.Digest, a.request.Params, a.request.Facts

@@ -28,7 +28,6 @@ type Past struct {
 	Via      string
 	Decision toolward.Decision // what people answered, if they were asked
 	Digest   string
-	Declared bool // the class may have been declared by the tool itself
 }
 
 // decided is a decision record as JSON.
@@ -140,7 +139,6 @@ func ReadDecision(r *Record) (*Past, error) {
 			Class: toolward.Classification{Class: d.Class, From: d.From, Severity: d.Severity, Grant: d.GrantKind},
 		}
 	}
-	p.Declared = p.Judged != nil && d.Plugin == "" && d.Row == r.Tool
 	return p, nil
 }
 
