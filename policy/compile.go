@@ -133,6 +133,7 @@ func (b *builder) teg() {
 	}
 	s.overrides = b.overrides(t.Tools, "teg.tools", at.At("tools"))
 	b.enable(t.Enable, at.At("enable"))
+	b.compileRules(t.Rules, at.At("rules"))
 	b.hosts(t.Web.AllowHosts, at.At("web", "allowHosts"))
 	for server, m := range t.MCP {
 		if m.TrustHints {

@@ -161,11 +161,22 @@ type TEG struct {
 	DefaultLevel string               `json:"defaultLevel,omitempty" jsonschema:"level of sources without a context of their own; default normal"`
 	HighWater    float64              `json:"highWater,omitempty" jsonschema:"share of the context that counts as full; default and maximum 0.8"`
 	Tools        map[string]string    `json:"tools,omitempty" jsonschema:"classes changed by the operator: tool, tool.action or glob → safe, needs_approval or blocked"`
+	Rules        []Rule               `json:"rules,omitempty" jsonschema:"conditions on calls of a tool, and what follows: ask, deny or allow"`
 	Enable       []string             `json:"enable,omitempty" jsonschema:"blocked rows that may be asked for, by exact name"`
 	Exec         TEGExec              `json:"exec,omitzero" jsonschema:"commands in the sandbox"`
 	Approval     Approval             `json:"approval,omitzero" jsonschema:"questions to people"`
 	Web          Web                  `json:"web,omitzero" jsonschema:"the web"`
 	MCP          map[string]MCPServer `json:"mcp,omitempty" jsonschema:"MCP servers by name"`
+}
+
+// Rule is one entry of teg.rules.
+type Rule struct {
+	Name   string `json:"name" jsonschema:"its own name, for records and people"`
+	Tool   string `json:"tool" jsonschema:"which tools: a name, a glob, a group or the id of a plug-in"`
+	Action string `json:"action,omitempty" jsonschema:"which action of the tool; default: every one"`
+	When   string `json:"when" jsonschema:"the condition, in CEL, over params, facts, caller and level; true for every call"`
+	Then   string `json:"then" jsonschema:"ask or deny, which raise; allow, which lets run at level normal what people would decide"`
+	Reason string `json:"reason" jsonschema:"why, for people"`
 }
 
 // TEGExec is teg.exec.

@@ -24,11 +24,19 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
 	c := s.classify(a, r)
 	c.findings = validator{a.keepsInWorkspace(r.Tool.Name), &s.around}.findings(r)
 	worst, code := c.raise()
+	if worst != toolward.EffectDeny {
+		if ruled := s.rule(r, level, &c); ruled < worst {
+			worst, code = ruled, ""
+		}
+	}
 	w := weigh(c.Classification, c.enabled, level, worst)
 	switch {
 	case worst == toolward.EffectDeny:
-		if code == findInvalidArgs {
+		switch code {
+		case findInvalidArgs:
 			w.code = toolward.CodeInvalidArgs
+		case "": // a rule, not a finding
+			w.code = toolward.CodeBlocked
 		}
 	case c.row.runsCommand():
 		w = s.weighCommand(a, r, level, &c, w, worst)
@@ -75,12 +83,14 @@ func (c *classified) explainPlaces(targets []toolward.Target) {
 // classified is a call with its row of the class table and all that changed it.
 type classified struct {
 	toolward.Classification
-	row       *row
-	enabled   bool // blocked, and the operator enabled it by name
-	named     bool // an override concerns it
-	overrides []string
-	findings  []toolward.Finding
-	reasons   []toolward.Reason
+	row     *row
+	enabled bool // blocked, and the operator enabled it by name
+	named   bool // an override concerns it
+	// agentInsists says that the section of the agent itself does not leave it to run without a question.
+	agentInsists bool
+	overrides    []string
+	findings     []toolward.Finding
+	reasons      []toolward.Reason
 }
 
 func (c *classified) explain(r toolward.Reason) { c.reasons = append(c.reasons, r) }
@@ -103,6 +113,7 @@ func (s *Snapshot) configured(a *agent, of *row, sub *subject) classified {
 	c.Classification = global
 	if hasOwn {
 		c.Classification = stricterClass(global, own)
+		c.agentInsists = own.Class != toolward.Safe
 	}
 	return c
 }

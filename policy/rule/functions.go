@@ -1,0 +1,67 @@
+package rule
+
+import (
+	"errors"
+	"path"
+	"strings"
+)
+
+// longestPath bounds the texts that pathUnder takes, in bytes: no system knows longer paths.
+const longestPath = 4096
+
+// pathUnder reports whether a path is a directory or below it, by whole segments. Both are absolute; "." and ".." are
+// resolved in the text, so that "/srv/a/../b" is not under "/srv/a". Links are not followed: facts.paths and the real
+// of facts.targets are those that the tool opens.
+func pathUnder(file, dir string) (bool, error) {
+	if err := checkPath(file); err != nil {
+		return false, err
+	}
+	if err := checkPath(dir); err != nil {
+		return false, err
+	}
+	return within(path.Clean(file), path.Clean(dir)), nil
+}
+
+func checkPath(text string) error {
+	switch {
+	case !strings.HasPrefix(text, "/"):
+		return errors.New("the path is not absolute")
+	case len(text) > longestPath:
+		return errors.New("the path is too long")
+	case strings.IndexByte(text, 0) >= 0:
+		return errors.New("the path holds a NUL")
+	}
+	return nil
+}
+
+// within is pathUnder for clean paths.
+func within(file, dir string) bool {
+	if dir == "/" {
+		return true
+	}
+	rest, ok := strings.CutPrefix(file, dir)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// glob matches a whole text, byte by byte; * stands for any run of bytes, also of none, and "/" is a byte like any
+// other.
+func glob(text, pattern string) bool {
+	star, mark := -1, 0
+	p, t := 0, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, t
+			p++
+		case p < len(pattern) && pattern[p] == text[t]:
+			p++
+			t++
+		case star >= 0:
+			mark++
+			p, t = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}

@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/rule"
+)
+
+// Then is what a rule does with a call for which its condition holds. The values are ordered as they are tried: a
+// stricter one makes the others pointless.
+type Then uint8
+
+// The values of Then.
+const (
+	ThenDeny  Then = iota // refuse
+	ThenAsk               // a person decides, each time anew
+	ThenAllow             // run at level normal what a person or a grant would have to decide
+	thenCount
+)
+
+var thenNames = []string{"deny", "ask", "allow"}
+
+func (t Then) String() string { return word(thenNames, int(t)) }
+
+// MarshalText writes "deny", "ask" or "allow".
+func (t Then) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads what MarshalText writes; anything else is an error and leaves deny.
+func (t *Then) UnmarshalText(text []byte) error {
+	i, err := fromWord("then", thenNames, string(text))
+	*t = Then(i)
+	return err
+}
+
+// compiledRule is one entry of teg.rules.
+type compiledRule struct {
+	Rule
+	then      Then
+	action    string // squashed; "": whatever the action
+	tools     names
+	condition *rule.Condition
+	reason    toolward.Reason // what is said when the condition holds
+	key       string          // for Judgement.Overrides
+}
+
+// toolRules are the rules that concern one tool, in the order of their names: which rule is named must not depend on
+// the order in the file.
+type toolRules struct {
+	any      [thenCount][]*compiledRule             // whatever the action
+	byAction map[string]*[thenCount][]*compiledRule // by squashed action
+}
+
+// toolKey names a tool for rules. Two plug-ins may bring tools of one name.
+type toolKey struct{ name, plugin string }
+
+// ruleSet is a compiled teg.rules.
+type ruleSet struct {
+	all    []*compiledRule        // by name
+	byTool map[toolKey]*toolRules // tools that are known when the configuration is read
+	others memo[toolKey, *toolRules]
+}
+
+// of returns the rules for a tool; nil if there are none.
+func (s *ruleSet) of(name, plugin string) *toolRules {
+	if len(s.all) == 0 {
+		return nil
+	}
+	key := toolKey{name, plugin}
+	if t, ok := s.byTool[key]; ok {
+		return t
+	}
+	return s.others.of(key, func() *toolRules { return s.index(key) })
+}
+
+// index collects the rules for a tool.
+func (s *ruleSet) index(key toolKey) *toolRules {
+	var t *toolRules
+	for _, r := range s.all {
+		if _, concerns := r.tools.match(key.name, NormalizeName(key.plugin)); !concerns {
+			continue
+		}
+		if t == nil {
+			t = &toolRules{byAction: map[string]*[thenCount][]*compiledRule{}}
+		}
+		group := &t.any
+		if r.action != "" {
+			if t.byAction[r.action] == nil {
+				t.byAction[r.action] = &[thenCount][]*compiledRule{}
+			}
+			group = t.byAction[r.action]
+		}
+		group[r.then] = append(group[r.then], r)
+	}
+	return t
+}
+
+// rulings is what the rules for a tool say about one call.
+type rulings struct {
+	rules *toolRules
+	call  *rule.Call
+	keys  [2]string // names of the call's action; "" for none
+}
+
+// first returns the first rule of a kind that hits. A condition that cannot be evaluated hits where the rule asks or
+// denies, and misses where it allows: a call must not get out of a rule by making it fail, nor into one.
+func (r *rulings) first(then Then) (hit *compiledRule, failure error) {
+	if hit, failure = r.firstOf(r.rules.any[then]); hit != nil {
+		return hit, failure
+	}
+	for _, key := range r.keys {
+		if group := r.rules.byAction[key]; group != nil {
+			if hit, failure = r.firstOf(group[then]); hit != nil {
+				return hit, failure
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (r *rulings) firstOf(list []*compiledRule) (*compiledRule, error) {
+	for _, one := range list {
+		holds, err := one.condition.Holds(r.call)
+		if holds && err == nil || err != nil && one.then != ThenAllow {
+			return one, err
+		}
+	}
+	return nil, nil
+}
+
+// rule applies teg.rules to a classified call that no finding refuses, and returns how strict they are: EffectDeny,
+// EffectAsk, or EffectNote for nothing to raise.
+func (s *Snapshot) rule(r *toolward.Request, level toolward.Level, c *classified) toolward.Effect {
+	rules := s.rulesOf.of(r.Tool.Name, r.Tool.Plugin)
+	if rules == nil || c.Class == toolward.Blocked && !c.enabled {
+		return toolward.EffectNote
+	}
+	sub := subject{tool: r.Tool.Name, params: r.Params, elevated: r.Facts.Elevated}
+	sub.readParams(r.Facts.Action)
+	call := rule.Look(r, sub.action, level)
+	defer call.Release()
+	rulings := rulings{rules: rules, call: call}
+	if len(rules.byAction) > 0 {
+		rulings.keys[0], rulings.keys[1] = sub.actionKeys()
+	}
+	if hit, failure := rulings.first(ThenDeny); hit != nil {
+		c.ruledBy(hit, failure)
+		return toolward.EffectDeny
+	}
+	if hit, failure := rulings.first(ThenAsk); hit != nil {
+		c.ruledBy(hit, failure)
+		return toolward.EffectAsk
+	}
+	if c.lowerable() {
+		if hit, failure := rulings.first(ThenAllow); hit != nil {
+			c.ruledBy(hit, failure)
+			c.Class, c.From = toolward.Safe, toolward.Elevated
+		}
+	}
+	return toolward.EffectNote
+}
+
+// lowerable reports whether a rule may let the call run without a question: people decide about it, it is not
+// critical, no section of its agent insists on the question, and it is no command. What a command does cannot be seen
+// by its text; the allowlist for commands is made for that.
+func (c *classified) lowerable() bool {
+	return c.Class == toolward.NeedsApproval && c.Severity != toolward.Critical && !c.agentInsists && !c.row.runsCommand()
+}
+
+// ruledBy says in the record and to people which rule decided.
+func (c *classified) ruledBy(r *compiledRule, failure error) {
+	reason := r.reason
+	if failure != nil {
+		reason.Text += " (whether it applies is not known: " + visible(failure.Error()) + ")"
+	}
+	c.overrides = append(c.overrides, r.key)
+	c.explain(reason)
+}
