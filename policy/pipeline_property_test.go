@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -74,11 +75,19 @@ func TestAChildHasNoToolThatItsParentLacks(t *testing.T) {
 		if isSubagent(&parent) && parent.Depth == 0 {
 			parent.Depth = 1
 		}
+		ancestor := anyCaller().Draw(t, "grandparent")
+		ancestor.Channel, ancestor.Owner = "", true
+		ancestor.Provider = strings.Replace(ancestor.Provider, "x", "", 1)
+		parent.Ceiling = s.Ceiling(ancestor)
 		child.Depth, child.Ceiling = parent.Depth+1, s.Ceiling(parent)
 		withoutPatch := func(tools []*toolward.Tool) []*toolward.Tool {
 			return slices.DeleteFunc(tools, func(t *toolward.Tool) bool { return t.Name == "apply_patch" })
 		}
 		subset(t, "the child", withoutPatch(s.Tools(parent)), withoutPatch(s.Tools(child)))
+		// What the grandparent gave up for being a sub-agent itself is not of its ceiling; what its lists leave is.
+		if !isSubagent(&ancestor) {
+			subset(t, "the grandchild", withoutPatch(s.Tools(ancestor)), withoutPatch(s.Tools(child)))
+		}
 	})
 }
 
@@ -120,4 +129,137 @@ func TestViewsAreConsistent(t *testing.T) {
 			t.Fatal(diff)
 		}
 	})
+}
+
+// TestAListThatIsAddedNeverAddsATool: every list of every layer, after alsoAllow is folded in; and every profile.
+func TestAListThatIsAddedNeverAddsATool(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		with, caller := anyLayers().Draw(t, "config"), anyCaller().Draw(t, "caller")
+		without := with
+		if rapid.IntRange(0, 9).Draw(t, "profiles") == 0 {
+			without.Tools.Profile = ""
+			without.Agents = slices.Clone(with.Agents)
+			for i := range without.Agents {
+				without.Agents[i].Tools.Profile = ""
+			}
+		} else {
+			dropped, i := rapid.IntRange(0, countLists(with, restricts)-1).Draw(t, "list"), 0
+			without = mapLists(with, func(role listRole, list []string) []string {
+				if !restricts(role) {
+					return list
+				}
+				if i++; i-1 == dropped {
+					return nil
+				}
+				return list
+			})
+		}
+		subset(t, "the caller with one list more", mustCompile(t, without).Tools(caller), mustCompile(t, with).Tools(caller))
+	})
+}
+
+// TestADenyEntryAnywhereNeverAddsATool: one more entry in any deny list of the configuration.
+func TestADenyEntryAnywhereNeverAddsATool(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before, caller := anyLayers().Draw(t, "config"), anyCaller().Draw(t, "caller")
+		denies := func(role listRole) bool { return role == denyList }
+		at, i := rapid.IntRange(0, countLists(before, denies)-1).Draw(t, "list"), 0
+		more := anyList().Filter(func(l []string) bool { return len(l) > 0 }).Draw(t, "more")
+		after := mapLists(before, func(role listRole, list []string) []string {
+			if role != denyList {
+				return list
+			}
+			if i++; i-1 == at {
+				return slices.Concat(list, more)
+			}
+			return list
+		})
+		subset(t, "the caller who is denied more", mustCompile(t, before).Tools(caller), mustCompile(t, after).Tools(caller))
+	})
+}
+
+// TestOrderInsideAnyListDoesNotMatter: each list of each layer in another order leaves the same tools and the same ceiling.
+func TestOrderInsideAnyListDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, caller := anyLayers().Draw(t, "config"), anyCaller().Draw(t, "caller")
+		other := mapLists(c, func(_ listRole, list []string) []string {
+			if len(list) < 2 { // an empty list is not the same as none
+				return list
+			}
+			return rapid.Permutation(list).Draw(t, "order")
+		})
+		a, b := mustCompile(t, c), mustCompile(t, other)
+		if diff := cmp.Diff(toolNames(a.Tools(caller)), toolNames(b.Tools(caller))); diff != "" {
+			t.Fatal(diff)
+		}
+		child := caller
+		child.Depth++
+		childOfA, childOfB := child, child
+		childOfA.Ceiling, childOfB.Ceiling = a.Ceiling(caller), b.Ceiling(caller)
+		if diff := cmp.Diff(toolNames(a.Tools(childOfA)), toolNames(b.Tools(childOfB))); diff != "" {
+			t.Fatal("children: " + diff)
+		}
+	})
+}
+
+// listRole says what a list of a configuration is.
+type listRole int
+
+const (
+	denyList listRole = iota
+	allowList
+	alsoList
+	subagentAllow // takes its names off a default deny list, so it both allows and restricts
+	sandboxList   // replaces a default list
+)
+
+// restricts reports whether a list of this role can only take tools away.
+func restricts(role listRole) bool { return role == denyList || role == allowList }
+
+func countLists(c Config, count func(listRole) bool) (n int) {
+	mapLists(c, func(role listRole, list []string) []string {
+		if count(role) {
+			n++
+		}
+		return list
+	})
+	return n
+}
+
+// mapLists returns the configuration with every list replaced by what change makes of it.
+func mapLists(c Config, change func(listRole, []string) []string) Config {
+	lists := func(l Lists) Lists {
+		return Lists{Allow: change(allowList, l.Allow), AlsoAllow: change(alsoList, l.AlsoAllow), Deny: change(denyList, l.Deny)}
+	}
+	tools := func(t Tools) Tools {
+		l := lists(t.lists())
+		t.Allow, t.AlsoAllow, t.Deny = l.Allow, l.AlsoAllow, l.Deny
+		t.ByProvider = maps.Clone(t.ByProvider)
+		for _, key := range sortedKeys(t.ByProvider) {
+			p := t.ByProvider[key]
+			l := lists(p.lists())
+			p.Allow, p.AlsoAllow, p.Deny = l.Allow, l.AlsoAllow, l.Deny
+			t.ByProvider[key] = p
+		}
+		t.SelfLimit = change(denyList, t.SelfLimit)
+		s := &t.Sandbox.Tools
+		s.Allow, s.AlsoDeny = change(sandboxList, s.Allow), change(denyList, s.AlsoDeny)
+		return t
+	}
+	selfLimit := c.Tools.SelfLimit
+	c.Tools = tools(c.Tools)
+	c.Tools.SelfLimit = selfLimit // agents alone have one
+	sub := &c.Tools.Subagents.Tools
+	sub.Allow, sub.AlsoAllow, sub.Deny = change(subagentAllow, sub.Allow), change(subagentAllow, sub.AlsoAllow), change(denyList, sub.Deny)
+	c.Agents = slices.Clone(c.Agents)
+	for i := range c.Agents {
+		c.Agents[i].Tools = tools(c.Agents[i].Tools)
+	}
+	group := c.Channels["slack"].Groups["g"]
+	everybody, bySender := lists(*group.Tools), Senders{}
+	for _, key := range sortedKeys(group.ToolsBySender) {
+		bySender[key] = lists(group.ToolsBySender[key])
+	}
+	c.Channels = map[string]Channel{"slack": {Groups: map[string]Group{"g": {Tools: &everybody, ToolsBySender: bySender}}}}
+	return c
 }
