@@ -69,7 +69,7 @@ func TestReplaySaysWhatTheShadowSaid(t *testing.T) {
 // recordedCalls makes random calls under a random policy with a random shadow.
 func recordedCalls(t *testing.T, seed uint64) (live, shadow *policy.Snapshot, records []toolward.DecisionRecord) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newLawWorld(t, rand.New(rand.NewPCG(seed, 7)))
+		w := newLawWorld(t, rand.New(rand.NewPCG(seed, 7)), nil)
 		defer w.approver.Close()
 		shadow = w.live.Snapshot().(*policy.Snapshot)
 		w.configure(t)
