@@ -22,4 +22,7 @@
 //     client's, or comes with another call, is refused.
 //
 // The protocol versions 2025-06-18, 2025-11-25 and 2026-07-28 are spoken.
+//
+// [Upstreams] is for the other side: it turns what foreign MCP servers list into tools of Toolward, only what a person
+// has accepted and only as long as the server says the same.
 package mcp

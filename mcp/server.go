@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/schema"
 )
 
 // The protocol versions, oldest first. Dates compare as texts.
@@ -78,6 +79,8 @@ type Server struct {
 	sdk    *sdk.Server
 	runs   runs
 	calls  calls
+
+	prepared schema.Cache // schemas of foreign tools, as clients are shown them
 
 	carriers    carriers
 	aliveEvery  time.Duration
@@ -201,17 +204,27 @@ func (s *Server) listTools(ctx context.Context, req sdk.Request) (sdk.Result, er
 	visible := s.config.Gateway.Tools(id.caller(list.ClientInfo()))
 	result := &sdk.ListToolsResult{Tools: make([]*sdk.Tool, 0, len(visible))}
 	for _, tool := range visible {
-		result.Tools = append(result.Tools, &sdk.Tool{Name: tool.Name, Description: tool.Description, InputSchema: inputSchema(tool)})
+		shown, err := s.inputSchema(tool)
+		if err != nil {
+			s.log.Warn("a tool is not listed: its schema cannot be shown", "tool", tool.Name, "err", err)
+			continue
+		}
+		result.Tools = append(result.Tools, &sdk.Tool{Name: tool.Name, Description: tool.Description, InputSchema: shown})
 	}
 	result.CacheScope = "private"
 	return result, nil
 }
 
-func inputSchema(tool *toolward.Tool) json.RawMessage {
-	if len(tool.Schema) == 0 {
-		return json.RawMessage(`{"type":"object"}`)
+// inputSchema is the schema that clients are shown. That of a foreign tool gets a plain object at its root: one odd
+// schema makes some clients refuse the whole list.
+func (s *Server) inputSchema(tool *toolward.Tool) (json.RawMessage, error) {
+	switch {
+	case len(tool.Schema) == 0:
+		return json.RawMessage(`{"type":"object"}`), nil
+	case tool.Plugin == "":
+		return tool.Schema, nil
 	}
-	return tool.Schema
+	return s.prepared.Prepare("", tool.Schema)
 }
 
 // namedKey is the context key of the tool name that the client gave.

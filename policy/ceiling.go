@@ -13,8 +13,9 @@ const inheritedLayer = "inherited tools"
 
 // Ceiling is what a caller's policies leave to a child that it spawns. The policies themselves are kept, not the
 // names of today's tools, so that tools which come later are judged too. What an agent gives up for itself alone and
-// the defaults for sub-agents are not a part of it: the child has its own.
-func (s *Snapshot) Ceiling(c toolward.Caller) toolward.Ceiling {
+// the defaults for sub-agents are not a part of it: the child has its own. A child that is spawned only for some tools
+// gets no others; only takes entries as an allow list does.
+func (s *Snapshot) Ceiling(c toolward.Caller, only ...string) toolward.Ceiling {
 	a := s.agentOf(&c)
 	if a == nil {
 		return noTools
@@ -29,6 +30,9 @@ func (s *Snapshot) Ceiling(c toolward.Caller) toolward.Ceiling {
 			continue
 		}
 		kept = append(kept, r)
+	}
+	if len(only) > 0 {
+		kept = append(kept, restriction{Allow: only})
 	}
 	if len(kept) == 0 {
 		return ""

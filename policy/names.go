@@ -31,7 +31,8 @@ var objectKeys = []string{
 
 // CheckName says why a tool may not be registered under a name: it is not in normal form, or it would pass for
 // something that it is not. plugin is the id of the plug-in or MCP server that brings the tool, "" for Toolward's
-// own.
+// own. A tool that carries the id of its server before its own name, as in mail__send, must have a sound name behind it
+// too: that is what models and people read.
 func CheckName(name, plugin string) error {
 	if err := checkCharacters(name); err != nil {
 		return err
@@ -55,6 +56,31 @@ func CheckName(name, plugin string) error {
 	// Clients name the tools of their servers mcp__<server>__<tool>: such a name would pass for another server's.
 	if strings.HasPrefix(name, "mcp__") {
 		return fmt.Errorf(`name %q begins with "mcp__", which clients give themselves`, name)
+	}
+	if hasGroupPrefix(name) {
+		return fmt.Errorf("name %q begins like that of a group", name)
+	}
+	if own, ok := strings.CutPrefix(name, NormalizeName(plugin)+"__"); ok {
+		return checkOwnName(own)
+	}
+	return nil
+}
+
+// checkOwnName checks what follows the id of a plug-in or server in the name of its tool. The names of core tools and
+// their aliases are refused there as well, because a model that reads mail__exec takes it for exec, and so do people.
+func checkOwnName(name string) error {
+	if err := checkCharacters(name); err != nil {
+		return err
+	}
+	switch normal := NormalizeName(name); {
+	case isCore(normal), slices.Contains(channelTools[:], normal):
+		return fmt.Errorf("name %q belongs to a tool of Toolward", normal)
+	case slices.Contains(objectKeys, name):
+		return fmt.Errorf("name %q is a property of every JavaScript object", name)
+	case strings.HasPrefix(name, "mcp__"):
+		return fmt.Errorf(`name %q begins with "mcp__", which clients give themselves`, name)
+	case hasGroupPrefix(name):
+		return fmt.Errorf("name %q begins like that of a group", name)
 	}
 	return nil
 }

@@ -34,6 +34,18 @@ func TestCheckName(t *testing.T) {
 		{"alias with a dash", "apply-patch", "s1", "alias"},
 		{"id of a plug-in", "add", "exec", "plug-in id"},
 		{"first character", "_a", "s1", "lower-case"},
+		{"like a group", "group:fs", "s1", "group"},
+		{"core name behind the id", "s1__read", "s1", "belongs to a tool of Toolward"},
+		{"alias behind the id", "s1__bash", "s1", "belongs to a tool of Toolward"},
+		{"channel tool behind the id", "s1__whatsapp_login", "s1", "belongs to a tool of Toolward"},
+		{"nothing behind the id", "s1__", "s1", "empty"},
+		{"client's name behind the id", "s1__mcp__s2__add", "s1", "mcp__"},
+		{"object key behind the id", "s1__constructor", "s1", "JavaScript"},
+		{"another object key", "s1____proto__", "s1", "lower-case"},
+		{"path behind the id", "s1__/etc", "s1", "lower-case"},
+		{"group behind the id", "s1__group:fs", "s1", "group"},
+		{"what is no core tool", "s1__search", "s1", ""},
+		{"behind another id", "s2__read", "s1", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := CheckName(c.tool, c.plugin)

@@ -1,0 +1,135 @@
+package attacks
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// judge answers one case, or fails with unsupported.
+type judge func(*testing.T, *attack) (outcome, error)
+
+// judges by class; "" after the surface stands for all its other classes.
+var judges = map[string]judge{
+	"mcp.name":          judgeMCP,
+	"mcp.schema":        judgeMCP,
+	"mcp.args":          judgeMCP,
+	"mcp.rug-pull":      judgeMCP,
+	"mcp.description":   judgeMCP,
+	"mcp.known-servers": judgeMCP,
+	"mcp.protocol":      judgeMCP,
+
+	"approval.subagent":      judgeApproval,
+	"approval.identity":      judgeApproval,
+	"approval.replay":        judgeApproval,
+	"approval.decision-form": judgeApproval,
+	"approval.authority":     judgeApproval,
+	"approval.flood":         judgeApproval,
+
+	"gate.integrity": judgeIntegrity,
+}
+
+// later says why classes of a surface cannot be judged yet.
+var later = map[string]string{
+	"shell":                 "commands are not analysed yet: every one of them asks",
+	"env":                   "the environment of commands is not judged yet",
+	"path":                  "run by the tests of package place; archives, mounts and the sandbox are not there yet",
+	"url":                   "there is no network guard yet",
+	"memory":                "there is no memory yet",
+	"display":               "run by the tests of package display",
+	"config-write":          "files that other programs obey are not judged by their content yet",
+	"approval.drift":        "an approval of a command is not bound yet to the files that it runs",
+	"approval.allow-always": "there is no list of allowed commands yet",
+	"ws.origin":             "there is no WebSocket door yet",
+	"ws.auth":               "there is no WebSocket door yet",
+	"http.host":             "the HTTP doors are tested in package server",
+	"http.path":             "there is no HTTP tool endpoint yet",
+}
+
+// required are the classes, and the subjects of gate.integrity, of which no case may be skipped.
+var (
+	required         = []string{"mcp.name", "mcp.schema", "mcp.args", "approval.subagent"}
+	requiredSubjects = []string{"policy", "config"}
+)
+
+func isRequired(c *attack) bool {
+	for _, class := range required {
+		if c.Class == class {
+			return true
+		}
+	}
+	for _, subject := range requiredSubjects {
+		if c.Class == "gate.integrity" && c.Attempt.has(subject) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestAttackVectors runs the corpus. Every core attack that can be judged must be held and every core control allowed;
+// attacks at level guard are only counted.
+func TestAttackVectors(t *testing.T) {
+	score := newTallies()
+	for _, c := range loadAttacks(t) {
+		o := run(t, c)
+		if score.count(c, o) {
+			continue
+		}
+		text := fmt.Sprintf("%s %s %s: wanted %s, got %q after %v (%s): %s", c.ID, c.Class, c.Level, c.Want, o.answer, o.took, o.why, c.Why)
+		switch {
+		case o.skip != "" && isRequired(c):
+			t.Errorf("%s %s is skipped: %s", c.ID, c.Class, o.skip)
+		case o.skip != "":
+		case c.Level == "core":
+			t.Error(text)
+		default:
+			t.Log(text)
+		}
+	}
+	score.print(t)
+}
+
+// run judges a case in a time of its own. A slow answer gets two more chances: on a shared machine any may be slow once.
+func run(t *testing.T, c *attack) (o outcome) {
+	judge := judges[c.Class]
+	if judge == nil {
+		reason := later[c.Class]
+		if reason == "" {
+			reason = later[c.Surface]
+		}
+		if reason == "" {
+			reason = "no judge for class " + c.Class
+		}
+		return outcome{skip: reason}
+	}
+	for range 3 {
+		t.Run(c.ID, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { o = contain(t, c, judge) })
+		})
+		if o.skip != "" || o.took <= slowest {
+			break
+		}
+	}
+	return o
+}
+
+// contain turns a panic into an outcome that holds nothing.
+func contain(t *testing.T, c *attack, judge judge) (o outcome) {
+	defer func() {
+		if v := recover(); v != nil {
+			o = outcome{answer: harmful, why: fmt.Sprintf("panic: %v\n%s", v, debug.Stack())}
+		}
+	}()
+	o, err := judge(t, c)
+	var missing unsupported
+	switch {
+	case errors.As(err, &missing):
+		return outcome{skip: "not implemented: " + strings.ToValidUTF8(missing.what, "?")}
+	case err != nil:
+		return outcome{answer: harmful, why: "the case could not be played: " + err.Error()}
+	}
+	return o
+}
