@@ -155,6 +155,10 @@ type HookAnswer struct {
 // HookRun is what one plug-in did.
 type HookRun struct {
 	Plugin string `json:"plugin"`
-	Effect string `json:"effect"`
+	Hook   string `json:"hook"`
+	Effect string `json:"effect"`           // pass, rewrite, ask, block, error, timeout or ignored
+	Detail string `json:"detail,omitempty"` // its words, or what went wrong
+	Before string `json:"digestBefore,omitempty"`
+	After  string `json:"digestAfter,omitempty"` // with Before: digests of the call around a rewrite
 	Ms     int64  `json:"ms"`
 }

@@ -18,6 +18,7 @@ type Trace struct {
 	Digest   string      `json:"digest,omitempty"`
 	Findings []Finding   `json:"findings,omitempty"`
 	Reasons  []Reason    `json:"reasons,omitempty"`
+	Hooks    []HookRun   `json:"hooks,omitempty"` // with ExplainOptions.Hooks: what plug-ins did
 	Steps    []TraceStep `json:"steps"`
 }
 
@@ -46,7 +47,7 @@ func (g *Gateway) Explain(ctx context.Context, call Call, opts ExplainOptions) T
 	}
 	j := a.judged
 	trace.Row, trace.Class, trace.Severity = j.Row, j.Class.Class, j.Class.Severity
-	trace.Findings, trace.Reasons = j.Findings, j.Reasons
+	trace.Findings, trace.Reasons, trace.Hooks = j.Findings, j.Reasons, a.hookRuns
 	switch {
 	case err != nil:
 		refusal := refusalOf(call.Tool, CodeInternal, err)

@@ -3,6 +3,7 @@ package toolward
 import (
 	"context"
 	"encoding/json"
+	"strings"
 )
 
 // Tool is something an agent can call.
@@ -32,6 +33,19 @@ type Tool struct {
 	// Run executes an admitted call, using exactly the parameters and targets in the request. It is reachable
 	// through Pass.Run only. Nil for tools that the client runs itself.
 	Run func(context.Context, *Request) (Result, error)
+}
+
+// NormalToolName brings a tool's name, or an entry of a list of tools, to its normal form: trimmed, lower case, then
+// aliases of whole names.
+func NormalToolName(name string) string {
+	name = strings.ToLower(strings.TrimSpace(name))
+	switch name {
+	case "bash":
+		return "exec"
+	case "apply-patch":
+		return "apply_patch"
+	}
+	return name
 }
 
 // Classification is how risky one call is before the session's level and the findings are considered.

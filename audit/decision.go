@@ -151,9 +151,14 @@ func (c *cleaner) findings(b []byte, findings []toolward.Finding) []byte {
 func (c *cleaner) hooks(b []byte, runs []toolward.HookRun) []byte {
 	return list(b, "hooks", min(len(runs), listLimit), func(b []byte, i int) []byte {
 		return element(b, func(b []byte) []byte {
-			b = textField(b, "effect", runs[i].Effect)
-			b = intField(b, "ms", runs[i].Ms)
-			return textField(b, "plugin", runs[i].Plugin)
+			run := &runs[i]
+			b = textField(b, "detail", c.text(run.Detail, detailLimit))
+			b = textField(b, "digestAfter", run.After)
+			b = textField(b, "digestBefore", run.Before)
+			b = textField(b, "effect", run.Effect)
+			b = textField(b, "hook", run.Hook)
+			b = intField(b, "ms", run.Ms)
+			return textField(b, "plugin", run.Plugin)
 		})
 	})
 }

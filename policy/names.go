@@ -4,20 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolward/toolward"
 )
 
-// NormalizeName brings a tool name, or an entry of a list, to its normal form: trimmed, lower case, then aliases of
-// whole names.
-func NormalizeName(name string) string {
-	name = strings.ToLower(strings.TrimSpace(name))
-	switch name {
-	case "bash":
-		return "exec"
-	case "apply-patch":
-		return "apply_patch"
-	}
-	return name
-}
+// NormalizeName is [toolward.NormalToolName].
+func NormalizeName(name string) string { return toolward.NormalToolName(name) }
 
 // maxNameLength is the longest name of a tool.
 const maxNameLength = 128

@@ -65,7 +65,7 @@ func (r *Redactor) leaf(name, text string) (string, bool) {
 	pair := name + `: "` + strings.ReplaceAll(text, `"`, " ") + `"`
 	for _, m := range scan(pair, true) {
 		if m.Start >= len(name)+3 {
-			return "[hidden: " + m.Kind + "]", true
+			return opening + m.Kind + "]", true
 		}
 	}
 	return text, false

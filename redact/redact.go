@@ -54,6 +54,12 @@ func (r *Redactor) Clean(s string) (clean string, found bool) {
 	return hide(s, r.Find(s))
 }
 
+// opening is how the text that stands for a secret begins.
+const opening = "[hidden: "
+
+// Hidden reports whether a text holds one that stands for a hidden secret.
+func Hidden(s string) bool { return strings.Contains(s, opening) }
+
 // Find returns all secrets in s, in order and without overlap.
 func (r *Redactor) Find(s string) []Match {
 	matches := scan(s, true)
@@ -110,7 +116,7 @@ func hide(s string, matches []Match) (string, bool) {
 	last := 0
 	for _, m := range matches {
 		b.WriteString(s[last:m.Start])
-		b.WriteString("[hidden: ")
+		b.WriteString(opening)
 		b.WriteString(m.Kind)
 		b.WriteString("]")
 		last = m.End
