@@ -175,11 +175,11 @@ func (a *admission) hooks(ctx context.Context) error {
 	if a.gateway.hooks == nil || a.hooksOff {
 		return nil
 	}
-	a.hooked = true
 	shown := *a.request // a copy: what a plug-in writes into it must not become what runs
 	answer := a.gateway.hooks.Before(ctx, &shown)
 	a.hookRuns = answer.Runs
 	a.hookAsks = answer.Ask
+	a.hooked = len(answer.Runs) > 0 || answer.Params != nil || answer.Ask
 	switch {
 	case answer.Code != "":
 		return &Refusal{Tool: a.call.Tool, Code: answer.Code, Detail: answer.Reason}

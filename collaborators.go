@@ -149,7 +149,7 @@ type HookAnswer struct {
 	Ask    bool            // a plug-in wants people to decide
 	Params json.RawMessage // rewritten arguments; nil if unchanged
 	Code   Code            // CodeHookError or CodeHookTimeout: refuse for that reason
-	Runs   []HookRun
+	Runs   []HookRun       // one for every plug-in that was asked: without any, no time has passed
 }
 
 // HookRun is what one plug-in did.

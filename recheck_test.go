@@ -15,7 +15,7 @@ type slowHook struct{ meanwhile func() }
 
 func (h slowHook) Before(context.Context, *toolward.Request) toolward.HookAnswer {
 	h.meanwhile()
-	return toolward.HookAnswer{}
+	return toolward.HookAnswer{Runs: []toolward.HookRun{{Plugin: "slow"}}}
 }
 
 func (slowHook) Result(_ context.Context, _ *toolward.Request, r toolward.Result) (toolward.Result, error) {

@@ -31,7 +31,7 @@ func TestWrongFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Parse("toolward.jsonc", source, CheckPolicy(nil, policy.Surroundings{}))
+			_, err = Parse("toolward.jsonc", source, CheckPolicy(nil, policy.Surroundings{}), CheckPlugins([]string{"ours"}))
 			if err == nil {
 				t.Fatal("accepted")
 			}

@@ -26,6 +26,16 @@ func CheckPolicy(tools []*toolward.Tool, around policy.Surroundings) Check {
 	}
 }
 
+// CheckPlugins is a Check of the section "plugins". compiled are the ids of the plug-ins that are compiled in.
+func CheckPlugins(compiled []string) Check {
+	return func(f File) (errs []error) {
+		for _, problem := range f.Plugins.Check(compiled) {
+			errs = append(errs, problem)
+		}
+		return errs
+	}
+}
+
 func nonNil(err error) []error {
 	if err == nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -192,7 +193,7 @@ func loopbackName(host string) bool {
 // outside checks what concerns plug-ins outside the gateway.
 func (k *checker) outside(key string, e Entry) {
 	if len(e.Hooks) == 0 {
-		k.add(key+".hooks", "is missing: write before_tool_call, after_tool_call or both")
+		k.add(key+".hooks", "is missing or empty: write before_tool_call, after_tool_call or both")
 	}
 	for i, name := range e.Hooks {
 		at := fmt.Sprintf("%s.hooks[%d]", key, i)
@@ -220,6 +221,19 @@ func (c Config) uses(id string) bool {
 		return false
 	}
 	return len(c.Allow) == 0 || slices.Contains(c.Allow, id)
+}
+
+// Files are the files of all programs in the configuration that this user can change: scripts, and programs that are
+// not the system's. An agent that could write them would answer for the guard.
+func (c Config) Files() (files []string) {
+	for _, id := range slices.Sorted(maps.Keys(c.Entries)) {
+		for _, part := range c.Entries[id].Command {
+			if info, err := os.Stat(part); err == nil && filepath.IsAbs(part) && info.Mode().IsRegular() && ownedByUs(info) {
+				files = append(files, part)
+			}
+		}
+	}
+	return files
 }
 
 // adjust lets the operator's entry overrule what a plug-in registered.

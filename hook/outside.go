@@ -114,10 +114,13 @@ func (o *outside) before(ctx context.Context, e BeforeToolCallEvent) (BeforeTool
 		return BeforeToolCallResult{}, fmt.Errorf("its answer is not understood: %w", err)
 	}
 	result := BeforeToolCallResult{Block: wire.Block, BlockReason: wire.BlockReason}
+	if wire.Block {
+		return result, nil // whatever else it says
+	}
 	if result.RequireApproval, err = wanted(wire.RequireApproval); err != nil {
 		return BeforeToolCallResult{}, err
 	}
-	if !wire.Block && len(wire.Params) > 0 && wire.Params[0] == '{' { // anything but an object changes nothing
+	if len(wire.Params) > 0 && wire.Params[0] == '{' { // anything but an object changes nothing
 		result.Params, err = o.changes(wire.Params, seen, e.Params)
 	}
 	return result, err

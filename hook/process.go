@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	maxOpen      = 256     // requests to one program that wait for an answer
-	maxErrorLine = 1 << 10 // bytes of a line that a program writes to its standard error
+	maxOpen      = 256      // requests to one program that wait for an answer
+	maxErrorLine = 16 << 10 // bytes of a line of a program's standard error that are searched for secrets before the cut
 )
 
 // process is one running program: requests go to its standard input, one JSON object a line, answers come from its
@@ -150,6 +150,9 @@ func (p *process) ask(ctx context.Context, hook Name, event, about []byte) (repl
 	}
 	select {
 	case answer, ok := <-r.answer:
+		if deadline, _ := ctx.Deadline(); !ok && !time.Now().Before(deadline) {
+			return reply{}, errTimeout
+		}
 		if !ok {
 			return reply{}, fmt.Errorf("its program was ended: %v", p.reason())
 		}

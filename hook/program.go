@@ -148,7 +148,7 @@ func (p *program) start(r *Runner) (*process, error) {
 		return nil, err
 	}
 	running, err := startProcess(p.argv, p.env, func(text string) {
-		p.log.Warn("a plug-in says", "text", r.redact.String(text))
+		p.log.Warn("a plug-in says", "text", shortened(r.redact.String(text)))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.argv[0], err)
@@ -168,10 +168,15 @@ func trustworthy(path string) error {
 	if info.Mode().Perm()&0o002 != 0 {
 		return fmt.Errorf("%s can be changed by everybody: chmod o-w it", path)
 	}
-	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Uid != 0 && int(s.Uid) != os.Geteuid() {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Uid != 0 && !ownedByUs(info) {
 		return fmt.Errorf("%s belongs to another user: it must be yours or root's", path)
 	}
 	return nil
+}
+
+func ownedByUs(info os.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == os.Geteuid()
 }
 
 func (p *program) set(running *process, why error, next time.Time) {

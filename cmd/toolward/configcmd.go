@@ -33,7 +33,12 @@ func (inv *invocation) load(path string) (*config.Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := config.Load(path, config.CheckPolicy(tools.Tools(), policy.Surroundings{ClientTools: bridge.ToolNames()}))
+	registry, err := newRegistry()
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := config.Load(path,
+		config.CheckPolicy(tools.Tools(), policy.Surroundings{ClientTools: bridge.ToolNames()}), config.CheckPlugins(registry.IDs()))
 	var wrong config.Problems
 	if errors.As(err, &wrong) {
 		return nil, &exitErr{exitUnsound, err, "nothing was changed; the running gateway keeps its configuration"}

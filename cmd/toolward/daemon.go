@@ -17,6 +17,7 @@ import (
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/hook"
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/redact"
@@ -40,6 +41,8 @@ type daemon struct {
 	places   *places
 	toolbox  *builtin.Toolbox
 	tools    []*toolward.Tool
+	registry *hook.Registry // plug-ins that are compiled in
+	plugins  *hook.Runner
 	policy   *policy.Live
 	config   *config.Live
 	gateway  *toolward.Gateway
@@ -64,7 +67,7 @@ type daemonOptions struct {
 func newDaemon(ctx context.Context, o daemonOptions) (*daemon, error) {
 	d := &daemon{home: o.home, log: o.log, secrets: redact.New()}
 	for _, part := range []func(context.Context, daemonOptions) error{
-		d.openState, d.openPeople, d.openTools, d.openConfig, d.openTelemetry, d.openGateway, d.openFaces,
+		d.openState, d.openPeople, d.openTools, d.openPlugins, d.openConfig, d.openTelemetry, d.openGateway, d.openFaces,
 	} {
 		if err := part(ctx, o); err != nil {
 			d.close()
@@ -156,7 +159,7 @@ func (d *daemon) openConfig(ctx context.Context, _ daemonOptions) (err error) {
 	d.policy = &policy.Live{}
 	d.config, err = config.Open(ctx, d.configPath(), config.Options{
 		Apply: d.applyConfig, Notify: d.configChanged, Memory: d.memory,
-		Checks: []config.Check{config.CheckPolicy(d.tools, d.surroundings())},
+		Checks: []config.Check{config.CheckPolicy(d.tools, d.surroundings()), config.CheckPlugins(d.registry.IDs())},
 	})
 	if err == nil {
 		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force at start", "hash": d.config.Current().Hash}})
@@ -189,6 +192,10 @@ func (d *daemon) applyConfig(loaded *config.Loaded) error {
 		return err
 	}
 	d.sessions.Configure(session.Settings{DefaultLevel: level, HighWater: loaded.File.TEG.HighWater})
+	if err := d.plugins.Configure(loaded.File.Plugins); err != nil {
+		return err
+	}
+	d.places.protect(loaded.File.Plugins.Files())
 	d.policy.Swap(snapshot)
 	if d.config != nil {
 		d.takeBack("the configuration became stricter", tightened(d.config.Current().File, loaded.File, snapshot))
@@ -241,7 +248,7 @@ func (d *daemon) openTelemetry(ctx context.Context, _ daemonOptions) (err error)
 func (d *daemon) openGateway(context.Context, daemonOptions) (err error) {
 	d.gateway, err = toolward.New(toolward.Config{
 		Policy: d.policy, Approver: d.approver, Auditor: d.measured.Recorder(d.audit), Sessions: d.sessions,
-		Observer: d.measured, Log: d.log,
+		Hooks: d.plugins, Observer: d.measured, Log: d.log,
 	})
 	return err
 }
@@ -307,6 +314,9 @@ func (d *daemon) close() {
 	}
 	if d.toolbox != nil {
 		d.logError("end commands", d.toolbox.Close())
+	}
+	if d.plugins != nil {
+		d.plugins.Close()
 	}
 	if d.events != nil {
 		d.events.close()

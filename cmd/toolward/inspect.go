@@ -28,6 +28,7 @@ type explainCommand struct {
 	Workspace string `help:"Workspace of the agent; default this directory." type:"path"`
 	Owner     bool   `help:"The call is proven to be the owner's."`
 	Depth     int    `help:"Level of sub-agent."`
+	Hooks     bool   `help:"Also ask the plug-ins; they take it for a call."`
 }
 
 // Run explains one call, or lists all tools with the layer that removed each.
@@ -45,7 +46,7 @@ func (c *explainCommand) Run(inv *invocation) error {
 	}
 	request := server.ExplainRequest{
 		Tool: c.Tool, Arguments: json.RawMessage(args), Agent: c.Agent, Session: c.Session,
-		Workspace: c.Workspace, Owner: c.Owner, Depth: c.Depth,
+		Workspace: c.Workspace, Owner: c.Owner, Depth: c.Depth, Hooks: c.Hooks,
 	}
 	if !json.Valid(request.Arguments) {
 		return &exitErr{exitUsage, errors.New("--args is not valid JSON"), `for instance --args '{"path":"README.md"}'`}
@@ -83,6 +84,13 @@ func (inv *invocation) printTrace(t toolward.Trace) {
 		fmt.Fprintf(inv.stdout, "because   %s: %s", display.Line(r.Layer), display.Line(r.Text))
 		if r.Rule != "" {
 			fmt.Fprintf(inv.stdout, " [%s]", display.Line(r.Rule))
+		}
+		fmt.Fprintln(inv.stdout)
+	}
+	for _, run := range t.Hooks {
+		fmt.Fprintf(inv.stdout, "plug-in   %s: %s in %d ms", run.Plugin, run.Effect, run.Ms)
+		if run.Detail != "" {
+			fmt.Fprintf(inv.stdout, ": %s", display.Line(run.Detail))
 		}
 		fmt.Fprintln(inv.stdout)
 	}

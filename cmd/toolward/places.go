@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/toolward/toolward"
@@ -18,6 +19,7 @@ type places struct {
 
 	mu          sync.Mutex
 	byWorkspace map[string]*place.Classifier
+	plugins     []string // files of plug-ins' programs
 }
 
 // maxWorkspaces bounds the cache; beyond it a classifier is made anew for each call.
@@ -42,6 +44,16 @@ func withoutLinks(dir string) string {
 	return dir
 }
 
+// protect makes files Toolward's own, in the place of those before.
+func (p *places) protect(files []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !slices.Equal(files, p.plugins) {
+		p.plugins = files
+		clear(p.byWorkspace)
+	}
+}
+
 // of returns the classifier of a caller's workspace.
 func (p *places) of(caller toolward.Caller) (*place.Classifier, error) {
 	p.mu.Lock()
@@ -54,7 +66,7 @@ func (p *places) of(caller toolward.Caller) (*place.Classifier, error) {
 		Home:       p.home,
 		StateDir:   p.stateDir,
 		ConfigFile: filepath.Join(p.stateDir, config.FileName),
-		Own:        place.OwnPrograms(),
+		Own:        append(place.OwnPrograms(), p.plugins...),
 		FoldCase:   place.FoldsCase(p.stateDir),
 	}.Canonical()
 	if err != nil {

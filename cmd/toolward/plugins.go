@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/toolward/toolward/hook"
+)
+
+// compiledIn are the plug-ins of this binary. Whoever builds Toolward with plug-ins of their own adds the function by
+// which each registers its handlers.
+var compiledIn []func(*hook.Registry) error
+
+// newRegistry is a registry with the plug-ins of this binary.
+func newRegistry() (*hook.Registry, error) {
+	registry := hook.NewRegistry()
+	for _, register := range compiledIn {
+		if err := register(registry); err != nil {
+			return nil, fmt.Errorf("register the compiled-in plug-ins: %w", err)
+		}
+	}
+	return registry, nil
+}
+
+// openPlugins makes the runner of plug-ins. Those of the configuration start when it is applied.
+func (d *daemon) openPlugins(context.Context, daemonOptions) (err error) {
+	if d.registry, err = newRegistry(); err != nil {
+		return err
+	}
+	d.plugins = hook.New(hook.Options{Registry: d.registry, Redact: d.secrets, Environ: os.LookupEnv, Log: d.log})
+	return nil
+}
