@@ -24,7 +24,10 @@ func limitsPage() string {
 	for _, l := range builtin.Limits() {
 		fmt.Fprintf(&b, "| `%s` | %d | %d | %d |\n", l.Key, l.Default, l.Least, l.Most)
 	}
-	b.WriteString("\n## Fixed\n\nArguments of one call: 1 MiB, 64 levels deep. A hook event: 64 MiB. A configuration file: 1 MiB.\n")
+	b.WriteString("\n## Fixed\n\nArguments of one call: 1 MiB, 64 levels deep. A hook event: 64 MiB. A configuration file: 1 MiB.\n\n" +
+		"[Plug-ins](hooks.md): one answer 1 MiB, 64 levels deep; 256 open questions to one program; 600 s for an answer; a result in an\n" +
+		"event 64 KiB of text; 16 events at once and 1,024 waiting; 64 calls of one handler that never ended; 1 KiB of its\n" +
+		"words for the model.\n")
 	return b.String()
 }
 
@@ -56,7 +59,7 @@ func TestConfigurationPageIsTrue(t *testing.T) {
 	if !found || !ended {
 		t.Fatal("the page has no example")
 	}
-	loaded, err := Parse("docs/configuration.md", []byte(example), CheckPolicy(nil, policy.Surroundings{}))
+	loaded, err := Parse("docs/configuration.md", []byte(example), CheckPolicy(nil, policy.Surroundings{}), CheckPlugins(nil))
 	if err != nil {
 		t.Fatal(err)
 	}

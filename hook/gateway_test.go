@@ -78,9 +78,12 @@ func (g *guarded) run(_ context.Context, r *toolward.Request) (toolward.Result, 
 	return toolward.TextResult("done"), nil
 }
 
-func (g *guarded) write(t testing.TB, arguments string) error {
+func (g *guarded) write(t testing.TB, arguments string) error { return g.writeAs(t, "c1", arguments) }
+
+// writeAs makes a call with an id: answers of people are used up by it.
+func (g *guarded) writeAs(t testing.TB, id, arguments string) error {
 	_, err := g.gateway.Call(t.Context(), toolward.Call{
-		ID: "c1", Run: "r1", Tool: "write", Arguments: json.RawMessage(arguments), Session: "agent:main:main",
+		ID: id, Run: "r1", Tool: "write", Arguments: json.RawMessage(arguments), Session: "agent:main:main",
 		Caller: toolward.Caller{Agent: "main", Owner: true}, Surface: toolward.SurfaceMCP,
 	})
 	return err
