@@ -54,7 +54,7 @@ func text(t *testing.T, raw json.RawMessage) (string, bool) {
 }
 
 func TestAttackVectors(t *testing.T) {
-	files := []string{filepath.Join("testdata", "vectors", "attacks.json")}
+	files := []string{filepath.Join("..", "internal", "attacks", "testdata", "vectors", "attacks.json")}
 	if dir := os.Getenv("TOOLWARD_VECTORS"); dir != "" {
 		files = append(files, filepath.Join(dir, "attacks.json"))
 	}

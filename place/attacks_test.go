@@ -53,7 +53,7 @@ func unpack(raw json.RawMessage) (text string, ok bool) {
 }
 
 func TestAttackVectors(t *testing.T) {
-	files := []string{filepath.Join("testdata", "vectors", "attacks.json")}
+	files := []string{filepath.Join("..", "internal", "attacks", "testdata", "vectors", "attacks.json")}
 	if dir := os.Getenv("TOOLWARD_VECTORS"); dir != "" {
 		files = append(files, filepath.Join(dir, "attacks.json"))
 	}

@@ -31,7 +31,7 @@ func judgeApproval(t *testing.T, c *attack) (outcome, error) {
 	if profile := c.Setup.text("profile"); profile != "none" {
 		return outcome{}, unsupported{"profile " + profile}
 	}
-	p := &approvalPlay{world: newWorld(t, nil), asked: map[string]admission{}, agents: map[string]toolward.Caller{}}
+	p := &approvalPlay{world: newWorld(t), asked: map[string]admission{}, agents: map[string]toolward.Caller{}}
 	var last outcome
 	for _, step := range c.Attempt.steps("steps") {
 		o, err := p.step(step)
@@ -100,6 +100,7 @@ func (p *approvalPlay) command(s fields) (toolward.Call, error) {
 	if s.has("background") {
 		args["background"] = s["background"]
 	}
+	p.checkParameters(p.find(caller, "exec"), args)
 	call := p.newCall(caller, "exec", args)
 	call.WorkDir = p.at(s.text("cwd"))
 	if s.has("host") {

@@ -32,7 +32,7 @@ func judgeIntegrity(t *testing.T, c *attack) (outcome, error) {
 
 // judgePolicy: a policy file that cannot be read, or lists and models that are odd.
 func judgePolicy(t *testing.T, c *attack, what fields) (outcome, error) {
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	switch {
 	case what.has("file"):
 		return w.judgeFile(what)
@@ -155,7 +155,7 @@ func (w *world) judgePlugin(what fields) (outcome, error) {
 
 // judgeConfig: settings under dotted keys, in the one file that there is.
 func judgeConfig(t *testing.T, c *attack, what fields) (outcome, error) {
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	for key, value := range what {
 		w.set(value, strings.Split(key, ".")...)
 	}
@@ -167,7 +167,7 @@ func judgeAudit(t *testing.T, c *attack, what fields) (outcome, error) {
 	if err := what.only("audit", "edit-middle"); err != nil {
 		return outcome{}, err
 	}
-	w := newWorld(t, nil)
+	w := newWorld(t)
 	ctx := context.Background()
 	caller, _ := w.main("s1")
 	for range 3 {

@@ -38,7 +38,7 @@ func judgeMCP(t *testing.T, c *attack) (outcome, error) {
 	if err := setupOnly(c, "upstream"); err != nil {
 		return outcome{}, err
 	}
-	p := &mcpPlay{world: newWorld(t, nil), servers: map[string]*foreignServer{}}
+	p := &mcpPlay{world: newWorld(t), servers: map[string]*foreignServer{}}
 	p.watchNetwork()
 	var last outcome
 	for _, step := range c.Attempt.steps("steps") {

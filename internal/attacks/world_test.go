@@ -45,6 +45,7 @@ type world struct {
 	policy    *policy.Live
 	gateway   *toolward.Gateway
 	hooks     toolward.Hooks
+	foldCase  bool     // of the file system
 	reached   sync.Map // names of tools that ran, but for those of the toolbox
 }
 
@@ -72,12 +73,15 @@ var op1 = sync.OnceValues(func() (device.Authority, error) {
 	return keeper.SignInForeground(ctx, passphrase)
 })
 
-// newWorld builds the tree of the corpus and opens the gateway over it.
-func newWorld(t *testing.T, hooks toolward.Hooks) *world {
+// newWorld builds the tree of the corpus and opens the gateway over it; change comes before anything else.
+func newWorld(t *testing.T, change ...func(*world)) *world {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	w := &world{t: t, root: root, stateDir: root + "/home/dev/.toolward", config: map[string]any{}, hooks: hooks}
+	w := &world{t: t, root: root, stateDir: root + "/home/dev/.toolward", config: map[string]any{}}
+	for _, f := range change {
+		f(w)
+	}
 	for name, content := range map[string]string{
 		"/ws/README.md": "readme", "/ws/src/main.go": "package main", "/ws/deploy.sh": "#!/bin/sh\necho deploy\n",
 		"/outside/secret": "SECRET", "/home/dev/.profile": "", "/tmp/evil/x": "",
@@ -111,6 +115,7 @@ func (w *world) open() {
 	must(t, err)
 	places, err := place.New(place.Layout{
 		Workspace: w.at("/ws"), Home: w.at("/home/dev"), StateDir: w.stateDir, ConfigFile: filepath.Join(w.stateDir, config.FileName),
+		FoldCase: w.foldCase,
 	})
 	must(t, err)
 	w.toolbox, err = builtin.New(builtin.Config{}, builtin.Deps{
@@ -155,7 +160,7 @@ func (w *world) close() {
 
 // at maps a path of the corpus into the tree. Other paths, and relative ones, stay as they are.
 func (w *world) at(path string) string {
-	for _, top := range []string{"/ws", "/home/dev", "/outside", "/tmp/evil"} {
+	for _, top := range []string{"/ws", "/home/dev", "/outside", "/data", "/tmp/evil", "/var/run"} {
 		if path == top || strings.HasPrefix(path, top+"/") {
 			return w.root + path
 		}
