@@ -12,6 +12,8 @@ import (
 type Replay struct {
 	Since  time.Time         // decisions not older than this; zero: all
 	Policy toolward.Snapshot // what to judge by
+	// Agent and Tool restrict the replay to calls of one agent, or of one tool; "" is no restriction.
+	Agent, Tool string
 	// Gap says why this policy cannot judge this call again, beyond what the record itself lacks; "" if it can. Optional.
 	Gap func(*Past) string
 	// Visit is told of every call: of its difference, which is nil if there is none, or of the gap. Optional.
@@ -52,7 +54,8 @@ func (r Replay) Run(ctx context.Context, source Source) (*Replayed, error) {
 		first = before + 1
 	}
 	err := source.Scan(ctx, first, func(record *Record) error {
-		if record.Type != TypeDecision || record.Time.Before(r.Since) {
+		if record.Type != TypeDecision || record.Time.Before(r.Since) ||
+			r.Agent != "" && record.Agent != r.Agent || r.Tool != "" && record.Tool != r.Tool {
 			return nil
 		}
 		return r.look(record, out)

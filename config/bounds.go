@@ -27,6 +27,7 @@ func bounds() map[string]bound {
 
 // words are the settings that take one of a few words.
 var words = map[string][]any{
+	"teg.mode":            {ModeEnforce, ModeShadow},
 	"teg.preset":          {"strict", "workspace"},
 	"teg.defaultLevel":    {"normal", "elevated", "lockdown"},
 	"teg.exec.sandbox":    {"auto", "ask"},

@@ -37,6 +37,9 @@ func (d *decoder) value(v *hujson.Value, t reflect.Type, key string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return // any value: whoever takes it checks it
+	}
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
 		object, ok := v.Value.(*hujson.Object)
@@ -205,6 +208,13 @@ func checkValues(f File) []error {
 		if a.Workspace != "" && !filepath.IsAbs(a.Workspace) {
 			wrong(fmt.Sprintf("agents.list[%d].workspace", i), "%q is not an absolute path", a.Workspace)
 		}
+	}
+	if m := f.TEG.Mode; m != "" && m != ModeEnforce && m != ModeShadow {
+		wrong("teg.mode", "%q: write enforce or shadow", m)
+	}
+	if s := f.TEG.Shadow; s != "" && (!filepath.IsLocal(s) || filepath.Clean(s) == FileName) {
+		// The home is out of reach of agents. A file elsewhere could be written by those whom it is to judge.
+		wrong("teg.shadow", "%q: write the name of another file in the home, such as candidate.jsonc", s)
 	}
 	if s := f.TEG.Audit.Sync; s != "" && s != "auto" && s != "always" {
 		wrong("teg.audit.sync", "%q: write auto or always", s)

@@ -58,8 +58,16 @@ type Agent struct {
 // TEG is the section "teg".
 type TEG struct {
 	policy.TEG
-	Audit Audit `json:"audit,omitzero" jsonschema:"the record"`
+	Mode   string `json:"mode,omitempty" jsonschema:"enforce (default), or shadow: what would ask runs and is recorded; no protection"`
+	Shadow string `json:"shadow,omitempty" jsonschema:"a second configuration file in the home: its policy judges every call beside this one, and only the difference is recorded"`
+	Audit  Audit  `json:"audit,omitzero" jsonschema:"the record"`
 }
+
+// The values of teg.mode.
+const (
+	ModeEnforce = "enforce"
+	ModeShadow  = "shadow" // what would ask is recorded and allowed; refusals stay
+)
 
 // Audit is teg.audit.
 type Audit struct {
@@ -124,6 +132,9 @@ func Table() []Limit {
 func (f File) withDefaults() File {
 	if f.Server.Listen == "" {
 		f.Server.Listen = "127.0.0.1:7411"
+	}
+	if f.TEG.Mode == "" {
+		f.TEG.Mode = ModeEnforce
 	}
 	f.TEG.TEG = f.TEG.WithDefaults()
 	if f.TEG.Audit.Sync == "" {

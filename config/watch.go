@@ -154,10 +154,14 @@ func (l *Live) put(loaded *Loaded) error {
 	return nil
 }
 
-// Watch reloads whenever the file changes, until the context ends; a burst of changes counts once. An error means that
-// changes are not seen (any more).
-func (l *Live) Watch(ctx context.Context) error {
-	changed, err := changes(ctx, l.path)
+// Watch reloads whenever the file changes, until the context ends. An error means that changes are not seen (any
+// more).
+func (l *Live) Watch(ctx context.Context) error { return Follow(ctx, l.path, l.Reload) }
+
+// Follow calls reload whenever the file of that name may have changed, and once at first, until the context ends; a
+// burst of changes counts once. An error means that changes are not seen (any more).
+func Follow(ctx context.Context, path string, reload func()) error {
+	changed, err := changes(ctx, path)
 	if err != nil {
 		return fmt.Errorf("watch configuration: %w", err)
 	}
@@ -172,7 +176,7 @@ func (l *Live) Watch(ctx context.Context) error {
 			}
 			timer.Reset(settle)
 		case <-timer.C:
-			l.Reload()
+			reload()
 		}
 	}
 }

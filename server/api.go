@@ -35,15 +35,24 @@ type Status struct {
 	PID      int       `json:"pid"`
 	Started  time.Time `json:"started"`
 	Console  string    `json:"console"`  // URL
+	Mode     string    `json:"mode"`     // enforce, or shadow: what would ask runs
 	Setup    bool      `json:"setup"`    // no passphrase has been set yet
 	SignedIn bool      `json:"signedIn"` // the caller is a signed-in person
 	Name     string    `json:"name"`     // what records call the caller
 	Waiting  *int      `json:"waiting,omitempty"`
 }
 
+// mode is teg.mode as it is in force.
+func (s *Server) mode() string {
+	if s.observes {
+		return "shadow"
+	}
+	return "enforce"
+}
+
 func (s *Server) apiStatus(w http.ResponseWriter, _ *http.Request, c caller) error {
 	status := Status{
-		Version: s.version, PID: os.Getpid(), Started: s.started, Console: s.URL(), Setup: s.people.NeedsSetup(),
+		Version: s.version, PID: os.Getpid(), Started: s.started, Console: s.URL(), Mode: s.mode(), Setup: s.people.NeedsSetup(),
 		SignedIn: c.by.May(device.RightWatch) == nil, Name: c.by.Name(),
 	}
 	if status.SignedIn {

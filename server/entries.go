@@ -117,6 +117,8 @@ func howOf(d *decisionRecord) string {
 		return "Allowed by " + by
 	case d.Verdict == toolward.Allow.String() && kind == "grant":
 		return "Allowed by a grant"
+	case d.Verdict == toolward.Allow.String() && kind == "shadow":
+		return "Ran unasked: shadow mode"
 	case d.Verdict == toolward.Allow.String():
 		return "Allowed by policy"
 	case d.Code == string(toolward.CodeDeniedByUser) && d.Approval.Reason != "":

@@ -74,6 +74,8 @@ type Options struct {
 	Hooks     http.Handler // at /v1/hook/ of the socket door; optional
 	Metrics   http.Handler // at /metrics of the TCP door, for people and for tokens made for it; optional
 
+	ObserveOnly bool // the gateway runs what would ask (toolward.Config.ObserveOnly): every page and the status say so
+
 	Version string
 	Stop    func() // asked by a person to end the daemon
 	Log     *slog.Logger
@@ -92,6 +94,7 @@ type Server struct {
 	gateway   Explainer
 	tools     func(toolward.Caller) []policy.ToolView
 	config    Configuration
+	observes  bool
 	version   string
 	stop      func()
 	log       *slog.Logger
@@ -127,7 +130,7 @@ func Open(o Options) (*Server, error) {
 	}
 	s := &Server{
 		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels,
-		gateway: o.Gateway, tools: o.Tools, config: o.Config, version: o.Version, stop: o.Stop, log: o.Log,
+		gateway: o.Gateway, tools: o.Tools, config: o.Config, observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log,
 		started: time.Now(), streams: newStreams(), stopping: make(chan struct{}),
 	}
 	if s.log == nil {

@@ -10,6 +10,7 @@ type page struct {
 	Nav     []navItem
 	Waiting int
 	Live    bool
+	Observe bool // the gateway only observes
 	Notices []notice
 }
 

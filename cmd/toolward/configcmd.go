@@ -46,6 +46,18 @@ func (inv *invocation) load(path string) (*config.Loaded, error) {
 	return loaded, err
 }
 
+// checkShadow checks the file that teg.shadow names.
+func (inv *invocation) checkShadow(loaded *config.Loaded) error {
+	if loaded.File.TEG.Shadow == "" {
+		return nil
+	}
+	path := filepath.Join(inv.home, loaded.File.TEG.Shadow)
+	if shadow, err := inv.load(path); err != nil || shadow.Source != nil {
+		return err
+	}
+	return &exitErr{exitUnsound, fmt.Errorf("teg.shadow: %s does not exist", path), "write the file, or remove teg.shadow"}
+}
+
 type configCheckCommand struct {
 	File string `arg:"" optional:"" help:"Default: the file in the home." type:"path"`
 }
@@ -54,6 +66,9 @@ type configCheckCommand struct {
 func (c *configCheckCommand) Run(inv *invocation) error {
 	loaded, err := inv.load(c.File)
 	if err != nil {
+		return err
+	}
+	if err := inv.checkShadow(loaded); err != nil {
 		return err
 	}
 	if loaded.Source == nil {

@@ -44,6 +44,7 @@ type daemon struct {
 	registry *hook.Registry // plug-ins that are compiled in
 	plugins  *hook.Runner
 	policy   *policy.Live
+	shadow   *shadowPolicy
 	config   *config.Live
 	gateway  *toolward.Gateway
 	mcp      *mcp.Server
@@ -101,6 +102,7 @@ func (d *daemon) openState(ctx context.Context, o daemonOptions) (err error) {
 	d.atStart = settings.File
 	d.audit, err = audit.Open(ctx, records, audit.Options{
 		Key: key, Redact: d.secrets.String, Escape: display.Block,
+		Selectors:     policy.Selectors(),
 		Always:        d.atStart.TEG.Audit.Sync == "always",
 		OnUnavailable: func(err error) { d.log.Error("audit_unavailable: calls are refused", "err", err) },
 		OnAvailable:   func() { d.log.Info("the record can be written again") },
@@ -157,6 +159,9 @@ func (d *daemon) mayUse(caller toolward.Caller, tool string) bool {
 // openConfig compiles the policy of the configuration file.
 func (d *daemon) openConfig(ctx context.Context, _ daemonOptions) (err error) {
 	d.policy = &policy.Live{}
+	d.shadow = &shadowPolicy{
+		home: d.home, tools: d.tools, around: d.surroundings(), log: d.log, tell: d.events.put, renamed: make(chan struct{}, 1),
+	}
 	d.config, err = config.Open(ctx, d.configPath(), config.Options{
 		Apply: d.applyConfig, Notify: d.configChanged, Memory: d.memory,
 		Checks: []config.Check{config.CheckPolicy(d.tools, d.surroundings()), config.CheckPlugins(d.registry.IDs())},
@@ -197,6 +202,7 @@ func (d *daemon) applyConfig(loaded *config.Loaded) error {
 	}
 	d.places.protect(loaded.File.Plugins.Files())
 	d.policy.Swap(snapshot)
+	d.shadow.use(loaded.File.TEG.Shadow)
 	if d.config != nil {
 		d.takeBack("the configuration became stricter", tightened(d.config.Current().File, loaded.File, snapshot))
 	}
@@ -248,10 +254,21 @@ func (d *daemon) openTelemetry(ctx context.Context, _ daemonOptions) (err error)
 func (d *daemon) openGateway(context.Context, daemonOptions) (err error) {
 	d.gateway, err = toolward.New(toolward.Config{
 		Policy: d.policy, Approver: d.approver, Auditor: d.measured.Recorder(d.audit), Sessions: d.sessions,
-		Hooks: d.plugins, Observer: d.measured, Log: d.log,
+		Hooks: d.plugins, Shadow: d.shadow, ObserveOnly: d.observes(), Observer: d.measured, Log: d.log,
 	})
+	if d.observes() {
+		d.log.Warn("teg.shadow_mode (critical): " + observeWords)
+		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "shadow mode: calls that would ask run"}})
+	}
 	return err
 }
+
+// observes reports whether this run lets calls through that would ask. It is read at start only: whoever changes the
+// file of a running gateway does not take its protection away.
+func (d *daemon) observes() bool { return d.atStart.TEG.Mode == config.ModeShadow }
+
+const observeWords = "shadow mode, no protection: calls that would wait for you run at once; only refusals hold. " +
+	"To change that set teg.mode to enforce and restart"
 
 // serve answers until the context ends or a door fails.
 func (d *daemon) serve(ctx context.Context) error {
@@ -264,6 +281,7 @@ func (d *daemon) serve(ctx context.Context) error {
 			d.log.Error("the configuration file is not watched: changes wait for a restart", "err", err)
 		}
 	}()
+	go d.shadow.follow(ctx)
 	go d.retain(ctx)
 	select {
 	case <-ctx.Done():

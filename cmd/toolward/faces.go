@@ -60,11 +60,12 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 		Home: d.home, Listen: listen, Hosts: settings.Server.Hosts,
 		People: d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: d.sessions,
 		Gateway: d.gateway, Tools: d.toolViews, Config: d,
-		MCP:       d.mcp.Handler(d.authenticate),
-		MCPStream: d.fromAgent(d.mcp.StdioHandler(streams, d.welcome)),
-		Hooks:     d.fromAgent(d.hooks),
-		Metrics:   d.measured.Handler(),
-		Version:   programVersion(), Stop: o.stop, Log: d.log,
+		MCP:         d.mcp.Handler(d.authenticate),
+		MCPStream:   d.fromAgent(d.mcp.StdioHandler(streams, d.welcome)),
+		Hooks:       d.fromAgent(d.hooks),
+		Metrics:     d.measured.Handler(),
+		ObserveOnly: d.observes(),
+		Version:     programVersion(), Stop: o.stop, Log: d.log,
 	})
 	if err != nil {
 		return err

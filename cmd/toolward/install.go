@@ -300,14 +300,24 @@ func (inv *invocation) checkState() []bridge.Check {
 	default:
 		checks = append(checks, bridge.Check{Name: "home", State: bridge.Passed, Text: inv.home})
 	}
-	if _, err := inv.load(""); err != nil {
+	loaded, err := inv.load("")
+	if err == nil {
+		err = inv.checkShadow(loaded)
+	}
+	if err != nil {
 		checks = append(checks, bridge.Check{Name: "configuration", State: bridge.Failed, Text: err.Error(), Hint: "toolward config check"})
 	} else {
 		checks = append(checks, bridge.Check{Name: "configuration", State: bridge.Passed, Text: "sound"})
 	}
-	var status struct{ Version, Console string }
+	var status struct{ Version, Console, Mode string }
 	if err := inv.daemon().get(inv, "/v1/status", nil, &status); err != nil {
 		return append(checks, bridge.Check{Name: "gateway", State: bridge.Failed, Text: err.Error(), Hint: "toolward up"})
+	}
+	if status.Mode == config.ModeShadow {
+		checks = append(checks, bridge.Check{
+			Name: "teg.shadow_mode", State: bridge.Failed, Text: "critical: " + observeWords,
+			Hint: `"teg": {"mode": "enforce"}, then restart the gateway`,
+		})
 	}
 	for _, name := range place.OwnPrograms() {
 		if temporary(name) {

@@ -54,6 +54,9 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 	go func() { served <- d.serve(ctx) }()
 	go tendMemory(ctx)
 	fmt.Fprintf(inv.words(), "Toolward is up: %s\n", d.server.URL())
+	if d.observes() {
+		fmt.Fprintln(inv.words(), "In "+observeWords+".")
+	}
 	if inv.json {
 		if err := inv.printJSON(map[string]string{"console": d.server.URL()}); err != nil {
 			return err
