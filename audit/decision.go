@@ -62,8 +62,9 @@ func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
 	if at.IsZero() {
 		at = time.Now()
 	}
-	tool, agent, session := c.name(d.Tool), c.key(call.Caller.Agent), c.key(string(call.Session))
 	k := keeper{cleaner: c}
+	workDir := k.verbatim(call.WorkDir, detailLimit)
+	tool, agent, session := c.name(d.Tool), c.key(call.Caller.Agent), c.key(string(call.Session))
 	b := append(e.buf[:0], `{"agentId":`...)
 	b = appendText(b, agent)
 	b = c.answer(b, &d.Answer)
@@ -114,7 +115,7 @@ func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
 	b = textField(b, "verdict", d.Verdict.String())
 	b = textField(b, "via", d.Via)
 	b = flagField(b, "withheld", k.withheld)
-	b = textField(b, "workDir", c.text(call.WorkDir, detailLimit))
+	b = textField(b, "workDir", workDir)
 	e.buf = append(b, '}')
 
 	e.record = Record{

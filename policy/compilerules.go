@@ -75,6 +75,7 @@ func (b *builder) compileRule(entry Rule, at Path) *compiledRule {
 	if len(b.errs) > mistakes {
 		return nil
 	}
+	r.contents = contentsOf(r.condition)
 	r.tools = newNames([]string{entry.Tool}, func(id string) bool { return b.plugins[id] })
 	r.reason = toolward.Reason{
 		Layer: "teg.rules", Rule: entry.Name, Matched: NormalizeName(entry.Tool),

@@ -2,8 +2,10 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/rule"
 )
 
 // Selectors are the parameters that choose the row of the class table. Records keep them if they are plain words, so
@@ -23,6 +25,8 @@ func (s *Snapshot) Gap(r *toolward.Request, judged *toolward.Judgement) string {
 		return fmt.Sprintf("the tool %s is not registered here", visible(r.Tool.Name))
 	case classDeclared(r.Tool, judged.Row) && (!form || len(judged.Overrides) > 0):
 		return "the tool told its class from arguments that are not kept"
+	case s.readsContents(r):
+		return "a rule that reads what is not kept is about such calls"
 	case form && s.trusted[NormalizeName(r.Tool.Plugin)] && judged.Row == unknownTool.name:
 		return "what the server said about its tool was not believed then, and is not kept"
 	}
@@ -43,4 +47,47 @@ func classDeclared(t *toolward.Tool, row string) bool {
 		}
 	}
 	return true
+}
+
+// notKept are the variables of conditions that hold contents, which records do not keep.
+var notKept = []string{"params", "facts.command", "facts.outbound", "facts.targets.path", "facts.urls"}
+
+// ContentRule is a rule that cannot be tried on records, because it reads contents.
+type ContentRule struct {
+	Name  string   `json:"name"`
+	Reads []string `json:"reads"` // the variables that records do not keep
+}
+
+// ContentRules lists the rules that cannot be tried on records. What they would say about the calls that they are about
+// is not known; Gap names these calls.
+func (s *Snapshot) ContentRules() []ContentRule {
+	var out []ContentRule
+	for _, r := range s.rulesOf.all {
+		if len(r.contents) > 0 {
+			out = append(out, ContentRule{r.Name, r.contents})
+		}
+	}
+	return out
+}
+
+// contentsOf are the variables of a condition that records do not keep.
+func contentsOf(c *rule.Condition) []string {
+	return slices.DeleteFunc(c.Reads(), func(name string) bool { return !slices.Contains(notKept, name) })
+}
+
+// readsContents reports whether a rule that reads contents is about the call.
+func (s *Snapshot) readsContents(r *toolward.Request) bool {
+	rules := s.rulesOf.of(r.Tool.Name, r.Tool.Plugin)
+	if rules == nil {
+		return false
+	}
+	reads := func(groups *[thenCount][]*compiledRule) bool {
+		return groups != nil && slices.ContainsFunc(groups[:], func(group []*compiledRule) bool {
+			return slices.ContainsFunc(group, func(r *compiledRule) bool { return len(r.contents) > 0 })
+		})
+	}
+	sub := subject{tool: r.Tool.Name, params: r.Params, elevated: r.Facts.Elevated}
+	sub.readParams(r.Facts.Action)
+	precise, general := sub.actionKeys()
+	return reads(&rules.any) || reads(rules.byAction[precise]) || reads(rules.byAction[general])
 }

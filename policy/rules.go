@@ -38,6 +38,7 @@ type compiledRule struct {
 	action    string // squashed; "": whatever the action
 	tools     names
 	condition *rule.Condition
+	contents  []string        // variables of the condition that records do not keep
 	reason    toolward.Reason // what is said when the condition holds
 	key       string          // for Judgement.Overrides
 }

@@ -53,6 +53,7 @@ type commandLine struct {
 	Token     tokenCommand     `cmd:"" help:"Tokens of agents that come over HTTP."`
 	Login     loginCommand     `cmd:"" help:"Sign this terminal in, so that it may answer approvals."`
 	Logout    logoutCommand    `cmd:"" help:"Sign this terminal out."`
+	Policy    policyCommand    `cmd:"" help:"Try a policy: on cases, on what was recorded."`
 	Config    configCommand    `cmd:"" help:"The configuration file."`
 	Doctor    doctorCommand    `cmd:"" help:"Check the installation; runs a canary through every installed hook."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`

@@ -45,7 +45,7 @@ type replayReport struct {
 	*audit.Replayed
 	Differences []difference         `json:"differences"`
 	Left        int                  `json:"differencesNotShown,omitempty"`
-	Rules       []policy.UnreadyRule `json:"rulesNotReplayed,omitempty"`
+	Rules       []policy.ContentRule `json:"rulesNotReplayed,omitempty"`
 }
 
 // Run judges recorded calls again. It reads the state itself, so it also works when no gateway runs.
@@ -59,8 +59,8 @@ func (c *policyReplayCommand) Run(inv *invocation) error {
 		return err
 	}
 	defer candidate.close()
-	snapshot, rules := candidate.snapshot.ForRecords()
-	report := &replayReport{With: candidate.name(), Rules: rules, Differences: []difference{}}
+	snapshot := candidate.snapshot
+	report := &replayReport{With: candidate.name(), Rules: snapshot.ContentRules(), Differences: []difference{}}
 	err = inv.readLog(func(source audit.Source) (err error) {
 		report.Replayed, err = audit.Replay{
 			Since: since, Policy: snapshot, Agent: c.Agent, Tool: c.Tool,

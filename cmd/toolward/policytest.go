@@ -155,7 +155,9 @@ func (l levelOf) Level(context.Context, *toolward.Call) (toolward.Level, toolwar
 }
 
 // Expose fails: a case runs nothing.
-func (levelOf) Expose(context.Context, toolward.SessionKey, toolward.Exposure) error { return errOnlyExplained }
+func (levelOf) Expose(context.Context, toolward.SessionKey, toolward.Exposure) error {
+	return errOnlyExplained
+}
 
 // nobody answers no question and keeps no record: the calls of cases are explained, never made.
 type nobody struct{}
@@ -163,10 +165,14 @@ type nobody struct{}
 var errOnlyExplained = errors.New("the calls of cases are only explained")
 
 // Granted says no.
-func (nobody) Granted(context.Context, *toolward.Question) (string, bool, error) { return "", false, nil }
+func (nobody) Granted(context.Context, *toolward.Question) (string, bool, error) {
+	return "", false, nil
+}
 
 // Covered says no: a case has no remembered answers.
-func (nobody) Covered(context.Context, *toolward.Question) (string, bool, error) { return "", false, nil }
+func (nobody) Covered(context.Context, *toolward.Question) (string, bool, error) {
+	return "", false, nil
+}
 
 // Ask fails.
 func (nobody) Ask(context.Context, *toolward.Question) (toolward.Answer, error) {

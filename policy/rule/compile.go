@@ -18,7 +18,12 @@ import (
 type Condition struct {
 	quick   cel.Program // for small calls, whose cost was bounded when it was compiled
 	metered cel.Program // for all others: stops when it has cost too much
+	reads   []string    // variables, in order
 }
+
+// Reads lists the variables that the condition looks at, in order; "params" stands for all parameters, and
+// "facts.targets.path" for what the caller wrote to name a file.
+func (c *Condition) Reads() []string { return slices.Clone(c.reads) }
 
 // Error is a mistake in an expression.
 type Error struct {
@@ -63,7 +68,34 @@ func Compile(text string) (*Condition, error) {
 		return nil, &Error{Problem: fmt.Sprintf("it may cost %d units even on a small call, more than the %d that are allowed; "+
 			"look at fewer elements, or use shorter patterns", estimate.Max, uint64(maxCost))}
 	}
-	return plan(checked)
+	c, err := plan(checked)
+	if err != nil {
+		return nil, err
+	}
+	c.reads = readsOf(native)
+	return c, nil
+}
+
+// readsOf collects the variables of an expression.
+func readsOf(checked *ast.AST) []string {
+	var names []string
+	path := false
+	ast.PreOrderVisit(checked.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.IdentKind:
+			name := e.AsIdent()
+			if _, known := positions[name]; known || name == paramsName {
+				names = append(names, name)
+			}
+		case ast.SelectKind:
+			path = path || e.AsSelect().FieldName() == "path"
+		}
+	}))
+	if path && slices.Contains(names, "facts.targets") {
+		names = append(names, "facts.targets.path")
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // plan makes the two programs of a condition.
