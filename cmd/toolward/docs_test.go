@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +11,32 @@ import (
 
 	"github.com/alecthomas/kong"
 )
+
+// TestReplayPageIsTrue runs the example of docs/replay.md: the cases hold with the candidate, and the table is what is
+// printed.
+func TestReplayPageIsTrue(t *testing.T) {
+	text, err := os.ReadFile("../../docs/replay.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```[a-z]+\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(blocks) < 3 {
+		t.Fatalf("%d examples", len(blocks))
+	}
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	files := []string{filepath.Join(dir, "candidate.jsonc"), filepath.Join(dir, "cases.jsonc")}
+	for i, file := range files {
+		if err := os.WriteFile(file, []byte(blocks[i][1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out, errs strings.Builder
+	code := run(t.Context(), []string{"--home", filepath.Join(dir, ".toolward"), "policy", "test", files[1], "--with", files[0]}, strings.NewReader(""), &out, &errs)
+	if code != exitOK || out.String() != blocks[2][1] {
+		t.Errorf("exit code %d\n%s%s", code, out.String(), errs.String())
+	}
+}
 
 // TestCommandsAreDocumented keeps docs/cli.md true: it names every command and exit code, and nothing else.
 func TestCommandsAreDocumented(t *testing.T) {

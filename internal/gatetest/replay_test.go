@@ -107,15 +107,22 @@ func (w *lawWorld) addRules(t *testing.T) {
 		`pathUnder(facts.paths[0], "/ws/dir")`, `facts.place == "workspace"`, `facts.targets.exists(t, t.op == "write" && t.left)`,
 		`hostIn(facts.hosts[0], ["example.org"])`, `"chat:main:bob" in facts.recipients`, `caller.owner && level == "normal"`,
 		`facts.deletes > 0 || facts.mutates`, `caller.workspace == "/other"`, `facts.action == "send"`, `facts.elevated`,
-		`params.content == "hello"`, `facts.command.contains("make")`, `facts.outbound.exists(o, o == "hello")`,
-		`facts.targets.all(t, t.path.startsWith("/ws"))`, `facts.urls.exists(u, u.startsWith("http:"))`,
+	}
+	contents := [][2]string{
+		{"write", `params.content == "hello"`}, {"exec", `facts.command.contains("make")`}, {"message", `facts.outbound.exists(o, o == "hello")`},
+		{"read", `facts.targets.all(t, t.path.startsWith("/ws"))`}, {"web_fetch", `facts.urls.exists(u, u.startsWith("https:"))`},
 	}
 	c := w.config
 	for i := range w.IntN(6) {
-		c.TEG.Rules = append(c.TEG.Rules, policy.Rule{
+		rule := policy.Rule{
 			Name: string(rune('a' + i)), Tool: pick(w, "read", "write", "web_fetch", "message", "nodes", "mail", "process", "exec"),
 			When: conditions[w.IntN(len(conditions))], Then: pick(w, "ask", "deny", "allow", "allow"), Reason: "of the test",
-		})
+		}
+		if w.IntN(3) == 0 {
+			content := contents[w.IntN(len(contents))]
+			rule.Tool, rule.When = content[0], content[1]
+		}
+		c.TEG.Rules = append(c.TEG.Rules, rule)
 	}
 	snapshot, _, err := policy.Compile(c, w.tools)
 	if err != nil {
