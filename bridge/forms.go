@@ -202,3 +202,23 @@ func ToolNames() []string {
 	}
 	return slices.Sorted(maps.Keys(names))
 }
+
+// NativeTool is what a tool of a client is called in Toolward.
+type NativeTool struct {
+	Name   string // canonical name
+	Action string // its action, where several tools of the client share the name; else ""
+	Other  string // the name under which a call is judged whose arguments Toolward does not know
+}
+
+// NativeTools lists the tools of Claude Code that are known, by their own names, older names included.
+func NativeTools() map[string]NativeTool {
+	tools := map[string]NativeTool{}
+	for name, row := range claudeTools {
+		other, _ := foreignName(ClaudeCode+"/", name)
+		tools[name] = NativeTool{row.tool, row.action, other}
+	}
+	for old, name := range claudeAliases {
+		tools[old] = tools[name]
+	}
+	return tools
+}

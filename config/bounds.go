@@ -42,7 +42,7 @@ var words = map[string][]any{
 func describe(schema *jsonschema.Schema) {
 	at := func(key string) *jsonschema.Schema {
 		s := schema
-		for _, part := range splitKey(key) {
+		for _, part := range SplitKey(key) {
 			if s = s.Properties[part]; s == nil {
 				return &jsonschema.Schema{} // no such key any more: a test notices
 			}
@@ -65,7 +65,7 @@ func describe(schema *jsonschema.Schema) {
 func (d *decoder) zeros(document *hujson.Value) {
 	for key, b := range bounds() {
 		at := document
-		for _, part := range splitKey(key) {
+		for _, part := range SplitKey(key) {
 			if at != nil {
 				at = member(at, part)
 			}

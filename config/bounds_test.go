@@ -15,7 +15,7 @@ func TestBoundsNameRealKeys(t *testing.T) {
 	}
 	check := func(key string) {
 		s := schema
-		for _, part := range splitKey(key) {
+		for _, part := range SplitKey(key) {
 			if s = s.Properties[part]; s == nil {
 				t.Errorf("%s is not a key of the file", key)
 				return

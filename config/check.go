@@ -71,7 +71,7 @@ func (d *decoder) object(object *hujson.Object, t reflect.Type, key string) {
 	for i := range object.Members {
 		member := &object.Members[i]
 		name := member.Name.Value.(hujson.Literal).String()
-		path := joinKey(key, name)
+		path := JoinKey(key, name)
 		if seen[name] {
 			// Of two equal keys one would be ignored in silence, and it could be the one that denies.
 			d.add(member.Name.StartOffset, path, "the key stands here twice", "keep one of them")
@@ -89,7 +89,8 @@ func (d *decoder) object(object *hujson.Object, t reflect.Type, key string) {
 	}
 }
 
-func joinKey(parent, name string) string {
+// JoinKey appends a name to a path, quoted where it has to be.
+func JoinKey(parent, name string) string {
 	switch {
 	case !plainName(name):
 		return parent + "[" + strconv.Quote(name) + "]"
@@ -270,7 +271,7 @@ func (d *decoder) offset(key string) int {
 		return 0
 	}
 	at := d.document
-	for _, part := range splitKey(key) {
+	for _, part := range SplitKey(key) {
 		next := member(at, part)
 		if next == nil {
 			break
@@ -296,8 +297,8 @@ func member(v *hujson.Value, part string) *hujson.Value {
 	return nil
 }
 
-// splitKey takes a path apart: names, [number] and ["name"].
-func splitKey(key string) []string {
+// SplitKey takes a path apart: names, [number] and ["name"].
+func SplitKey(key string) []string {
 	var parts []string
 	for key != "" {
 		key = strings.TrimPrefix(key, ".")

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -57,7 +58,7 @@ func flatten(v any, key string, into map[string]any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, elem := range v {
-			flatten(elem, joinKey(key, name), into)
+			flatten(elem, JoinKey(key, name), into)
 		}
 	case []any:
 		if len(v) > 0 {
@@ -100,6 +101,26 @@ func optional(s *jsonschema.Schema) {
 	optional(s.AdditionalProperties)
 }
 
+// Get returns what stands at key in source, as JSON; nil if nothing does.
+func Get(source []byte, key string) (json.RawMessage, error) {
+	document, err := hujson.Parse(append(bytes.TrimSpace(source), '\n'))
+	if len(bytes.TrimSpace(source)) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look into configuration: %w", err)
+	}
+	at := &document
+	for _, part := range SplitKey(key) {
+		if at = member(at, part); at == nil {
+			return nil, nil
+		}
+	}
+	value := at.Clone()
+	value.Standardize()
+	return value.Pack(), nil
+}
+
 // Set returns source with the setting at key changed to value. Comments, order and formatting of the rest stay;
 // missing parents are made. Lists are addressed by number.
 func Set(source []byte, key string, value any) ([]byte, error) {
@@ -114,7 +135,7 @@ func Set(source []byte, key string, value any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("edit configuration: %s: %w", key, err)
 	}
-	parts := splitKey(key)
+	parts := SplitKey(key)
 	var patch []map[string]any
 	pointer := ""
 	at := &document

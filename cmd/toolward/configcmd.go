@@ -38,7 +38,7 @@ func (inv *invocation) load(path string) (*config.Loaded, error) {
 		return nil, err
 	}
 	loaded, err := config.Load(path,
-		config.CheckPolicy(tools.Tools(), policy.Surroundings{ClientTools: bridge.ToolNames()}), config.CheckPlugins(registry.IDs()))
+		config.CheckPolicy(tools.Tools(), surroundings()), config.CheckPlugins(registry.IDs()))
 	var wrong config.Problems
 	if errors.As(err, &wrong) {
 		return nil, &exitErr{exitUnsound, err, "nothing was changed; the running gateway keeps its configuration"}
@@ -57,6 +57,9 @@ func (inv *invocation) checkShadow(loaded *config.Loaded) error {
 	}
 	return &exitErr{exitUnsound, fmt.Errorf("teg.shadow: %s does not exist", path), "write the file, or remove teg.shadow"}
 }
+
+// surroundings is what commands that only look know around a configuration.
+func surroundings() policy.Surroundings { return policy.Surroundings{ClientTools: bridge.ToolNames()} }
 
 type configCheckCommand struct {
 	File string `arg:"" optional:"" help:"Default: the file in the home." type:"path"`

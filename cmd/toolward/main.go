@@ -55,6 +55,7 @@ type commandLine struct {
 	Logout    logoutCommand    `cmd:"" help:"Sign this terminal out."`
 	Policy    policyCommand    `cmd:"" help:"Try a policy: on cases, on what was recorded."`
 	Config    configCommand    `cmd:"" help:"The configuration file."`
+	Import    importCommand    `cmd:"" help:"Take over another product's settings about tools."`
 	Doctor    doctorCommand    `cmd:"" help:"Check the installation; runs a canary through every installed hook."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
 	Complete  completeCommand  `cmd:"" name:"completion" help:"Print a shell completion script."`

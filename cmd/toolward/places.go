@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -114,4 +115,12 @@ func (p *places) checkWorkspace(dir string) (string, error) {
 func within(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
+}
+
+// systemDir is where other products keep settings of the whole machine.
+func systemDir() string {
+	if runtime.GOOS == "darwin" {
+		return "/Library/Application Support"
+	}
+	return "/etc"
 }

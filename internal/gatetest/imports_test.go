@@ -43,7 +43,8 @@ var layers = map[string][]string{
 	"server": parts(leaves, gateParts, faces),
 	"tui":    parts(leaves, gateParts),
 
-	"config": parts(leaves, gateParts, faces, []string{"store", "server", "tui"}),
+	"config":   parts(leaves, gateParts, faces, []string{"store", "server", "tui"}),
+	"importer": parts(leaves, []string{"policy", "bridge", "config"}),
 }
 
 var (
