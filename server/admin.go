@@ -171,7 +171,7 @@ func (s *Server) apiExplain(w http.ResponseWriter, r *http.Request, _ caller) er
 		return nil
 	}
 	out := ToolViews{Tools: []ToolView{}}
-	for _, v := range s.tools(call.Caller) {
+	for _, v := range s.policy().View(call.Caller) {
 		view := ToolView{Tool: v.Tool.Name, Description: v.Tool.Description, Visible: v.Visible}
 		if !v.Visible {
 			view.Removed = &v.Reason

@@ -49,6 +49,7 @@ func (s *Server) newPage(v *visitor, title, here string) page {
 	for _, item := range []navItem{
 		{Name: "Waiting", Path: "/", Count: true},
 		{Name: "Decisions", Path: "/decisions"},
+		{Name: "Tools", Path: "/tools"},
 		{Name: "Grants", Path: "/grants"},
 		{Name: "Sign-ins", Path: "/sign-ins"},
 	} {

@@ -339,7 +339,7 @@ func TestAdministrationThroughTheAPI(t *testing.T) {
 	}
 	var views server.ToolViews
 	api.want(200, "POST", "/v1/explain", map[string]any{"agent": "coder"}, &views)
-	if len(views.Tools) != 2 || !views.Tools[0].Visible || views.Tools[1].Removed == nil {
+	if len(views.Tools) != 5 || !views.Tools[0].Visible || views.Tools[4].Tool != "write" || views.Tools[4].Removed == nil {
 		t.Errorf("explain without a tool: %+v", views)
 	}
 	api.want(400, "POST", "/v1/explain", map[string]any{"agent": ""}, nil)

@@ -28,6 +28,9 @@ func (s *Server) tcpRoutes(o Options) http.Handler {
 	person("GET /approvals/{id}", s.showOne)
 	person("POST /approvals/{id}", s.answer)
 	person("GET /decisions", s.showDecisions)
+	person("GET /tools", s.showMatrix)
+	person("GET /tools/one", s.showOutlook)
+	person("GET /tools/layers", s.showLayers)
 	person("GET /grants", s.showGrants)
 	person("POST /grants/{id}/revoke", s.revokeFromPage)
 	person("GET /sign-ins", s.showSignIns)
@@ -124,6 +127,9 @@ func (s *Server) apiRoutes() http.Handler {
 		{"POST /v1/tokens", device.RightAdmin, s.apiCreateToken},
 		{"POST /v1/tokens/{id}/revoke", device.RightAdmin, s.apiRevokeToken},
 		{"POST /v1/explain", device.RightWatch, s.apiExplain},
+		{"GET /v1/matrix", device.RightWatch, s.apiMatrix},
+		{"GET /v1/matrix/tool", device.RightWatch, s.apiOutlook},
+		{"GET /v1/layers", device.RightWatch, s.apiLayers},
 		{"GET /v1/config/pending", device.RightWatch, s.apiPendingConfig},
 		{"POST /v1/config/apply", device.RightConfigure, s.apiApplyConfig},
 		{"GET /v1/sign-ins", device.RightAdmin, s.apiSignIns},

@@ -14,7 +14,6 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/device"
-	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/session"
 )
 
@@ -66,7 +65,7 @@ type Options struct {
 	Records   audit.Source // what the log is kept in, for exports
 	Levels    Levels
 	Gateway   Explainer
-	Tools     func(toolward.Caller) []policy.ToolView // what a caller sees, and what it does not
+	Policy    func() Policy // the one in force
 	Config    Configuration
 
 	MCP       http.Handler // at /mcp of the TCP door; optional
@@ -92,7 +91,7 @@ type Server struct {
 	records   audit.Source
 	levels    Levels
 	gateway   Explainer
-	tools     func(toolward.Caller) []policy.ToolView
+	policy    func() Policy
 	config    Configuration
 	observes  bool
 	version   string
@@ -121,7 +120,7 @@ const (
 // at once when the port is taken.
 func Open(o Options) (*Server, error) {
 	if o.Home == "" || o.People == nil || o.Approvals == nil || o.Audit == nil || o.Records == nil ||
-		o.Levels == nil || o.Gateway == nil || o.Tools == nil || o.Config == nil || o.Stop == nil {
+		o.Levels == nil || o.Gateway == nil || o.Policy == nil || o.Config == nil || o.Stop == nil {
 		return nil, errors.New("open server: a part is missing")
 	}
 	names, err := newHostNames(o.Hosts)
@@ -130,7 +129,7 @@ func Open(o Options) (*Server, error) {
 	}
 	s := &Server{
 		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels,
-		gateway: o.Gateway, tools: o.Tools, config: o.Config, observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log,
+		gateway: o.Gateway, policy: o.Policy, config: o.Config, observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log,
 		started: time.Now(), streams: newStreams(), stopping: make(chan struct{}),
 	}
 	if s.log == nil {

@@ -6,6 +6,7 @@ import "time"
 type page struct {
 	Title   string
 	Script  string // ES module under /web/, if any
+	Style   string // further style sheet under /web/, if any
 	Base    string // path of the signed-in session, "" outside
 	Nav     []navItem
 	Waiting int

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/device"
@@ -59,7 +58,7 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 	d.server, err = server.Open(server.Options{
 		Home: d.home, Listen: listen, Hosts: settings.Server.Hosts,
 		People: d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: d.sessions,
-		Gateway: d.gateway, Tools: d.toolViews, Config: d,
+		Gateway: d.gateway, Policy: d.policyInForce, Config: d,
 		MCP:         d.mcp.Handler(d.authenticate),
 		MCPStream:   d.fromAgent(d.mcp.StdioHandler(streams, d.welcome)),
 		Hooks:       d.fromAgent(d.hooks),
@@ -73,11 +72,12 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 	return nil
 }
 
-func (d *daemon) toolViews(caller toolward.Caller) []policy.ToolView {
+// policyInForce is the policy as people look at it. Without one it is the snapshot that shows nothing.
+func (d *daemon) policyInForce() server.Policy {
 	if snapshot, ok := d.policy.Snapshot().(*policy.Snapshot); ok {
-		return snapshot.View(caller)
+		return snapshot
 	}
-	return nil
+	return &policy.Snapshot{}
 }
 
 func (d *daemon) approvalURL(id string) string { return d.server.URL() + "/approvals/" + id }

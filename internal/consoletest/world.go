@@ -59,6 +59,7 @@ type Options struct {
 	Hosts     []string
 	MCP       http.Handler
 	Hooks     http.Handler
+	Policy    *policy.Snapshot // that people look at; default one that denies write
 }
 
 // New starts a world; it ends with the test.
@@ -106,18 +107,17 @@ func New(t testing.TB, o Options) *World {
 		Policy: rules, Approver: w.Approvals, Auditor: w.Audit, Sessions: w.Levels,
 	})
 	must(t, err)
+	if o.Policy == nil {
+		o.Policy, _, err = policy.Compile(policy.Config{Tools: policy.Tools{Deny: []string{"write"}}}, tools())
+		must(t, err)
+	}
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
 	w.Server, err = server.Open(server.Options{
 		Home: home, Listen: o.Listen, Hosts: o.Hosts, People: w.People, Approvals: w.Approvals, Audit: w.Audit,
 		Records: records, Levels: w.Levels, Gateway: w.Gateway, Config: w.Config, MCP: o.MCP, Hooks: o.Hooks,
-		Tools: func(toolward.Caller) []policy.ToolView {
-			return []policy.ToolView{
-				{Tool: tools()[0], Visible: true},
-				{Tool: tools()[1], Reason: toolward.Reason{Layer: "tools", Text: "denied"}},
-			}
-		},
+		Policy:  func() server.Policy { return o.Policy },
 		Version: "test", Stop: func() {}, Log: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)
@@ -299,7 +299,7 @@ func tools() []*toolward.Tool {
 			return toolward.Facts{Targets: []toolward.Target{{Path: path, Real: real, Op: op, Place: "workspace", Kind: "file"}}, Mutates: op != toolward.OpRead}, nil
 		}
 	}
-	return []*toolward.Tool{
+	all := []*toolward.Tool{
 		{Name: "read", Description: "Reads a file.", Facts: file(toolward.OpRead), Run: ran},
 		{Name: "write", Description: "Writes a file.", Facts: file(toolward.OpWrite), Run: ran},
 		{Name: "edit", Description: "Edits a file.", Facts: file(toolward.OpWrite), Run: ran, Diff: func(_ context.Context, r *toolward.Request) (string, error) {
@@ -310,6 +310,10 @@ func tools() []*toolward.Tool {
 		}},
 		{Name: "mail", Description: "Sends a message.", Run: ran},
 	}
+	for _, t := range all {
+		t.Schema = json.RawMessage(`{"type":"object"}`)
+	}
+	return all
 }
 
 // judge asks about everything but reads; secrets are critical.
