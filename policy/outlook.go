@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,7 +33,7 @@ func (p Possible) or(other Possible) Possible {
 }
 
 // Outlook is what the policy says about the calls of one tool while there is none. It is no verdict: which case a call
-// falls into shows in its arguments, and what validation finds in them, rules, plug-ins and grants come with the call.
+// falls into shows in its arguments, and what validation finds in them, plug-ins and grants come with the call.
 type Outlook struct {
 	Tool     string           `json:"tool"`
 	Visible  bool             `json:"visible"`
@@ -50,6 +51,7 @@ type Case struct {
 	Severity  toolward.Severity  `json:"severity"`
 	Grant     toolward.GrantKind `json:"grant,omitempty"`
 	Overrides []string           `json:"overrides,omitempty"` // keys of the configuration that concern it
+	Rules     []string           `json:"rules,omitempty"`     // of teg.rules, that decide where their conditions hold
 	Enabled   bool               `json:"enabled,omitempty"`   // blocked, and the operator enabled it by name
 	Reasons   []toolward.Reason  `json:"reasons"`
 }
@@ -89,7 +91,7 @@ func (s *Snapshot) cases(a *agent, c *toolward.Caller, t *toolward.Tool, level t
 	for _, r := range s.rowsFor(t) {
 		var of []Case
 		for _, sub := range s.subjects(a, t, &r) {
-			one := s.caseOf(a, c, &r, &sub, level)
+			one := s.caseOf(a, c, t, &r, &sub, level)
 			same := slices.IndexFunc(of, func(other Case) bool { return sameCase(&one, &other) })
 			switch {
 			case same < 0:
@@ -110,7 +112,7 @@ func (s *Snapshot) cases(a *agent, c *toolward.Caller, t *toolward.Tool, level t
 // sameCase reports whether two actions of one row are treated alike.
 func sameCase(a, b *Case) bool {
 	return a.Possible == b.Possible && a.Class == b.Class && a.Severity == b.Severity && a.Grant == b.Grant &&
-		a.Enabled == b.Enabled && slices.Equal(a.Overrides, b.Overrides)
+		a.Enabled == b.Enabled && slices.Equal(a.Overrides, b.Overrides) && slices.Equal(a.Rules, b.Rules)
 }
 
 // rowsFor lists the rows of a tool, with the one for whatever its rows do not name.
@@ -140,7 +142,7 @@ func (s *Snapshot) subjects(a *agent, t *toolward.Tool, r *row) []subject {
 	for _, action := range r.actions {
 		switch {
 		case t.Name == "nodes" && action == "invoke":
-			for _, command := range s.invokeCommands(a) {
+			for _, command := range s.invokeCommands(a, t) {
 				sub := one(action, map[string]any{"invokeCommand": command})
 				if hit, known := s.table.classify(&sub); known && hit.name == r.name {
 					out = append(out, sub)
@@ -157,7 +159,7 @@ func (s *Snapshot) subjects(a *agent, t *toolward.Tool, r *row) []subject {
 		return out
 	}
 	out = append(out, one("", nil))
-	for _, action := range s.namedActions(a, t.Name) {
+	for _, action := range s.namedActions(a, t) {
 		if !s.takenBefore(t.Name, r, action) {
 			out = append(out, one(action, nil))
 		}
@@ -187,9 +189,13 @@ func (s *Snapshot) takenBefore(tool string, r *row, action string) bool {
 // from calls without one.
 const otherAction = "other"
 
-// namedActions are the actions of a tool that the operator's changes name, and for a glob the shortest that it covers.
-func (s *Snapshot) namedActions(a *agent, tool string) []string {
+// namedActions are the actions of a tool that the operator's changes and rules name, and for a glob the shortest that it covers.
+func (s *Snapshot) namedActions(a *agent, t *toolward.Tool) []string {
 	var out []string
+	tool := t.Name
+	if rules := s.rulesOf.of(tool, t.Plugin); rules != nil {
+		out = slices.Collect(maps.Keys(rules.byAction))
+	}
 	for _, o := range []*overrides{&s.overrides, &a.overrides} {
 		globs := o.globs
 		if t := o.byTool[tool]; t != nil {
@@ -212,17 +218,22 @@ func (s *Snapshot) namedActions(a *agent, tool string) []string {
 	return slices.Compact(out)
 }
 
-// invokeCommands are the commands of "nodes invoke" that the table or the operator's changes name, and "" for all
+// invokeCommands are the commands of "nodes invoke" that the table or the operator name, and "" for all
 // others.
-func (s *Snapshot) invokeCommands(a *agent) []string {
+func (s *Snapshot) invokeCommands(a *agent, t *toolward.Tool) []string {
 	out := slices.Concat([]string{""}, invokeBlocked, invokeSystem, invokeLook)
+	var named []string
 	for _, o := range []*overrides{&s.overrides, &a.overrides} {
-		if t := o.byTool["nodes"]; t != nil {
-			for action := range t.actions {
-				if command, ok := strings.CutPrefix(action, "invoke:"); ok {
-					out = append(out, command)
-				}
-			}
+		if changes := o.byTool[t.Name]; changes != nil {
+			named = slices.AppendSeq(named, maps.Keys(changes.actions))
+		}
+	}
+	if rules := s.rulesOf.of(t.Name, t.Plugin); rules != nil {
+		named = slices.AppendSeq(named, maps.Keys(rules.byAction))
+	}
+	for _, action := range named {
+		if command, ok := strings.CutPrefix(action, "invoke:"); ok {
+			out = append(out, command)
 		}
 	}
 	slices.Sort(out)
@@ -230,7 +241,7 @@ func (s *Snapshot) invokeCommands(a *agent) []string {
 }
 
 // caseOf judges one subject as calls are judged, with nothing found in its arguments.
-func (s *Snapshot) caseOf(a *agent, caller *toolward.Caller, r *row, sub *subject, level toolward.Level) Case {
+func (s *Snapshot) caseOf(a *agent, caller *toolward.Caller, t *toolward.Tool, r *row, sub *subject, level toolward.Level) Case {
 	c := s.configured(a, r, sub)
 	out := Case{Row: r.name, Enabled: c.enabled, Overrides: c.overrides}
 	if precise, _ := sub.actionKeys(); precise != "" {
@@ -251,6 +262,7 @@ func (s *Snapshot) caseOf(a *agent, caller *toolward.Caller, r *row, sub *subjec
 		out.Possible.Deny = true
 		c.explain(toolward.Reason{Layer: "validation", Rule: findPathEscape, Text: "files outside the workspace are refused to this agent"})
 	}
+	s.addRules(&out, &c, t, sub, level)
 	out.Class, out.Severity, out.Grant, out.Reasons = c.Class, c.Severity, c.Grant, c.reasons
 	return out
 }
@@ -269,6 +281,48 @@ func mayLeaveWorkspace(r *row, sub *subject) bool {
 		}
 	}
 	return false
+}
+
+// addRules adds what teg.rules may make of the case, the kinds in the order of their strictness: what a stricter rule
+// says counts. Whether a condition holds is known with the call, unless it is "true".
+func (s *Snapshot) addRules(out *Case, c *classified, t *toolward.Tool, sub *subject, level toolward.Level) {
+	rules := s.rulesOf.of(t.Name, t.Plugin)
+	if rules == nil || c.Class == toolward.Blocked && !c.enabled {
+		return
+	}
+	precise, kind := sub.actionKeys()
+	for then := thenCount; then > 0; {
+		then--
+		if then == ThenAllow && !(c.lowerable() && level == toolward.Normal) {
+			continue
+		}
+		list := rules.any[then]
+		for _, key := range []string{precise, kind} {
+			if group := rules.byAction[key]; group != nil {
+				list = slices.Concat(list, group[then])
+			}
+		}
+		for _, one := range list {
+			out.Possible.rule(then, strings.TrimSpace(one.When) == "true")
+			out.Rules = append(out.Rules, one.Name)
+			c.explain(one.reason)
+		}
+	}
+}
+
+// rule adds the end that a rule may bring. always says that it brings it to every call of the case that no stricter
+// rule takes.
+func (p *Possible) rule(then Then, always bool) {
+	switch {
+	case then == ThenDeny && always:
+		*p = Possible{Deny: true}
+	case then == ThenDeny:
+		p.Deny = true
+	case then == ThenAsk && (p.Allow || p.Ask):
+		p.Ask, p.Allow = true, p.Allow && !always
+	case then == ThenAllow:
+		p.Allow, p.Ask = true, p.Ask && !always
+	}
 }
 
 // addCommands judges a command that the allowlist covers, one that it does not cover, and one that asks whatever the

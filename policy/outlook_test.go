@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ func TestOutlookCoversEveryJudgement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := anyConfig().Draw(t, "config")
 		c.Agents = []Agent{{ID: "main", TEG: AgentTEG{Tools: anyOverrides().Draw(t, "overrides")}}}
+		c.TEG.Rules = someRules().Draw(t, "rules")
 		s, r := mustCompile(t, c), anyRequest().Draw(t, "request")
 		r.Call.Caller.Owner = true // strangers do not get as far as Judge
 		r.Call.Caller.Sandboxed = r.Call.Host == toolward.HostSandbox
@@ -49,6 +51,22 @@ func TestOutlookCoversEveryJudgement(t *testing.T) {
 		}
 		t.Fatalf("%s %q at %s: row %q gives %s, which is not in the outlook:\n%+v", r.Tool.Name, r.Params.Text("action"), r.Level, j.Row, j.Verdict,
 			s.Outlook(r.Call.Caller, r.Tool.Name, r.Level).Cases)
+	})
+}
+
+// someRules draws rules whose conditions hold always, never, and for some calls.
+func someRules() *rapid.Generator[[]Rule] {
+	return rapid.Custom(func(t *rapid.T) (rules []Rule) {
+		for i := range rapid.IntRange(0, 3).Draw(t, "n") {
+			rules = append(rules, Rule{
+				Name: fmt.Sprint("rule ", i), Reason: "because",
+				Tool:   rapid.SampledFrom([]string{"*", "write", "process", "nodes", "message", "github", "group:fs", "exec", "gateway"}).Draw(t, "tool"),
+				Action: rapid.SampledFrom([]string{"", "", "kill", "send", "invoke", "invoke:sms.send", "config.patch", "nonsense"}).Draw(t, "action"),
+				When:   rapid.SampledFrom([]string{"true", "false", "level == 'normal'", "caller.owner"}).Draw(t, "when"),
+				Then:   rapid.SampledFrom(thenNames).Draw(t, "then"),
+			})
+		}
+		return rules
 	})
 }
 
@@ -137,6 +155,21 @@ func TestOutlookCases(t *testing.T) {
 		last := cases[len(cases)-1]
 		if !slices.Equal(last.Actions, []string{"pin"}) || last.Possible != (Possible{Deny: true}) || !slices.Equal(last.Overrides, []string{"message.pin"}) {
 			t.Errorf("%+v", cases)
+		}
+	})
+	t.Run("rules", func(t *testing.T) {
+		s := compile(t, Config{TEG: TEG{Rules: []Rule{
+			{Name: "never", Tool: "web_search", When: "true", Then: "deny", Reason: "offline"},
+			{Name: "late", Tool: "web_fetch", When: "level == 'elevated'", Then: "ask", Reason: "look"},
+			{Name: "trusted", Tool: "github__issue", When: "caller.owner", Then: "allow", Reason: "ours"},
+		}}}, tools...)
+		for tool, want := range map[string]Possible{
+			"web_search": {Deny: true}, "web_fetch": {Allow: true, Ask: true}, "github__issue": {Allow: true, Ask: true}, "tts": {Allow: true},
+		} {
+			o := s.Outlook(toolward.Caller{Agent: "main"}, tool, toolward.Normal)
+			if o.Possible != want || (len(o.Cases[0].Rules) == 0) != (tool == "tts") {
+				t.Errorf("%s: %+v", tool, o)
+			}
 		}
 	})
 	t.Run("files outside the workspace", func(t *testing.T) {
