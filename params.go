@@ -48,6 +48,17 @@ func (p Params) String(name string) (string, bool) { s, ok := p.object[name].(st
 // Text returns a text parameter, or "" if there is none.
 func (p Params) Text(name string) string { s, _ := p.object[name].(string); return s }
 
+// Texts gives the parameters that are texts, by name, in no particular order.
+func (p Params) Texts() iter.Seq2[string, string] {
+	return func(yield func(name, text string) bool) {
+		for name, v := range p.object {
+			if text, ok := v.(string); ok && !yield(name, text) {
+				return
+			}
+		}
+	}
+}
+
 // Bool returns a boolean parameter; false and false if it is absent or not a boolean.
 func (p Params) Bool(name string) (value, ok bool) {
 	value, ok = p.object[name].(bool)

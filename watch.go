@@ -23,7 +23,8 @@ type Watcher interface {
 type Alarm struct {
 	Code    Code     // CodeLoop or CodeAnomaly: the call is refused
 	Ask     bool     // people must decide; no grant answers in their place
-	Raised  bool     // the level of the session was raised
+	Raised  bool     // the level of the session was raised; dry: it would be
+	Level   Level    // with Raised: at least this
 	Reasons []Reason // for people
 }
 
@@ -40,9 +41,15 @@ func (a *admission) watch(ctx context.Context) (err error) {
 	if a.alarm.Code != "" {
 		return &Refusal{Tool: a.call.Tool, Code: a.alarm.Code, Reasons: a.alarm.Reasons}
 	}
-	if a.alarm.Raised {
-		return a.level(ctx)
+	if !a.alarm.Raised {
+		return nil
 	}
+	if err := a.level(ctx); err != nil {
+		return err
+	}
+	// An explanation raises nothing, and must say what a call would meet.
+	a.request.Level = Tenser(a.request.Level, a.alarm.Level)
+	a.request.Inputs.Floor = Tenser(a.request.Inputs.Floor, a.alarm.Level)
 	return nil
 }
 

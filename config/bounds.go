@@ -58,6 +58,7 @@ func describe(schema *jsonschema.Schema) {
 	for key, list := range words {
 		at(key).Enum = list
 	}
+	describeAnomaly(at("teg.anomaly"))
 }
 
 // zeros reports bounded settings that are written as 0. Left alone, 0 would silently mean the default, to somebody

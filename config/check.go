@@ -40,6 +40,9 @@ func (d *decoder) value(v *hujson.Value, t reflect.Type, key string) {
 	if t == reflect.TypeFor[json.RawMessage]() {
 		return // any value: whoever takes it checks it
 	}
+	if literal, ok := v.Value.(hujson.Literal); ok && literal.Kind() == 'n' && t.Implements(reflect.TypeFor[nullable]()) {
+		return
+	}
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
 		object, ok := v.Value.(*hujson.Object)
@@ -229,6 +232,7 @@ func checkValues(f File) []error {
 	for _, problem := range f.Telemetry.Check() {
 		wrong("telemetry."+problem.Key, "%s", problem.Text)
 	}
+	errs = append(errs, checkAnomaly(f)...)
 	for _, l := range Table() {
 		if v := l.value(&f.Limits); v != 0 && (v < l.Least || v > l.Most) {
 			wrong(l.Key, "%d is out of range: write %d to %d", v, l.Least, l.Most)

@@ -16,7 +16,7 @@ import (
 type File struct {
 	Server    Server                    `json:"server,omitzero" jsonschema:"where the gateway listens"`
 	Agents    Agents                    `json:"agents,omitzero" jsonschema:"the agents that have settings of their own"`
-	Tools     policy.Tools              `json:"tools,omitzero" jsonschema:"which tools agents see"`
+	Tools     Tools                     `json:"tools,omitzero" jsonschema:"which tools agents see"`
 	Channels  map[string]policy.Channel `json:"channels,omitempty" jsonschema:"which tools chat groups and their senders get"`
 	Gateway   Gateway                   `json:"gateway,omitzero" jsonschema:"the HTTP tool endpoint"`
 	TEG       TEG                       `json:"teg,omitzero" jsonschema:"how risky calls are and what follows from it"`
@@ -52,15 +52,17 @@ type Gateway struct {
 // Agent is one entry of agents.list.
 type Agent struct {
 	policy.Agent
+	Tools     Tools  `json:"tools,omitzero" jsonschema:"which tools the agent sees, of those that the gateway allows"`
 	Workspace string `json:"workspace,omitempty" jsonschema:"absolute directory that is the agent's own, when the client names none"`
 }
 
 // TEG is the section "teg".
 type TEG struct {
 	policy.TEG
-	Mode   string `json:"mode,omitempty" jsonschema:"enforce (default), or shadow: what would ask runs and is recorded; no protection"`
-	Shadow string `json:"shadow,omitempty" jsonschema:"a second configuration file in the home: its policy judges every call beside this one, and only the difference is recorded"`
-	Audit  Audit  `json:"audit,omitzero" jsonschema:"the record"`
+	Mode    string  `json:"mode,omitempty" jsonschema:"enforce (default), or shadow: what would ask runs and is recorded; no protection"`
+	Shadow  string  `json:"shadow,omitempty" jsonschema:"a second configuration file in the home: its policy judges every call beside this one, and only the difference is recorded"`
+	Anomaly Anomaly `json:"anomaly,omitzero" jsonschema:"what counts as odd, and what follows"`
+	Audit   Audit   `json:"audit,omitzero" jsonschema:"the record"`
 }
 
 // The values of teg.mode.
@@ -160,9 +162,10 @@ func (f File) Policy() policy.Config {
 	agents := make([]policy.Agent, len(f.Agents.List))
 	for i, a := range f.Agents.List {
 		agents[i] = a.Agent
+		agents[i].Tools = a.Tools.Tools
 	}
 	return policy.Config{
-		Tools: f.Tools, Agents: agents, TEG: f.TEG.TEG,
+		Tools: f.Tools.Tools, Agents: agents, TEG: f.TEG.TEG,
 		Subagents: f.Agents.Defaults.Subagents, Channels: f.Channels, HTTP: f.Gateway.Tools,
 	}
 }

@@ -127,13 +127,13 @@ func newWorld(files ...config.File) *world {
 		}
 	}
 	for _, f := range files {
-		tools(f.Tools)
+		tools(f.Tools.Tools)
 		tell(f.Gateway.Tools.Allow, f.Gateway.Tools.Deny)
 		tell(slices.Collect(maps.Keys(f.TEG.Tools)))
 		w.overrides = append(w.overrides, slices.Collect(maps.Keys(f.TEG.Tools))...)
 		for _, a := range f.Agents.List {
 			w.agents = append(w.agents, strings.ToLower(strings.TrimSpace(a.ID)))
-			tools(a.Tools)
+			tools(a.Tools.Tools)
 			tell(slices.Collect(maps.Keys(a.TEG.Tools)))
 			w.overrides = append(w.overrides, slices.Collect(maps.Keys(a.TEG.Tools))...)
 		}
@@ -370,10 +370,10 @@ type effective struct {
 
 func ownSettings(f config.File, agent string) effective {
 	e := effective{"allowlist", "on-miss", false, true, true}
-	e.over(f.Tools)
+	e.over(f.Tools.Tools)
 	for _, a := range f.Agents.List {
 		if strings.EqualFold(strings.TrimSpace(a.ID), agent) {
-			e.over(a.Tools)
+			e.over(a.Tools.Tools)
 		}
 	}
 	return e

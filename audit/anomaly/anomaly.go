@@ -17,10 +17,11 @@ package anomaly
 
 import (
 	"container/list"
-	"fmt"
+	"errors"
 	"hash/maphash"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -30,16 +31,22 @@ const maxSessions = 1000
 
 // Monitor watches all sessions. It may be used concurrently.
 type Monitor struct {
-	rules  [detectors]rule
-	loops  loopRules
-	agents map[string]loopRules
-	known  func(string) bool
-	seed   maphash.Seed
+	settings atomic.Pointer[settings]
+	seed     maphash.Seed
+	sights   sync.Pool // of *sight
 
 	mu       sync.Mutex
 	sessions map[toolward.SessionKey]*list.Element // of *state
 	order    list.List                             // the latest used in front
-	epoch    time.Time                             // the first time seen
+	epoch    time.Time                             // when the monitor was made
+}
+
+// settings are a Config ready for use. They are never changed, only replaced.
+type settings struct {
+	rules  [detectors]rule
+	loops  loopRules
+	agents map[string]loopRules
+	known  func(string) bool
 }
 
 // state is one session.
@@ -58,31 +65,40 @@ type state struct {
 	words     set // of owners
 	refusals  []refusal
 	reads     []read
+	runs      recent // runs that were seen
+	ended     recent // runs that an alarm has ended
 }
 
 // New makes a monitor. It fails for settings out of bounds.
 func New(c Config) (*Monitor, error) {
-	rules, err := rulesOf(c.Detectors)
-	if err != nil {
-		return nil, err
+	m := &Monitor{seed: maphash.MakeSeed(), epoch: time.Now(), sessions: map[toolward.SessionKey]*list.Element{}}
+	m.sights.New = func() any { return &sight{} }
+	return m, m.Configure(c)
+}
+
+// Configure replaces the settings. What has been seen stays: a changed file must not make a session look new. It
+// changes nothing if settings are out of bounds.
+func (m *Monitor) Configure(c Config) error {
+	rules, wrong := rulesOf(c.Detectors)
+	if len(wrong) > 0 {
+		return wrong[0]
 	}
-	m := &Monitor{
-		rules: rules, loops: c.Loops.rules(), known: c.Known, seed: maphash.MakeSeed(),
-		agents: map[string]loopRules{}, sessions: map[toolward.SessionKey]*list.Element{},
-	}
+	next := &settings{rules: rules, loops: c.Loops.rules(), known: c.Known, agents: map[string]loopRules{}}
 	for agent, loops := range c.Agents {
 		if agent == "" {
-			return nil, fmt.Errorf("anomaly: loop detection of an agent without an id")
+			return errors.New("anomaly: loop detection of an agent without an id")
 		}
-		m.agents[agent] = loops.Over(c.Loops).rules()
+		next.agents[agent] = loops.Over(c.Loops).rules()
 	}
-	return m, nil
+	m.settings.Store(next)
+	return nil
 }
 
 // Before observes a call whose facts are known and that is about to be decided. A call is observed once, even if
 // plug-ins rewrite it or people are asked.
 func (m *Monitor) Before(at time.Time, r *toolward.Request) Report {
 	v := m.look(r)
+	defer m.done(v)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.before(m.session(r.Call.Session, at), v)
@@ -91,6 +107,7 @@ func (m *Monitor) Before(at time.Time, r *toolward.Request) Report {
 // Preview is what Before would report, and leaves everything as it is. It is for explanations.
 func (m *Monitor) Preview(at time.Time, r *toolward.Request) Report {
 	v := m.look(r)
+	defer m.done(v)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := &state{key: r.Call.Session}
@@ -103,6 +120,13 @@ func (m *Monitor) Preview(at time.Time, r *toolward.Request) Report {
 
 func (m *Monitor) before(s *state, v *sight) Report {
 	r := v.request
+	if s.ended.contains(v.run) {
+		return Report{Floor: toolward.Normal, Block: true, Ended: true}
+	}
+	if v.run != 0 && s.runs.add(v.run) {
+		// A run begins with a message of a user, or after a long pause.
+		s.counters[Burst] = counter{}
+	}
 	e := events{call: v}
 	e.n[Burst], e.n[Rate] = 1, 1
 	if r.Facts.Mutates || r.Facts.Deletes > 0 {
@@ -134,16 +158,25 @@ func (m *Monitor) before(s *state, v *sight) Report {
 			e.n[NewTarget] = 1
 		}
 	}
-	report := m.feed(s, e)
-	if !report.Block && !report.Abort {
+	report := m.feed(s, &e)
+	s.endIf(report.Abort, v.run)
+	if !report.Block {
 		s.calls.record(m.loopRules(r), v.call, m.idOf(r))
 	}
 	return report
 }
 
+// endIf remembers that an alarm has ended a run: 0 is all calls that belong to none.
+func (s *state) endIf(abort bool, run uint64) {
+	if abort {
+		s.ended.add(run)
+	}
+}
+
 // Denied observes that a call was refused, for any reason but its arguments, after Before where that came to pass.
 func (m *Monitor) Denied(at time.Time, r *toolward.Request, code toolward.Code) Report {
-	v := m.look(r)
+	v := m.glance(r)
+	defer m.done(v)
 	outcome := Outcome{Error: "refused: " + string(code)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -159,16 +192,21 @@ func (m *Monitor) Denied(at time.Time, r *toolward.Request, code toolward.Code) 
 	}
 	e := events{}
 	e.n[Denied] = 1
-	return m.feed(s, e)
+	report := m.feed(s, &e)
+	s.endIf(report.Abort, v.run)
+	return report
 }
 
 // Invalid observes that a call was refused for its arguments.
-func (m *Monitor) Invalid(at time.Time, session toolward.SessionKey) Report {
+func (m *Monitor) Invalid(at time.Time, r *toolward.Request) Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	s := m.session(r.Call.Session, at)
 	e := events{}
 	e.n[Invalid] = 1
-	return m.feed(m.session(session, at), e)
+	report := m.feed(s, &e)
+	s.endIf(report.Abort, m.runOf(r))
+	return report
 }
 
 // User observes a message of a user. The hosts and recipients in an owner's words are named by an owner.
@@ -176,18 +214,17 @@ func (m *Monitor) User(at time.Time, session toolward.SessionKey, owner bool, te
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.session(session, at)
-	s.counters[Burst].count = 0
+	s.counters[Burst] = counter{}
 	if owner {
 		m.name(s, text)
 	}
-	m.feed(s, events{})
+	m.feed(s, &events{})
 }
 
 // After observes how a call ended that ran. Only then are its hosts and recipients no longer new.
 func (m *Monitor) After(at time.Time, r *toolward.Request, o *Outcome) {
-	v := &sight{request: r, call: m.callOf(r)}
-	_, v.action = pollOf(r)
-	m.lookAtTargets(v, &r.Facts)
+	v := m.glance(r)
+	defer m.done(v)
 	hash := o.hash(m.seed, v.action)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -200,13 +237,14 @@ func (m *Monitor) After(at time.Time, r *toolward.Request, o *Outcome) {
 	}
 }
 
-// Forget drops what is known of a session that is over.
-func (m *Monitor) Forget(session toolward.SessionKey) {
+// Clear forgets what made alarms go off in a session, because a person has said that it is all right: counts, calls
+// that ask, runs that were ended. What the session has read, reached and was refused stays known.
+func (m *Monitor) Clear(session toolward.SessionKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e, ok := m.sessions[session]; ok {
-		m.order.Remove(e)
-		delete(m.sessions, session)
+		s := e.Value.(*state)
+		s.counters, s.asks, s.contacted, s.ended = [detectors]counter{}, [detectors]int64{}, contacts{}, recent{}
 	}
 }
 
@@ -217,11 +255,7 @@ func (m *Monitor) session(key toolward.SessionKey, at time.Time) *state {
 	if ok {
 		m.order.MoveToFront(e)
 	} else {
-		if m.order.Len() == maxSessions {
-			oldest := m.order.Back()
-			delete(m.sessions, oldest.Value.(*state).key)
-			m.order.Remove(oldest)
-		}
+		m.makeRoom()
 		e = m.order.PushFront(&state{key: key, now: now})
 		m.sessions[key] = e
 	}
@@ -231,21 +265,33 @@ func (m *Monitor) session(key toolward.SessionKey, at time.Time) *state {
 	return s
 }
 
+// makeRoom forgets the session unused for longest. One with an ended run is passed over: nobody shall bring such a
+// run back by opening many sessions.
+func (m *Monitor) makeRoom() {
+	for tries := 0; m.order.Len() >= maxSessions; tries++ {
+		oldest := m.order.Back()
+		if s := oldest.Value.(*state); len(s.ended.list) == 0 || tries >= maxSessions/2 {
+			delete(m.sessions, s.key)
+			m.order.Remove(oldest)
+			return
+		}
+		m.order.MoveToFront(oldest)
+	}
+}
+
 // clock counts nanoseconds from long before the first observation, so that 0 is always long ago. It takes the
 // monotonic reading where there is one, which nobody can set back.
 func (m *Monitor) clock(at time.Time) int64 {
-	if m.epoch.IsZero() {
-		m.epoch = at
-	}
 	const years = 1 << 60 // 36 of them
 	return years + min(max(int64(at.Sub(m.epoch)), -years/2), years)
 }
 
 func (m *Monitor) loopRules(r *toolward.Request) loopRules {
-	if rules, ok := m.agents[r.Call.Caller.Agent]; ok {
+	in := m.settings.Load()
+	if rules, ok := in.agents[r.Call.Caller.Agent]; ok {
 		return rules
 	}
-	return m.loops
+	return in.loops
 }
 
 // events are what one observation counts for each detector.
@@ -262,20 +308,27 @@ func one(b bool) int {
 }
 
 // feed gives one observation to all detectors in their order.
-func (m *Monitor) feed(s *state, e events) Report {
+func (m *Monitor) feed(s *state, e *events) Report {
 	report := Report{Floor: toolward.Normal}
+	in := m.settings.Load()
 	for d := range Detector(detectors) {
-		switch r := &m.rules[d]; {
-		case !r.enabled:
+		switch r := &in.rules[d]; {
 		case d == Loop:
 			if e.call != nil {
 				m.feedLoop(s, r, e.call, &report)
 			}
+		case !r.enabled, e.n[d] == 0 && s.isIdle(d):
 		default:
-			m.feedCounter(s, d, r, &e, &report)
+			m.feedCounter(s, d, r, e, &report)
 		}
 	}
 	return report
+}
+
+// isIdle reports that a detector remembers nothing that time could change.
+func (s *state) isIdle(d Detector) bool {
+	c := &s.counters[d]
+	return c.n == 0 && c.count == 0 && c.above == [2]bool{} && (d != Fanout || len(s.contacted.list) == 0)
 }
 
 // feedCounter counts single events one by one, so that a patch of forty deletions passes every threshold on its way.
@@ -330,11 +383,14 @@ func (m *Monitor) recipient(s *state, r *toolward.Request, i int) uint64 {
 	return s.spawned ^ m.hash(kindSpawn, string(s.key))
 }
 
-// feedLoop has no windows: a warning takes the first step's action, a critical loop that of the last step.
+// feedLoop has no windows: a warning takes the first step's action, a critical loop that of the last step. A critical
+// loop is blocked whatever the step says, also when nobody wants to hear of it: that is what loop detection is for,
+// and it has a switch of its own.
 func (m *Monitor) feedLoop(s *state, r *rule, v *sight, report *Report) {
 	stuck := s.calls.check(m.loopRules(v.request), v.call, v.poll)
 	report.Stuck = stuck
-	if stuck.Detector == "" {
+	report.Block = report.Block || stuck.Critical
+	if stuck.Detector == "" || !r.enabled {
 		return
 	}
 	step := r.steps[0]
@@ -344,7 +400,7 @@ func (m *Monitor) feedLoop(s *state, r *rule, v *sight, report *Report) {
 	if step.Action == Ask {
 		report.Ask = append(report.Ask, Loop)
 	} else {
-		report.demand(step.Action)
+		report.demand(Loop, step.Action)
 	}
 	if stuck.Critical || s.warned.due(v.call^m.hash(kindWord, stuck.Detector), stuck.Count) {
 		report.Fired = append(report.Fired, Detection{

@@ -1,6 +1,7 @@
 package anomaly
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -77,7 +78,7 @@ func TestAnomalyVectors(t *testing.T) {
 			case "denied":
 				report = m.Denied(at, r, toolward.CodeBlocked)
 			case "invalid":
-				report = m.Invalid(at, r.Call.Session)
+				report = m.Invalid(at, r)
 			case "user":
 				m.User(at, r.Call.Session, false, "")
 			default:
@@ -528,7 +529,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		m.Before(at, r)
 		m.After(at, r, &Outcome{Text: name})
 		m.Denied(at, r, toolward.CodeBlocked)
-		m.Invalid(at, session)
+		m.Invalid(at, r)
 	}
 	if len(m.sessions) > maxSessions || m.order.Len() > maxSessions {
 		t.Errorf("%d sessions", len(m.sessions))
@@ -547,10 +548,6 @@ func TestMemoryIsBounded(t *testing.T) {
 		if n > maxEvents || name == "series" && n > maxSeries || name == "refusals" && n > maxRefusals {
 			t.Errorf("%s: %d", name, n)
 		}
-	}
-	m.Forget("agent:a:busy")
-	if _, ok := m.sessions["agent:a:busy"]; ok {
-		t.Error("not forgotten")
 	}
 }
 
@@ -577,7 +574,7 @@ func TestWindowsAgreeWithCounting(t *testing.T) {
 				want = "invalid 5 alert"
 			}
 			before = value
-			if got := firedText(m.Invalid(start.Add(now), "s")); got != want {
+			if got := firedText(m.Invalid(start.Add(now), inSession("s"))); got != want {
 				t.Fatalf("%v: %q, want %q", all, got, want)
 			}
 		}
@@ -625,11 +622,15 @@ func TestPreview(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	m := monitor(t, Config{})
 	for i := range 4 {
-		m.Invalid(start.Add(-time.Duration(i)*time.Hour), "s")
+		m.Invalid(start.Add(-time.Duration(i)*time.Hour), inSession("s"))
 	}
-	if got := firedText(m.Invalid(start.Add(-24*time.Hour), "s")); got != "invalid 5 alert" {
+	if got := firedText(m.Invalid(start.Add(-24*time.Hour), inSession("s"))); got != "invalid 5 alert" {
 		t.Errorf("%q", got)
 	}
+}
+
+func inSession(key toolward.SessionKey) *toolward.Request {
+	return &toolward.Request{Call: toolward.Call{Session: key}}
 }
 
 func yes() *bool { b := true; return &b }
@@ -644,16 +645,40 @@ func BenchmarkHasEncoded(b *testing.B) {
 	}
 }
 
-func BenchmarkBefore(b *testing.B) {
-	m := monitor(b, Config{Loops: LoopConfig{Enabled: yes()}})
-	r := request(b, "exec", params{"command": "go test ./...", "workdir": "/home/u/p"}, toolward.Facts{
-		Command: "go test ./...", Mutates: true, Targets: []toolward.Target{{Real: "/home/u/p", Place: "workspace"}},
+// BenchmarkWatch is what the detectors add to a call: before it is decided, and after it has run. All of them are on;
+// thresholds are out of reach, because a benchmark is a burst.
+func BenchmarkWatch(b *testing.B) {
+	high, most := maxBurst, maxEvents
+	m := monitor(b, Config{Detectors: map[Detector]Override{
+		Burst: {Threshold: &high, Escalate: Escalation{Set: true}}, Rate: {Threshold: &most, Escalate: Escalation{Set: true}},
+	}})
+	r := request(b, "read", params{"path": "src/server/handlers/list.go", "limit": json.Number("200")}, toolward.Facts{
+		Targets: []toolward.Target{{Real: "/home/u/p/src/server/handlers/list.go", Op: toolward.OpRead, Place: "workspace"}},
 	})
-	now := start
-	b.ReportAllocs()
-	for b.Loop() {
-		now = now.Add(10 * time.Second)
-		m.Before(now, r)
-		m.After(now, r, &Outcome{Text: "ok"})
+	r.Call.ID, r.Call.Run, r.Digest = "call-1", "run-7", strings.Repeat("0123456789abcdef", 4)
+	w, err := NewWatcher(m, nowhere{}, func(Notice) {}, nil)
+	if err != nil {
+		b.Fatal(err)
 	}
+	outcome := toolward.OutcomeRecord{Status: toolward.StatusOK, ResultDigest: r.Digest}
+	b.Run("before", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			w.Before(b.Context(), r, false)
+		}
+	})
+	b.Run("before and after", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			w.Before(b.Context(), r, false)
+			w.After(b.Context(), r, &outcome, nil)
+		}
+	})
+}
+
+// nowhere has no floors.
+type nowhere struct{}
+
+func (nowhere) RaiseFloor(context.Context, toolward.SessionKey, toolward.Level, time.Duration, string) error {
+	return nil
 }

@@ -2,6 +2,8 @@ package anomaly
 
 import (
 	"hash/maphash"
+	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/toolward/toolward"
@@ -38,6 +40,7 @@ type read struct {
 type sight struct {
 	request  *toolward.Request
 	call     uint64 // hash of tool and parameters
+	run      uint64 // hash of the run; 0 if it belongs to none
 	poll     bool
 	action   string   // of a poll of process
 	targets  []uint64 // paths, hosts, recipients and command
@@ -61,27 +64,52 @@ const (
 	kindWord
 	kindSpawn
 	kindID
+	kindRun
+	kindParam
 )
 
 func (m *Monitor) hash(kind uint64, s string) uint64 {
 	return maphash.String(m.seed, s) ^ kind*0x9e3779b97f4a7c15
 }
 
-func (m *Monitor) look(r *toolward.Request) *sight {
-	s := &sight{request: r, call: m.callOf(r)}
+// glance takes the sight of a request that was looked at before; done gives it back.
+func (m *Monitor) glance(r *toolward.Request) *sight {
+	s := m.sights.Get().(*sight)
+	s.request, s.call, s.run = r, m.callOf(r), m.runOf(r)
 	s.poll, s.action = pollOf(r)
 	m.lookAtTargets(s, &r.Facts)
+	return s
+}
+
+// look takes the whole sight of a request.
+func (m *Monitor) look(r *toolward.Request) *sight {
+	s := m.glance(r)
 	for _, text := range r.Facts.Outbound {
 		s.encoded = s.encoded || hasEncoded(text)
 	}
 	tool := toolOf(r)
-	names := r.Params.Names()
-	for _, name := range names[:min(len(names), maxParamsSeen)] {
-		if text, ok := r.Params.String(name); ok && !isBulk(tool, name) {
-			s.params = append(s.params, length{m.hash(kindWord, tool+"\x00"+name), len(text)})
+	for name, text := range r.Params.Texts() {
+		if len(s.params) == maxParamsSeen {
+			break
+		}
+		if !isBulk(tool, name) {
+			s.params = append(s.params, length{m.hash(kindWord, tool) ^ bits.RotateLeft64(m.hash(kindParam, name), 1), len(text)})
 		}
 	}
 	return s
+}
+
+// done keeps the memory of a sight for the next one. Nothing may point into it any more.
+func (m *Monitor) done(s *sight) {
+	*s = sight{targets: s.targets[:0], contacts: s.contacts[:0], named: s.named[:0], params: s.params[:0]}
+	m.sights.Put(s)
+}
+
+func (m *Monitor) runOf(r *toolward.Request) uint64 {
+	if r.Call.Run == "" {
+		return 0
+	}
+	return m.hash(kindRun, r.Call.Run)
 }
 
 // idOf keeps a client's id of a call, which may be of any length.
@@ -92,8 +120,12 @@ func (m *Monitor) idOf(r *toolward.Request) uint64 {
 	return m.hash(kindID, r.Call.ID)
 }
 
-// callOf tells calls of one session apart. Parameters are canonical, so the order of keys does not matter.
+// callOf tells calls of one session apart, by the digest over tool and parameters, which the record has too. A request
+// without one was refused early. Parameters are canonical, so the order of keys does not matter.
 func (m *Monitor) callOf(r *toolward.Request) uint64 {
+	if r.Digest != "" {
+		return maphash.String(m.seed, r.Digest)
+	}
 	var h maphash.Hash
 	h.SetSeed(m.seed)
 	_, _ = h.WriteString(toolOf(r))
@@ -106,12 +138,13 @@ func (m *Monitor) lookAtTargets(s *sight, f *toolward.Facts) {
 	for _, t := range f.Targets[:min(len(f.Targets), maxTargets)] {
 		s.targets = append(s.targets, m.hash(kindPath, pathOf(t)))
 	}
+	known := m.settings.Load().known
 	for _, host := range f.Hosts[:min(len(f.Hosts), maxTargets)] {
 		name := hostname(host)
-		s.contact(m.hash(kindHost, name), m.known != nil && (m.known(host) || m.known(name)))
+		s.contact(m.hash(kindHost, name), known != nil && (known(host) || known(name)))
 	}
 	for _, who := range f.Recipients[:min(len(f.Recipients), maxTargets)] {
-		s.contact(m.hash(kindRecipient, who), m.known != nil && m.known(who) || isOwnChat(&s.request.Call.Caller, who))
+		s.contact(m.hash(kindRecipient, who), known != nil && known(who) || isOwnChat(&s.request.Call.Caller, who))
 	}
 	if command := strings.TrimSpace(f.Command); command != "" {
 		s.targets = append(s.targets, m.hash(kindCommand, command))
@@ -186,7 +219,7 @@ func readsSecret(r *toolward.Request) bool {
 // refused remembers what a refused call was aimed at.
 func (s *state) refused(v *sight) {
 	f := &v.request.Facts
-	r := refusal{tool: toolOf(v.request), targets: v.targets, left: evasionCalls}
+	r := refusal{tool: toolOf(v.request), targets: slices.Clone(v.targets), left: evasionCalls}
 	for _, t := range f.Targets {
 		r.needle(pathOf(t))
 	}

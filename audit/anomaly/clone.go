@@ -21,6 +21,7 @@ func (s *state) clone() *state {
 		c.sizes.series[param] = &one
 	}
 	c.seen, c.words = s.seen.clone(), s.words.clone()
+	c.runs.list, c.ended.list = slices.Clone(s.runs.list), slices.Clone(s.ended.list)
 	c.refusals, c.reads = slices.Clone(c.refusals), slices.Clone(c.reads)
 	return &c
 }

@@ -144,7 +144,9 @@ type Step struct {
 const (
 	maxEvents = 512
 	maxBurst  = 1_000_000
-	maxWindow = 24 * time.Hour
+
+	// LongestWindow is the longest window that can be set.
+	LongestWindow = 24 * time.Hour
 )
 
 // rule is a detector ready for use.
@@ -175,21 +177,38 @@ func defaultRules() [detectors]rule {
 	}
 }
 
-// rulesOf applies overrides to the defaults. Its errors name the setting and what is expected.
-func rulesOf(overrides map[Detector]Override) ([detectors]rule, error) {
-	rules := defaultRules()
-	for d, o := range overrides {
-		if int(d) >= detectors {
-			return rules, fmt.Errorf("anomaly: unknown detector %d", d)
-		}
-		if err := o.apply(d, &rules[d]); err != nil {
-			return rules, fmt.Errorf("anomaly.%s.%w", d, err)
-		}
-	}
-	return rules, nil
+// SettingError is a setting of a detector that is out of bounds.
+type SettingError struct {
+	Detector Detector
+	Key      string // threshold, windowMs or escalate.threshold
+	Text     string // the value, and what is expected
 }
 
-func (o *Override) apply(d Detector, r *rule) error {
+func (e *SettingError) Error() string {
+	return fmt.Sprintf("anomaly.%s.%s: %s", e.Detector, e.Key, e.Text)
+}
+
+// Check lists the settings that are out of bounds, in the order of detectors.
+func Check(overrides map[Detector]Override) (wrong []*SettingError) {
+	_, wrong = rulesOf(overrides)
+	return wrong
+}
+
+// rulesOf applies overrides to the defaults.
+func rulesOf(overrides map[Detector]Override) (rules [detectors]rule, wrong []*SettingError) {
+	rules = defaultRules()
+	for d, o := range overrides {
+		if int(d) >= detectors {
+			wrong = append(wrong, &SettingError{d, "", "there is no such detector"})
+			continue
+		}
+		wrong = append(wrong, o.apply(d, &rules[d])...)
+	}
+	slices.SortStableFunc(wrong, func(a, b *SettingError) int { return int(a.Detector) - int(b.Detector) })
+	return rules, wrong
+}
+
+func (o *Override) apply(d Detector, r *rule) (wrong []*SettingError) {
 	if o.Enabled != nil {
 		r.enabled = *o.Enabled
 	}
@@ -205,21 +224,21 @@ func (o *Override) apply(d Detector, r *rule) error {
 			r.steps = append(r.steps, *o.Escalate.Step)
 		}
 	}
-	if o.WindowMs != nil {
-		if *o.WindowMs <= 0 || *o.WindowMs > maxWindow.Milliseconds() {
-			return fmt.Errorf("windowMs is %d: expected 1 to %d", *o.WindowMs, maxWindow.Milliseconds())
+	check := func(key string, value, most int64) {
+		if value < 1 || value > most {
+			wrong = append(wrong, &SettingError{d, key, fmt.Sprintf("%d: write 1 to %d", value, most)})
 		}
+	}
+	if o.WindowMs != nil {
+		check("windowMs", *o.WindowMs, LongestWindow.Milliseconds())
 		r.window = time.Duration(*o.WindowMs) * time.Millisecond
 	}
-	highest := maxEvents
+	highest := int64(maxEvents)
 	if d == Burst {
 		highest = maxBurst
 	}
 	for i, step := range r.steps {
-		name := [...]string{"threshold", "escalate.threshold"}[i]
-		if step.Threshold < 1 || step.Threshold > highest {
-			return fmt.Errorf("%s is %d: expected 1 to %d", name, step.Threshold, highest)
-		}
+		check([...]string{"threshold", "escalate.threshold"}[i], int64(step.Threshold), highest)
 	}
-	return nil
+	return wrong
 }

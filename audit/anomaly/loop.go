@@ -12,19 +12,19 @@ import (
 // LoopConfig configures loop detection; nil means the default. A number that is not a whole number above zero is the
 // default too.
 type LoopConfig struct {
-	Enabled            *bool         `json:"enabled,omitempty"`                       // false by default
-	HistorySize        *float64      `json:"historySize,omitempty"`                   // calls looked back; 30, at most 512
-	Warning            *float64      `json:"warningThreshold,omitempty"`              // 10
-	Critical           *float64      `json:"criticalThreshold,omitempty"`             // 20
-	GlobalCircuitBreak *float64      `json:"globalCircuitBreakerThreshold,omitempty"` // 30
-	Detectors          LoopDetectors `json:"detectors,omitzero"`
+	Enabled            *bool         `json:"enabled,omitempty" jsonschema:"default false"`
+	HistorySize        *float64      `json:"historySize,omitempty" jsonschema:"calls looked back; default 30, at most 512"`
+	Warning            *float64      `json:"warningThreshold,omitempty" jsonschema:"default 10"`
+	Critical           *float64      `json:"criticalThreshold,omitempty" jsonschema:"default 20; above the warning"`
+	GlobalCircuitBreak *float64      `json:"globalCircuitBreakerThreshold,omitempty" jsonschema:"default 30; above critical"`
+	Detectors          LoopDetectors `json:"detectors,omitzero" jsonschema:"single loop detectors"`
 }
 
 // LoopDetectors switches single loop detectors; all are on by default.
 type LoopDetectors struct {
-	GenericRepeat       *bool `json:"genericRepeat,omitempty"`
-	KnownPollNoProgress *bool `json:"knownPollNoProgress,omitempty"`
-	PingPong            *bool `json:"pingPong,omitempty"`
+	GenericRepeat       *bool `json:"genericRepeat,omitempty" jsonschema:"the same call again and again; default true"`
+	KnownPollNoProgress *bool `json:"knownPollNoProgress,omitempty" jsonschema:"asking a process again and again; default true"`
+	PingPong            *bool `json:"pingPong,omitempty" jsonschema:"back and forth between two calls; default true"`
 }
 
 // Over lays the settings of an agent over the global ones, field by field.
@@ -113,14 +113,26 @@ func (h *history) cut(most int) {
 	}
 }
 
-// outcome notes how a recorded call ended. One that is not in the history, any more or yet, is added.
+// outcome notes how a recorded call ended. It is found by its id alone if its parameters are others now: a plug-in
+// that rewrites every call must not hide a loop. One that is not in the history, any more or yet, is added.
 func (h *history) outcome(r loopRules, call, id, outcome uint64) {
+	rewritten := -1
 	for i := len(h.calls) - 1; i >= 0; i-- {
 		p := &h.calls[i]
-		if p.call == call && !p.ended && (id == 0 || p.id == id) {
+		if p.ended || id != 0 && p.id != id {
+			continue
+		}
+		if p.call == call {
 			p.outcome, p.ended = outcome, true
 			return
 		}
+		if id != 0 && rewritten < 0 {
+			rewritten = i
+		}
+	}
+	if rewritten >= 0 {
+		h.calls[rewritten].outcome, h.calls[rewritten].ended = outcome, true
+		return
 	}
 	h.calls = append(h.calls, past{call: call, id: id, outcome: outcome, ended: true})
 	h.cut(r.history)
@@ -209,6 +221,7 @@ type Outcome struct {
 	Error   string          // text of the error; "" if it went well
 	Details json.RawMessage // machine-readable part of the result
 	Text    string          // text of the result
+	Digest  string          // of the whole result, where it is known; the record has it too
 }
 
 // Parts of the results of process that tell whether something has changed; times and the like do not.
@@ -221,6 +234,9 @@ var (
 func (o *Outcome) hash(seed maphash.Seed, action string) uint64 {
 	if o.Error != "" {
 		return maphash.String(seed, "error\x00"+o.Error)
+	}
+	if o.Digest != "" && (action == "" || len(o.Details) == 0 && o.Text == "") {
+		return maphash.String(seed, o.Digest)
 	}
 	b := make([]byte, 0, len(o.Details)+len(o.Text)+64)
 	var parts map[string]json.RawMessage

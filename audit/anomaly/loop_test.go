@@ -42,13 +42,13 @@ func TestLoopVectors(t *testing.T) {
 					o.Error = string(c.Error)
 				}
 				_, action := pollOf(r)
-				h.record(m.loops, m.callOf(r), 0)
-				h.outcome(m.loops, m.callOf(r), 0, o.hash(m.seed, action))
+				h.record(m.settings.Load().loops, m.callOf(r), 0)
+				h.outcome(m.settings.Load().loops, m.callOf(r), 0, o.hash(m.seed, action))
 			}
 		}
 		next := request(t, in.Next.Tool, in.Next.Params, toolward.Facts{})
 		poll, _ := pollOf(next)
-		stuck := h.check(m.loops, m.callOf(next), poll)
+		stuck := h.check(m.settings.Load().loops, m.callOf(next), poll)
 		if stuck.Detector == "" {
 			return map[string]any{"stuck": false}
 		}

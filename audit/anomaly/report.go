@@ -21,8 +21,11 @@ type Report struct {
 	Ask      []Detector     // if any: people are asked about this call, and no grant answers
 	Floor    toolward.Level // the session's level is at least this; Normal if nothing follows
 	FloorFor time.Duration  // how long, unless a person clears it before
+	FloorBy  Detector       // the detector that demands the floor
 	Block    bool           // the call must not run
-	Abort    bool           // the run must end
+	Blocking []Detector     // the detectors that demand it
+	Abort    bool           // the run must end: this call and all further ones of it must not run
+	Ended    bool           // the run was ended before; nothing was counted
 	Stuck    Stuck          // what loop detection says
 }
 
@@ -38,27 +41,29 @@ func (s *state) follow(d Detector, value int, steps []Step, report *Report) {
 			ask = true
 			continue
 		}
-		report.demand(step.Action)
+		report.demand(d, step.Action)
 	}
 	if ask {
 		report.Ask = append(report.Ask, d)
 	}
 }
 
-func (r *Report) demand(a Action) {
+func (r *Report) demand(d Detector, a Action) {
 	switch a {
 	case Alert, Ask:
 	case Elevate:
 		if r.Floor > toolward.Elevated {
-			r.Floor, r.FloorFor = toolward.Elevated, ElevateTime
+			r.Floor, r.FloorFor, r.FloorBy = toolward.Elevated, ElevateTime, d
 		}
 	case Lockdown:
-		r.Floor, r.FloorFor = toolward.Lockdown, LockdownTime
+		if r.Floor > toolward.Lockdown {
+			r.Floor, r.FloorFor, r.FloorBy = toolward.Lockdown, LockdownTime, d
+		}
 	case Block:
-		r.Block = true
+		r.Block, r.Blocking = true, append(r.Blocking, d)
 	default:
 		// Abort, and whatever nobody has thought of.
-		r.Block, r.Abort = true, true
+		r.Block, r.Abort, r.Blocking = true, true, append(r.Blocking, d)
 	}
 }
 

@@ -1,5 +1,7 @@
 package anomaly
 
+import "slices"
+
 // counter holds the value of one detector in one session: how many events its window has. It keeps the newest
 // events only, as many as the highest threshold needs; more of them could not change what fires.
 type counter struct {
@@ -11,7 +13,7 @@ type counter struct {
 }
 
 func (c *counter) push(now int64, most int) {
-	if c.n == most {
+	for c.n >= most { // also after a reload with a lower threshold
 		c.first = (c.first + 1) % len(c.times)
 		c.n--
 	}
@@ -84,6 +86,25 @@ func (c *contacts) expire(now, window int64) {
 	if old > 0 {
 		c.list = append(c.list[:0], c.list[old:]...)
 	}
+}
+
+// recent remembers the newest [maxRuns] things.
+type recent struct{ list []uint64 }
+
+const maxRuns = 32
+
+func (r *recent) contains(v uint64) bool { return slices.Contains(r.list, v) }
+
+// add reports whether the thing is new.
+func (r *recent) add(v uint64) bool {
+	if r.contains(v) {
+		return false
+	}
+	if len(r.list) >= maxRuns {
+		r.list = append(r.list[:0], r.list[1:]...)
+	}
+	r.list = append(r.list, v)
+	return true
 }
 
 // set remembers the newest [maxEvents] things.

@@ -12,6 +12,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/audit/anomaly"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/config"
@@ -38,6 +39,7 @@ type daemon struct {
 	people   *device.Keeper
 	approver *approval.Manager
 	sessions *session.Tracker
+	watcher  *anomaly.Watcher
 	places   *places
 	toolbox  *builtin.Toolbox
 	tools    []*toolward.Tool
@@ -68,7 +70,7 @@ type daemonOptions struct {
 func newDaemon(ctx context.Context, o daemonOptions) (*daemon, error) {
 	d := &daemon{home: o.home, log: o.log, secrets: redact.New()}
 	for _, part := range []func(context.Context, daemonOptions) error{
-		d.openState, d.openPeople, d.openTools, d.openPlugins, d.openConfig, d.openTelemetry, d.openGateway, d.openFaces,
+		d.openState, d.openPeople, d.openTools, d.openPlugins, d.openConfig, d.openTelemetry, d.openWatcher, d.openGateway, d.openFaces,
 	} {
 		if err := part(ctx, o); err != nil {
 			d.close()
@@ -196,6 +198,11 @@ func (d *daemon) applyConfig(loaded *config.Loaded) error {
 	if err := level.UnmarshalText([]byte(loaded.File.TEG.DefaultLevel)); err != nil {
 		return err
 	}
+	if d.watcher != nil {
+		if err := d.watcher.Configure(loaded.File.Watching()); err != nil {
+			return err
+		}
+	}
 	d.sessions.Configure(session.Settings{DefaultLevel: level, HighWater: loaded.File.TEG.HighWater})
 	if err := d.plugins.Configure(loaded.File.Plugins); err != nil {
 		return err
@@ -254,7 +261,7 @@ func (d *daemon) openTelemetry(ctx context.Context, _ daemonOptions) (err error)
 func (d *daemon) openGateway(context.Context, daemonOptions) (err error) {
 	d.gateway, err = toolward.New(toolward.Config{
 		Policy: d.policy, Approver: d.approver, Auditor: d.measured.Recorder(d.audit), Sessions: d.sessions,
-		Hooks: d.plugins, Shadow: d.shadow, ObserveOnly: d.observes(), Observer: d.measured, Log: d.log,
+		Hooks: d.plugins, Watcher: d.watcher, Shadow: d.shadow, ObserveOnly: d.observes(), Observer: d.measured, Log: d.log,
 	})
 	if d.observes() {
 		d.log.Warn("teg.shadow_mode (critical): " + observeWords)

@@ -1,0 +1,196 @@
+package anomaly
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/audit"
+)
+
+// Bounds of what is read back after a restart.
+const (
+	leastPast  = time.Hour // at least so far back, for what has no window: bursts, loops, what was read
+	maxRestore = 20_000    // records
+)
+
+// Restore tells the monitor the latest past of all sessions again, from the record, as if it had seen it; nothing
+// follows from it. It goes back as far as the longest window, but no further than the newest 20,000 records.
+//
+// The record keeps no contents. So the lengths of arguments, the text of refused commands and the words of owners
+// are not known again, and how the record writes a path with a secret in it is another path.
+func (m *Monitor) Restore(ctx context.Context, source audit.Source) (records int, err error) {
+	now := time.Now()
+	last, err := source.Last(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("restore what was watched: %w", err)
+	}
+	from, err := source.Before(ctx, now.Add(-m.past()))
+	if err != nil {
+		return 0, fmt.Errorf("restore what was watched: %w", err)
+	}
+	from = max(from, last.Seq-maxRestore) + 1
+	p := playback{monitor: m, open: map[int64]*toolward.Request{}}
+	err = source.Scan(ctx, from, func(r *audit.Record) error {
+		records++
+		return p.play(r)
+	})
+	if err != nil {
+		return records, fmt.Errorf("restore what was watched: %w", err)
+	}
+	return records, nil
+}
+
+// past is how far back a restart has to look.
+func (m *Monitor) past() time.Duration {
+	longest := leastPast
+	for _, r := range m.settings.Load().rules {
+		longest = max(longest, r.window)
+	}
+	return longest
+}
+
+// playback plays records to a monitor.
+type playback struct {
+	monitor *Monitor
+	open    map[int64]*toolward.Request // allowed, without an outcome yet
+}
+
+func (p *playback) play(r *audit.Record) error {
+	switch r.Type {
+	case audit.TypeDecision:
+		return p.decision(r)
+	case audit.TypeOutcome:
+		return p.outcome(r)
+	case audit.TypeAnomaly:
+		return p.anomaly(r)
+	}
+	return nil
+}
+
+// decided is what a decision record says that detectors look at.
+type decided struct {
+	CallID         string        `json:"callId"`
+	RunID          string        `json:"runId"`
+	Code           toolward.Code `json:"code"`
+	Digest         string        `json:"digest"`
+	DigestOriginal string        `json:"digestOriginal"`
+	Row            string        `json:"row"`
+	LevelInputs    struct {
+		External bool `json:"external"`
+	} `json:"levelInputs"`
+	Requester struct {
+		Channel string `json:"channel"`
+		Account string `json:"account"`
+		Sender  string `json:"senderId"`
+		Owner   bool   `json:"senderIsOwner"`
+	} `json:"requester"`
+	Facts struct {
+		Deletes    int      `json:"deletes"`
+		Mutates    bool     `json:"mutates"`
+		Hosts      []string `json:"hosts"`
+		Recipients []string `json:"recipients"`
+		Scope      string   `json:"scope"`
+		Targets    []struct {
+			Op    toolward.Op `json:"op"`
+			Path  string      `json:"path"`
+			Place string      `json:"place"`
+		} `json:"targets"`
+	} `json:"facts"`
+}
+
+func (p *playback) decision(r *audit.Record) error {
+	key := toolward.SessionKey(r.Session)
+	if key.Agent() == "" || key.Agent() != r.Agent {
+		return nil // a session that was not its caller's: it was not counted then
+	}
+	var d decided
+	if err := json.Unmarshal([]byte(r.JSON), &d); err != nil {
+		return fmt.Errorf("record %d: %w", r.Seq, err)
+	}
+	request := d.request(r)
+	if d.wasWatched() {
+		first := *request
+		if d.DigestOriginal != "" {
+			first.Digest = d.DigestOriginal
+		}
+		p.monitor.Before(r.Time, &first)
+	}
+	switch {
+	case r.Verdict == toolward.Allow.String():
+		p.open[r.Seq] = request
+	case d.Code == toolward.CodeInvalidArgs:
+		p.monitor.Invalid(r.Time, request)
+	case d.Code != toolward.CodeAuditUnavailable:
+		p.monitor.Denied(r.Time, request, d.Code)
+	}
+	return nil
+}
+
+// wasWatched reports whether the call came as far as the detectors: arguments decoded and facts found.
+func (d *decided) wasWatched() bool {
+	return d.Digest != "" && d.Code != toolward.CodeInvalidArgs && (d.Code != toolward.CodeValidation || d.Row != "")
+}
+
+func (d *decided) request(r *audit.Record) *toolward.Request {
+	out := &toolward.Request{
+		Call: toolward.Call{
+			ID: d.CallID, Run: d.RunID, Tool: r.Tool, Session: toolward.SessionKey(r.Session),
+			Caller: toolward.Caller{
+				Agent: r.Agent, Owner: d.Requester.Owner, Channel: d.Requester.Channel, Account: d.Requester.Account, Sender: d.Requester.Sender,
+			},
+		},
+		Tool: &toolward.Tool{Name: r.Tool}, Digest: d.Digest,
+		Inputs: toolward.LevelInputs{External: d.LevelInputs.External},
+		Facts: toolward.Facts{
+			Deletes: d.Facts.Deletes, Mutates: d.Facts.Mutates, Hosts: d.Facts.Hosts, Recipients: d.Facts.Recipients, Scope: d.Facts.Scope,
+		},
+	}
+	for _, t := range d.Facts.Targets {
+		out.Facts.Targets = append(out.Facts.Targets, toolward.Target{Op: t.Op, Real: t.Path, Place: t.Place})
+	}
+	return out
+}
+
+func (p *playback) outcome(r *audit.Record) error {
+	request := p.open[r.Ref]
+	if request == nil {
+		return nil
+	}
+	delete(p.open, r.Ref)
+	var o struct {
+		Error        string `json:"error"`
+		ResultDigest string `json:"resultDigest"`
+	}
+	if err := json.Unmarshal([]byte(r.JSON), &o); err != nil {
+		return fmt.Errorf("record %d: %w", r.Seq, err)
+	}
+	p.monitor.ended(r.Time, request, toolward.Status(r.Status), Outcome{Error: o.Error, Digest: o.ResultDigest})
+	return nil
+}
+
+// anomaly brings back that a run was ended.
+func (p *playback) anomaly(r *audit.Record) error {
+	var a struct {
+		Data struct {
+			Action string `json:"action"`
+			Run    string `json:"run"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal([]byte(r.JSON), &a); err != nil {
+		return fmt.Errorf("record %d: %w", r.Seq, err)
+	}
+	if a.Data.Action == Abort.String() && r.Session != "" {
+		p.monitor.end(r.Time, &toolward.Request{Call: toolward.Call{Session: toolward.SessionKey(r.Session), Run: a.Data.Run}})
+	}
+	return nil
+}
+
+// end ends a run.
+func (m *Monitor) end(at time.Time, r *toolward.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.session(r.Call.Session, at).endIf(true, m.runOf(r))
+}
