@@ -13,6 +13,7 @@ type Tool struct {
 	Schema      json.RawMessage // JSON Schema of the arguments; validation always uses this one
 	OwnerOnly   bool            // invisible to everybody but the owner
 	Plugin      string          // id of the plug-in or MCP server that brought the tool; "" for Toolward's own
+	Optional    bool            // of a plug-in: there only for callers one of whose allow lists names the tool, its plug-in or group:plugins
 
 	// Declared is the class of a tool that the class table does not know. Only tools compiled into the binary may
 	// declare one: policy ignores it when Plugin is set, because a plug-in's word about itself is a claim. (With

@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"slices"
 
 	"github.com/toolward/toolward"
@@ -20,13 +21,16 @@ func (s *Snapshot) Ceiling(c toolward.Caller, only ...string) toolward.Ceiling {
 	if a == nil {
 		return noTools
 	}
-	kept := []restriction{}
+	kept, named := []restriction{}, []string{}
 	for _, l := range s.rules.pipeline(a, &c) {
 		r := l.effective
-		same := func(other restriction) bool {
-			return slices.Equal(other.Allow, r.Allow) && slices.Equal(other.Deny, r.Deny)
+		if l.label != inheritedLayer {
+			named = union(named, namesOfPlugins(r.Allow))
 		}
-		if l.private || len(r.Allow) == 0 && len(r.Deny) == 0 || slices.ContainsFunc(kept, same) {
+		same := func(other restriction) bool {
+			return slices.Equal(other.Allow, r.Allow) && slices.Equal(other.Deny, r.Deny) && slices.Equal(other.Optional, r.Optional)
+		}
+		if l.private || len(r.Allow) == 0 && len(r.Deny) == 0 && r.Optional == nil || slices.ContainsFunc(kept, same) {
 			continue
 		}
 		kept = append(kept, r)
@@ -34,14 +38,17 @@ func (s *Snapshot) Ceiling(c toolward.Caller, only ...string) toolward.Ceiling {
 	if len(only) > 0 {
 		kept = append(kept, restriction{Allow: only})
 	}
-	if len(kept) == 0 {
-		return ""
-	}
+	kept = append(kept, restriction{Optional: named})
 	text, err := json.Marshal(kept)
 	if err != nil {
 		return noTools
 	}
 	return toolward.Ceiling(text)
+}
+
+// namesOfPlugins are the entries of an allow list that may name a plug-in, a tool of one, or all of them.
+func namesOfPlugins(allow []string) []string {
+	return slices.DeleteFunc(ExpandGroups(allow), func(entry string) bool { return isGlob(entry) || reserved(entry) })
 }
 
 // noTools is a ceiling that leaves nothing.
@@ -60,12 +67,21 @@ func (r *ruleBook) readCeiling(c toolward.Ceiling) pipeline {
 	var kept []restriction
 	d := json.NewDecoder(bytes.NewReader([]byte(c)))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&kept); err != nil || d.More() {
+	err := d.Decode(&kept)
+	if _, after := d.Token(); err != nil || after != io.EOF {
 		kept = []restriction{{Deny: []string{"*"}}}
 	}
 	var p pipeline
 	for _, one := range kept {
-		p = append(p, r.inventory.layer(layer{label: inheritedLayer, allowKey: inheritedLayer, denyKey: inheritedLayer}, one))
+		if len(one.Allow) == 0 && len(one.Deny) == 0 && one.Optional == nil {
+			continue // restricts nothing
+		}
+		l := layer{label: inheritedLayer, allowKey: inheritedLayer, denyKey: inheritedLayer}
+		if one.Optional != nil {
+			named := newNames(one.Optional, r.inventory.isPlugin)
+			l.optional = &named
+		}
+		p = append(p, r.inventory.layer(l, one))
 	}
 	return p
 }

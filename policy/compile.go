@@ -68,7 +68,7 @@ func (b *builder) register(tools []*toolward.Tool) error {
 		case t.Plugin == "":
 			return fmt.Errorf("register tool %q: %w", t.Name, err)
 		default:
-			b.warnings = append(b.warnings, Warning{Tool: t.Name, Code: "tool_refused", Text: fmt.Sprintf("of %q is not registered: %v", t.Plugin, err)})
+			b.warn(Warning{Tool: t.Name, Code: CheckToolRefused, Text: fmt.Sprintf("of %q is not registered: %v", t.Plugin, err)})
 		}
 	}
 	slices.SortFunc(b.sorted, func(x, y *toolward.Tool) int { return strings.Compare(x.Name, y.Name) })
@@ -168,7 +168,7 @@ func (b *builder) enable(names []string, at Path) {
 			continue
 		}
 		b.snapshot.enabled[key] = true
-		b.warnings = append(b.warnings, Warning{Path: at.At(i), Code: "blocked_enabled", Text: known[canonical] + " is enabled: it asks each time instead of being refused"})
+		b.warn(Warning{Path: at.At(i), Code: CheckBlockedEnabled, Text: known[canonical] + " is enabled: it asks each time instead of being refused"})
 	}
 }
 
@@ -234,7 +234,7 @@ func (b *builder) revise() error {
 	}
 	print := fingerprint{Config: b.config, Channels: b.config.Around.Channels}
 	for _, t := range b.sorted {
-		print.Tools = append(print.Tools, fmt.Sprintf("%s\x00%s\x00%t\x00%s", t.Name, t.Plugin, t.OwnerOnly, t.Schema))
+		print.Tools = append(print.Tools, fmt.Sprintf("%s\x00%s\x00%t\x00%t\x00%s", t.Name, t.Plugin, t.OwnerOnly, t.Optional, t.Schema))
 	}
 	text, err := json.Marshal(print)
 	if err != nil {

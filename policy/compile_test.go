@@ -96,25 +96,25 @@ func TestWarnings(t *testing.T) {
 			"unknown entries",
 			Config{Tools: Tools{Deny: []string{"exce", "group:nope", "zzz*"}}},
 			[]string{
-				`tools.deny[0]: tools.global: "exce" matches no tool, group or plug-in; did you mean "exec"? (unknown_entry)`,
-				`tools.deny[1]: tools.global: "group:nope" matches no tool, group or plug-in; did you mean "group:core"? (unknown_entry)`,
-				`tools.deny[2]: tools.global: "zzz*" matches no tool, group or plug-in (unknown_entry)`,
+				`tools.deny[0]: tools.global: "exce" matches no tool, group or plug-in; did you mean "exec"? (policy.unknown_entries)`,
+				`tools.deny[1]: tools.global: "group:nope" matches no tool, group or plug-in; did you mean "group:core"? (policy.unknown_entries)`,
+				`tools.deny[2]: tools.global: "zzz*" matches no tool, group or plug-in (policy.unknown_entries)`,
 			},
 		},
 		{
 			"overrides",
 			Config{TEG: TEG{Tools: map[string]string{"*": "safe", "canvas": "safe", "ttss": "blocked", "write": "safe", "exec": "blocked"}}},
 			[]string{
-				`teg.tools["*"]: "*" cannot make a call safer: name the tool, or the tool and action (glob_cannot_loosen)`,
-				`teg.tools.canvas: "canvas" does not make canvas: eval safer, which is critical: name the action (name_the_action)`,
-				`teg.tools.canvas: canvas: show runs without a question at level normal (loosened)`,
-				`teg.tools.ttss: no tool is called "ttss"; did you mean "tts"? (unknown_entry)`,
-				`teg.tools.write: write: workspace runs without a question at level normal (loosened)`,
-				`teg.tools.write: write: instructions, outside runs without a question at level normal (loosened)`,
-				`teg.tools.write: "write" does not make write: protected, secret safer, which is critical: name the action (name_the_action)`,
+				`teg.tools["*"]: "*" cannot make a call safer: name the tool, or the tool and action (teg.glob_cannot_loosen)`,
+				`teg.tools.canvas: "canvas" does not make canvas: eval safer, which is critical: name the action (teg.name_the_action)`,
+				`teg.tools.canvas: canvas: show runs without a question at level normal (teg.loosened)`,
+				`teg.tools.ttss: no tool is called "ttss"; did you mean "tts"? (policy.unknown_entries)`,
+				`teg.tools.write: write: workspace runs without a question at level normal (teg.loosened)`,
+				`teg.tools.write: write: instructions, outside runs without a question at level normal (teg.loosened)`,
+				`teg.tools.write: "write" does not make write: protected, secret safer, which is critical: name the action (teg.name_the_action)`,
 			},
 		},
-		{"enabled", Config{TEG: TEG{Enable: []string{"exec.elevated"}}}, []string{`teg.enable[0]: exec.elevated is enabled: it asks each time instead of being refused (blocked_enabled)`}},
+		{"enabled", Config{TEG: TEG{Enable: []string{"exec.elevated"}}}, []string{`teg.enable[0]: exec.elevated is enabled: it asks each time instead of being refused (teg.blocked_enabled)`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, warnings, err := Compile(c.config, tools)
@@ -145,7 +145,7 @@ func TestRegistration(t *testing.T) {
 	for _, w := range warnings {
 		refused = append(refused, w.Tool+" "+w.Code)
 	}
-	want := []string{"read tool_refused", "mcp__s2__add tool_refused", "fine tool_refused", "bad_schema tool_refused", "no_schema tool_refused"}
+	want := []string{"read policy.tool_refused", "mcp__s2__add policy.tool_refused", "fine policy.tool_refused", "bad_schema policy.tool_refused", "no_schema policy.tool_refused"}
 	if diff := cmp.Diff(want, refused); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

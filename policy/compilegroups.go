@@ -49,7 +49,7 @@ func (b *builder) groups(entries map[string]Group, at Path) *groups {
 		folded := strings.ToLower(id)
 		if _, twice := g.folded[folded]; twice {
 			rule = nil
-			b.warnings = append(b.warnings, Warning{Path: at.At(id), Code: "ambiguous_group", Text: "another group differs in case only; session keys in lower case cannot tell them apart and get the default entry"})
+			b.warn(Warning{Path: at.At(id), Code: CheckAmbiguousGroup, Text: "another group differs in case only; session keys in lower case cannot tell them apart and get the default entry"})
 		}
 		g.folded[folded] = rule
 	}
@@ -80,8 +80,8 @@ func (b *builder) group(entry Group, at Path) *groupRule {
 func (b *builder) warnSender(who senderKey, l Lists, at Path) {
 	switch {
 	case who.untyped:
-		b.warnings = append(b.warnings, Warning{Path: at, Code: "untyped_sender", Text: "a bare key is compared with ids only; write id:" + who.value})
+		b.warn(Warning{Path: at, Code: CheckUntypedSender, Text: "a bare key is compared with ids only; write id:" + who.value})
 	case (who.kind == byUser || who.kind == byName) && len(l.Allow)+len(l.AlsoAllow) > 0:
-		b.warnings = append(b.warnings, Warning{Path: at, Code: "sender_by_mutable_name", Text: "names can be changed on most channels, so that somebody else may get these tools; use id:…"})
+		b.warn(Warning{Path: at, Code: CheckMutableName, Text: "names can be changed on most channels, so that somebody else may get these tools; use id:…"})
 	}
 }

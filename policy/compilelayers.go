@@ -31,6 +31,7 @@ func (b *builder) layers() {
 	b.httpTools()
 	b.channels()
 	b.agents()
+	b.checkLayers()
 }
 
 // scope compiles the lists of the gateway (id is "") or of one agent.
@@ -89,7 +90,7 @@ func (b *builder) lists(l Lists, at Path, as layer) *layer {
 	as.allowKey, as.denyKey = at.At("allow").String(), at.At("deny").String()
 	compiled := b.rules.inventory.layer(as, r)
 	if compiled.stripped {
-		b.warnings = append(b.warnings, Warning{Path: at.At("allow"), Code: "allowlist_stripped", Text: ListWarning{as.label, compiled.unknown, true}.String()})
+		b.warnStripped(as.label, compiled, at.At("allow"))
 	}
 	return compiled
 }
@@ -110,7 +111,7 @@ func (b *builder) subagents() {
 }
 
 func (b *builder) warnInherit(at Path) {
-	b.warnings = append(b.warnings, Warning{Path: at, Code: "inherit_off", Text: "sub-agents may have tools that their parent lacks"})
+	b.warn(Warning{Path: at, Code: CheckInheritOff, Text: "sub-agents may have tools that their parent lacks"})
 }
 
 // httpTools compiles gateway.tools.
@@ -120,8 +121,8 @@ func (b *builder) httpTools() {
 	b.entries(t.Deny, at.At("deny"), httpLayer)
 	for i, entry := range t.Allow {
 		if isGlob(entry) || hasGroupPrefix(NormalizeName(entry)) {
-			b.warnings = append(b.warnings, Warning{
-				Path: at.At("allow", i), Code: "not_exact",
+			b.warn(Warning{
+				Path: at.At("allow", i), Code: CheckHTTPNotExact,
 				Text: fmt.Sprintf("%q re-opens nothing: what the HTTP endpoint denies by default is re-opened by exact names only", entry),
 			})
 		}
@@ -217,11 +218,15 @@ func (b *builder) sandboxEntries(l *SandboxLists, at Path) {
 
 // isChannel reports whether an entry is the id of a channel, which lists may name without there being such a tool.
 func (b *builder) isChannel(entry string) bool {
-	channels := b.config.Around.Channels
-	if channels == nil {
-		channels = builtInChannels[:]
+	return slices.Contains(b.channelIDs(), NormalizeName(entry))
+}
+
+// channelIDs are the ids of the channels that are registered.
+func (b *builder) channelIDs() []string {
+	if b.config.Around.Channels == nil {
+		return builtInChannels[:]
 	}
-	return slices.Contains(channels, NormalizeName(entry))
+	return b.config.Around.Channels
 }
 
 // patch lays tools.exec.applyPatch of a narrower scope over that of a wider one.

@@ -18,7 +18,6 @@ const (
 )
 
 // Codes of warnings about rules.
-const warnAllowsNothing = "allows_nothing"
 
 // compileRules compiles teg.rules.
 func (b *builder) compileRules(entries []Rule, at Path) {
@@ -102,8 +101,8 @@ func (b *builder) ruleText(text string, at Path, most int, why string) {
 func (b *builder) warnRule(r *compiledRule, at Path) {
 	tool := NormalizeName(r.Tool)
 	if !b.matchesAnything(tool) {
-		b.warnings = append(b.warnings, Warning{
-			Path: at.At("tool"), Code: "unknown_entry",
+		b.warn(Warning{
+			Path: at.At("tool"), Code: CheckUnknownEntries,
 			Text: fmt.Sprintf("%q matches no tool, group or plug-in%s", r.Tool, didYouMean(tool, b.knownNames())),
 		})
 	}
@@ -113,8 +112,8 @@ func (b *builder) warnRule(r *compiledRule, at Path) {
 		rows = known.rows
 	}
 	if action, _, _ := strings.Cut(r.action, ":"); known != nil && action != "" && !hasAction(tool, rows, action) {
-		b.warnings = append(b.warnings, Warning{
-			Path: at.At("action"), Code: "unknown_entry",
+		b.warn(Warning{
+			Path: at.At("action"), Code: CheckUnknownEntries,
 			Text: fmt.Sprintf("%q is no action of %s that the class table knows", r.Action, tool),
 		})
 	}
@@ -124,14 +123,14 @@ func (b *builder) warnRule(r *compiledRule, at Path) {
 	if len(rows) > 0 && !slices.ContainsFunc(rows, func(w row) bool {
 		return w.Class == toolward.NeedsApproval && w.Severity != toolward.Critical && !w.runsCommand()
 	}) {
-		b.warnings = append(b.warnings, Warning{
-			Path: at, Code: warnAllowsNothing,
+		b.warn(Warning{
+			Path: at, Code: CheckRuleAllowsNothing,
 			Text: fmt.Sprintf("no call of %s can be allowed by a rule: only those that people decide, that are not critical, and that are no commands", tool),
 		})
 		return
 	}
-	b.warnings = append(b.warnings, Warning{
-		Path: at, Code: "loosened", Text: fmt.Sprintf("rule %q lets calls of %s run without a question at level normal", r.Name, r.Tool),
+	b.loosened(tool, Warning{
+		Path: at, Code: CheckLoosened, Text: fmt.Sprintf("rule %q lets calls of %s run without a question at level normal", r.Name, r.Tool),
 	})
 }
 

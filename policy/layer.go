@@ -18,13 +18,21 @@ type layer struct {
 	strips    bool    // an allow list of which nothing is live is dropped
 	private   bool    // not a part of the ceiling of children
 	effective restriction
+	optional  *names   // of a parent's ceiling: what names the optional tools that it leaves; nil: all of them
 	unknown   []string // entries of the allow list that match nothing there is
 	stripped  bool     // the allow list was dropped
+}
+
+// optionalReason is why an optional tool that nobody asked for is not there.
+var optionalReason = toolward.Reason{
+	Layer: optionalLayer, Rule: "tools.alsoAllow",
+	Text: "the tool is optional: it is there once an allow list names it, its plug-in or group:plugins",
 }
 
 // The labels that explanations print for cuts which are no layers of lists.
 const (
 	ownerLayer    = "owner-only"
+	optionalLayer = "optional tools"
 	patchLayer    = "tools.exec.applyPatch"
 	providerLayer = "message provider (voice)"
 )
@@ -49,6 +57,20 @@ func (p pipeline) remover(tool, plugin string) (toolward.Reason, bool) {
 		return toolward.Reason{Layer: l.label, Rule: l.allowKey, Text: l.allowKey + " does not name it" + l.hint}, true
 	}
 	return toolward.Reason{}, false
+}
+
+// names reports whether the allow list of some layer names a plug-in's tool by itself, by its plug-in, or by the group of
+// all plug-ins. A glob names nothing: it was not written for a tool that nobody knew of.
+// What a parent's lists do not name, those of its children cannot bring back.
+func (p pipeline) names(tool, plugin string) bool {
+	named := false
+	for _, l := range p {
+		if l.optional != nil && l.optional.matchExact(tool, plugin) == "" {
+			return false
+		}
+		named = named || l.label != inheritedLayer && l.list.allow.matchExact(tool, plugin) != ""
+	}
+	return named
 }
 
 // keeps is what all layers together leave of n registered tools.

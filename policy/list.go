@@ -45,19 +45,25 @@ func hasGroupPrefix(entry string) bool {
 
 func (n *names) empty() bool { return len(n.exact) == 0 && len(n.globs) == 0 }
 
-// match returns the entry that covers the tool.
-func (n *names) match(tool, plugin string) (entry string, ok bool) {
+// matchExact returns the entry that names the tool, its plug-in or the group of all plug-ins, or "".
+func (n *names) matchExact(tool, plugin string) (entry string) {
 	// The id of a plug-in stands for its tools only, not for a tool of the same name that another one brought.
 	if entry, ok := n.exact[tool]; ok && (!n.ids[tool] || plugin == tool) {
-		return entry, true
+		return entry
 	}
 	if plugin != "" {
 		if entry, ok := n.exact[plugin]; ok {
-			return entry, true
+			return entry
 		}
-		if entry, ok := n.exact[pluginsGroup]; ok {
-			return entry, true
-		}
+		return n.exact[pluginsGroup]
+	}
+	return ""
+}
+
+// match returns the entry that covers the tool.
+func (n *names) match(tool, plugin string) (entry string, ok bool) {
+	if entry := n.matchExact(tool, plugin); entry != "" {
+		return entry, true
 	}
 	for _, glob := range n.globs {
 		if matchGlob(glob, tool) {
@@ -103,7 +109,7 @@ func Matches(allow, deny []string, tool string, plugins map[string][]string) boo
 	tool = NormalizeName(tool)
 	owner := ""
 	for id, tools := range plugins {
-		if slices.Contains(tools, tool) {
+		if slices.ContainsFunc(tools, func(name string) bool { return NormalizeName(name) == tool }) {
 			owner = NormalizeName(id)
 		}
 	}

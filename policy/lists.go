@@ -6,6 +6,10 @@ import "slices"
 type restriction struct {
 	Allow []string `json:"allow,omitzero"`
 	Deny  []string `json:"deny,omitzero"`
+
+	// Optional is of ceilings only: the entries by which the parent's own lists name optional tools. Nil says nothing
+	// about such tools; an empty list leaves none of them.
+	Optional []string `json:"optional,omitzero"`
 }
 
 // contradicts reports whether a scope has both kinds of allow lists: one says "nothing else", the other "besides all
@@ -14,7 +18,7 @@ func (l Lists) contradicts() bool { return len(l.Allow) > 0 && len(l.AlsoAllow) 
 
 // restriction turns a scope into what it restricts; ok is false if there is nothing. alsoAllow alone never restricts.
 func (l Lists) restriction() (r restriction, ok bool) {
-	r = restriction{l.Allow, l.Deny}
+	r = restriction{Allow: l.Allow, Deny: l.Deny}
 	if len(l.AlsoAllow) > 0 {
 		base := l.Allow
 		if len(base) == 0 {

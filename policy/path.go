@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolward/toolward"
 )
 
 // Path names one place in the configuration: property names (string) and list positions (int).
@@ -77,9 +79,32 @@ func (e ConfigErrors) Error() string {
 type Warning struct {
 	Path Path   // where; empty for a warning about a tool
 	Tool string // which tool was refused, for warnings about tools
-	Code string // unknown_entry, glob_cannot_loosen, name_the_action, loosened, blocked_enabled, tool_refused
+	Code string // one of the Check codes
 	Text string
+
+	Severity toolward.Severity
 }
+
+// Codes of warnings. They are the names of the checks under which a security report lists them.
+const (
+	CheckUnknownEntries    = "policy.unknown_entries"    // a list, override or rule names what is not there
+	CheckAllowlistStripped = "policy.allowlist_stripped" // an allow list is ignored, since nothing that it names is there
+	CheckWriteDenied       = "policy.write_denied_patch_open"
+	CheckSandboxDeny       = "policy.sandbox_deny_replaced" // a list of the operator's lacks what the default one denies
+	CheckSandboxMessage    = "policy.sandbox_message_open"  // channels are denied, and the tool that reaches them all is not
+	CheckMutableName       = "policy.sender_by_mutable_name"
+	CheckUntypedSender     = "policy.untyped_sender"
+	CheckAmbiguousGroup    = "policy.ambiguous_group"
+	CheckModelEntry        = "policy.model_entry_hides_provider_deny"
+	CheckInheritOff        = "policy.inherit_off"
+	CheckHTTPNotExact      = "policy.http_not_exact"
+	CheckToolRefused       = "policy.tool_refused"
+	CheckGlobLoosens       = "teg.glob_cannot_loosen"
+	CheckNameTheAction     = "teg.name_the_action"
+	CheckRuleAllowsNothing = "teg.rule_allows_nothing"
+	CheckLoosened          = "teg.loosened"
+	CheckBlockedEnabled    = "teg.blocked_enabled"
+)
 
 func (w Warning) String() string {
 	where := w.Path.String()
@@ -87,6 +112,18 @@ func (w Warning) String() string {
 		where = "tool " + strconv.QuoteToASCII(w.Tool)
 	}
 	return where + ": " + w.Text + " (" + w.Code + ")"
+}
+
+// warn adds a warning.
+func (b *builder) warn(w Warning) {
+	w.Severity = toolward.Warning
+	b.warnings = append(b.warnings, w)
+}
+
+// alarm adds a warning of severity critical.
+func (b *builder) alarm(w Warning) {
+	w.Severity = toolward.Critical
+	b.warnings = append(b.warnings, w)
 }
 
 // nearest returns the known word that was probably meant, or "".

@@ -65,8 +65,12 @@ func subset(t *rapid.T, what string, of, tools []*toolward.Tool) {
 
 // TestAChildHasNoToolThatItsParentLacks, whatever agent, model, session and sandbox it runs with.
 func TestAChildHasNoToolThatItsParentLacks(t *testing.T) {
+	optional := &toolward.Tool{Name: "files__wipe", Plugin: "files", Optional: true, Schema: someServers[0].Schema}
 	rapid.Check(t, func(t *rapid.T) {
-		s := mustCompile(t, anyLayers().Draw(t, "config"))
+		s, _, err := Compile(anyLayers().Draw(t, "config"), append(slices.Clone(someTools), optional))
+		if err != nil {
+			t.Fatal(err)
+		}
 		parent, child := anyCaller().Draw(t, "parent"), anyCaller().Draw(t, "child")
 		parent.Channel, child.Channel, parent.Owner = "", "", parent.Owner || child.Owner
 		// What a parent cannot see for want of a model that applies patches is no policy of it.

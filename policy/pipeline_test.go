@@ -98,7 +98,7 @@ func TestDeadGroupList(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(warnings, func(w Warning) bool {
-		return w.Code == "allowlist_stripped" && w.Path.String() == "channels.slack.groups.dead.tools.allow"
+		return w.Code == CheckAllowlistStripped && w.Path.String() == "channels.slack.groups.dead.tools.allow"
 	}) {
 		t.Errorf("no warning: %v", warnings)
 	}
@@ -158,7 +158,7 @@ func TestCeilings(t *testing.T) {
 		if found, _ := s.Find(child, "process"); found == nil {
 			t.Errorf("%s: the ceiling is still there", name)
 		}
-		if !slices.ContainsFunc(warnings, func(w Warning) bool { return w.Code == "inherit_off" }) {
+		if !slices.ContainsFunc(warnings, func(w Warning) bool { return w.Code == CheckInheritOff }) {
 			t.Errorf("%s: nobody is told", name)
 		}
 	}

@@ -261,7 +261,7 @@ func TestTheOrderOfLayersDoesNotMatter(t *testing.T) {
 		var layers pipeline
 		for range rapid.IntRange(0, 4).Draw(t, "layers") {
 			as := layer{label: "x", strips: rapid.Bool().Draw(t, "strips")}
-			layers = append(layers, inventory.layer(as, restriction{anyList().Draw(t, "allow"), anyList().Draw(t, "deny")}))
+			layers = append(layers, inventory.layer(as, restriction{Allow: anyList().Draw(t, "allow"), Deny: anyList().Draw(t, "deny")}))
 		}
 		other := pipeline(rapid.Permutation(layers).Draw(t, "order"))
 		if diff := cmp.Diff(layers.keeps(len(someTools)), other.keeps(len(someTools))); diff != "" {

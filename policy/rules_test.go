@@ -188,14 +188,14 @@ func TestWarningsAboutRules(t *testing.T) {
 		rule Rule
 		want string // code and path
 	}{
-		{on("writ", "deny", "true"), "unknown_entry teg.rules[0].tool"},
+		{on("writ", "deny", "true"), "policy.unknown_entries teg.rules[0].tool"},
 		{on("write", "deny", "true"), ""},
 		{Rule{Tool: "process", Action: "sendkeys", Then: "deny", When: "true"}, ""},
-		{Rule{Tool: "process", Action: "send_kys", Then: "deny", When: "true"}, "unknown_entry teg.rules[0].action"},
+		{Rule{Tool: "process", Action: "send_kys", Then: "deny", When: "true"}, "policy.unknown_entries teg.rules[0].action"},
 		{Rule{Tool: "exec", Action: "elevated", Then: "deny", When: "true"}, ""},
-		{on("write", "allow", "true"), "loosened teg.rules[0]"},
-		{on("exec", "allow", "true"), "allows_nothing teg.rules[0]"},
-		{on("tts", "allow", "true"), "allows_nothing teg.rules[0]"},
+		{on("write", "allow", "true"), "teg.loosened teg.rules[0]"},
+		{on("exec", "allow", "true"), "teg.rule_allows_nothing teg.rules[0]"},
+		{on("tts", "allow", "true"), "teg.rule_allows_nothing teg.rules[0]"},
 	} {
 		_, warnings, err := Compile(ruled(c.rule), coreTools())
 		if err != nil {

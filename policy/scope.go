@@ -139,6 +139,9 @@ func (r *ruleBook) group(c *toolward.Caller) *layer {
 func (r *ruleBook) subagent(c *toolward.Caller) *layer {
 	depth := c.Depth
 	if depth <= 0 {
+		depth = depthOfKey(string(c.Session))
+	}
+	if depth == 0 {
 		depth = -1 // known to be a sub-agent, at an unknown depth
 	}
 	if r.defaults.isLeaf(depth) {

@@ -61,6 +61,8 @@ func (v *view) before(t *toolward.Tool) (toolward.Reason, bool) {
 		return toolward.Reason{Layer: providerLayer, Text: "a voice conversation is spoken anyway"}, true
 	case !v.owner && ownerOnly(t):
 		return ownerReason, true
+	case t.Optional && t.Plugin != "" && !v.pipeline.names(t.Name, t.Plugin):
+		return optionalReason, true
 	}
 	return toolward.Reason{}, false
 }

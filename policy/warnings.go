@@ -17,8 +17,8 @@ func (b *builder) warnUnknown(entries []string, at Path, label string) {
 		if entry == "" || b.matchesAnything(entry) {
 			continue
 		}
-		b.warnings = append(b.warnings, Warning{
-			Path: at.At(i), Code: "unknown_entry",
+		b.warn(Warning{
+			Path: at.At(i), Code: CheckUnknownEntries,
 			Text: fmt.Sprintf("%s: %q matches no tool, group or plug-in%s", label, raw, didYouMean(entry, b.knownNames())),
 		})
 	}
@@ -54,8 +54,8 @@ func (b *builder) knownNames() []string {
 func (b *builder) warnOverrides(o *overrides, at Path) {
 	for _, g := range o.globs {
 		if g.class == toolward.Safe {
-			b.warnings = append(b.warnings, Warning{
-				Path: at.At(g.key), Code: warnGlobCannotLoosen,
+			b.warn(Warning{
+				Path: at.At(g.key), Code: CheckGlobLoosens,
 				Text: fmt.Sprintf("%q cannot make a call safer: name the tool, or the tool and action", g.key),
 			})
 		}
@@ -74,7 +74,7 @@ func (b *builder) warnOverrides(o *overrides, at Path) {
 func (b *builder) warnOverride(tool string, o *override, at Path) {
 	at = at.At(o.key)
 	if !b.knows(tool) {
-		b.warnings = append(b.warnings, Warning{Path: at, Code: "unknown_entry", Text: fmt.Sprintf("no tool is called %q%s", tool, didYouMean(tool, b.knownNames()))})
+		b.warn(Warning{Path: at, Code: CheckUnknownEntries, Text: fmt.Sprintf("no tool is called %q%s", tool, didYouMean(tool, b.knownNames()))})
 		return
 	}
 	if o.class == toolward.Blocked {
@@ -83,10 +83,21 @@ func (b *builder) warnOverride(tool string, o *override, at Path) {
 	for _, r := range b.rowsOf(tool, o) {
 		switch changed, warning := o.apply(r.Classification); {
 		case warning == warnNameTheAction:
-			b.warnings = append(b.warnings, Warning{Path: at, Code: warning, Text: fmt.Sprintf("%q does not make %s safer, which is critical: name the action", o.key, r.name)})
+			b.warn(Warning{Path: at, Code: CheckNameTheAction, Text: fmt.Sprintf("%q does not make %s safer, which is critical: name the action", o.key, r.name)})
 		case changed.Class > r.Class:
-			b.warnings = append(b.warnings, Warning{Path: at, Code: "loosened", Text: r.name + " runs without a question at level normal"})
+			b.loosened(tool, Warning{Path: at, Code: CheckLoosened, Text: r.name + " runs without a question at level normal"})
 		}
+	}
+}
+
+// loosened reports what runs without a question because the operator says so. Commands, messages and other machines
+// are where most harm is done.
+func (b *builder) loosened(tool string, w Warning) {
+	switch tool {
+	case "exec", "message", "nodes":
+		b.alarm(w)
+	default:
+		b.warn(w)
 	}
 }
 
