@@ -1,0 +1,115 @@
+package shell
+
+import "mvdan.cc/sh/v3/syntax"
+
+// Command is a command line that was understood: simple commands and how they are joined.
+type Command struct {
+	Text     string // as analysed: without white space around it
+	Segments []Segment
+}
+
+// Segment is one simple command.
+type Segment struct {
+	Assigns  []Assign // harmless variables for this command alone
+	Words    []Word   // the program and its arguments, as written; never empty
+	Redirs   []Redirect
+	Heredoc  *Heredoc // nil if standard input is not a here-document
+	Op       Operator // how the next segment follows; None for the last, unless it ends in ";"
+	From, To int      // where it stands, as byte offsets in the command's text, redirections included
+}
+
+// Argv is the program and its arguments as written, with quotes removed and nothing expanded.
+func (s *Segment) Argv() []string {
+	argv := make([]string, len(s.Words))
+	for i := range s.Words {
+		argv[i] = s.Words[i].Text
+	}
+	return argv
+}
+
+// Literalized lists the positions of words that a shell would expand.
+func (s *Segment) Literalized() []int {
+	var positions []int
+	for i := range s.Words {
+		if s.Words[i].Expands() {
+			positions = append(positions, i)
+		}
+	}
+	return positions
+}
+
+// Operator joins two segments.
+type Operator string
+
+// The operators.
+const (
+	None     Operator = ""
+	Pipe     Operator = "|"
+	And      Operator = "&&"
+	Or       Operator = "||"
+	Sequence Operator = ";"
+)
+
+// Assign is a variable that is set for one command alone.
+type Assign struct{ Name, Value string }
+
+// Word is one word of a command.
+type Word struct {
+	Text   string // with quotes removed and nothing expanded
+	Source string // as written
+
+	// What a shell would expand in it.
+	Glob, Brace, Tilde, Param bool
+
+	node *syntax.Word
+}
+
+// Expands reports whether a shell would make something else of the word.
+func (w *Word) Expands() bool { return w.Glob || w.Brace || w.Tilde || w.Param }
+
+// Redirect is a redirection whose effect is known: of or to one literal file, or between the standard streams.
+type Redirect struct {
+	FD     string // descriptor before the operator: "", "0", "1" or "2"
+	Op     string // > >> >| &> &>> < or >&
+	Target string // file, or descriptor with >&
+}
+
+// String is the redirection without white space.
+func (r Redirect) String() string { return r.FD + r.Op + r.Target }
+
+// Harmless reports whether the redirection changes nothing outside the command: to or from /dev/null, or between the
+// standard streams.
+func (r Redirect) Harmless() bool {
+	return r.Op == ">&" || r.Target == "/dev/null" && r.Op != ">>" && r.Op != "&>>" && r.Op != ">|"
+}
+
+// Reads and Writes report what happens to the target, if it is a file.
+func (r Redirect) Reads() bool { return r.Op == "<" }
+
+// Writes reports whether the target is written.
+func (r Redirect) Writes() bool { return r.Op != "<" && r.Op != ">&" }
+
+// Heredoc is a here-document.
+type Heredoc struct {
+	Literal bool // the delimiter is quoted: nothing in the body is expanded
+	body    []bodyPart
+}
+
+// bodyPart is a piece of the body of a here-document: text, or a parameter.
+type bodyPart struct {
+	text  string
+	param bool
+}
+
+// Body is the text of the here-document, with parameters replaced by what value gives for them.
+func (h *Heredoc) Body(value func(name string) string) string {
+	var text []byte
+	for _, p := range h.body {
+		if p.param {
+			text = append(text, value(p.text)...)
+		} else {
+			text = append(text, p.text...)
+		}
+	}
+	return string(text)
+}

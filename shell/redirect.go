@@ -1,0 +1,177 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// fileOperators redirect to or from a file.
+var fileOperators = []syntax.RedirOperator{
+	syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.RdrIn,
+}
+
+// redirect takes a redirection of a standard stream.
+func (w *walker) redirect(s *Segment, r *syntax.Redirect) {
+	fd := ""
+	if r.N != nil {
+		fd = r.N.Value
+	}
+	s.To = max(s.To, int(r.Word.End().Offset()))
+	switch {
+	case r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc:
+		w.heredoc(s, r, fd)
+	case !slices.Contains([]string{"", "0", "1", "2"}, fd):
+		w.refuse(Redirection, r.Pos())
+	case r.Op == syntax.DplOut:
+		if target := r.Word.Lit(); fd == "0" || target != "1" && target != "2" {
+			w.refuse(Redirection, r.Pos())
+		}
+		s.Redirs = append(s.Redirs, Redirect{fd, ">&", r.Word.Lit()})
+	case slices.Contains(fileOperators, r.Op):
+		word := w.word(r.Word)
+		if w.err == nil && (word.Text == "" || word.Expands()) {
+			w.refuse(Redirection, r.Pos())
+		}
+		s.Redirs = append(s.Redirs, Redirect{fd, r.Op.String(), word.Text})
+	default:
+		w.refuse(Redirection, r.Pos())
+	}
+}
+
+// heredoc takes a here-document for standard input, of text and plain parameters.
+func (w *walker) heredoc(s *Segment, r *syntax.Redirect, fd string) {
+	if s.Heredoc != nil || fd != "" && fd != "0" {
+		w.refuse(Redirection, r.Pos())
+		return
+	}
+	delimiter, quoted := w.delimiter(r.Word)
+	if w.err != nil {
+		return
+	}
+	doc := &Heredoc{Literal: quoted}
+	end := 0
+	if r.Hdoc != nil {
+		end = int(r.Hdoc.End().Offset())
+		for _, part := range r.Hdoc.Parts {
+			w.bodyPart(doc, part, quoted)
+		}
+	}
+	if r.Op == syntax.DashHdoc {
+		doc.dropTabs()
+	}
+	s.Heredoc = doc
+	w.coverHeredoc(r, delimiter, end)
+}
+
+// delimiter reads the word that ends a here-document.
+func (w *walker) delimiter(node *syntax.Word) (text string, quoted bool) {
+	for _, part := range node.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok || strings.Contains(lit.Value, `\`) {
+			quoted = true
+		}
+	}
+	return w.word(node).Text, quoted
+}
+
+func (w *walker) bodyPart(doc *Heredoc, part syntax.WordPart, quoted bool) {
+	switch p := part.(type) {
+	case *syntax.Lit:
+		text := p.Value
+		if !quoted {
+			text = unescape(text, "\\$`")
+		}
+		doc.body = append(doc.body, bodyPart{text: text})
+	case *syntax.ParamExp:
+		found := plainParameter.FindStringSubmatch(w.text[p.Pos().Offset():p.End().Offset()])
+		if found == nil {
+			w.refuse(HeredocExpansion, p.Pos())
+			return
+		}
+		doc.body = append(doc.body, bodyPart{text: found[1] + found[2], param: true})
+	default:
+		w.refuse(HeredocExpansion, part.Pos())
+	}
+}
+
+// dropTabs removes the tabs that "<<-" ignores at the beginning of lines.
+func (h *Heredoc) dropTabs() {
+	atStart := true
+	for i := range h.body {
+		p := &h.body[i]
+		if p.param {
+			atStart = false
+			continue
+		}
+		lines := strings.SplitAfter(p.text, "\n")
+		for j, line := range lines {
+			if j > 0 || atStart {
+				lines[j] = strings.TrimLeft(line, "\t")
+			}
+		}
+		atStart = strings.HasSuffix(p.text, "\n")
+		p.text = strings.Join(lines, "")
+	}
+}
+
+// coverHeredoc notes where the lines of a here-document stand: its body, which ends at end, and its delimiter. Bodies
+// of several here-documents follow each other below the one line of commands.
+func (w *walker) coverHeredoc(r *syntax.Redirect, delimiter string, end int) {
+	at := int(r.Word.End().Offset())
+	if n := len(w.heredocs); n > 0 {
+		at = w.heredocs[n-1].to
+	}
+	line := strings.IndexByte(w.text[at:], '\n')
+	if line < 0 {
+		w.refuse(ParseError, r.Pos())
+		return
+	}
+	from := at + line
+	if end == 0 { // no body
+		end = from + 1 + len(delimiter)
+	}
+	// Where the parser says that it ends, there must be the delimiter, on a line of its own.
+	if end > len(w.text) || end < len(w.text) && w.text[end] != '\n' {
+		w.refuse(ParseError, r.Pos())
+		return
+	}
+	before, found := strings.CutSuffix(w.text[:end], delimiter)
+	if r.Op == syntax.DashHdoc {
+		before = strings.TrimRight(before, "\t")
+	}
+	if !found || !strings.HasSuffix(before, "\n") || len(before) <= from {
+		w.refuse(ParseError, r.Pos())
+		return
+	}
+	w.heredocs = append(w.heredocs, span{from, end})
+}
+
+// newline refuses line breaks that are neither quoted nor part of a here-document. Commands on several lines are
+// easily overlooked, and the end of a here-document is where people stop reading.
+func (w *walker) newline() error {
+	quoted, heredocs := w.quoted, w.heredocs
+	for i := range len(w.text) {
+		if w.text[i] != '\n' {
+			continue
+		}
+		quoted, heredocs = from(quoted, i), from(heredocs, i)
+		switch inQuotes := covers(quoted, i); {
+		case inQuotes && len(w.heredocs) == 0, !inQuotes && covers(heredocs, i):
+		default:
+			return &NotAnalysable{Reason: Newline, Offset: i}
+		}
+	}
+	return nil
+}
+
+// from drops the spans that end before a place; spans are in the order of the text.
+func from(spans []span, at int) []span {
+	for len(spans) > 0 && spans[0].to <= at {
+		spans = spans[1:]
+	}
+	return spans
+}
+
+func covers(spans []span, at int) bool { return len(spans) > 0 && spans[0].from <= at }

@@ -1,0 +1,153 @@
+package shell
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// plainParameter is the only use of a parameter that is accepted. It is compared with the source text, so that no
+// form of parameter that the parser knows, now or later, slips through a field that nobody looked at.
+var plainParameter = regexp.MustCompile(`^\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})$`)
+
+// word takes a word apart; what it cannot take stops the walker.
+func (w *walker) word(node *syntax.Word) Word {
+	from, to := int(node.Pos().Offset()), int(node.End().Offset())
+	w.quoted = append(w.quoted, span{from, to})
+	word := Word{Source: w.text[from:to], node: node}
+	var text strings.Builder
+	for i, part := range node.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			w.literal(&word, &text, p, i == 0)
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				w.refuse(DollarQuote, p.Pos())
+			}
+			text.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			w.doubleQuoted(&word, &text, p)
+		default:
+			w.expansion(&word, &text, part)
+		}
+		if w.err != nil {
+			return Word{}
+		}
+	}
+	word.Text = text.String()
+	word.Brace = hasBraces(node)
+	return word
+}
+
+// expansion takes a parameter, and refuses everything else that a shell evaluates.
+func (w *walker) expansion(word *Word, text *strings.Builder, part syntax.WordPart) {
+	switch p := part.(type) {
+	case *syntax.ParamExp:
+		source := w.text[p.Pos().Offset():p.End().Offset()]
+		if !plainParameter.MatchString(source) {
+			w.refuse(ParameterExpansion, p.Pos())
+			return
+		}
+		word.Param = true
+		text.WriteString(source)
+	case *syntax.CmdSubst:
+		w.refuse(CommandSubstitution, p.Pos())
+	case *syntax.ProcSubst:
+		w.refuse(ProcessSubstitution, p.Pos())
+	case *syntax.ArithmExp:
+		w.refuse(Arithmetic, p.Pos())
+	case *syntax.ExtGlob:
+		w.refuse(ExtendedGlob, p.Pos())
+	default:
+		w.refuse(Compound, part.Pos())
+	}
+}
+
+func (w *walker) doubleQuoted(word *Word, text *strings.Builder, q *syntax.DblQuoted) {
+	if q.Dollar {
+		w.refuse(DollarQuote, q.Pos())
+		return
+	}
+	for _, part := range q.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			text.WriteString(unescape(lit.Value, "\\\"$`"))
+			continue
+		}
+		if w.expansion(word, text, part); w.err != nil {
+			return
+		}
+	}
+}
+
+// literal takes unquoted text. A backslash quotes the character after it.
+func (w *walker) literal(word *Word, text *strings.Builder, lit *syntax.Lit, first bool) {
+	value := lit.Value
+	if at := tildeIn(value, first); at >= 0 {
+		if rest := value[at+1:]; rest != "" && rest[0] != '/' && !(at > 0 && rest[0] == ':') {
+			w.refuse(UserHome, lit.Pos())
+			return
+		}
+		word.Tilde = true
+	}
+	bracket := false
+	for i := 0; i < len(value); i++ {
+		c := value[i]
+		switch c {
+		case '\\':
+			if i++; i < len(value) {
+				text.WriteByte(value[i])
+			}
+			continue
+		case '*', '?':
+			word.Glob = true
+		case '[':
+			bracket = true
+		case ']':
+			word.Glob = word.Glob || bracket
+		}
+		text.WriteByte(c)
+	}
+}
+
+// tildeIn finds an unquoted "~" that a shell expands: at the beginning of a word, or, in a word that looks like an
+// assignment, after its "=" or a ":". It returns -1 if there is none.
+func tildeIn(value string, first bool) int {
+	if !first {
+		return -1
+	}
+	if strings.HasPrefix(value, "~") {
+		return 0
+	}
+	name, _, assigned := strings.Cut(value, "=")
+	if !assigned || !plainParameter.MatchString("$"+name) {
+		return -1
+	}
+	for i := len(name) + 1; i < len(value); i++ {
+		if value[i] == '~' && (value[i-1] == '=' || value[i-1] == ':') {
+			return i
+		}
+	}
+	return -1
+}
+
+// unescape removes backslashes before the given characters.
+func unescape(s, special string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte(special, s[i+1]) >= 0 {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// hasBraces reports whether a shell would make several words of one.
+func hasBraces(node *syntax.Word) bool {
+	return syntax.SplitBraces(&syntax.Word{Parts: slices.Clone(node.Parts)})
+}
