@@ -1,0 +1,316 @@
+package shell
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+)
+
+// arguments are the arguments of a program, taken apart by its profile.
+type arguments struct {
+	profile  *Profile
+	section  *Section
+	given    []given
+	operands []string
+	dir      string // directory that the arguments name to work in
+	effects  []Effect
+}
+
+// given is an option as it was given.
+type given struct {
+	spelling string
+	value    string
+	attached bool // it has a value
+	option   *Option
+}
+
+// effects says what the program does with args.
+func (p *Profile) effects(args []string) []Effect {
+	a := &arguments{profile: p, section: p.Sections[""]}
+	rest := args
+	if len(p.Sections) > 1 {
+		rest = a.subcommand(args)
+	}
+	if rest != nil {
+		a.read(rest, p.Style)
+	}
+	a.conclude()
+	return a.effects
+}
+
+// subcommand reads the program's own options up to a subcommand, and returns what follows it.
+func (a *arguments) subcommand(args []string) []string {
+	rest := a.read(args, POSIX)
+	if len(rest) == 0 {
+		return nil
+	}
+	name := rest[0]
+	section, known := a.profile.Sections[name], a.profile.startsCommand(name)
+	for rest = rest[1:]; len(rest) > 0 && a.profile.startsCommand(name+" "+rest[0]); rest = rest[1:] {
+		name += " " + rest[0]
+		section = a.profile.Sections[name]
+	}
+	if !known || section == nil {
+		a.does(Effect{Kind: Unknown, Via: name})
+		return nil
+	}
+	a.finish()
+	a.section, a.operands = section, nil
+	return append([]string{}, rest...)
+}
+
+// startsCommand reports whether a subcommand begins with these words.
+func (p *Profile) startsCommand(words string) bool {
+	for name := range p.Sections {
+		if name == words || strings.HasPrefix(name, words+" ") {
+			return words != ""
+		}
+	}
+	return false
+}
+
+// read takes options and operands. With the style posix it stops before the first operand and returns the rest, which
+// is also what the operands are, unless a subcommand follows.
+func (a *arguments) read(args []string, style Style) (rest []string) {
+	for len(args) > 0 {
+		arg := args[0]
+		switch {
+		case arg == "--":
+			a.operands = append(a.operands, args[1:]...)
+			return args[1:]
+		case len(arg) < 2 || arg[0] != '-' && a.find(arg) == nil:
+			if style == POSIX || a.runsNext() {
+				a.operands = append(a.operands, args...)
+				return args
+			}
+			a.operands = append(a.operands, arg)
+			args = args[1:]
+		case strings.HasPrefix(arg, "--"), a.profile.Style == Single, a.find(arg) != nil:
+			args = a.long(arg, args[1:])
+		default:
+			args = a.cluster(arg, args[1:])
+		}
+	}
+	return nil
+}
+
+// runsNext reports whether the next operand begins a command, whose options are not the program's.
+func (a *arguments) runsNext() bool {
+	n := len(a.operands)
+	return n < len(a.section.Operands) && a.section.Operands[n].Name == "runs"
+}
+
+// find looks an option up by its exact spelling. Abbreviations of long options are not followed: which option one
+// stands for depends on all options that a version of a program has.
+func (a *arguments) find(spelling string) *Option {
+	if o := a.section.Options[spelling]; o != nil {
+		return o
+	}
+	if a.profile.Style == Single && strings.HasPrefix(spelling, "--") {
+		if o := a.section.Options[spelling[1:]]; o != nil {
+			return o
+		}
+	}
+	if a.profile.Anywhere {
+		return a.profile.Sections[""].Options[spelling]
+	}
+	return nil
+}
+
+// long takes an option that is a word of its own.
+func (a *arguments) long(arg string, rest []string) []string {
+	spelling, value, attached := strings.Cut(arg, "=")
+	if whole := a.find(arg); whole != nil {
+		spelling, value, attached = arg, "", false
+	}
+	o := a.find(spelling)
+	switch {
+	case o == nil && a.profile.Number && isNumber(arg[1:]):
+		return rest
+	case o == nil,
+		attached && o.Value == NoValue && (a.profile.Style != Single || value != "true" && value != "false"):
+		a.does(Effect{Kind: Unknown, Via: arg})
+		return rest
+	case !attached && o.Value == Required:
+		if len(rest) == 0 {
+			a.does(Effect{Kind: Unknown, Via: arg})
+			return nil
+		}
+		value, attached, rest = rest[0], true, rest[1:]
+	}
+	a.take(spelling, value, attached, o)
+	return rest
+}
+
+// cluster takes short options in one word, the last of them perhaps with its value.
+func (a *arguments) cluster(arg string, rest []string) []string {
+	if a.profile.Number && isNumber(arg[1:]) {
+		return rest
+	}
+	for i := 1; i < len(arg); i++ {
+		spelling := "-" + arg[i:i+1]
+		o := a.find(spelling)
+		switch {
+		case o == nil:
+			a.does(Effect{Kind: Unknown, Via: arg})
+			return rest
+		case o.Value == NoValue:
+			a.take(spelling, "", false, o)
+			continue
+		case i+1 < len(arg):
+			a.take(spelling, arg[i+1:], true, o)
+		case o.Value == Optional:
+			a.take(spelling, "", false, o)
+		case len(rest) == 0:
+			a.does(Effect{Kind: Unknown, Via: arg})
+		default:
+			a.take(spelling, rest[0], true, o)
+			return rest[1:]
+		}
+		return rest
+	}
+	return rest
+}
+
+func (a *arguments) take(spelling, value string, attached bool, o *Option) {
+	a.given = append(a.given, given{spelling, value, attached, o})
+	for _, e := range o.Does {
+		e.Via = spelling
+		a.does(e)
+	}
+	if attached {
+		a.word(o.Role, value, spelling)
+	}
+}
+
+// conclude says what the operands are.
+func (a *arguments) conclude() {
+	roles := a.section.Operands
+	for _, g := range a.given {
+		if g.option.Operands != nil {
+			roles = g.option.Operands
+		}
+	}
+	for _, v := range a.section.Else {
+		if slices.ContainsFunc(v.Options, a.has) {
+			roles = v.Operands
+		}
+	}
+	if len(a.operands) == 0 {
+		for _, e := range a.section.Default {
+			a.does(e)
+		}
+	}
+	a.assign(roles)
+	a.finish()
+}
+
+// finish adds what the section does by itself.
+func (a *arguments) finish() {
+	for _, e := range a.section.Does {
+		a.does(e)
+	}
+	for _, name := range a.section.Checks {
+		checks[name](a)
+	}
+}
+
+// has reports whether an option was given.
+func (a *arguments) has(spelling string) bool {
+	return slices.ContainsFunc(a.given, func(g given) bool { return g.spelling == spelling })
+}
+
+// value returns the last value that was given to one of the options.
+func (a *arguments) value(spellings ...string) (value string, ok bool) {
+	for _, g := range a.given {
+		if g.attached && slices.Contains(spellings, g.spelling) {
+			value, ok = g.value, true
+		}
+	}
+	return value, ok
+}
+
+// assign gives roles to operands: those before the one that stands for any number from the front, those after it from
+// the back. Operands without a role are not understood.
+func (a *arguments) assign(roles []Role) {
+	words := a.operands
+	at := slices.IndexFunc(roles, func(r Role) bool { return r.Many })
+	var many *Role
+	before, after := roles, []Role(nil)
+	if at >= 0 {
+		many, before, after = &roles[at], roles[:at], roles[at+1:]
+	}
+	for _, r := range before {
+		if len(words) == 0 || r.Maybe && len(words) <= len(after) {
+			break
+		}
+		if r.Name == "runs" {
+			a.does(Effect{Kind: Runs, Argv: slices.Clone(words)})
+			return
+		}
+		a.word(r, words[0], "")
+		words = words[1:]
+	}
+	tail := max(0, len(words)-len(after))
+	for i, word := range words[tail:] {
+		a.word(after[i], word, "")
+	}
+	for _, word := range words[:tail] {
+		if many == nil {
+			a.does(Effect{Kind: Unknown, Via: word})
+			continue
+		}
+		a.word(*many, word, "")
+	}
+}
+
+// word says what a word in a role does.
+func (a *arguments) word(r Role, word, via string) {
+	switch r.Name {
+	case "text":
+	case "reads", "writes":
+		if word != "-" { // the standard streams
+			a.does(Effect{Kind: Kind(r.Name), Path: word, Via: via})
+		}
+	case "enters":
+		a.does(Effect{Kind: Enters, Path: word, Via: via})
+		if path.IsAbs(word) {
+			a.dir = word
+		} else {
+			a.dir = path.Join(a.dir, word)
+		}
+	case "url":
+		a.does(urlEffect(word, via))
+	case "host":
+		_, host, found := strings.Cut(word, "@")
+		if !found {
+			host = word
+		}
+		a.does(Effect{Kind: Network, Host: host, Via: via})
+	case "program":
+		a.does(Effect{Kind: Evaluates, Text: word, Lang: r.Lang, Via: via})
+	default:
+		a.does(Effect{Kind: Unknown, Via: strings.TrimSpace(via + " " + word)})
+	}
+}
+
+// urlEffect says what an address is. Only those of the web are talked to in a way that is known.
+func urlEffect(text, via string) Effect {
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return Effect{Kind: Unknown, Text: text, Via: via}
+	}
+	return Effect{Kind: Network, Host: u.Host, Via: via}
+}
+
+// does adds an effect. Relative paths are below the directory that the arguments have named so far.
+func (a *arguments) does(e Effect) {
+	if e.Path != "" && !path.IsAbs(e.Path) {
+		e.Dir = a.dir
+	}
+	a.effects = append(a.effects, e)
+}

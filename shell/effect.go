@@ -1,0 +1,47 @@
+package shell
+
+import "strings"
+
+// Kind says what a program does to the world.
+type Kind string
+
+// The kinds of effects. Whatever is not among them — output on the terminal, time, memory — is no effect.
+const (
+	Reads       Kind = "reads"       // a file or directory
+	Writes      Kind = "writes"      // a file or directory: creates, changes or removes it
+	Enters      Kind = "enters"      // works in a directory and obeys the configuration that lies there
+	Runs        Kind = "runs"        // another command, known as an argv
+	Evaluates   Kind = "evaluates"   // program text that was not understood as harmless
+	Project     Kind = "project"     // code that the project itself defines: builds, tests, scripts
+	Network     Kind = "network"     // talks to a host
+	Configures  Kind = "config"      // changes what later runs do
+	Environment Kind = "environment" // shows the environment, where secrets are
+	Unknown     Kind = "unknown"     // an argument that is not understood
+)
+
+// Effect is one thing that a command does, by its arguments.
+type Effect struct {
+	Kind Kind     `json:"kind"`
+	Path string   `json:"path,omitempty"` // of Reads, Writes, Enters: as given, below Dir if relative
+	Dir  string   `json:"dir,omitempty"`  // directory that the arguments name for relative paths; "": the command's own
+	Argv []string `json:"argv,omitempty"` // of Runs
+	Open bool     `json:"open,omitempty"` // of Runs: more operands are added when it runs
+	Text string   `json:"text,omitempty"` // of Evaluates
+	Lang string   `json:"lang,omitempty"` // of Evaluates: sh, awk, sed, …
+	Host string   `json:"host,omitempty"` // of Network: "" if the arguments do not name it
+	Via  string   `json:"via,omitempty"`  // the argument that says so
+}
+
+// String tells people about the effect: "writes out.txt (-o)".
+func (e Effect) String() string {
+	text := string(e.Kind)
+	for _, object := range []string{e.Path, strings.Join(e.Argv, " "), e.Host, e.Text} {
+		if object != "" {
+			text += " " + object
+		}
+	}
+	if e.Via != "" {
+		text += " (" + e.Via + ")"
+	}
+	return text
+}
