@@ -24,7 +24,7 @@ const (
 	ParameterExpansion  Reason = "parameter-expansion"  // anything but $NAME and ${NAME}
 	DollarQuote         Reason = "dollar-quote"         // $'…' and $"…"
 	ExtendedGlob        Reason = "extglob"              // ?( ) *( ) +( ) @( ) !( )
-	UserHome            Reason = "user-home"            // ~user, ~+ and ~-
+	UserHome            Reason = "user-home"            // ~user, ~+ and ~-, and ~ within a word such as a=~/b
 	Redirection         Reason = "redirection"          // of other descriptors, or to what is not one literal file
 	HeredocExpansion    Reason = "heredoc-expansion"    // a here-document that a shell would evaluate
 	DynamicExecutable   Reason = "dynamic-executable"   // the program is known only when it runs
@@ -49,7 +49,7 @@ var words = map[Reason]string{
 	ParameterExpansion:  "it uses a parameter in a way that is not plain $NAME",
 	DollarQuote:         "it uses $'…' or $\"…\"",
 	ExtendedGlob:        "it uses an extended pattern",
-	UserHome:            "it uses the home of another user",
+	UserHome:            "it uses ~ in another way than ~/",
 	Redirection:         "it redirects other descriptors, or to what is not one literal file",
 	HeredocExpansion:    "it has a here-document that a shell would evaluate",
 	DynamicExecutable:   "its program is known only when it runs",

@@ -85,7 +85,7 @@ func (w *walker) doubleQuoted(word *Word, text *strings.Builder, q *syntax.DblQu
 func (w *walker) literal(word *Word, text *strings.Builder, lit *syntax.Lit, first bool) {
 	value := lit.Value
 	if at := tildeIn(value, first); at >= 0 {
-		if rest := value[at+1:]; rest != "" && rest[0] != '/' && !(at > 0 && rest[0] == ':') {
+		if rest := value[at+1:]; at > 0 || rest != "" && rest[0] != '/' {
 			w.refuse(UserHome, lit.Pos())
 			return
 		}

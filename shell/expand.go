@@ -1,0 +1,170 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Bounds of expansion.
+const (
+	maxBraceWords = 1000
+	maxMatches    = 10000
+)
+
+// Surroundings are what words mean where a command would run.
+type Surroundings struct {
+	Dir     string                                  // working directory, absolute
+	Getenv  func(name string) (string, bool)        // the environment that the command would get
+	ReadDir func(dir string) ([]fs.DirEntry, error) // of absolute directories; never writes
+}
+
+// Doubt is why people must look at an expansion.
+type Doubt string
+
+// The doubts of expansion.
+const (
+	WordSplitting Doubt = "word-splitting" // an unquoted parameter that a shell would split or match against files
+	GlobOption    Doubt = "glob-option"    // a file whose name a program would take for an option
+	TooManyWords  Doubt = "too-many-words" // more words than anybody reads
+)
+
+// Expanded is a segment as it would run.
+type Expanded struct {
+	Argv   []string
+	Origin []int // for every word of Argv, the word of the segment that it comes from
+	Doubts []Doubt
+}
+
+// Expand makes of the words of a segment what a shell would, once: what it returns is what is judged, shown, bound and
+// run. A pattern that matches nothing stays as it is written.
+func (s *Segment) Expand(in Surroundings) (Expanded, error) {
+	var out Expanded
+	options := true // words may still be taken for options
+	for i := range s.Words {
+		w := &s.Words[i]
+		words, doubt, err := w.expand(in, i == 0)
+		if err != nil {
+			return Expanded{}, fmt.Errorf("expand %s: %w", w.Source, err)
+		}
+		if doubt != "" {
+			out.doubt(doubt)
+		}
+		if w.Glob && options && slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") }) {
+			// A stranger can leave a file named -exec, and "rm *" reads it as an option.
+			out.doubt(GlobOption)
+		}
+		options = options && w.Text != "--"
+		for _, word := range words {
+			out.Argv = append(out.Argv, word)
+			out.Origin = append(out.Origin, i)
+		}
+	}
+	return out, nil
+}
+
+func (x *Expanded) doubt(d Doubt) {
+	if !slices.Contains(x.Doubts, d) {
+		x.Doubts = append(x.Doubts, d)
+	}
+}
+
+// expand makes words of one word.
+func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
+	if !w.Expands() {
+		return []string{w.Text}, "", nil
+	}
+	config := &expand.Config{
+		Env:      environment{in},
+		ReadDir2: func(dir string) ([]fs.DirEntry, error) { return boundedDir(in, dir) },
+	}
+	if program {
+		config.ReadDir2 = nil // the program is never matched against files
+	}
+	var doubt Doubt
+	if w.splits(in) {
+		doubt = WordSplitting
+	}
+	node := &syntax.Word{Parts: slices.Clone(w.node.Parts)}
+	syntax.SplitBraces(node)
+	var words []string
+	braced := 0
+	for part, err := range expand.BracesSeq(config, node) {
+		if err != nil {
+			return []string{w.Text}, TooManyWords, nil
+		}
+		if braced++; braced > maxBraceWords {
+			return []string{w.Text}, TooManyWords, nil
+		}
+		fields, err := expand.Fields(config, part)
+		if errors.Is(err, errTooMany) || len(words)+len(fields) > maxMatches {
+			return []string{w.Text}, TooManyWords, nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		slices.Sort(fields)
+		words = append(words, fields...)
+	}
+	return words, doubt, nil
+}
+
+var errTooMany = errors.New("too many files")
+
+// boundedDir reads a directory for patterns.
+func boundedDir(in Surroundings, dir string) ([]fs.DirEntry, error) {
+	entries, err := in.ReadDir(dir)
+	if len(entries) > maxMatches {
+		return nil, errTooMany
+	}
+	return entries, err
+}
+
+// splits reports whether a parameter outside quotes has a value that a shell would split into words or match against
+// files.
+func (w *Word) splits(in Surroundings) bool {
+	for _, part := range w.node.Parts {
+		p, ok := part.(*syntax.ParamExp)
+		if !ok {
+			continue
+		}
+		if value, _ := in.Getenv(p.Param.Value); strings.ContainsAny(value, " \t\n*?[\\") {
+			return true
+		}
+	}
+	return false
+}
+
+// environment gives the library the variables of the command, and its directory as PWD.
+type environment struct{ in Surroundings }
+
+func (e environment) Get(name string) expand.Variable {
+	value, set := e.in.Getenv(name)
+	switch name {
+	case "PWD":
+		value, set = e.in.Dir, true
+	case "IFS":
+		return expand.Variable{} // a shell starts with the default
+	}
+	return expand.Variable{Set: set, Exported: true, Kind: expand.String, Str: value}
+}
+
+func (e environment) Each(func(string, expand.Variable) bool) {}
+
+// Body is the text that the segment gets from its here-document.
+func (s *Segment) Body(in Surroundings) (text string, ok bool) {
+	if s.Heredoc == nil {
+		return "", false
+	}
+	return s.Heredoc.Body(func(name string) string { value, _ := environment{in}.value(name); return value }), true
+}
+
+func (e environment) value(name string) (string, bool) {
+	v := e.Get(name)
+	return v.Str, v.Set
+}
