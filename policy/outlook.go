@@ -296,13 +296,7 @@ func (s *Snapshot) addRules(out *Case, c *classified, t *toolward.Tool, sub *sub
 		if then == ThenAllow && !(c.lowerable() && level == toolward.Normal) {
 			continue
 		}
-		list := rules.any[then]
-		for _, key := range []string{precise, kind} {
-			if group := rules.byAction[key]; group != nil {
-				list = slices.Concat(list, group[then])
-			}
-		}
-		for _, one := range list {
+		for _, one := range slices.Concat(rules.any.of(then), rules.byAction[precise].of(then), rules.byAction[kind].of(then)) {
 			out.Possible.rule(then, strings.TrimSpace(one.When) == "true")
 			out.Rules = append(out.Rules, one.Name)
 			c.explain(one.reason)

@@ -59,6 +59,7 @@ func anyConfig() *rapid.Generator[Config] {
 			TEG: TEG{
 				Preset: rapid.SampledFrom([]Preset{PresetStrict, PresetWorkspace}).Draw(t, "preset"),
 				Tools:  anyOverrides().Draw(t, "overrides"),
+				Rules:  anyRules().Draw(t, "rules"),
 				Enable: rapid.SliceOfN(rapid.SampledFrom(enableable()), 0, 3).Draw(t, "enable"),
 				Web:    Web{AllowHosts: rapid.SampledFrom([][]string{nil, {"example.org"}}).Draw(t, "hosts")},
 				Exec:   TEGExec{Sandbox: rapid.SampledFrom([]string{"", "ask"}).Draw(t, "sandbox")},

@@ -81,13 +81,16 @@ func (s *Snapshot) readsContents(r *toolward.Request) bool {
 	if rules == nil {
 		return false
 	}
-	reads := func(groups *[thenCount][]*compiledRule) bool {
-		return groups != nil && slices.ContainsFunc(groups[:], func(group []*compiledRule) bool {
-			return slices.ContainsFunc(group, func(r *compiledRule) bool { return len(r.contents) > 0 })
-		})
+	reads := func(a *actionRules) bool {
+		for then := range thenCount {
+			if slices.ContainsFunc(a.of(then), func(r *compiledRule) bool { return len(r.contents) > 0 }) {
+				return true
+			}
+		}
+		return false
 	}
 	sub := subject{tool: r.Tool.Name, params: r.Params, elevated: r.Facts.Elevated}
 	sub.readParams(r.Facts.Action)
 	precise, general := sub.actionKeys()
-	return reads(&rules.any) || reads(rules.byAction[precise]) || reads(rules.byAction[general])
+	return reads(rules.any) || reads(rules.byAction[precise]) || reads(rules.byAction[general])
 }

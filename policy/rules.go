@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy/rule"
 )
@@ -46,8 +48,39 @@ type compiledRule struct {
 // toolRules are the rules that concern one tool, in the order of their names: which rule is named must not depend on
 // the order in the file.
 type toolRules struct {
-	any      [thenCount][]*compiledRule             // whatever the action
-	byAction map[string]*[thenCount][]*compiledRule // by squashed action
+	any      *actionRules            // whatever the action
+	byAction map[string]*actionRules // by squashed action
+	byLevel  bool                    // a rule that asks or denies looks at the level
+}
+
+// actionRules are rules for one action, or for all.
+type actionRules [thenCount]struct {
+	rules []*compiledRule
+	index *rule.Index // of their conditions
+}
+
+// newActionRules prepares rules that are in order.
+func newActionRules(rules []*compiledRule) *actionRules {
+	a := &actionRules{}
+	for _, r := range rules {
+		a[r.then].rules = append(a[r.then].rules, r)
+	}
+	for i := range a {
+		conditions := make([]*rule.Condition, len(a[i].rules))
+		for j, r := range a[i].rules {
+			conditions[j] = r.condition
+		}
+		a[i].index = rule.NewIndex(conditions)
+	}
+	return a
+}
+
+// of lists the rules of a kind.
+func (a *actionRules) of(then Then) []*compiledRule {
+	if a == nil {
+		return nil
+	}
+	return a[then].rules
 }
 
 // toolKey names a tool for rules. Two plug-ins may bring tools of one name.
@@ -74,23 +107,23 @@ func (s *ruleSet) of(name, plugin string) *toolRules {
 
 // index collects the rules for a tool.
 func (s *ruleSet) index(key toolKey) *toolRules {
-	var t *toolRules
+	byAction := map[string][]*compiledRule{}
+	byLevel := false
 	for _, r := range s.all {
-		if _, concerns := r.tools.match(key.name, NormalizeName(key.plugin)); !concerns {
-			continue
+		if _, concerns := r.tools.match(key.name, NormalizeName(key.plugin)); concerns {
+			byAction[r.action] = append(byAction[r.action], r)
+			byLevel = byLevel || r.then != ThenAllow && slices.Contains(r.condition.Reads(), "level")
 		}
-		if t == nil {
-			t = &toolRules{byAction: map[string]*[thenCount][]*compiledRule{}}
-		}
-		group := &t.any
-		if r.action != "" {
-			if t.byAction[r.action] == nil {
-				t.byAction[r.action] = &[thenCount][]*compiledRule{}
-			}
-			group = t.byAction[r.action]
-		}
-		group[r.then] = append(group[r.then], r)
 	}
+	if len(byAction) == 0 {
+		return nil
+	}
+	t := &toolRules{byAction: map[string]*actionRules{}, byLevel: byLevel}
+	for action, rules := range byAction {
+		t.byAction[action] = newActionRules(rules)
+	}
+	t.any = t.byAction[""]
+	delete(t.byAction, "")
 	return t
 }
 
@@ -104,27 +137,42 @@ type rulings struct {
 // first returns the first rule of a kind that hits. A condition that cannot be evaluated hits where the rule asks or
 // denies, and misses where it allows: a call must not get out of a rule by making it fail, nor into one.
 func (r *rulings) first(then Then) (hit *compiledRule, failure error) {
-	if hit, failure = r.firstOf(r.rules.any[then]); hit != nil {
+	if hit, failure = r.rules.any.first(then, r.call); hit != nil {
 		return hit, failure
 	}
 	for _, key := range r.keys {
-		if group := r.rules.byAction[key]; group != nil {
-			if hit, failure = r.firstOf(group[then]); hit != nil {
-				return hit, failure
-			}
+		if hit, failure = r.rules.byAction[key].first(then, r.call); hit != nil {
+			return hit, failure
 		}
 	}
 	return nil, nil
 }
 
-func (r *rulings) firstOf(list []*compiledRule) (*compiledRule, error) {
-	for _, one := range list {
-		holds, err := one.condition.Holds(r.call)
-		if holds && err == nil || err != nil && one.then != ThenAllow {
-			return one, err
+// firstAt is first for rules that raise. One that hits at a calm level hits at every tenser one too, whatever it says
+// about levels: a session that gets tense must not get out of a rule.
+func (r *rulings) firstAt(then Then, level toolward.Level) (hit *compiledRule, failure error) {
+	if hit, failure = r.first(then); hit != nil || !r.rules.byLevel {
+		return hit, failure
+	}
+	defer r.call.At(level)
+	for calmer := level + 1; calmer <= toolward.Normal; calmer++ {
+		r.call.At(calmer)
+		if hit, failure = r.first(then); hit != nil {
+			return hit, failure
 		}
 	}
 	return nil, nil
+}
+
+func (a *actionRules) first(then Then, call *rule.Call) (*compiledRule, error) {
+	if a == nil || len(a[then].rules) == 0 {
+		return nil, nil
+	}
+	i, failure := a[then].index.First(call, then != ThenAllow)
+	if i < 0 {
+		return nil, nil
+	}
+	return a[then].rules[i], failure
 }
 
 // rule applies teg.rules to a classified call that no finding refuses, and returns how strict they are: EffectDeny,
@@ -142,11 +190,11 @@ func (s *Snapshot) rule(r *toolward.Request, level toolward.Level, c *classified
 	if len(rules.byAction) > 0 {
 		rulings.keys[0], rulings.keys[1] = sub.actionKeys()
 	}
-	if hit, failure := rulings.first(ThenDeny); hit != nil {
+	if hit, failure := rulings.firstAt(ThenDeny, level); hit != nil {
 		c.ruledBy(hit, failure)
 		return toolward.EffectDeny
 	}
-	if hit, failure := rulings.first(ThenAsk); hit != nil {
+	if hit, failure := rulings.firstAt(ThenAsk, level); hit != nil {
 		c.ruledBy(hit, failure)
 		return toolward.EffectAsk
 	}

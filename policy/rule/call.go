@@ -17,7 +17,10 @@ type Call struct {
 	small   bool   // so small that what was computed when the conditions were compiled bounds their cost
 	spent   uint64 // cost of the conditions so far, if it is not small
 	params  params
-	values  []any // of variables, by position; nil: not asked for yet
+	// Kept for the conditions that follow.
+	realPaths []string
+	read      readAddress
+	values    []any // of variables, by position; nil: not asked for yet
 }
 
 var _ cel.Activation = (*Call)(nil)
@@ -33,11 +36,18 @@ func Look(r *toolward.Request, action string, level toolward.Level) *Call {
 	return c
 }
 
+// At shows the call at another level from now on.
+func (c *Call) At(level toolward.Level) {
+	c.level = level
+	c.values[positions["level"]] = nil
+}
+
 // Release forgets the call. Nothing that was read from it may be used any more.
 func (c *Call) Release() {
-	values := c.values
-	clear(values)
-	*c = Call{values: values}
+	clear(c.values)
+	clear(c.realPaths)
+	clear(c.params.found)
+	*c = Call{values: c.values, realPaths: c.realPaths[:0], params: params{found: c.params.found[:0]}}
 	calls.Put(c)
 }
 
@@ -77,6 +87,9 @@ func (c *Call) ResolveName(name string) (any, bool) {
 	if name == paramsName {
 		return &c.params, true
 	}
+	if name == callName {
+		return c, true
+	}
 	i, ok := positions[name]
 	if !ok {
 		return nil, false
@@ -86,6 +99,9 @@ func (c *Call) ResolveName(name string) (any, bool) {
 	}
 	return c.values[i], true
 }
+
+// callName gives the call itself to hostIn. No expression can contain it.
+const callName = "\x00call"
 
 // Parent is nil: there is nothing beyond the call.
 func (c *Call) Parent() cel.Activation { return nil }
@@ -99,12 +115,28 @@ func (c *Call) targets() any {
 	return list
 }
 
-func (c *Call) paths() any {
-	list := make([]string, len(c.request.Facts.Targets))
-	for i := range list {
-		list[i] = c.request.Facts.Targets[i].Real
+func (c *Call) paths() []string {
+	if len(c.realPaths) == 0 {
+		for i := range c.request.Facts.Targets {
+			c.realPaths = append(c.realPaths, c.request.Facts.Targets[i].Real)
+		}
 	}
-	return textList(list)
+	return c.realPaths
+}
+
+// address reads a URL or a host, and remembers the last one: many conditions look at the same.
+func (c *Call) address(text string) (address, error) {
+	if c.read.text != text || text == "" {
+		a, err := addressOf(text)
+		c.read = readAddress{text, a, err}
+	}
+	return c.read.address, c.read.err
+}
+
+type readAddress struct {
+	text    string
+	address address
+	err     error
 }
 
 // strictestPlace is the place that decides when a call has several targets; "" if there is none, or one whose place

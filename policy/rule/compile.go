@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"cel.dev/cel-go/cel"
@@ -19,6 +20,7 @@ type Condition struct {
 	quick   cel.Program // for small calls, whose cost was bounded when it was compiled
 	metered cel.Program // for all others: stops when it has cost too much
 	reads   []string    // variables, in order
+	demand  *demand     // what it can be looked up by; nil if there is nothing
 }
 
 // Reads lists the variables that the condition looks at, in order; "params" stands for all parameters, and
@@ -51,7 +53,7 @@ func Compile(text string) (*Condition, error) {
 	}
 	checked, issues := language().Compile(text)
 	if issues.Err() != nil {
-		return nil, issueError(issues)
+		return nil, issueError(issues, text)
 	}
 	if checked.OutputType() != cel.BoolType {
 		return nil, &Error{Problem: fmt.Sprintf("the expression is of type %s, a condition must be of type bool: compare with something", checked.OutputType())}
@@ -108,11 +110,11 @@ func plan(checked *cel.Ast) (*Condition, error) {
 	if err != nil {
 		return nil, &Error{Problem: err.Error()}
 	}
-	return &Condition{quick: quick, metered: metered}, nil
+	return &Condition{quick: quick, metered: metered, demand: demandOf(checked.NativeRep().Expr())}, nil
 }
 
 // issueError takes the first mistake: those that follow are often its consequences.
-func issueError(issues *cel.Issues) *Error {
+func issueError(issues *cel.Issues, text string) *Error {
 	all := issues.Errors()
 	if len(all) == 0 {
 		return &Error{Problem: issues.Err().Error()}
@@ -122,13 +124,31 @@ func issueError(issues *cel.Issues) *Error {
 	problem = strings.TrimPrefix(problem, "Syntax error: ")
 	if name, ok := strings.CutPrefix(problem, "undeclared reference to '"); ok {
 		name, _, _ = strings.Cut(name, "'")
-		problem = undeclared(name)
+		problem = undeclared(name, rest(text, first.Location.Line(), first.Location.Column()))
 	}
 	return &Error{Line: max(first.Location.Line(), 1), Column: max(first.Location.Column(), 0) + 1, Problem: clip(problem)}
 }
 
-// undeclared says what is there instead of a name that is not. The language reads "facts.comand.contains" as one name.
-func undeclared(name string) string {
+// rest is what stands in a text from a place on, in lines from 1 and characters from 0.
+func rest(text string, line, column int) string {
+	lines := strings.Split(text, "\n")
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	characters := []rune(lines[line-1])
+	return string(characters[min(max(column, 0), len(characters)):])
+}
+
+// undeclared says what is there instead of a name that is not. The language complains about "facts.comand.contains" or
+// about "facts" alone; what stands there tells the field.
+func undeclared(name, text string) string {
+	if !strings.Contains(name, ".") && strings.HasPrefix(text, name+".") {
+		end := strings.IndexFunc(text[len(name)+1:], func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if end < 0 {
+			end = len(text) - len(name) - 1
+		}
+		name = text[:len(name)+1+end]
+	}
 	section, rest, dotted := strings.Cut(name, ".")
 	var fields []string
 	for _, v := range variables {

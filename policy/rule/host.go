@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -27,6 +28,12 @@ type address struct {
 func addressOf(text string) (address, error) {
 	if len(text) > longestURL {
 		return address{}, errors.New("the text is too long for an address")
+	}
+	if a, ok := plainAddress(text); ok {
+		return a, nil
+	}
+	if !utf8.ValidString(text) {
+		return address{}, errors.New("an address is UTF-8")
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
 		return address{}, errors.New("an address holds no blanks, control characters or backslashes")
@@ -62,6 +69,57 @@ func addressOf(text string) (address, error) {
 	return a, nil
 }
 
+// plainAddress reads what most addresses look like, https://docs.example.org:8443/a?b, without taking them apart. What
+// it does not know it leaves to addressOf.
+func plainAddress(text string) (address, bool) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok || scheme != "https" && scheme != "http" {
+		return address{}, false
+	}
+	host, port, end := rest, defaultPorts[scheme], len(rest)
+	for i := 0; i < len(rest); i++ {
+		if c := rest[i]; c == '/' || c == '?' || c == '#' {
+			end = i
+			break
+		}
+	}
+	host = rest[:end]
+	if i := strings.IndexByte(host, ':'); i >= 0 {
+		host, port = host[:i], host[i+1:]
+		if len(port) < 1 || len(port) > 4 || port[0] < '1' || strings.Trim(port, "0123456789") != "" {
+			return address{}, false
+		}
+	}
+	for i := end; i < len(rest); i++ {
+		if c := rest[i]; c <= ' ' || c >= 0x7f || c == '\\' || c == '%' {
+			return address{}, false
+		}
+	}
+	return address{host, port}, plainHost(host)
+}
+
+// plainHost reports whether a host is written in its only form: labels of lower case letters, digits and single
+// hyphens, the last of letters.
+func plainHost(host string) bool {
+	label := 0 // where the present one begins
+	for i := 0; i <= len(host); i++ {
+		switch {
+		case i == len(host) || host[i] == '.':
+			if i == label || i-label > 63 {
+				return false
+			}
+			if i < len(host) {
+				label = i + 1
+			}
+		case host[i] >= 'a' && host[i] <= 'z', host[i] >= '0' && host[i] <= '9':
+		case host[i] == '-' && i > label && i+1 < len(host) && host[i+1] != '-' && host[i+1] != '.' && host[i-1] != '-':
+		default:
+			return false
+		}
+	}
+	return strings.Trim(host[label:], "abcdefghijklmnopqrstuvwxyz") == ""
+}
+
 var defaultPorts = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443", "ftp": "21", "ssh": "22"}
 
 // lookup maps international names the way browsers and resolvers do before they look them up.
@@ -79,6 +137,9 @@ func canonicalHost(host string) (string, error) {
 		return "", errors.New("not a host name")
 	}
 	ascii = strings.TrimSuffix(ascii, ".")
+	if again, err := lookup.ToASCII(ascii); err != nil || again != ascii {
+		return "", errors.New("not a host name") // an encoded name that stands for no name
+	}
 	if ascii == "" || strings.HasPrefix(ascii, ".") || strings.HasSuffix(ascii, ".") || strings.Contains(ascii, "..") ||
 		strings.ContainsFunc(ascii, func(r rune) bool { return !inHost(r) }) {
 		return "", errors.New("not a host name")
@@ -142,7 +203,11 @@ func (l hostList) contains(text string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(l, func(e hostEntry) bool { return e.covers(a) }), nil
+	return l.covers(a), nil
+}
+
+func (l hostList) covers(a address) bool {
+	return slices.ContainsFunc(l, func(e hostEntry) bool { return e.covers(a) })
 }
 
 func (e *hostEntry) covers(a address) bool {

@@ -40,18 +40,18 @@ var language = sync.OnceValue(func() *cel.Env {
 		cel.CrossTypeNumericComparisons(true),
 		cel.Types(cel.NativeTypeFor[Target](cel.NativeTypeAlias("Target"), types.ParseStructTags(true))),
 		cel.Variable(paramsName, cel.MapType(cel.StringType, cel.DynType)),
-		cel.Function(fnPathUnder, cel.Overload("pathUnder_string_string", []*cel.Type{text, text}, truth,
+		cel.Function(fnPathUnder, cel.Overload("pathUnder_string_string", []*cel.Type{cel.StringType, cel.StringType}, cel.BoolType,
 			cel.BinaryBinding(func(a, b ref.Val) ref.Val {
 				return answer(pathUnder(string(a.(types.String)), string(b.(types.String))))
 			}))),
-		cel.Function(fnGlob, cel.Overload("glob_string_string", []*cel.Type{text, text}, truth,
+		cel.Function(fnGlob, cel.Overload("glob_string_string", []*cel.Type{cel.StringType, cel.StringType}, cel.BoolType,
 			cel.BinaryBinding(func(a, b ref.Val) ref.Val {
 				return types.Bool(glob(string(a.(types.String)), string(b.(types.String))))
 			}))),
-		cel.Function(fnHostIn, cel.Overload("hostIn_string_list", []*cel.Type{text, texts}, truth, cel.BinaryBinding(hostInValues))),
+		cel.Function(fnHostIn, cel.Overload("hostIn_string_list", []*cel.Type{cel.StringType, cel.ListType(cel.StringType)}, cel.BoolType, cel.BinaryBinding(hostInValues))),
 	}
 	for _, v := range variables {
-		options = append(options, cel.Variable(v.name, v.kind))
+		options = append(options, cel.Variable(v.name, v.celType()))
 	}
 	env, err := cel.NewEnv(options...)
 	if err != nil {
@@ -91,9 +91,9 @@ const (
 	// compiled.
 	maxCost = 2_000_000
 	// maxCostLarge stops one condition on a call that is not small.
-	maxCostLarge = 10_000_000
+	maxCostLarge = 5_000_000
 	// maxCostCall bounds all conditions together on a call that is not small.
-	maxCostCall = 50_000_000
+	maxCostCall = 20_000_000
 )
 
 // Cost of our functions: reading both texts, and for glob going back for each star.
@@ -123,7 +123,7 @@ func (sizes) EstimateSize(node cost.AstNode) *cost.SizeEstimate {
 		case "@items", "@keys", "@values":
 			most = smallElement
 		}
-	} else if i, ok := positions[path[0]]; ok && variables[i].kind.Kind() == types.ListKind {
+	} else if i, ok := positions[path[0]]; ok && variables[i].text == nil {
 		most = smallList
 	}
 	return &cost.SizeEstimate{Min: 0, Max: most}

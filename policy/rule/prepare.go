@@ -46,7 +46,21 @@ func (p *preparedHosts) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(value)
 	}
-	return answer(p.hosts.contains(string(text)))
+	a, err := addressFor(frame, string(text))
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	return types.Bool(p.hosts.covers(a))
+}
+
+// addressFor reads an address by the memory of the call that is looked at.
+func addressFor(frame *interpreter.ExecutionFrame, text string) (address, error) {
+	if value, ok := frame.ResolveName(callName); ok {
+		if call, ok := value.(*Call); ok {
+			return call.address(text)
+		}
+	}
+	return addressOf(text)
 }
 
 func (p *preparedHosts) Eval(vars interpreter.Activation) ref.Val {

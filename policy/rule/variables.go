@@ -9,9 +9,11 @@ import (
 // exist is found when the configuration is read.
 type variable struct {
 	name  string
-	kind  *cel.Type
-	value func(*Call) any // a value of the language, or what it can adapt
-	words []string        // all values there are, if they are few: a misspelt one is found when the configuration is read
+	text  func(*Call) string   // of a text
+	list  func(*Call) []string // of a list of texts
+	kind  *cel.Type            // of anything else
+	other func(*Call) any
+	words []string // all values there are, if they are few: a misspelt one is found when the configuration is read
 }
 
 // Target is an element of facts.targets.
@@ -25,12 +27,27 @@ type Target struct {
 	Left  bool   `cel:"left"`  // a symbolic link led out of the workspace
 }
 
-var (
-	text   = cel.StringType
-	truth  = cel.BoolType
-	number = cel.IntType
-	texts  = cel.ListType(cel.StringType)
-)
+// celType is the type of the variable in the language.
+func (v *variable) celType() *cel.Type {
+	switch {
+	case v.text != nil:
+		return cel.StringType
+	case v.list != nil:
+		return cel.ListType(cel.StringType)
+	}
+	return v.kind
+}
+
+// value is the variable as the language takes it.
+func (v *variable) value(c *Call) any {
+	switch {
+	case v.text != nil:
+		return types.String(v.text(c))
+	case v.list != nil:
+		return types.NewStringList(types.DefaultTypeAdapter, v.list(c))
+	}
+	return v.other(c)
+}
 
 var (
 	levelWords   = []string{"normal", "elevated", "lockdown"}
@@ -43,41 +60,41 @@ var (
 
 // variables are all there are, but params.
 var variables = []variable{
-	{"level", text, func(c *Call) any { return types.String(c.level.String()) }, levelWords},
-	{"tool", text, func(c *Call) any { return types.String(c.request.Tool.Name) }, nil},
+	{name: "level", text: func(c *Call) string { return c.level.String() }, words: levelWords},
+	{name: "tool", text: func(c *Call) string { return c.request.Tool.Name }},
 
-	{"facts.action", text, func(c *Call) any { return types.String(c.action) }, nil},
-	{"facts.place", text, func(c *Call) any { return types.String(c.strictestPlace()) }, placeWords},
-	{"facts.targets", cel.ListType(cel.ObjectType("Target")), (*Call).targets, nil},
-	{"facts.paths", texts, (*Call).paths, nil},
-	{"facts.hosts", texts, func(c *Call) any { return textList(c.request.Facts.Hosts) }, nil},
-	{"facts.urls", texts, func(c *Call) any { return textList(c.request.Facts.URLs) }, nil},
-	{"facts.recipients", texts, func(c *Call) any { return textList(c.request.Facts.Recipients) }, nil},
-	{"facts.target", text, func(c *Call) any { return types.String(c.request.Facts.TargetID) }, nil},
-	{"facts.command", text, func(c *Call) any { return types.String(c.request.Facts.Command) }, nil},
-	{"facts.outbound", texts, func(c *Call) any { return textList(c.request.Facts.Outbound) }, nil},
-	{"facts.elevated", truth, func(c *Call) any { return types.Bool(c.request.Facts.Elevated) }, nil},
-	{"facts.mutates", truth, func(c *Call) any { return types.Bool(c.request.Facts.Mutates) }, nil},
-	{"facts.deletes", number, func(c *Call) any { return types.Int(c.request.Facts.Deletes) }, nil},
-	{"facts.browser", text, func(c *Call) any { return types.String(c.request.Facts.BrowserOn) }, browserWords},
-	{"facts.scope", text, func(c *Call) any { return types.String(c.request.Facts.Scope) }, scopeWords},
+	{name: "facts.action", text: func(c *Call) string { return c.action }},
+	{name: "facts.place", text: func(c *Call) string { return c.strictestPlace() }, words: placeWords},
+	{name: "facts.targets", kind: cel.ListType(cel.ObjectType("Target")), other: (*Call).targets},
+	{name: "facts.paths", list: (*Call).paths},
+	{name: "facts.hosts", list: func(c *Call) []string { return c.request.Facts.Hosts }},
+	{name: "facts.urls", list: func(c *Call) []string { return c.request.Facts.URLs }},
+	{name: "facts.recipients", list: func(c *Call) []string { return c.request.Facts.Recipients }},
+	{name: "facts.target", text: func(c *Call) string { return c.request.Facts.TargetID }},
+	{name: "facts.command", text: func(c *Call) string { return c.request.Facts.Command }},
+	{name: "facts.outbound", list: func(c *Call) []string { return c.request.Facts.Outbound }},
+	{name: "facts.elevated", kind: cel.BoolType, other: func(c *Call) any { return types.Bool(c.request.Facts.Elevated) }},
+	{name: "facts.mutates", kind: cel.BoolType, other: func(c *Call) any { return types.Bool(c.request.Facts.Mutates) }},
+	{name: "facts.deletes", kind: cel.IntType, other: func(c *Call) any { return types.Int(c.request.Facts.Deletes) }},
+	{name: "facts.browser", text: func(c *Call) string { return c.request.Facts.BrowserOn }, words: browserWords},
+	{name: "facts.scope", text: func(c *Call) string { return c.request.Facts.Scope }, words: scopeWords},
 
-	{"caller.agent", text, func(c *Call) any { return types.String(c.request.Call.Caller.Agent) }, nil},
-	{"caller.owner", truth, func(c *Call) any { return types.Bool(c.request.Call.Caller.Owner) }, nil},
-	{"caller.depth", number, func(c *Call) any { return types.Int(c.request.Call.Caller.Depth) }, nil},
-	{"caller.context", text, func(c *Call) any { return types.String(c.request.Call.Caller.Context) }, contextWords},
-	{"caller.surface", text, func(c *Call) any { return types.String(c.request.Call.Surface) }, surfaceWords},
-	{"caller.session", text, func(c *Call) any { return types.String(c.request.Call.Session) }, nil},
-	{"caller.channel", text, func(c *Call) any { return types.String(c.request.Call.Caller.Channel) }, nil},
-	{"caller.account", text, func(c *Call) any { return types.String(c.request.Call.Caller.Account) }, nil},
-	{"caller.group", text, func(c *Call) any { return types.String(c.request.Call.Caller.Group) }, nil},
-	{"caller.sender", text, func(c *Call) any { return types.String(c.request.Call.Caller.Sender) }, nil},
-	{"caller.provider", text, func(c *Call) any { return types.String(c.request.Call.Caller.Provider) }, nil},
-	{"caller.model", text, func(c *Call) any { return types.String(c.request.Call.Caller.Model) }, nil},
-	{"caller.sandboxed", truth, func(c *Call) any { return types.Bool(c.request.Call.Caller.Sandboxed) }, nil},
-	{"caller.host", text, func(c *Call) any { return types.String(c.request.Call.Host) }, nil},
-	{"caller.workdir", text, func(c *Call) any { return types.String(c.request.Call.WorkDir) }, nil},
-	{"caller.workspace", text, func(c *Call) any { return types.String(c.request.Call.Caller.Workspace) }, nil},
+	{name: "caller.agent", text: func(c *Call) string { return c.request.Call.Caller.Agent }},
+	{name: "caller.owner", kind: cel.BoolType, other: func(c *Call) any { return types.Bool(c.request.Call.Caller.Owner) }},
+	{name: "caller.depth", kind: cel.IntType, other: func(c *Call) any { return types.Int(c.request.Call.Caller.Depth) }},
+	{name: "caller.context", text: func(c *Call) string { return c.request.Call.Caller.Context }, words: contextWords},
+	{name: "caller.surface", text: func(c *Call) string { return string(c.request.Call.Surface) }, words: surfaceWords},
+	{name: "caller.session", text: func(c *Call) string { return string(c.request.Call.Session) }},
+	{name: "caller.channel", text: func(c *Call) string { return c.request.Call.Caller.Channel }},
+	{name: "caller.account", text: func(c *Call) string { return c.request.Call.Caller.Account }},
+	{name: "caller.group", text: func(c *Call) string { return c.request.Call.Caller.Group }},
+	{name: "caller.sender", text: func(c *Call) string { return c.request.Call.Caller.Sender }},
+	{name: "caller.provider", text: func(c *Call) string { return c.request.Call.Caller.Provider }},
+	{name: "caller.model", text: func(c *Call) string { return c.request.Call.Caller.Model }},
+	{name: "caller.sandboxed", kind: cel.BoolType, other: func(c *Call) any { return types.Bool(c.request.Call.Caller.Sandboxed) }},
+	{name: "caller.host", text: func(c *Call) string { return string(c.request.Call.Host) }},
+	{name: "caller.workdir", text: func(c *Call) string { return c.request.Call.WorkDir }},
+	{name: "caller.workspace", text: func(c *Call) string { return c.request.Call.Caller.Workspace }},
 }
 
 // paramsName is the variable that holds the canonical parameters.
@@ -91,5 +108,3 @@ var positions = func() map[string]int {
 	}
 	return m
 }()
-
-func textList(list []string) any { return types.NewStringList(types.DefaultTypeAdapter, list) }
