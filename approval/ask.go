@@ -122,6 +122,7 @@ func (m *Manager) pose(ctx context.Context, q *toolward.Question) (*entry, error
 	if err != nil {
 		return nil, err
 	}
+	m.people.advise(record.Request)
 	e, joined, err := m.register(ctx, record, q.Request.Call.Detach, true)
 	if err != nil {
 		return nil, m.nobody(q, err)
@@ -129,6 +130,7 @@ func (m *Manager) pose(ctx context.Context, q *toolward.Question) (*entry, error
 	if joined {
 		return e, nil
 	}
+	m.people.prompted(record.Request, time.Now())
 	offered := false
 	for _, c := range m.channels {
 		offered = c.Offer(ctx, record) || offered

@@ -79,6 +79,7 @@ type people struct {
 	present map[*Presence]struct{}
 	away    map[toolward.SessionKey]*silence
 	denied  map[runKey]*denials
+	tense   map[toolward.SessionKey]*tension
 }
 
 // runKey is a run of a session; a client that names no run gets one per session.
@@ -113,6 +114,7 @@ func newPeople() *people {
 		present: map[*Presence]struct{}{},
 		away:    map[toolward.SessionKey]*silence{},
 		denied:  map[runKey]*denials{},
+		tense:   map[toolward.SessionKey]*tension{},
 	}
 }
 
