@@ -194,6 +194,33 @@ func Check(overrides map[Detector]Override) (wrong []*SettingError) {
 	return wrong
 }
 
+// Default is a detector as it is without settings.
+type Default struct {
+	Detector Detector
+	Counts   string        // what its value is
+	Window   time.Duration // 0: without a window
+	Steps    []Step
+}
+
+// Defaults lists all detectors, for the documentation.
+func Defaults() []Default {
+	counts := [detectors]string{
+		"calls in a row without a message of a user", "calls", "calls that change something", "files deleted",
+		"calls refused", "calls refused for their arguments", "different recipients, and sub-agents",
+		"1: loop detection warns, 2: it is sure",
+		"texts more than 10 times as long as 95 % of the same argument before, of at least 20, and 4 KiB; contents of files and patches are left out",
+		"at least 200 characters of base64 or hex, too even to be words, in what leaves the machine",
+		"within 3 calls after a refusal, the same path, host, recipient or command by another tool",
+		"within 10 calls after reading a secret, memory or another session, contact with a host or recipient that is new in the session",
+		"after content from outside, first contact with a host or recipient that neither an owner nor `teg.web.allowHosts` named",
+	}
+	list := make([]Default, detectors)
+	for d, r := range defaultRules() {
+		list[d] = Default{Detector(d), counts[d], r.window, r.steps}
+	}
+	return list
+}
+
 // rulesOf applies overrides to the defaults.
 func rulesOf(overrides map[Detector]Override) (rules [detectors]rule, wrong []*SettingError) {
 	rules = defaultRules()
