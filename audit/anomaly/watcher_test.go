@@ -134,6 +134,7 @@ func (h *hooks) Before(context.Context, *toolward.Request) toolward.HookAnswer {
 func (*hooks) Result(_ context.Context, _ *toolward.Request, r toolward.Result) (toolward.Result, error) {
 	return r, nil
 }
+
 func (*hooks) After(context.Context, *toolward.Request, *toolward.OutcomeRecord, *toolward.Result) {}
 
 // states is a session store in memory.
