@@ -61,7 +61,7 @@ func full() *toolward.DecisionRecord {
 		First: toolward.Ask, Verdict: toolward.Deny, Level: toolward.Elevated, Code: toolward.CodeDeniedByUser,
 		Via: "denied", Revision: "7", Cause: "because",
 		Inputs: toolward.LevelInputs{ContextTokens: -1, Compacted: true, External: true, Suspicious: true, Floor: toolward.Elevated, Reasons: []string{"r"}},
-		Hooks:  []toolward.HookRun{{Plugin: "p", Effect: "rewrite", Ms: 3}},
+		Hooks:  []toolward.HookRun{{Plugin: "p", Hook: "before_tool_call", Effect: "rewrite", Detail: "shorter\x1b", Before: "cd", After: "ab", Ms: 3}},
 		Answer: toolward.Answer{ApprovalID: "ap1", Decision: toolward.DenyCall, By: "ada", Reason: "not now", Path: "push", Waited: 1500 * time.Millisecond},
 	}
 }
@@ -136,7 +136,7 @@ func TestDecisionRecordHoldsWhatWasDecidedOn(t *testing.T) {
 		`"mutates":true,"outboundBytes":[5],"params":{"action":"push","elevated":true,"request.kind":"evaluate","to":""},"recipients":["chat:acc:bob"],"scope":"tree","targetId":"p1",` +
 		`"targets":[{"kind":"file","left":true,"links":2,"op":"write","path":"/home/ada/project/a.go","place":"workspace"}],"urlBytes":[20]},` +
 		`"finding":"path_link","findings":[{"code":"path_link","detail":"a hard link","effect":"ask"}],"form":true,"from":"normal","grantKind":"path",` +
-		`"hooks":[{"effect":"rewrite","ms":3,"plugin":"p"}],"host":"gateway","level":"elevated",` +
+		`"hooks":[{"detail":"shorter⟦U+001B⟧","digestAfter":"ab","digestBefore":"cd","effect":"rewrite","hook":"before_tool_call","ms":3,"plugin":"p"}],"host":"gateway","level":"elevated",` +
 		`"levelInputs":{"compacted":true,"contextTokens":-1,"external":true,"floor":"elevated","maxContextTokens":0,"reasons":["r"],"suspicious":true},` +
 		`"nativeName":"Write","overrides":["teg.tools.write"],"ownerOnly":true,"plugin":"notes",` +
 		`"policy":{"allowAlways":true,"grantOk":true,"verdict":"ask"},"policyRevision":"7","prev":"` + strings.Repeat("0", 64) + `",` +

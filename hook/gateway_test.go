@@ -436,6 +436,7 @@ func TestRewriteAfterApprovalIsImpossible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	time.Sleep(5 * time.Millisecond) // the goroutines go on
 	const want = `{"inner":{"deep":"rewritten"},"path":"rewritten"}`
 	if shown != want || len(g.ran) != 1 || g.ran[0] != want || result.Content[0].Text != "cleaned" {
 		t.Errorf("shown %s, ran %s, answered %+v", shown, g.ran, result)

@@ -54,20 +54,22 @@ func guarded[T any](ctx context.Context, r *registration, f func(context.Context
 	}()
 	select {
 	case a := <-answers:
-		if a.err == nil {
-			return a.value, nil
-		}
-		if ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
+		switch {
+		case ctx.Err() != nil:
+			return zero, withdrawn(ctx)
+		case a.err != nil && errors.Is(limited.Err(), context.DeadlineExceeded):
 			return zero, errTimeout
 		}
-		return zero, a.err
+		return a.value, a.err
 	case <-limited.Done():
 		if !settled.Swap(true) {
 			r.hung.Add(1)
 		}
 		if ctx.Err() != nil {
-			return zero, fmt.Errorf("the call was withdrawn: %w", ctx.Err())
+			return zero, withdrawn(ctx)
 		}
 		return zero, errTimeout
 	}
 }
+
+func withdrawn(ctx context.Context) error { return fmt.Errorf("the call was withdrawn: %w", ctx.Err()) }
