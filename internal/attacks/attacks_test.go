@@ -59,7 +59,7 @@ var later = map[string]string{
 // required are the classes, and the subjects of gate.integrity, of which no case may be skipped.
 var (
 	required         = []string{"mcp.name", "mcp.schema", "mcp.args", "approval.subagent"}
-	requiredSubjects = []string{"policy", "config"}
+	requiredSubjects = []string{"policy", "config", "hooks-runner"}
 )
 
 func isRequired(c *attack) bool {
