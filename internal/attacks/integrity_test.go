@@ -18,7 +18,7 @@ import (
 // judgeIntegrity judges one condition under which the gate itself must stay sound.
 func judgeIntegrity(t *testing.T, c *attack) (outcome, error) {
 	for subject, judge := range map[string]func(*testing.T, *attack, fields) (outcome, error){
-		"policy": judgePolicy, "config": judgeConfig, "audit": judgeAudit, "hooks-runner": judgePlugins,
+		"policy": judgePolicy, "config": judgeConfig, "audit": judgeAudit, "hooks-runner": judgePlugins, "client-hook-adapter": judgeAdapter,
 	} {
 		if c.Attempt.has(subject) {
 			if err := c.Attempt.only("gate.integrity", subject); err != nil {
