@@ -201,7 +201,13 @@ func (s *Server) listTools(ctx context.Context, req sdk.Request) (sdk.Result, er
 	if list.Params != nil && list.Params.Cursor != "" {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "tools/list: there is only one page; leave the cursor out"}
 	}
-	visible := s.config.Gateway.Tools(id.caller(list.ClientInfo()))
+	// The same facts as those of a call: else the list would show tools that calls do not reach, or hide others.
+	caller := id.caller(list.ClientInfo())
+	caller.Surface = toolward.SurfaceMCP
+	if caller.Session, err = id.session(list.Session.ID(), time.Now()); err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
+	}
+	visible := s.config.Gateway.Tools(caller)
 	result := &sdk.ListToolsResult{Tools: make([]*sdk.Tool, 0, len(visible))}
 	for _, tool := range visible {
 		shown, err := s.inputSchema(tool)

@@ -38,6 +38,27 @@ func TestListsVisibleTools(t *testing.T) {
 	})
 }
 
+// TestListsForTheCallerWhoCalls: else the list would show tools that calls do not reach, or hide others.
+func TestListsForTheCallerWhoCalls(t *testing.T) {
+	everyFace(t, func(t *testing.T, face, version string) {
+		w := newWorld(t)
+		session := w.connect(t, face, version, nil)
+		if _, err := session.ListTools(context.Background(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := session.CallTool(context.Background(), &sdk.CallToolParams{Name: "echo", Arguments: json.RawMessage(`{"text":"hello"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		callers := w.Policy.Callers()
+		if len(callers) < 2 || callers[0].Session == "" || callers[0].Surface != toolward.SurfaceMCP {
+			t.Fatalf("%+v", callers)
+		}
+		if diff := cmp.Diff(callers[0], callers[len(callers)-1]); diff != "" {
+			t.Errorf("(-list +call)\n%s", diff)
+		}
+	})
+}
+
 func TestSafeCallRuns(t *testing.T) {
 	everyFace(t, func(t *testing.T, face, version string) {
 		w := newWorld(t)

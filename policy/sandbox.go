@@ -25,8 +25,10 @@ type ListSource struct {
 // SandboxPolicy is what holds for the sandboxed sessions of one agent: both lists with groups expanded, and where
 // each comes from. An empty allow list is everything.
 type SandboxPolicy struct {
-	Allow, Deny             []string
-	AllowSource, DenySource ListSource
+	Allow       []string   `json:"allow"`
+	Deny        []string   `json:"deny"`
+	AllowSource ListSource `json:"allowSource"`
+	DenySource  ListSource `json:"denySource"`
 }
 
 // SandboxTools is the policy for sandboxed sessions of the caller's agent. Without a configuration it denies

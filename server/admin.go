@@ -9,6 +9,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/policy"
 )
 
 // Grants is the answer of GET /v1/grants.
@@ -152,9 +153,13 @@ type ToolView struct {
 	Removed     *toolward.Reason `json:"removed,omitempty"` // the first layer that took it away
 }
 
-// ToolViews is the answer of POST /v1/explain without a tool.
+// ToolViews is the answer of POST /v1/explain without a tool: which tools the caller sees, and what makes it so.
 type ToolViews struct {
-	Tools []ToolView `json:"tools"`
+	Tools       []ToolView           `json:"tools"`
+	Unavailable []string             `json:"unavailable"` // tools that the policy knows and this gateway does not have
+	Layers      []policy.StepView    `json:"layers"`
+	Warnings    []policy.ListWarning `json:"warnings"`
+	Sandbox     policy.SandboxPolicy `json:"sandbox"` // of the agent's sandboxed sessions, whether or not this is one
 }
 
 func (s *Server) apiExplain(w http.ResponseWriter, r *http.Request, _ caller) error {
@@ -170,14 +175,28 @@ func (s *Server) apiExplain(w http.ResponseWriter, r *http.Request, _ caller) er
 		writeJSON(w, http.StatusOK, s.gateway.Explain(r.Context(), call, toolward.ExplainOptions{Hooks: body.Hooks}))
 		return nil
 	}
-	out := ToolViews{Tools: []ToolView{}}
-	for _, v := range s.policy().View(call.Caller) {
+	caller := call.Caller
+	caller.Session, caller.Surface = call.Session, call.Surface // as the gateway does for a call
+	writeJSON(w, http.StatusOK, toolViews(s.policy(), caller))
+	return nil
+}
+
+// toolViews explains what a caller sees.
+func toolViews(p Policy, c toolward.Caller) ToolViews {
+	out := ToolViews{
+		Tools: []ToolView{}, Unavailable: []string{}, Layers: p.Layers(c), Warnings: p.ListWarnings(c), Sandbox: p.SandboxTools(c),
+	}
+	for _, v := range p.View(c) {
 		view := ToolView{Tool: v.Tool.Name, Description: v.Tool.Description, Visible: v.Visible}
 		if !v.Visible {
 			view.Removed = &v.Reason
 		}
 		out.Tools = append(out.Tools, view)
 	}
-	writeJSON(w, http.StatusOK, out)
-	return nil
+	for _, known := range p.KnownTools() {
+		if !known.Available {
+			out.Unavailable = append(out.Unavailable, known.Name)
+		}
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -221,6 +222,13 @@ type ExplainRequest struct {
 	Context   string          `json:"context,omitempty"`
 	Host      string          `json:"host,omitempty"`
 	Hooks     bool            `json:"hooks,omitempty"` // call plug-ins too
+
+	// What layers of the tool policy look at besides.
+	Surface   toolward.Surface `json:"surface,omitempty"` // default: mcp
+	Provider  string           `json:"provider,omitempty"`
+	Model     string           `json:"model,omitempty"`
+	Sandboxed bool             `json:"sandboxed,omitempty"`
+	Sender    string           `json:"sender,omitempty"`
 }
 
 func (e *ExplainRequest) call() (toolward.Call, error) {
@@ -236,9 +244,12 @@ func (e *ExplainRequest) call() (toolward.Call, error) {
 		e.Arguments = json.RawMessage("{}")
 	}
 	call := toolward.Call{
-		Tool: e.Tool, Arguments: e.Arguments, Session: key, Surface: toolward.SurfaceMCP,
+		Tool: e.Tool, Arguments: e.Arguments, Session: key, Surface: cmp.Or(e.Surface, toolward.SurfaceMCP),
 		WorkDir: e.WorkDir, Host: toolward.Host(e.Host),
-		Caller: toolward.Caller{Agent: agent, Depth: e.Depth, Owner: e.Owner, Context: e.Context, Workspace: e.Workspace},
+		Caller: toolward.Caller{
+			Agent: agent, Depth: e.Depth, Owner: e.Owner, Context: e.Context, Workspace: e.Workspace,
+			Provider: e.Provider, Model: e.Model, Sandboxed: e.Sandboxed, Sender: e.Sender,
+		},
 	}
 	if call.Caller.Context == "" {
 		call.Caller.Context = "main"

@@ -28,6 +28,10 @@ type explainCommand struct {
 	Workspace string `help:"Workspace of the agent; default this directory." type:"path"`
 	Owner     bool   `help:"The call is proven to be the owner's."`
 	Depth     int    `help:"Level of sub-agent."`
+	Sandboxed bool   `help:"The session runs in a sandbox."`
+	Provider  string `help:"Provider of the model that calls."`
+	Model     string `help:"Model that calls."`
+	Surface   string `help:"Where the call comes in: mcp, http, agent, hook-adapter, node or cron." default:"mcp"`
 	Hooks     bool   `help:"Also ask the plug-ins; they take it for a call."`
 }
 
@@ -47,6 +51,7 @@ func (c *explainCommand) Run(inv *invocation) error {
 	request := server.ExplainRequest{
 		Tool: c.Tool, Arguments: json.RawMessage(args), Agent: c.Agent, Session: c.Session,
 		Workspace: c.Workspace, Owner: c.Owner, Depth: c.Depth, Hooks: c.Hooks,
+		Sandboxed: c.Sandboxed, Provider: c.Provider, Model: c.Model, Surface: toolward.Surface(c.Surface),
 	}
 	if !json.Valid(request.Arguments) {
 		return &exitErr{exitUsage, errors.New("--args is not valid JSON"), `for instance --args '{"path":"README.md"}'`}
@@ -107,7 +112,7 @@ func (c *explainCommand) listTools(inv *invocation, request server.ExplainReques
 	if inv.json {
 		return inv.printJSON(list)
 	}
-	return inv.table("TOOL\tVISIBLE\tREMOVED BY\tKEY", func(row func(...any)) {
+	err := inv.table("TOOL\tVISIBLE\tREMOVED BY\tKEY", func(row func(...any)) {
 		for _, t := range list.Tools {
 			if t.Removed == nil {
 				row(t.Tool, "yes", "", "")
@@ -115,7 +120,51 @@ func (c *explainCommand) listTools(inv *invocation, request server.ExplainReques
 			}
 			row(t.Tool, "no", t.Removed.Layer, t.Removed.Rule)
 		}
+		for _, name := range list.Unavailable {
+			row(name, "no", "not available here", "")
+		}
 	})
+	if err != nil {
+		return err
+	}
+	return inv.printLayers(list)
+}
+
+// printLayers prints the layers that decided the list of tools, what is odd about them, and the lists of the agent's
+// sandboxed sessions.
+func (inv *invocation) printLayers(list server.ToolViews) error {
+	fmt.Fprintln(inv.stdout)
+	err := inv.table("LAYER\tREMOVES\tALLOW\tDENY", func(row func(...any)) {
+		for _, l := range list.Layers {
+			if l.Absent == "" {
+				allow := ""
+				if l.AllowKey != "" {
+					allow = listOrEverything(l.Allow)
+				}
+				row(l.Label, len(l.Removed), allow, strings.Join(l.Deny, " "))
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, w := range list.Warnings {
+		fmt.Fprintf(inv.stdout, "warning   %s\n", display.Line(w.String()))
+	}
+	fmt.Fprintln(inv.stdout)
+	s := list.Sandbox
+	return inv.table("SANDBOXED\tSOURCE\tKEY\tLIST", func(row func(...any)) {
+		row("allow", s.AllowSource.Source, s.AllowSource.Key, listOrEverything(s.Allow))
+		row("deny", s.DenySource.Source, s.DenySource.Key, strings.Join(s.Deny, " "))
+	})
+}
+
+// listOrEverything shows an allow list; an empty one allows everything.
+func listOrEverything(list []string) string {
+	if len(list) == 0 {
+		return "*"
+	}
+	return strings.Join(list, " ")
 }
 
 type auditCommand struct {

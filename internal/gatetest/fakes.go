@@ -43,6 +43,9 @@ type Policy struct {
 	All       []*toolward.Tool
 	Verdict   toolward.Verdict
 	JudgeFunc func(*toolward.Request) toolward.Judgement
+
+	mu      sync.Mutex
+	callers []toolward.Caller
 }
 
 // Snapshot is the policy itself.
@@ -52,10 +55,27 @@ func (p *Policy) Snapshot() toolward.Snapshot { return p }
 func (p *Policy) Revision() string { return p.Rev }
 
 // Tools returns All.
-func (p *Policy) Tools(toolward.Caller) []*toolward.Tool { return p.All }
+func (p *Policy) Tools(c toolward.Caller) []*toolward.Tool {
+	p.remember(c)
+	return p.All
+}
+
+func (p *Policy) remember(c toolward.Caller) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.callers = append(p.callers, c)
+}
+
+// Callers returns who has listed or looked for tools so far.
+func (p *Policy) Callers() []toolward.Caller {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.callers)
+}
 
 // Find looks in All by exact name.
-func (p *Policy) Find(_ toolward.Caller, name string) (*toolward.Tool, toolward.Reason) {
+func (p *Policy) Find(c toolward.Caller, name string) (*toolward.Tool, toolward.Reason) {
+	p.remember(c)
 	for _, tool := range p.All {
 		if tool.Name == name {
 			return tool, toolward.Reason{}
