@@ -35,8 +35,11 @@ type coverage struct {
 	Records    []int64 `json:"records"` // at most 100
 }
 
-// wider reports whether a rule would have covered what people did not allow.
-func (c *coverage) wider() bool { return c.Denied > 0 || c.Unanswered > 0 }
+// wider reports whether a rule would have covered what people did not allow. That nobody answered a call which is in
+// every respect like those that were allowed does not count; for a directory it may have been another file.
+func (c *coverage) wider(s *policy.Suggestion) bool {
+	return c.Denied > 0 || c.Unanswered > 0 && s.Narrower != nil
+}
 
 const coveredShown = 100
 
@@ -96,7 +99,7 @@ func (c *candidate) proven(inv *invocation, source audit.Source, since time.Time
 			if s.Rule != nil {
 				covered = covers[s.Rule.Name]
 			}
-			if covered != nil && covered.wider() {
+			if covered != nil && covered.wider(&s) {
 				next, again = append(next, s.Narrower...), true
 				continue
 			}
@@ -192,8 +195,8 @@ func (inv *invocation) printSuggestions(list []suggested) error {
 				return err
 			}
 			fmt.Fprintf(inv.stdout, "  rule      %s\n", snippet)
-			fmt.Fprintf(inv.stdout, "  covers    %d recorded calls: %d that people allowed, %d on an answer they had given before, nothing else\n",
-				s.Covers.Calls, s.Covers.Allowed, s.Covers.Remembered)
+			fmt.Fprintf(inv.stdout, "  covers    %d recorded calls: %d that people allowed, %d on an answer they had given before, %d of the same kind that nobody answered, none that was denied\n",
+				s.Covers.Calls, s.Covers.Allowed, s.Covers.Remembered, s.Covers.Unanswered)
 		}
 		fmt.Fprintf(inv.stdout, "  records   %s\n", numbers(s.Records))
 		fmt.Fprintf(inv.stdout, "  to do     %s\n\n", s.How)
