@@ -14,8 +14,9 @@ import (
 )
 
 type policyCommand struct {
-	Test   policyTestCommand   `cmd:"" help:"Check a policy against a file of cases."`
-	Replay policyReplayCommand `cmd:"" help:"Judge recorded calls again, by another policy, and show what differs."`
+	Test    policyTestCommand    `cmd:"" help:"Check a policy against a file of cases."`
+	Replay  policyReplayCommand  `cmd:"" help:"Judge recorded calls again, by another policy, and show what differs."`
+	Suggest policySuggestCommand `cmd:"" help:"Suggest rules for what people allowed again and again. Applies nothing."`
 }
 
 // candidate is a policy that is tried without a gateway, with the tools that a gateway would have.
