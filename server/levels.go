@@ -47,7 +47,7 @@ func (s *Server) sendLevel(w http.ResponseWriter, r *http.Request, key toolward.
 		return err
 	}
 	writeJSON(w, http.StatusOK, Level{
-		Session: key, Level: o.Level, Inputs: o.Inputs, FloorUntil: o.FloorUntil, FloorBy: o.FloorBy,
+		Session: key, Level: o.Level, Inputs: o.Inputs, FloorUntil: o.Floor.Until, FloorBy: o.Floor.By,
 		Sources: append([]string{}, o.Sources...), Stamp: o.SourcesStamp(),
 	})
 	return nil
@@ -202,7 +202,7 @@ func (s *Server) recentSessions(r *http.Request, limit int) ([]Session, error) {
 		at[o.Key] = len(list)
 		list = append(list, Session{
 			Session: o.Key, Agent: o.Key.Agent(), Parent: o.Parent, Level: o.Level, Inputs: o.Inputs,
-			FloorUntil: o.FloorUntil, FloorBy: o.FloorBy, Sources: len(o.Sources), Updated: o.Updated,
+			FloorUntil: o.Floor.Until, FloorBy: o.Floor.By, Sources: len(o.Sources), Updated: o.Updated,
 		})
 	}
 	for _, o := range changed {

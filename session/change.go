@@ -25,7 +25,7 @@ func (t *Tracker) change(ctx context.Context, key toolward.SessionKey, by string
 	}
 	before := e.State
 	levelBefore, _ := t.compute(e, toolward.Normal)
-	before.Sources = slices.Clone(e.State.Sources)
+	before.Sources, before.Floors = slices.Clone(e.State.Sources), slices.Clone(e.Floors)
 	alter(&e.State)
 	e.Updated = time.Now()
 	level, inputs := t.compute(e, toolward.Normal)
@@ -108,7 +108,7 @@ func (t *Tracker) Inherit(ctx context.Context, child, parent toolward.SessionKey
 		t.mu.Unlock()
 		return err
 	}
-	external, suspicious, sources, floor, until := p.External, p.Suspicious, slices.Clone(p.State.Sources), p.floor(), p.FloorUntil
+	external, suspicious, sources, floors := p.External, p.Suspicious, slices.Clone(p.State.Sources), slices.Clone(p.Floors)
 	t.mu.Unlock()
 	return t.change(ctx, child, "", func(s *State) {
 		s.Parent = parent
@@ -119,35 +119,38 @@ func (t *Tracker) Inherit(ctx context.Context, child, parent toolward.SessionKey
 				s.Sources = append(s.Sources, source)
 			}
 		}
-		if floor < s.floor() {
-			s.Floor, s.FloorUntil = floor, until
+		for _, f := range floors {
+			if f.Level < s.floor().Level {
+				s.put(f)
+			}
 		}
 	})
 }
 
-// SetFloor sets the least tense level that a conversation may have, for good or until it is cleared.
+// SetFloor sets the least tense level that a person lets a conversation have, until it is cleared. What an alarm has
+// raised stays.
 func (t *Tracker) SetFloor(ctx context.Context, key toolward.SessionKey, level toolward.Level, by string) error {
-	return t.change(ctx, key, by, func(s *State) { s.Floor, s.FloorUntil, s.FloorBy = level, time.Time{}, by })
+	return t.change(ctx, key, by, func(s *State) { s.put(Floor{Level: level, By: by}) })
 }
 
-// RaiseFloor raises the floor for a time; a floor that is as tense already stays as it is.
+// RaiseFloor raises the floor for a time from now on; one that is tenser or lasts longer stays.
 func (t *Tracker) RaiseFloor(ctx context.Context, key toolward.SessionKey, level toolward.Level, life time.Duration, by string) error {
-	if t.isAtLeast(key, level) {
+	until := time.Now().Add(life)
+	if t.isRaised(key, level, until) {
 		return nil
 	}
-	return t.change(ctx, key, by, func(s *State) {
-		if level < s.floor() {
-			s.Floor, s.FloorUntil, s.FloorBy = level, time.Now().Add(life), by
-		}
-	})
+	return t.change(ctx, key, by, func(s *State) { s.put(Floor{level, until, by}) })
 }
 
-// isAtLeast reports whether the floor is as tense already, so that nothing needs to be written.
-func (t *Tracker) isAtLeast(key toolward.SessionKey, level toolward.Level) bool {
+// isRaised reports whether the floor is as tense until then, give or take a minute, so that nothing needs to be
+// written: an alarm may ask for its floor with every call.
+func (t *Tracker) isRaised(key toolward.SessionKey, level toolward.Level, until time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at, ok := t.entries[key]
-	return ok && at.Value.(*entry).floor() <= level
+	return ok && slices.ContainsFunc(at.Value.(*entry).Floors, func(f Floor) bool {
+		return f.Level <= level && (f.Until.IsZero() || f.Until.After(until.Add(-time.Minute)))
+	})
 }
 
 // ErrSourcesChanged is what Clear returns when the session has seen content of further sources since the list was
@@ -164,7 +167,7 @@ func (t *Tracker) Clear(ctx context.Context, key toolward.SessionKey, read, by s
 			stale = ErrSourcesChanged
 			return
 		}
-		s.Floor, s.FloorUntil, s.FloorBy = toolward.Normal, time.Time{}, ""
+		s.Floors = nil
 		s.Suspicious = false
 		if read != "" {
 			s.External, s.Sources = false, nil
@@ -187,7 +190,7 @@ func (t *Tracker) Reset(ctx context.Context, key toolward.SessionKey) error {
 	return t.change(ctx, key, "", func(s *State) {
 		*s = State{
 			Key: s.Key, Parent: s.Parent, Reports: s.Reports, ContextWindow: s.ContextWindow,
-			Floor: s.Floor, FloorUntil: s.FloorUntil, FloorBy: s.FloorBy,
+			Floors: s.Floors,
 		}
 	})
 }

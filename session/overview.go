@@ -13,6 +13,7 @@ type Overview struct {
 	State
 	Level  toolward.Level // that its next run would begin with
 	Inputs toolward.LevelInputs
+	Floor  Floor // in force now; level Normal if there is none
 }
 
 // Overview says how tense a conversation is, and why. One that is not known is as a new one.
@@ -53,10 +54,7 @@ func (t *Tracker) Recent(ctx context.Context, limit int) ([]Overview, error) {
 // view copies an entry for somebody outside.
 func (t *Tracker) view(e *entry) Overview {
 	level, inputs := t.compute(e, toolward.Normal)
-	o := Overview{State: e.State, Level: level, Inputs: inputs}
-	o.State.Sources = slices.Clone(e.State.Sources)
-	if o.Floor = e.floor(); o.Floor == toolward.Normal {
-		o.FloorBy = "" // it has run out
-	}
+	o := Overview{State: e.State, Level: level, Inputs: inputs, Floor: e.floor()}
+	o.State.Sources, o.Floors = slices.Clone(e.State.Sources), slices.Clone(e.Floors)
 	return o
 }

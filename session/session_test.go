@@ -311,13 +311,13 @@ func TestRecentDisturbsNobody(t *testing.T) {
 	}
 	must(t, tracker.Usage(t.Context(), key, 10_000, 200_000))
 	for _, other := range []toolward.SessionKey{"agent:main:a", "agent:main:b", "agent:main:c"} {
-		store.states[other] = State{Key: other, Floor: toolward.Elevated, FloorBy: "owner", Updated: time.Now().Add(time.Hour)}
+		store.states[other] = State{Key: other, Floors: []Floor{{Level: toolward.Elevated, By: "owner"}}, Updated: time.Now().Add(time.Hour)}
 		if o, err := tracker.Overview(t.Context(), other); err != nil || o.Level != toolward.Elevated {
 			t.Errorf("%s: %+v, %v", other, o, err)
 		}
 	}
 	list, err := tracker.Recent(t.Context(), 3)
-	if err != nil || len(list) != 3 || list[0].FloorBy != "owner" {
+	if err != nil || len(list) != 3 || list[0].Floor.By != "owner" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if got := levelOf(t, tracker, "r1"); got != toolward.Elevated {
@@ -338,4 +338,42 @@ func TestARaisedFloorIsWrittenOnce(t *testing.T) {
 	if len(*changes) != 1 {
 		t.Errorf("changes told: %+v", *changes)
 	}
+}
+
+// What a person wants holds when an alarm is over, and an alarm holds what it says whatever a person set before.
+func TestFloorsOfPeopleAndAlarms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		tracker, _ := newTracker(t, store, 0)
+		level := func(want toolward.Level, why string) {
+			t.Helper()
+			fresh, _ := newTracker(t, store, 0)
+			for _, tr := range []*Tracker{tracker, fresh} {
+				if o, err := tr.Overview(t.Context(), key); err != nil || o.Level != want || o.Floor.Level != want {
+					t.Errorf("%s: %v, floor %+v, %v; want %v", why, o.Level, o.Floor, err, want)
+				}
+			}
+		}
+		must(t, tracker.SetFloor(t.Context(), key, toolward.Elevated, "owner"))
+		must(t, tracker.RaiseFloor(t.Context(), key, toolward.Lockdown, time.Hour, "alarm"))
+		level(toolward.Lockdown, "an alarm")
+		must(t, tracker.SetFloor(t.Context(), key, toolward.Normal, "owner"))
+		level(toolward.Lockdown, "a person lowers their own floor, not the alarm's")
+		must(t, tracker.SetFloor(t.Context(), key, toolward.Elevated, "owner"))
+		time.Sleep(61 * time.Minute) // the bubble's clock
+		level(toolward.Elevated, "the alarm is over")
+		must(t, tracker.Clear(t.Context(), key, "", "owner"))
+		level(toolward.Normal, "cleared")
+
+		must(t, tracker.RaiseFloor(t.Context(), key, toolward.Elevated, 30*time.Minute, "alarm"))
+		time.Sleep(20 * time.Minute)
+		must(t, tracker.RaiseFloor(t.Context(), key, toolward.Elevated, 30*time.Minute, "alarm"))
+		time.Sleep(20 * time.Minute)
+		level(toolward.Elevated, "raised again ten minutes before its end")
+		must(t, tracker.RaiseFloor(t.Context(), key, toolward.Lockdown, 5*time.Minute, "alarm"))
+		time.Sleep(6 * time.Minute)
+		level(toolward.Elevated, "the shorter, tenser one is over")
+		time.Sleep(5 * time.Minute)
+		level(toolward.Normal, "all are over")
+	})
 }

@@ -24,10 +24,15 @@ type State struct {
 	External      bool                `json:"external,omitempty"`
 	Sources       []string            `json:"sources,omitempty"` // where external content came from, newest last
 	Suspicious    bool                `json:"suspicious,omitempty"`
-	Floor         toolward.Level      `json:"floor"`
-	FloorUntil    time.Time           `json:"floorUntil,omitzero"` // zero: until a person clears it
-	FloorBy       string              `json:"floorBy,omitempty"`
+	Floors        []Floor             `json:"floors,omitempty"` // at most one of a person, and one of alarms for each level
 	Updated       time.Time           `json:"updated"`
+}
+
+// Floor is a level that a conversation has at least.
+type Floor struct {
+	Level toolward.Level `json:"level"`
+	Until time.Time      `json:"until,omitzero"` // zero: a person set it, and it stays until a person clears it
+	By    string         `json:"by"`             // the person or the alarm
 }
 
 // Store keeps states. A change is committed when SaveSession returns.
@@ -151,7 +156,7 @@ func (t *Tracker) Level(ctx context.Context, call *toolward.Call) (toolward.Leve
 }
 
 func (t *Tracker) compute(e *entry, previous toolward.Level) (toolward.Level, toolward.LevelInputs) {
-	floor := e.floor()
+	floor := e.floor().Level
 	signals := Signals{
 		ContextTokens: float64(e.ContextTokens), ContextWindow: float64(e.ContextWindow),
 		Compacted: e.Compacted, External: e.External, Suspicious: e.Suspicious,
@@ -173,12 +178,29 @@ func (t *Tracker) compute(e *entry, previous toolward.Level) (toolward.Level, to
 	return level, inputs
 }
 
-// floor is the floor in force now.
-func (s *State) floor() toolward.Level {
-	if !s.FloorUntil.IsZero() && time.Now().After(s.FloorUntil) {
-		return toolward.Normal
+// floor is the tensest floor in force now, and of equal ones that which lasts longest; level Normal if there is none.
+func (s *State) floor() Floor {
+	best := Floor{Level: toolward.Normal}
+	for _, f := range s.Floors {
+		switch {
+		case !f.Until.IsZero() && time.Now().After(f.Until):
+		case f.Level < best.Level, f.Level == best.Level && (f.Until.IsZero() || !best.Until.IsZero() && f.Until.After(best.Until)):
+			best = f
+		}
 	}
-	return s.Floor
+	return best
+}
+
+// put sets a floor in the place of the one of the same kind, and drops those that have run out. A person's floor and
+// an alarm's do not replace each other: when the alarm is over, what the person wanted still holds.
+func (s *State) put(f Floor) {
+	s.Floors = slices.DeleteFunc(slices.Clone(s.Floors), func(old Floor) bool {
+		same := old.Until.IsZero() == f.Until.IsZero() && (f.Until.IsZero() || old.Level == f.Level)
+		return same || !old.Until.IsZero() && time.Now().After(old.Until)
+	})
+	if f.Level != toolward.Normal {
+		s.Floors = append(s.Floors, f)
+	}
 }
 
 // tell reports a changed level once.
@@ -222,7 +244,7 @@ func (t *Tracker) load(ctx context.Context, key toolward.SessionKey) (*entry, er
 	}
 	e := &entry{State: state, shown: toolward.Normal}
 	if !found {
-		e.State = State{Floor: toolward.Normal, ContextTokens: -1}
+		e.State = State{ContextTokens: -1}
 	}
 	e.Key = key
 	if found {
