@@ -12,24 +12,55 @@ func (r *row) runsCommand() bool {
 	return r.Grant == byExec || r.Class == toolward.Blocked && (r.tool == "exec" || r.name == "nodes: run elevated")
 }
 
+// anyNode stands for whatever node a command runs on.
+const anyNode toolward.Host = "node"
+
+// host is where the command of a call runs. What a node runs is not in the sandbox that the call came from.
+func (r *row) host(request *toolward.Request) toolward.Host {
+	if r.tool == "nodes" {
+		return anyNode
+	}
+	return request.Call.Host
+}
+
 // weighCommand replaces the class's verdict for a command by that of the settings for commands. An operator's
 // override can only make it stricter, and so can a finding.
-func (s *Snapshot) weighCommand(a *agent, r *toolward.Request, level toolward.Level, c *classified, w weighed, worst toolward.Effect) weighed {
+func (a *agent) weighCommand(r *toolward.Request, read analysed, level toolward.Level, c *classified, w weighed, worst toolward.Effect) weighed {
 	if c.named && w.verdict == toolward.Deny {
 		return w
 	}
-	analysis, analysed, err := s.analyse(r)
-	if err != nil {
-		c.explain(toolward.Reason{Layer: "exec", Text: "command analysis failed: " + visible(err.Error())})
+	if read.err != nil {
+		c.explain(toolward.Reason{Layer: "exec", Text: "command analysis failed: " + visible(read.err.Error())})
 		return weighed{code: toolward.CodeInternal}
 	}
-	return a.weighAnalysed(analysed, analysis, r.Call.Host, level, c, w, worst)
+	return a.weighAnalysed(read.done, read.Analysis, r.Call.Host, level, c, w, worst)
+}
+
+// analysed is a command with what analysis says about it.
+type analysed struct {
+	Analysis
+	done bool // somebody looked at it
+	err  error
+}
+
+// findings are those of analysis. That a command was not understood is one: it is only noted in a sandbox at level
+// normal, where the container is the guard.
+func (a *analysed) findings(f []toolward.Finding, host toolward.Host, level toolward.Level) []toolward.Finding {
+	f = append(f, a.Findings...)
+	if !a.done || a.err != nil || a.OK {
+		return f
+	}
+	effect := toolward.EffectAsk
+	if host == toolward.HostSandbox && level == toolward.Normal {
+		effect = toolward.EffectNote
+	}
+	return append(f, toolward.Finding{Code: findCommandParse, Effect: effect, Detail: "the command is not understood"})
 }
 
 // weighAnalysed is weighCommand once the command was analysed; analysed is false if nobody could.
 func (a *agent) weighAnalysed(analysed bool, analysis Analysis, host toolward.Host, level toolward.Level, c *classified, w weighed, worst toolward.Effect) weighed {
 	if c.row.tool == "nodes" {
-		host = "node"
+		host = anyNode
 	}
 	rules := a.exec.At(host, level)
 	if c.row.Class == toolward.Blocked {
@@ -71,12 +102,13 @@ func approvalOf(c toolward.Classification) toolward.Classification {
 	return c
 }
 
-func (s *Snapshot) analyse(r *toolward.Request) (a Analysis, analysed bool, err error) {
+// analyse has a command analysed, if there is somebody to do it.
+func (s *Snapshot) analyse(r *toolward.Request) analysed {
 	if s.around.Commands == nil {
-		return Analysis{}, false, nil
+		return analysed{}
 	}
-	a, err = s.around.Commands.Analyse(r)
-	return a, true, err
+	a, err := s.around.Commands.Analyse(r)
+	return analysed{a, true, err}
 }
 
 // touchesGate reports whether a call of the gateway tool would change the gate itself. Such a change stays blocked

@@ -22,6 +22,11 @@ type Config struct {
 type Surroundings struct {
 	// Commands judges commands; nil until command analysis is there, and then every command asks.
 	Commands CommandPolicy
+	// Addresses knows which hosts no call may reach, such as those of the machine's own network; nil: nobody does.
+	Addresses AddressPolicy
+	// Recipients knows to whom messages of a session may go without a question about the recipient; nil: to nobody
+	// but the present conversation.
+	Recipients RecipientPolicy
 	// ClientTools are names of tools that clients may bring along (toolward.Call.Form), so that lists may name them
 	// without a warning.
 	ClientTools []string

@@ -81,6 +81,9 @@ type Analysis struct {
 	OK        bool     // the command was understood
 	Satisfied bool     // the allowlist covers all of it
 	Forced    []string // reasons for a prompt that no setting switches off
+	// Findings are what is wrong with the command or its environment whatever the settings: command_dangerous,
+	// command_hidden, command_inline, env_dangerous.
+	Findings []toolward.Finding
 }
 
 // CommandPolicy analyses commands and knows the settings and the allowlist of the host that runs them. Package

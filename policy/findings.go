@@ -21,6 +21,9 @@ const (
 	findSecretShape     = "secret_shape"
 	findSecretValue     = "secret_value"
 	findDangerous       = "command_dangerous"
+	findCommandParse    = "command_parse"
+	findSSRF            = "ssrf"
+	findRecipientNew    = "recipient_new"
 )
 
 // gravest are findings that make the prompt critical.
@@ -29,7 +32,25 @@ func gravest(code string) bool { return code == findSecretShape || code == findD
 // validator is what findings depend on besides the request.
 type validator struct {
 	workspaceOnly bool
+	acts          bool // the call does more than look; what a plug-in says about that is a claim
 	around        *Surroundings
+}
+
+// AddressPolicy refuses addresses by the host that a URL names, before anything is resolved. Package netguard implements
+// it, and the dialler repeats the check on the address that it dials. Refuses is called on the path of a call: it must
+// not touch network or disk.
+type AddressPolicy interface {
+	// Refuses says why a URL may not be reached; "" if nothing is known against it.
+	Refuses(url string) string
+}
+
+// RecipientPolicy knows the people and rooms that a session has to do with. It is called on the path of a call: it must
+// not touch network or disk.
+type RecipientPolicy interface {
+	// Known reports whether an owner has used the recipient ("channel:account:target") in the session.
+	Known(session toolward.SessionKey, recipient string) bool
+	// Granted reports whether a grant of the caller names the recipient.
+	Granted(call *toolward.Call, recipient string) bool
 }
 
 // findings looks at what a call would touch. The tool's own findings come first. Findings only ever raise.
@@ -48,15 +69,39 @@ func (v validator) findings(r *toolward.Request) []toolward.Finding {
 			}
 			f = append(f, toolward.Finding{Code: code, Effect: effect, Detail: visible(u)})
 		}
+		if v.around.Addresses != nil {
+			if why := v.around.Addresses.Refuses(u); why != "" {
+				f = append(f, toolward.Finding{Code: findSSRF, Effect: toolward.EffectDeny, Detail: visible(u) + ": " + visible(why)})
+			}
+		}
 	}
 	f = findInvisible(f, "command", r.Facts.Command, true)
 	for _, to := range r.Facts.Recipients {
 		f = findInvisible(f, "recipient", to, false)
+		f = v.recipient(f, r, to)
 	}
 	if r.Tool.Plugin == "" {
 		f = v.gateway(f, r.Params)
 	}
 	return f
+}
+
+// recipient asks about somebody whom nobody has named: a message is the shortest way out for what an agent has read.
+// Looking at a conversation sends nothing, and the present one (scope "self") is where the call came from.
+func (v validator) recipient(f []toolward.Finding, r *toolward.Request, to string) []toolward.Finding {
+	if !v.acts || r.Facts.Scope == "self" {
+		return f
+	}
+	effect := toolward.EffectAsk
+	if known := v.around.Recipients; known != nil {
+		if known.Known(r.Call.Session, to) {
+			return f
+		}
+		if known.Granted(&r.Call, to) {
+			effect = toolward.EffectNote
+		}
+	}
+	return append(f, toolward.Finding{Code: findRecipientNew, Effect: effect, Detail: visible(to) + " was not used by an owner in this session"})
 }
 
 // target looks at one file or directory.
@@ -113,6 +158,13 @@ func within(path, dir string) bool {
 func (v validator) secrets(f []toolward.Finding, facts *toolward.Facts) []toolward.Finding {
 	held, shaped := false, ""
 	look := func(text string) {
+		if plain := percentDecoded(text); plain != text {
+			// A server undoes percent escapes; so a secret may hide behind those of single characters.
+			held = held || v.around.Secrets != nil && v.around.Secrets.Holds(plain)
+			if found := redact.Shapes(plain); shaped == "" && len(found) > 0 {
+				shaped = found[0].Kind
+			}
+		}
 		held = held || v.around.Secrets != nil && v.around.Secrets.Holds(text)
 		if shaped != "" {
 			return

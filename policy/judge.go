@@ -22,7 +22,12 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
 		level = toolward.Lockdown // no level that we know
 	}
 	c := s.classify(a, r)
-	c.findings = validator{a.keepsInWorkspace(r.Tool.Name), &s.around}.findings(r)
+	c.findings = validator{a.keepsInWorkspace(r.Tool.Name), r.Tool.Plugin != "" || c.row.Class != toolward.Safe, &s.around}.findings(r)
+	var command analysed
+	if c.row.runsCommand() {
+		command = s.analyse(r)
+		c.findings = command.findings(c.findings, c.row.host(r), level)
+	}
 	worst, code := c.raise()
 	if worst != toolward.EffectDeny {
 		if ruled := s.rule(r, level, &c); ruled < worst {
@@ -39,7 +44,7 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
 			w.code = toolward.CodeBlocked
 		}
 	case c.row.runsCommand():
-		w = s.weighCommand(a, r, level, &c, w, worst)
+		w = a.weighCommand(r, command, level, &c, w, worst)
 	case w.verdict == toolward.Ask && w.grantOK && s.hostsAllowed(r, c.Grant):
 		w = weighed{verdict: toolward.Allow}
 		c.explain(hostsReason)

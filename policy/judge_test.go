@@ -270,7 +270,7 @@ func TestFindings(t *testing.T) {
 		{"line break in a path", open, "write", `{}`, file(func(f *toolward.Target) { f.Path = "a\nb" }), []toolward.Finding{{Code: "invisible_text", Effect: ask}}},
 		{"lines of a command", open, "exec", `{}`, toolward.Facts{Command: "a \\\n\tb é"}, nil},
 		{"return in a command", open, "exec", `{}`, toolward.Facts{Command: "rm -rf /\rls     "}, []toolward.Finding{{Code: "invisible_text", Effect: ask}}},
-		{"tag characters in a recipient", open, "message", `{"action":"send"}`, toolward.Facts{Recipients: []string{"slack:x:a\U000e0041"}}, []toolward.Finding{{Code: "invisible_text", Effect: ask}}},
+		{"tag characters in a recipient", open, "message", `{"action":"send"}`, toolward.Facts{Recipients: []string{"slack:x:a\U000e0041"}}, []toolward.Finding{{Code: "invisible_text", Effect: ask}, {Code: "recipient_new", Effect: ask}}},
 		{"URL", open, "web_fetch", `{}`, toolward.Facts{URLs: []string{"ftp://u:p@example.org/", "https://example.org/\u200b"}}, []toolward.Finding{
 			{Code: "url_scheme", Effect: deny}, {Code: "url_userinfo", Effect: deny}, {Code: "invisible_text", Effect: ask},
 		}},

@@ -93,6 +93,26 @@ func unescaped(text string) string {
 	return text
 }
 
+// percentDecoded undoes every well-formed percent escape, and leaves what is none as it is.
+func percentDecoded(text string) string {
+	first := strings.IndexByte(text, '%')
+	if first < 0 {
+		return text
+	}
+	var out []byte
+	for i := first; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if b, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				out = append(out, byte(b))
+				i += 2
+				continue
+			}
+		}
+		out = append(out, text[i])
+	}
+	return text[:first] + string(out)
+}
+
 // isHash recognises the digests that commits, images and downloads are addressed by.
 func isHash(text string) bool {
 	switch len(text) {

@@ -99,7 +99,7 @@ func (w *lawWorld) anyConfig() policy.Config {
 	c := policy.Config{Tools: tools(), TEG: policy.TEG{
 		Preset: pick(w, policy.PresetStrict, policy.PresetWorkspace), Tools: overrides(), Exec: policy.TEGExec{Sandbox: pick(w, "auto", "ask")},
 		MCP: map[string]policy.MCPServer{"mail": {TrustHints: w.IntN(2) == 0}},
-	}}
+	}, Around: policy.Surroundings{Recipients: friends{}}}
 	if w.IntN(2) == 0 {
 		c.TEG.Enable = []string{"exec.elevated", "nodes.camera_snap", "nodes.invoke:sms.send"}
 	}
@@ -121,6 +121,12 @@ func (w *lawWorld) anyConfig() policy.Config {
 	}
 	return c
 }
+
+// friends knows everybody but "nonsense".
+type friends struct{}
+
+func (friends) Known(_ toolward.SessionKey, to string) bool { return to != "nonsense" }
+func (friends) Granted(*toolward.Call, string) bool         { return false }
 
 // call draws a call: mostly one that could run.
 func (w *lawWorld) call() toolward.Call {
