@@ -13,6 +13,9 @@ var httpDenied = [...]string{
 	"process", "write", "edit",
 }
 
+// HTTPDenied lists the tools that the HTTP tool endpoint does not offer unless gateway.tools.allow names them.
+func HTTPDenied() []string { return slices.Clone(httpDenied[:]) }
+
 // httpRule is the cut for the HTTP tool endpoint.
 type httpRule struct {
 	reopened []string

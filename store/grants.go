@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 
@@ -20,7 +21,12 @@ func insertGrant(tx *Tx, g *approval.Grant) error {
 
 // Grants returns every grant in force at a moment.
 func (s *Approvals) Grants(ctx context.Context, nowMs int64) ([]*approval.Grant, error) {
-	rows, err := s.db.Reader().QueryContext(ctx,
+	return GrantsIn(ctx, s.db.Reader(), nowMs)
+}
+
+// GrantsIn is Grants for a database that was opened for reading only.
+func GrantsIn(ctx context.Context, reader *sql.DB, nowMs int64) ([]*approval.Grant, error) {
+	rows, err := reader.QueryContext(ctx,
 		`SELECT id, body, expires_ms, uses, last_used_ms FROM grants WHERE revoked_ms = 0 AND expires_ms > ?`, nowMs)
 	if err != nil {
 		return nil, fmt.Errorf("read grants: %w", err)

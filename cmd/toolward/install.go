@@ -15,7 +15,6 @@ import (
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 )
 
@@ -241,89 +240,4 @@ func (c *uninstallCommand) Run(inv *invocation) error {
 		return err
 	}
 	return inv.done("uninstalled", "")
-}
-
-type doctorCommand struct {
-	Project string `help:"Also look at this project's settings." type:"existingdir"`
-}
-
-// Run checks the installation.
-func (c *doctorCommand) Run(inv *invocation) error {
-	checks := inv.checkState()
-	setup, err := clientSetup(inv, bridge.ClaudeCode, "")
-	if err != nil {
-		return err
-	}
-	if c.Project != "" {
-		if setup.Project, err = filepath.Abs(c.Project); err != nil {
-			return err
-		}
-	}
-	for _, check := range bridge.Doctor(inv, setup) {
-		check.Name = bridge.ClaudeCode + " " + check.Name
-		checks = append(checks, check)
-	}
-	if inv.json {
-		if err := inv.printJSON(checks); err != nil {
-			return err
-		}
-	} else {
-		for _, check := range checks {
-			fmt.Fprintf(inv.stdout, "%-8s %s: %s\n", check.State, check.Name, display.Line(check.Text))
-			if check.Hint != "" && check.State != bridge.Passed {
-				fmt.Fprintf(inv.stdout, "         %s\n", display.Line(check.Hint))
-			}
-		}
-	}
-	for _, check := range checks {
-		if check.State == bridge.Failed {
-			return &exitErr{code: exitUnsound, err: errors.New("a check failed")}
-		}
-	}
-	return nil
-}
-
-// checkState looks at the home, the configuration and the running gateway.
-func (inv *invocation) checkState() []bridge.Check {
-	var checks []bridge.Check
-	info, err := os.Stat(inv.home)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		checks = append(checks, bridge.Check{Name: "home", State: bridge.Skipped, Text: inv.home + " does not exist yet", Hint: "toolward up makes it"})
-	case err != nil:
-		checks = append(checks, bridge.Check{Name: "home", State: bridge.Failed, Text: err.Error()})
-	case info.Mode().Perm()&0o077 != 0:
-		checks = append(checks, bridge.Check{
-			Name: "home", State: bridge.Failed,
-			Text: fmt.Sprintf("%s has mode %04o: others can read or change it", inv.home, info.Mode().Perm()), Hint: "chmod 700 " + inv.home,
-		})
-	default:
-		checks = append(checks, bridge.Check{Name: "home", State: bridge.Passed, Text: inv.home})
-	}
-	loaded, err := inv.load("")
-	if err == nil {
-		err = inv.checkShadow(loaded)
-	}
-	if err != nil {
-		checks = append(checks, bridge.Check{Name: "configuration", State: bridge.Failed, Text: err.Error(), Hint: "toolward config check"})
-	} else {
-		checks = append(checks, bridge.Check{Name: "configuration", State: bridge.Passed, Text: "sound"})
-	}
-	var status struct{ Version, Console, Mode string }
-	if err := inv.daemon().get(inv, "/v1/status", nil, &status); err != nil {
-		return append(checks, bridge.Check{Name: "gateway", State: bridge.Failed, Text: err.Error(), Hint: "toolward up"})
-	}
-	if status.Mode == config.ModeShadow {
-		checks = append(checks, bridge.Check{
-			Name: "teg.shadow_mode", State: bridge.Failed, Text: "critical: " + observeWords,
-			Hint: `"teg": {"mode": "enforce"}, then restart the gateway`,
-		})
-	}
-	for _, name := range place.OwnPrograms() {
-		if temporary(name) {
-			checks = append(checks, bridge.Check{Name: "program", State: bridge.Warned, Text: name + " is in a temporary directory", Hint: "go install ./cmd/..."})
-			break
-		}
-	}
-	return append(checks, bridge.Check{Name: "gateway", State: bridge.Passed, Text: status.Console})
 }

@@ -44,6 +44,7 @@ var layers = map[string][]string{
 	"tui":    parts(leaves, gateParts),
 
 	"config":   parts(leaves, gateParts, faces, []string{"store", "server", "tui"}),
+	"doctor":   parts(leaves, gateParts, []string{"store", "config"}),
 	"importer": parts(leaves, []string{"policy", "bridge", "config"}),
 }
 

@@ -1,0 +1,77 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/store"
+)
+
+// record verifies the record and looks at remembered answers. It reads the state itself, whether a gateway runs or not.
+func (e *examination) record() error {
+	if !e.Deep {
+		return nil
+	}
+	if !e.answers {
+		why := "nobody asked it"
+		if e.statusErr != nil {
+			why = e.statusErr.Error()
+		}
+		e.find("gateway.probe_failed", "toolward up", "no gateway answers, so that every guarded call is refused: %s", why)
+	}
+	if _, err := os.Lstat(filepath.Join(e.Home, store.FileName)); errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing has been recorded yet
+	}
+	gap := func(err error) {
+		e.find("teg.audit_gap", "keep a copy of the state directory and find out who could change it; see toolward audit verify", "%v", err)
+	}
+	db, err := store.OpenReader(e.ctx, e.Home)
+	if err != nil {
+		gap(err)
+		return nil
+	}
+	defer db.Close()
+	switch key, err := audit.ReadKey(e.Home); {
+	case err != nil:
+		gap(err)
+	default:
+		if _, err := audit.Verify(e.ctx, store.NewAuditReader(db), key); err != nil {
+			if e.ctx.Err() != nil {
+				return e.ctx.Err()
+			}
+			gap(err)
+		}
+	}
+	grants, err := store.GrantsIn(e.ctx, db, e.Now.UnixMilli())
+	if err != nil {
+		return err
+	}
+	for _, g := range grants {
+		if why := wide(g, e.Now); why != "" {
+			e.find("teg.wide_grant", "toolward grants revoke "+g.ID, "%s, for %s of agent %s: %s", g.ID, g.Tool, g.Agent, why)
+		}
+	}
+	return nil
+}
+
+// longGrant is how long an answer for all sessions of an agent may be remembered without being called wide.
+const longGrant = 90 * 24 * time.Hour
+
+// wide says why a remembered answer covers much; "" if it does not.
+func wide(g *approval.Grant, now time.Time) string {
+	switch prefix := strings.TrimRight(g.Match.Prefix, "/"); {
+	case g.Match.Kind == toolward.GrantPath && g.Workspace != "" && (prefix == strings.TrimRight(g.Workspace, "/") || strings.HasPrefix(g.Workspace, prefix+"/")):
+		return "it covers the whole workspace " + g.Workspace
+	case g.Scope == approval.ScopeAgent && time.UnixMilli(g.ExpiresMs).Sub(now) > longGrant:
+		return fmt.Sprintf("it counts in every session until %s", time.UnixMilli(g.ExpiresMs).UTC().Format(time.DateOnly))
+	}
+	return ""
+}

@@ -1,0 +1,105 @@
+package doctor_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/redact"
+	"github.com/toolward/toolward/store"
+)
+
+// TestDeep looks into a real database: a record that was changed, and remembered answers of several widths.
+func TestDeep(t *testing.T) {
+	const day = 24 * time.Hour
+	now := time.Now()
+	path := func(prefix string) approval.Match { return approval.Match{Kind: toolward.GrantPath, Prefix: prefix} }
+	for _, test := range []struct {
+		name  string
+		grant *approval.Grant
+		spoil string // SQL
+		want  []string
+	}{
+		{"sound", nil, "", []string{}},
+		{"changed record", nil, `UPDATE audit SET tool = 'other'`, []string{"critical teg.audit_gap"}},
+		{"removed record", nil, `DELETE FROM audit WHERE seq = 1`, []string{"critical teg.audit_gap"}},
+		{"all of the workspace", &approval.Grant{Scope: approval.ScopeSession, Match: path("/srv/shop/"), ExpiresMs: now.Add(day).UnixMilli()}, "", []string{"warn teg.wide_grant"}},
+		{"above the workspace", &approval.Grant{Scope: approval.ScopeSession, Match: path("/srv"), ExpiresMs: now.Add(day).UnixMilli()}, "", []string{"warn teg.wide_grant"}},
+		{"a directory in it", &approval.Grant{Scope: approval.ScopeAgent, Match: path("/srv/shop/docs"), ExpiresMs: now.Add(day).UnixMilli()}, "", []string{}},
+		{"half a year", &approval.Grant{Scope: approval.ScopeAgent, Match: path("/srv/shop/docs"), ExpiresMs: now.Add(180 * day).UnixMilli()}, "", []string{"warn teg.wide_grant"}},
+		{"half a year for one session", &approval.Grant{Scope: approval.ScopeSession, Match: path("/srv/shop/docs"), ExpiresMs: now.Add(180 * day).UnixMilli()}, "", []string{}},
+		{"over", &approval.Grant{Scope: approval.ScopeAgent, Match: path("/srv/shop"), ExpiresMs: now.Add(-day).UnixMilli()}, "", []string{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := home(t, "{}")
+			o := options(t, dir)
+			o.Deep, o.Now = true, now
+			record(t, dir, test.grant, test.spoil)
+			if diff := cmp.Diff(test.want, found(examine(t, o))); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			o.Deep = false
+			if got := found(examine(t, o)); len(got) > 0 {
+				t.Errorf("without Deep: %q", got)
+			}
+		})
+	}
+}
+
+// record makes a database with a few records and an answer, and changes it as somebody could who can write it.
+func record(t *testing.T, dir string, grant *approval.Grant, spoil string) {
+	t.Helper()
+	db, err := store.Open(t.Context(), dir, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _, err := audit.LoadKey(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := db.Audit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := audit.Open(t.Context(), rows, audit.Options{Key: key, Redact: redact.Text, Escape: display.Block})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := log.Decide(t.Context(), &toolward.DecisionRecord{
+			Time: time.Now(), Tool: "read", Verdict: toolward.Deny, Call: toolward.Call{Tool: "read", Session: "agent:a:main", Caller: toolward.Caller{Agent: "a"}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log.Close()
+	err = db.Write(t.Context(), true, func(tx *store.Tx) error {
+		if grant != nil {
+			grant.ID, grant.Tool, grant.Agent, grant.Workspace = "g1", "write", "a", "/srv/shop"
+			body, err := json.Marshal(grant)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(`INSERT INTO grants (id, body, agent, tool, created_ms, expires_ms) VALUES (?, ?, ?, ?, ?, ?)`, grant.ID, string(body), grant.Agent, grant.Tool, 1, grant.ExpiresMs); err != nil {
+				return err
+			}
+		}
+		if spoil != "" {
+			_, err := tx.Exec(spoil)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
