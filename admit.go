@@ -185,8 +185,11 @@ func (a *admission) hooks(ctx context.Context) error {
 		return &Refusal{Tool: a.call.Tool, Code: answer.Code, Detail: answer.Reason}
 	case answer.Block:
 		return &Refusal{Tool: a.call.Tool, Code: CodeHookBlock, Detail: cmp.Or(answer.Reason, "Tool call blocked by plugin hook")}
-	case answer.Params == nil:
+	case answer.Params == nil || bytes.Equal(answer.Params, a.request.Params.canonical):
 		return a.raiseForHook()
+	case a.call.ByClient:
+		// The client runs the arguments that it sent: people would decide about others than those that run.
+		return &Refusal{Tool: a.call.Tool, Code: CodeHookBlock, Detail: clientRewrite}
 	}
 	params, err := decodeFor(a.snapshot, a.request.Tool, answer.Params)
 	if err != nil {
@@ -209,6 +212,9 @@ func (a *admission) hooks(ctx context.Context) error {
 	a.judged = stricterJudgement(a.first, a.judged)
 	return a.raiseForHook()
 }
+
+// clientRewrite is what the model of a client is told when a plug-in rewrote a call that the client runs.
+const clientRewrite = "A plug-in changed its arguments, and this client cannot take the change over."
 
 // raiseForHook asks people where a plug-in wants them. No grant answers it: whoever said "always" did not know what
 // the plug-in sees now.

@@ -8,6 +8,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/hook"
 )
 
 // bound is the range of a whole number in the file.
@@ -58,7 +59,17 @@ func describe(schema *jsonschema.Schema) {
 	for key, list := range words {
 		at(key).Enum = list
 	}
+	describePlugin(at("plugins.entries").AdditionalProperties)
 	describeAnomaly(at("teg.anomaly"))
+}
+
+// describePlugin tells the words of one entry of plugins.entries.
+func describePlugin(entry *jsonschema.Schema) {
+	entry.Properties["kind"].Enum = []any{hook.KindCommand, hook.KindHTTP, hook.KindCompiled}
+	entry.Properties["onError"].Enum = []any{hook.Closed, hook.Open}
+	entry.Properties["hooks"].Items.Enum = []any{hook.BeforeToolCall, hook.AfterToolCall}
+	least, most := 1.0, float64(hook.MaxTimeout.Milliseconds())
+	entry.Properties["timeoutMs"].Minimum, entry.Properties["timeoutMs"].Maximum = &least, &most
 }
 
 // zeros reports bounded settings that are written as 0. Left alone, 0 would silently mean the default, to somebody

@@ -25,6 +25,7 @@ type CallContext struct {
 	ToolName   string
 	RunID      string
 	ToolCallID string
+	ByClient   bool // the client runs the tool itself, with the arguments that it sent: a rewrite refuses the call
 	Requester  Requester
 }
 
@@ -38,7 +39,7 @@ func contextOf(r *toolward.Request) CallContext {
 	c := &r.Call
 	return CallContext{
 		AgentID: c.Caller.Agent, SessionKey: c.Session, ToolName: toolward.NormalToolName(r.Tool.Name),
-		RunID: c.Run, ToolCallID: c.ID,
+		RunID: c.Run, ToolCallID: c.ID, ByClient: c.ByClient,
 		Requester: Requester{c.Caller.Channel, c.Caller.Account, c.Caller.Sender, c.Caller.Owner},
 	}
 }

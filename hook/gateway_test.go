@@ -373,6 +373,78 @@ func TestRewriteIsJudged(t *testing.T) {
 	}
 }
 
+// A client that runs its tools itself runs what it sent. What a plug-in made of that must not be approved in its place.
+func TestRewriteOfWhatTheClientRunsIsRefused(t *testing.T) {
+	form := &toolward.Tool{Name: "exec"}
+	for name, test := range map[string]struct {
+		answers []hook.BeforeToolCallResult
+		code    toolward.Code
+	}{
+		"rewritten":             {[]hook.BeforeToolCallResult{sets("command", "ls")}, toolward.CodeHookBlock},
+		"rewritten and back":    {[]hook.BeforeToolCallResult{sets("command", "ls"), sets("command", "rm -rf /")}, ""},
+		"as it was":             {[]hook.BeforeToolCallResult{sets("command", "rm -rf /")}, ""},
+		"a person, but no more": {[]hook.BeforeToolCallResult{{RequireApproval: true}, sets("command", "ls")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var list []before
+			for i, answer := range test.answers {
+				list = append(list, before{id: "p" + strconv.Itoa(i), f: says(answer)})
+			}
+			g := newGuarded(t, toolward.Allow, registryOf(t, list...), hook.Config{})
+			pass, err := g.gateway.Admit(t.Context(), toolward.Call{
+				Tool: "exec", Arguments: json.RawMessage(`{"command":"rm -rf /"}`), Session: "agent:main:main",
+				Caller: toolward.Caller{Agent: "main"}, ByClient: true, Form: form, Surface: toolward.SurfaceHook,
+			})
+			if codeOf(err) != test.code || (pass == nil) != (test.code != "") {
+				t.Errorf("%v, want %q", err, test.code)
+			}
+			for _, q := range g.Approver.Asked() {
+				if got := q.Request.Params.Text("command"); got != "rm -rf /" {
+					t.Errorf("people saw %q", got)
+				}
+			}
+		})
+	}
+}
+
+// Around a call the hooks run in this order, and the listener gets the result as the tool gave it.
+func TestOrderAroundACall(t *testing.T) {
+	registry := hook.NewRegistry()
+	plugin, err := registry.Plugin("all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var order []string
+	note := func(s string) { mu.Lock(); defer mu.Unlock(); order = append(order, s) }
+	heard := make(chan string, 1)
+	err = errors.Join(
+		plugin.OnBeforeToolCall(func(context.Context, hook.BeforeToolCallEvent) (hook.BeforeToolCallResult, error) {
+			note("before_tool_call")
+			return hook.BeforeToolCallResult{}, nil
+		}),
+		plugin.OnToolResultPersist(func(hook.ToolResultEvent) (hook.Replacement, error) {
+			note("tool_result_persist")
+			return hook.Replace(toolward.TextResult("cleaned")), nil
+		}),
+		plugin.OnAfterToolCall(func(_ context.Context, e hook.AfterToolCallEvent) error {
+			note("after_tool_call")
+			heard <- e.Result.Content[0].Text
+			return nil
+		}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGuarded(t, toolward.Allow, registry, hook.Config{})
+	if err := g.write(t, `{}`); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-heard; got != "done" || strings.Join(order, " ") != "before_tool_call tool_result_persist after_tool_call" {
+		t.Errorf("heard %q; order %q", got, order)
+	}
+}
+
 func pick(yes bool, a, b toolward.Verdict) toolward.Verdict {
 	if yes {
 		return a

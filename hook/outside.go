@@ -40,6 +40,7 @@ type (
 		ToolName   string              `json:"toolName"`
 		RunID      string              `json:"runId,omitempty"`
 		ToolCallID string              `json:"toolCallId,omitempty"`
+		ByClient   bool                `json:"byClient,omitempty"`
 		Requester  *wireRequester      `json:"requester,omitempty"`
 	}
 	wireRequester struct {
@@ -83,7 +84,7 @@ type (
 )
 
 func wireContextOf(c CallContext) ([]byte, error) {
-	w := wireContext{c.AgentID, c.SessionKey, c.ToolName, c.RunID, c.ToolCallID, nil}
+	w := wireContext{c.AgentID, c.SessionKey, c.ToolName, c.RunID, c.ToolCallID, c.ByClient, nil}
 	if c.Requester != (Requester{}) {
 		w.Requester = &wireRequester{c.Requester.Channel, c.Requester.AccountID, c.Requester.SenderID, c.Requester.SenderIsOwner}
 	}
