@@ -195,7 +195,7 @@ func TestChildrenEndWithTheProgram(t *testing.T) {
 		t.Run(behaviour, func(t *testing.T) {
 			note := filepath.Join(t.TempDir(), "pid")
 			e := program(t, behaviour, note)
-			*e.TimeoutMs = 1000
+			*e.TimeoutMs = 3000
 			g := newGuarded(t, toolward.Allow, nil, only(e))
 			if err := g.write(t, `{}`); err == nil {
 				t.Fatal("allowed")

@@ -83,7 +83,7 @@ func (s *programs) drop(p *program) {
 	}
 }
 
-// close ends all programs and waits for them.
+// close ends all programs and waits for them, but not for one that hangs in the kernel.
 func (s *programs) close() {
 	s.mu.Lock()
 	all := s.byKey
@@ -92,8 +92,13 @@ func (s *programs) close() {
 		close(p.quit)
 	}
 	s.mu.Unlock()
+	limit := time.After(2 * time.Second)
 	for _, p := range all {
-		<-p.ended
+		select {
+		case <-p.ended:
+		case <-limit:
+			return
+		}
 	}
 }
 

@@ -95,7 +95,9 @@ func TestHandlersInProcess(t *testing.T) {
 		"hang, operator's time": {
 			[]before{{"x", hangs, []hook.Option{hook.Timeout(time.Second)}}},
 			hook.Config{Entries: map[string]hook.Entry{"x": {Kind: hook.KindCompiled, TimeoutMs: new(2000)}}},
-			toolward.CodeHookTimeout, 0, "", []string{"x timeout"}, 2 * time.Second,
+			toolward.CodeHookTimeout, 0, "",
+			[]string{"x timeout"},
+			2 * time.Second,
 		},
 		"the operator opens errors":    {[]before{{id: "x", f: fails}, {id: "y", f: says(sets("path", "b"))}}, open, "", 0, `{"path":"b"}`, []string{"x error", "y rewrite"}, 0},
 		"the operator opens time-outs": {[]before{{id: "x", f: hangs}}, open, "", 0, `{"path":"a"}`, []string{"x timeout"}, 15 * time.Second},
@@ -107,7 +109,10 @@ func TestHandlersInProcess(t *testing.T) {
 		"these tools":                  {[]before{{"x", fails, []hook.Option{hook.Tools("exec", " WR*e ")}}}, hook.Config{}, toolward.CodeHookError, 0, "", []string{"x error"}, 0},
 		"asking freezes": {
 			[]before{{id: "x", f: says(hook.BeforeToolCallResult{RequireApproval: true, Params: hook.Change(map[string]any{"path": "b"})})}, {id: "y", f: says(sets("path", "c"))}},
-			hook.Config{}, "", 1, `{"path":"b"}`, []string{"x ask", "y ignored"}, 0,
+			hook.Config{},
+			"", 1, `{"path":"b"}`,
+			[]string{"x ask", "y ignored"},
+			0,
 		},
 		"asking twice asks once":  {[]before{{id: "x", f: says(asks)}, {id: "y", f: says(asks)}}, hook.Config{}, "", 1, `{"path":"a"}`, []string{"x ask", "y pass"}, 0},
 		"asked, then blocked":     {[]before{{id: "x", f: says(asks)}, {id: "y", f: says(hook.BeforeToolCallResult{Block: true})}}, hook.Config{}, toolward.CodeHookBlock, 0, "", []string{"x ask", "y block"}, 0},
@@ -116,7 +121,9 @@ func TestHandlersInProcess(t *testing.T) {
 		"the operator's order": {
 			[]before{{id: "x", f: says(sets("path", "x"))}, {id: "y", f: says(sets("path", "y"))}},
 			hook.Config{Entries: map[string]hook.Entry{"y": {Kind: hook.KindCompiled, Priority: new(1)}}},
-			"", 0, `{"path":"x"}`, []string{"y rewrite", "x rewrite"}, 0,
+			"", 0, `{"path":"x"}`,
+			[]string{"y rewrite", "x rewrite"},
+			0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

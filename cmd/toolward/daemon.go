@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -208,6 +207,7 @@ func (d *daemon) applyConfig(loaded *config.Loaded) error {
 		return err
 	}
 	d.places.protect(loaded.File.Plugins.Files())
+	d.holdSecrets(loaded.File.Plugins)
 	d.policy.Swap(snapshot)
 	d.shadow.use(loaded.File.TEG.Shadow)
 	if d.config != nil {
@@ -237,10 +237,9 @@ func approvalSettings(f config.File) (approval.Settings, error) {
 	}, nil
 }
 
-// openTelemetry begins to count. What is sent along to a collector is a secret like any other from then on.
+// openTelemetry begins to count.
 func (d *daemon) openTelemetry(ctx context.Context, _ daemonOptions) (err error) {
 	traces := d.atStart.Telemetry.Traces
-	d.secrets.Hold(slices.Collect(maps.Values(traces.Headers))...)
 	tools := map[string]bool{}
 	for _, t := range d.tools {
 		tools[t.Name] = true

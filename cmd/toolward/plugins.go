@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/toolward/toolward/hook"
 )
@@ -30,4 +32,16 @@ func (d *daemon) openPlugins(context.Context, daemonOptions) (err error) {
 	}
 	d.plugins = hook.New(hook.Options{Registry: d.registry, Redact: d.secrets, Environ: os.LookupEnv, Log: d.log})
 	return nil
+}
+
+// holdSecrets makes what is sent along to collectors, and the keys that sign what plug-ins get, secrets like any other:
+// a call that would send one anywhere is refused, and no record keeps one.
+func (d *daemon) holdSecrets(plugins hook.Config) {
+	held := slices.Collect(maps.Values(d.atStart.Telemetry.Traces.Headers))
+	for _, entry := range plugins.Entries {
+		if key, ok := os.LookupEnv(entry.SecretEnv); ok {
+			held = append(held, key)
+		}
+	}
+	d.secrets.Hold(held...)
 }
