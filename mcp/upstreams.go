@@ -58,7 +58,8 @@ type UpstreamOptions struct {
 	Store AcceptanceStore // required
 	// CheckName refuses names that the policy would not register. Required: policy.CheckName.
 	CheckName func(name, server string) error
-	// Changed is told when Tools gives something else than before. Optional; it may call Tools.
+	// Changed is told when Tools may give something else than before. Optional. It may call Tools, and several
+	// goroutines may call it at once: a registration that is late is harmless, because a tool looks again when it runs.
 	Changed func()
 }
 

@@ -262,11 +262,17 @@ func TestListsThatAreRefusedWhole(t *testing.T) {
 	f.accept(f.lists(define("send", "a")))
 	call := func(context.Context, string, json.RawMessage) (toolward.Result, error) { return toolward.Result{}, nil }
 	for _, c := range []struct{ why, id, page string }{
-		{"not JSON", "mail", "tools"}, {"no list", "mail", "{}"}, {"tools is text", "mail", `{"tools":"send"}`},
+		{"not JSON", "mail", "tools"},
+		{"no list", "mail", "{}"},
+		{"tools is text", "mail", `{"tools":"send"}`},
 		{"too many", "mail", `{"tools":[1` + strings.Repeat(",1", 1000) + `]}`},
 		{"too long", "mail", `{"tools":["` + strings.Repeat("x", 8<<20) + `"]}`},
-		{"id of clients", "mcp", `{"tools":[]}`}, {"id of ours", "toolward", `{"tools":[]}`}, {"id with the separator", "a__b", `{"tools":[]}`},
-		{"id that ends in half of it", "a_", `{"tools":[]}`}, {"id in capitals", "Mail", `{"tools":[]}`}, {"no id", "", `{"tools":[]}`},
+		{"id of clients", "mcp", `{"tools":[]}`},
+		{"id of ours", "toolward", `{"tools":[]}`},
+		{"id with the separator", "a__b", `{"tools":[]}`},
+		{"id that ends in half of it", "a_", `{"tools":[]}`},
+		{"id in capitals", "Mail", `{"tools":[]}`},
+		{"no id", "", `{"tools":[]}`},
 	} {
 		if _, err := f.Listed(mcp.Upstream{ID: c.id, Launch: launch, Call: call}, json.RawMessage(c.page)); err == nil {
 			t.Errorf("%s: taken", c.why)

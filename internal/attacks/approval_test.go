@@ -1,6 +1,7 @@
 package attacks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/device"
-	"github.com/toolward/toolward/policy"
 )
 
 // approvalPlay plays the steps of one case about approvals.
@@ -21,7 +21,8 @@ type approvalPlay struct {
 	asked   map[string]admission // what became of each request, by its ref
 	order   []string             // approvals in the order in which people were shown them
 	agents  map[string]toolward.Caller
-	started int // calls of the last step that may start
+	started int    // calls of the last step that may start
+	deaf    string // who tried to overhear approvals in vain
 }
 
 func judgeApproval(t *testing.T, c *attack) (outcome, error) {
@@ -75,6 +76,8 @@ func (p *approvalPlay) step(s fields) (outcome, error) {
 		return p.resolvePosition(s)
 	case "set":
 		return p.change(s)
+	case "broadcast-check":
+		return p.overhear(s)
 	case "spawn":
 		return p.spawn(s)
 	case "call":
@@ -86,7 +89,7 @@ func (p *approvalPlay) step(s fields) (outcome, error) {
 
 // command is the call of exec that a request or a run describes.
 func (p *approvalPlay) command(s fields) (toolward.Call, error) {
-	if err := s.only(s.text("op")+" of a command", "op", "ref", "command", "cwd", "agent", "session", "env", "background", "host"); err != nil {
+	if err := s.only(s.text("op")+" of a command", "op", "ref", "command", "cwd", "agent", "session", "env", "background", "host", "argv", "stdin", "shell"); err != nil {
 		return toolward.Call{}, err
 	}
 	caller, err := p.caller(s.text("agent"), s.text("session"))
@@ -94,13 +97,13 @@ func (p *approvalPlay) command(s fields) (toolward.Call, error) {
 		return toolward.Call{}, err
 	}
 	args := map[string]any{"command": s["command"]}
-	if s.has("env") {
-		args["env"] = s["env"]
-	}
-	if s.has("background") {
-		args["background"] = s["background"]
-	}
 	p.checkParameters(p.find(caller, "exec"), args)
+	// What an agent adds to the call, whether exec knows such a parameter or refuses it.
+	for _, name := range []string{"env", "background", "argv", "stdin", "shell"} {
+		if s.has(name) {
+			args[name] = s[name]
+		}
+	}
 	call := p.newCall(caller, "exec", args)
 	call.WorkDir = p.at(s.text("cwd"))
 	if s.has("host") {
@@ -113,17 +116,17 @@ func (p *approvalPlay) command(s fields) (toolward.Call, error) {
 func (p *approvalPlay) caller(name, session string) (toolward.Caller, error) {
 	name = strings.TrimPrefix(name, "agent:")
 	if name == "main" || name == "" {
-		if session == "" {
-			session = "s1"
-		}
-		caller, _ := p.main(session)
+		caller, _ := p.main(cmp.Or(session, "s1"))
 		return caller, nil
 	}
-	caller, ok := p.agents[name]
-	if !ok {
-		return toolward.Caller{}, unsupported{"an agent that nobody spawned"}
+	if caller, ok := p.agents[name]; ok {
+		return caller, nil
 	}
-	return caller, nil
+	// Nobody spawned it: an agent of its own.
+	caller, _ := p.main("s1")
+	key, err := toolward.NewSessionKey(name, cmp.Or(session, "s1"))
+	caller.Agent, caller.Owner, caller.Session, caller.Connection = strings.ToLower(name), false, key, "agent "+name
+	return caller, err
 }
 
 // request asks for a command and does not wait. A second request under a ref is one under the id of the first.
@@ -310,9 +313,28 @@ func (p *approvalPlay) flood(s fields) (outcome, error) {
 	return outcome{}, nil
 }
 
+// overhear is somebody without the right to answer who tries to see what waits.
+func (p *approvalPlay) overhear(s fields) (outcome, error) {
+	if err := s.only("broadcast-check", "op", "to"); err != nil {
+		return outcome{}, err
+	}
+	authority, _, err := authorityOf(s.text("to"))
+	if err != nil {
+		return outcome{}, err
+	}
+	if _, err := p.approver.Subscribe(authority, 1); err == nil {
+		return outcome{answer: allowed, why: "it may listen"}, nil
+	}
+	if list, err := p.approver.Pending(context.Background(), authority); err == nil {
+		return outcome{answer: allowed, why: fmt.Sprintf("it may look at %d approvals", len(list))}, nil
+	}
+	p.deaf = s.text("to")
+	return outcome{answer: denied}, nil
+}
+
 // change changes settings of the gateway.
 func (p *approvalPlay) change(s fields) (outcome, error) {
-	if err := s.only("set", "op", "approvalChannel", "security", "ask"); err != nil {
+	if err := s.only("set", "op", "approvalChannel", "security", "ask", "allow", "deny", "maxSpawnDepth", "securityLevel"); err != nil {
 		return outcome{}, err
 	}
 	if s.has("approvalChannel") {
@@ -326,76 +348,34 @@ func (p *approvalPlay) change(s fields) (outcome, error) {
 			p.set(s[key], "tools", "exec", key)
 		}
 	}
+	for _, key := range []string{"allow", "deny"} {
+		if s.has(key) {
+			p.set(s[key], "tools", key)
+		}
+	}
+	if s.has("maxSpawnDepth") {
+		p.set(s["maxSpawnDepth"], "agents", "defaults", "subagents", "maxSpawnDepth")
+	}
 	p.compile()
-	return outcome{}, nil
+	return outcome{}, p.tense(s)
 }
 
-// spawn makes a sub-agent, if its parent may: the parent calls sessions_spawn, a person agrees, and the child carries
-// what its parent's policies leave. The child also keeps acting for the owner, so that nothing but the rules for
-// sub-agents can take a tool away from it.
-func (p *approvalPlay) spawn(s fields) (outcome, error) {
-	if err := s.only("spawn", "op", "child", "by", "tools"); err != nil {
-		return outcome{}, err
+// tense sets the level of the usual session.
+func (p *approvalPlay) tense(s fields) error {
+	if !s.has("securityLevel") {
+		return nil
 	}
-	parent, err := p.caller(s.text("by"), "s1")
-	if err != nil {
-		return outcome{}, err
+	var level toolward.Level
+	if err := level.UnmarshalText([]byte(s.text("securityLevel"))); err != nil {
+		return err
 	}
-	call := p.newCall(parent, "sessions_spawn", map[string]any{"task": s.text("child")})
-	a := p.admit(call)
-	if a.answer == asked {
-		if _, err := p.answer(a.approval, "allow-once", "op1"); err != nil {
-			return outcome{}, err
-		}
-		call.Approval = a.approval
-		a = p.admit(call)
-	}
-	if a.answer != allowed {
-		return p.outcome(a), nil
-	}
-	snapshot, ok := p.policy.Snapshot().(*policy.Snapshot)
-	if !ok {
-		return outcome{}, errors.New("no policy is in force")
-	}
-	child := parent
-	child.Depth, child.Context, child.Parent = parent.Depth+1, "subagent", parent.Session
-	child.Session = toolward.SessionKey("agent:main:subagent:" + s.text("child"))
-	child.Connection = "agent " + s.text("child")
-	child.Ceiling = snapshot.Ceiling(parent, s.list("tools")...)
-	p.agents[s.text("child")] = child
-	return p.outcome(a), nil
-}
-
-// callTool calls a tool that the agent's parent at least would see: a refusal must come from the rules for the agent.
-func (p *approvalPlay) callTool(s fields) (outcome, error) {
-	if err := s.only("call", "op", "tool", "agent", "args"); err != nil {
-		return outcome{}, err
-	}
-	caller, err := p.caller(s.text("agent"), "s1")
-	if err != nil {
-		return outcome{}, err
-	}
-	root, _ := p.main("s1")
-	tool := p.find(root, s.text("tool"))
-	if tool == nil {
-		return outcome{}, unsupported{"a tool that its parent does not see"}
-	}
-	args := s["args"]
-	if args == nil {
-		args = minimalArgs(tool.Schema)
-	}
-	a := p.admit(p.newCall(caller, s.text("tool"), args))
-	if a.answer == allowed {
-		if result, err := a.pass.Run(context.Background()); err != nil || result.IsError {
-			return outcome{answer: denied, why: fmt.Sprintf("admitted, but it failed: %v %v", result.Content, err)}, nil
-		}
-	}
-	return p.outcome(a), nil
+	_, key := p.main("s1")
+	return p.sessions.SetFloor(context.Background(), key, level, "op1")
 }
 
 // judgeEffect compares what came of a case with its check.
 func (p *approvalPlay) judgeEffect(c *attack, o outcome) (outcome, error) {
-	if err := c.Check.only("check", "starts", "pending_cap_per_session", "r1"); err != nil {
+	if err := c.Check.only("check", "starts", "pending_cap_per_session", "r1", "not_received"); err != nil {
 		return outcome{}, err
 	}
 	person, err := op1()
@@ -412,6 +392,9 @@ func (p *approvalPlay) judgeEffect(c *attack, o outcome) (outcome, error) {
 		pending[r.ID] = true
 	}
 	o.answer = contained
+	if c.Check.has("not_received") && c.Check.text("not_received") != p.deaf {
+		o.answer = harmful
+	}
 	if starts, ok := c.Check["starts"].(float64); ok && int(starts) != p.started {
 		o.answer, o.why = harmful, fmt.Sprintf("%d calls started", p.started)
 	}

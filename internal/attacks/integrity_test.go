@@ -43,7 +43,33 @@ func judgePolicy(t *testing.T, c *attack, what fields) (outcome, error) {
 	}
 	// Anything else is taken for settings of tools as they stand.
 	w.config["tools"] = map[string]any(what)
-	return w.judgeLoad(c)
+	o, err := w.judgeLoad(c)
+	if _, sound := err.(unsupported); !sound {
+		return o, err
+	}
+	w.compile()
+	return w.probe(c, what.list("deny")), nil
+}
+
+// probe tries what a policy in force denies, by whatever name it does; without a list it tries a command.
+func (w *world) probe(c *attack, denies []string) outcome {
+	caller, _ := w.main("s1")
+	if len(denies) == 0 {
+		return w.outcome(w.admit(w.newCall(caller, "exec", map[string]any{"command": "id"})))
+	}
+	o := outcome{answer: denied}
+	if c.Want == string(contained) {
+		o.answer = contained
+	}
+	for _, tool := range policy.ExpandGroups(denies) {
+		w.watch.time(func() {
+			if w.find(caller, tool) != nil {
+				o.answer, o.why = harmful, tool+" is there although it is denied"
+			}
+		})
+	}
+	o.took = w.watch.longest
+	return o
 }
 
 // judgeLoad: the configuration is refused, or it is in force.
@@ -124,7 +150,11 @@ func (w *world) judgePlugin(what fields) (outcome, error) {
 	if err := what.only("policy", "plugin", "allow", "deny"); err != nil {
 		return outcome{}, err
 	}
-	if what.text("plugin") != "disabled" {
+	switch what.text("plugin") {
+	case "disabled":
+	case "enabled":
+		w.plugins = what.list("allow")
+	default:
 		return outcome{}, unsupported{"a plug-in that is " + what.text("plugin")}
 	}
 	denies := append([]string{"exec", "write"}, what.list("deny")...)
@@ -162,12 +192,49 @@ func judgeConfig(t *testing.T, c *attack, what fields) (outcome, error) {
 	return w.judgeLoad(c)
 }
 
+// judgeFullDisk: once a decision cannot be recorded, no call runs. There may be room for a few records more.
+func (w *world) judgeFullDisk() (outcome, error) {
+	ctx := context.Background()
+	if err := w.db.Write(ctx, true, func(tx *store.Tx) error {
+		_, err := tx.Exec(`PRAGMA max_page_count = 1`) // not below what is in use
+		return err
+	}); err != nil {
+		return outcome{}, err
+	}
+	caller, _ := w.main("s1")
+	ran := 0
+	for range 1000 {
+		a := w.admit(w.newCall(caller, "read", map[string]any{"path": "README.md"}))
+		if a.answer != allowed {
+			records, err := audit.Query(ctx, w.records(), audit.Filter{Type: audit.TypeDecision, Limit: audit.MaxLimit})
+			if err != nil {
+				return outcome{}, err
+			}
+			if len(records) < ran {
+				return outcome{answer: harmful, why: fmt.Sprintf("%d calls ran on %d records", ran, len(records))}, nil
+			}
+			return w.outcome(a), nil
+		}
+		ran++
+	}
+	return outcome{answer: allowed, why: "1000 calls ran on a full disk", took: w.watch.longest}, nil
+}
+
+func (w *world) records() audit.Source {
+	records, err := w.db.Audit(context.Background())
+	must(w.t, err)
+	return records
+}
+
 // judgeAudit: a record that somebody changed is noticed.
 func judgeAudit(t *testing.T, c *attack, what fields) (outcome, error) {
-	if err := what.only("audit", "edit-middle"); err != nil {
+	if err := what.only("audit", "edit-middle", "disk-full"); err != nil {
 		return outcome{}, err
 	}
 	w := newWorld(t)
+	if what.flag("disk-full") {
+		return w.judgeFullDisk()
+	}
 	ctx := context.Background()
 	caller, _ := w.main("s1")
 	for range 3 {

@@ -46,6 +46,7 @@ type world struct {
 	gateway   *toolward.Gateway
 	hooks     toolward.Hooks
 	foldCase  bool     // of the file system
+	plugins   []string // names of tools that plug-ins bring
 	reached   sync.Map // names of tools that ran, but for those of the toolbox
 }
 
@@ -213,6 +214,9 @@ func (w *world) tools() []*toolward.Tool {
 			tools = append(tools, w.standIn(name, ""))
 		}
 	}
+	for _, name := range w.plugins {
+		tools = append(tools, w.standIn(name, "plug"))
+	}
 	return append(tools, w.upstreams.Tools()...)
 }
 
@@ -233,6 +237,16 @@ func (w *world) standIn(name, plugin string) *toolward.Tool {
 func (w *world) find(caller toolward.Caller, tool string) *toolward.Tool {
 	found, _ := w.policy.Snapshot().Find(caller, tool)
 	return found
+}
+
+// registered is the tool of a name, whoever sees it.
+func (w *world) registered(name string) *toolward.Tool {
+	for _, t := range w.tools() {
+		if t.Name == policy.NormalizeName(name) {
+			return t
+		}
+	}
+	return nil
 }
 
 // main is the agent of the corpus, acting for the owner.
