@@ -50,6 +50,7 @@ func (s *Server) newPage(v *visitor, title, here string) page {
 		{Name: "Waiting", Path: "/", Count: true},
 		{Name: "Decisions", Path: "/decisions"},
 		{Name: "Tools", Path: "/tools"},
+		{Name: "Sessions", Path: "/sessions"},
 		{Name: "Grants", Path: "/grants"},
 		{Name: "Sign-ins", Path: "/sign-ins"},
 	} {

@@ -26,9 +26,13 @@ type Level struct {
 }
 
 func sessionOf(r *http.Request) (toolward.SessionKey, error) {
-	key := toolward.SessionKey(r.URL.Query().Get("session"))
+	return checkSession(r.URL.Query().Get("session"))
+}
+
+func checkSession(text string) (toolward.SessionKey, error) {
+	key := toolward.SessionKey(text)
 	if key.Agent() == "" {
-		return "", problem(http.StatusBadRequest, "sessions are named agent:<id>:<rest>; see audit tail", "session %s is not a session key", quoteShort(string(key)))
+		return "", problem(http.StatusBadRequest, "sessions are named agent:<id>:<rest>; see audit tail", "session %s is not a session key", quoteShort(text))
 	}
 	return key, nil
 }
@@ -67,18 +71,23 @@ func (s *Server) apiSetLevel(w http.ResponseWriter, r *http.Request, c caller) e
 	if err := readJSON(r, &body); err != nil {
 		return err
 	}
-	var level toolward.Level
-	if err := level.UnmarshalText([]byte(body.Level)); err != nil {
-		return problem(http.StatusBadRequest, "use normal, elevated or lockdown", "%s", err.Error())
-	}
-	// The record comes first: a floor may also be lowered, and nothing gets calmer without a trace.
-	if err := s.recordLevel(r, key, map[string]any{"event": "floor set", "to": level.String(), "by": c.by.Name()}); err != nil {
-		return err
-	}
-	if err := s.levels.SetFloor(r.Context(), key, level, c.by.Name()); err != nil {
+	if err := s.setFloor(r, key, body.Level, c.by.Name()); err != nil {
 		return err
 	}
 	return s.sendLevel(w, r, key)
+}
+
+// setFloor keeps a session at least as tense as a level.
+func (s *Server) setFloor(r *http.Request, key toolward.SessionKey, text, by string) error {
+	var level toolward.Level
+	if err := level.UnmarshalText([]byte(text)); err != nil {
+		return problem(http.StatusBadRequest, "use normal, elevated or lockdown", "%s", err.Error())
+	}
+	// The record comes first: a floor may also be lowered, and nothing gets calmer without a trace.
+	if err := s.recordLevel(r, key, map[string]any{"event": "floor set", "to": level.String(), "by": by}); err != nil {
+		return err
+	}
+	return s.levels.SetFloor(r.Context(), key, level, by)
 }
 
 // apiClearLevel takes a session's floor away; with external=STAMP also the mark that it has seen what strangers
@@ -88,25 +97,30 @@ func (s *Server) apiClearLevel(w http.ResponseWriter, r *http.Request, c caller)
 	if err != nil {
 		return err
 	}
+	if err := s.clearLevel(r, key, r.URL.Query().Get("external"), c.by.Name()); err != nil {
+		return err
+	}
+	return s.sendLevel(w, r, key)
+}
+
+// clearLevel takes a session's floor and suspicion away, and with the stamp of the sources that were read also the
+// mark of content from outside.
+func (s *Server) clearLevel(r *http.Request, key toolward.SessionKey, read, by string) error {
 	o, err := s.levels.Overview(r.Context(), key)
 	if err != nil {
 		return err
 	}
-	read := r.URL.Query().Get("external")
 	if read != "" && read != o.SourcesStamp() {
 		return answerSources(session.ErrSourcesChanged)
 	}
-	data := map[string]any{"event": "cleared", "external": read != "", "by": c.by.Name()}
+	data := map[string]any{"event": "cleared", "external": read != "", "by": by}
 	if read != "" {
 		data["sources"] = o.Sources
 	}
 	if err := s.recordLevel(r, key, data); err != nil {
 		return err
 	}
-	if err := s.levels.Clear(r.Context(), key, read, c.by.Name()); err != nil {
-		return answerSources(err)
-	}
-	return s.sendLevel(w, r, key)
+	return answerSources(s.levels.Clear(r.Context(), key, read, by))
 }
 
 func answerSources(err error) error {

@@ -30,13 +30,11 @@ func (s *Server) showDecisions(w http.ResponseWriter, r *http.Request, v *visito
 		Type: audit.TypeDecision, Agent: query.Get("agent"), Tool: query.Get("tool"), Verdict: query.Get("verdict"),
 		Limit: pageLength + 1,
 	}
-	if below := query.Get("below"); below != "" {
-		n, err := strconv.ParseInt(below, 10, 64)
-		if err != nil || n < 1 {
-			return problem(http.StatusBadRequest, "", "below: %s is not a position", quoteShort(below))
-		}
-		filter.Below = n
+	below, err := belowOf(query)
+	if err != nil {
+		return err
 	}
+	filter.Below = below
 	records, err := s.audit.Query(r.Context(), filter)
 	if err != nil {
 		return problem(http.StatusBadRequest, "", "%s", err.Error())
@@ -57,15 +55,33 @@ func (s *Server) showDecisions(w http.ResponseWriter, r *http.Request, v *visito
 		p.Entries = append(p.Entries, newEntry(&records[i]))
 	}
 	if len(records) > pageLength {
-		next := url.Values{"below": {strconv.FormatInt(records[pageLength-1].Seq, 10)}}
-		for _, name := range []string{"agent", "tool", "verdict"} {
-			if value := query.Get(name); value != "" {
-				next.Set(name, value)
-			}
-		}
-		p.Older = v.base + "/decisions?" + next.Encode()
+		p.Older = olderLink(v.base+"/decisions", query, records[pageLength-1].Seq, "agent", "tool", "verdict")
 	}
 	return renderPage(w, http.StatusOK, "decisions", p)
+}
+
+// belowOf reads the position that a page begins below; 0 for the first page.
+func belowOf(query url.Values) (int64, error) {
+	below := query.Get("below")
+	if below == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(below, 10, 64)
+	if err != nil || n < 1 {
+		return 0, problem(http.StatusBadRequest, "", "below: %s is not a position", quoteShort(below))
+	}
+	return n, nil
+}
+
+// olderLink leads to the page below a position, with the filters that keep names.
+func olderLink(path string, query url.Values, seq int64, keep ...string) string {
+	next := url.Values{"below": {strconv.FormatInt(seq, 10)}}
+	for _, name := range keep {
+		if value := query.Get(name); value != "" {
+			next.Set(name, value)
+		}
+	}
+	return path + "?" + next.Encode()
 }
 
 // grantView is one line of the list of grants.
