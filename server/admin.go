@@ -84,33 +84,49 @@ func (s *Server) apiCreateToken(w http.ResponseWriter, r *http.Request, c caller
 	if err := readJSON(r, &body); err != nil {
 		return err
 	}
+	made, err := s.createToken(r, c.by, body)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusCreated, made)
+	return nil
+}
+
+func (s *Server) createToken(r *http.Request, by device.Authority, body NewToken) (CreatedToken, error) {
 	spec := device.TokenSpec{Name: body.Name, Metrics: body.Metrics, Agent: body.Agent, Workspace: body.Workspace, Owner: body.Owner}
 	if body.Life != "" {
 		life, err := time.ParseDuration(body.Life)
 		if err != nil || life <= 0 {
-			return problem(http.StatusBadRequest, "use a duration such as 720h", "life: %s", quoteShort(body.Life))
+			return CreatedToken{}, problem(http.StatusBadRequest, "use a duration such as 720h", "life: %s", quoteShort(body.Life))
 		}
 		spec.Life = life
 	}
-	secret, token, err := s.people.CreateToken(r.Context(), c.by, spec)
+	secret, token, err := s.people.CreateToken(r.Context(), by, spec)
 	if err != nil {
-		return problem(http.StatusUnprocessableEntity, "", "%s", err.Error())
+		return CreatedToken{}, problem(http.StatusUnprocessableEntity, "", "%s", err.Error())
 	}
 	s.note(r, audit.TypeConfig, map[string]any{
-		"event": "token-created", "token": token.ID, "agent": token.Agent, "owner": token.Owner, "metrics": token.ForMetrics(), "by": c.by.Name(),
+		"event": "token-created", "token": token.ID, "agent": token.Agent, "owner": token.Owner, "metrics": token.ForMetrics(), "by": by.Name(),
 	})
-	writeJSON(w, http.StatusCreated, CreatedToken{token, secret})
-	return nil
+	return CreatedToken{token, secret}, nil
 }
 
 func (s *Server) apiRevokeToken(w http.ResponseWriter, r *http.Request, c caller) error {
-	token, err := s.people.RevokeToken(r.Context(), c.by, r.PathValue("id"))
+	token, err := s.revokeToken(r, c.by)
 	if err != nil {
-		return problem(http.StatusNotFound, "", "%s", err.Error())
+		return err
 	}
-	s.note(r, audit.TypeConfig, map[string]any{"event": "token-revoked", "token": token.ID, "by": c.by.Name()})
 	writeJSON(w, http.StatusOK, token)
 	return nil
+}
+
+func (s *Server) revokeToken(r *http.Request, by device.Authority) (device.Token, error) {
+	token, err := s.people.RevokeToken(r.Context(), by, r.PathValue("id"))
+	if err != nil {
+		return device.Token{}, problem(http.StatusNotFound, "", "%s", err.Error())
+	}
+	s.note(r, audit.TypeConfig, map[string]any{"event": "token-revoked", "token": token.ID, "by": by.Name()})
+	return token, nil
 }
 
 // note records what a person did here. That it cannot be recorded does not undo it.

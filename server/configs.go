@@ -6,14 +6,20 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/display"
 )
 
 // configCard is a changed configuration file that waits for a person.
 type configCard struct {
 	File     string
+	Changes  [][]span // settings in words
+	More     int      // that are not listed
 	Block    block
 	Revision string
 }
+
+// maxChanges is how many settings the card lists; the difference shows all.
+const maxChanges = 40
 
 // configShown remembers which change each sign-in was shown, and when. A change can only be applied by somebody who
 // has seen exactly this one for half a second: a click must not hit a card that has just appeared, nor apply a file
@@ -63,9 +69,14 @@ func (s *Server) configCard(v *visitor) *configCard {
 		return nil
 	}
 	s.shown.mark(v.by.Session(), change.Revision)
-	return &configCard{
+	card := &configCard{
 		File: change.File, Revision: change.Revision, Block: block{Label: "Change", Diff: readDiff(change.Diff)},
+		More: max(0, len(change.Changes)-maxChanges),
 	}
+	for _, text := range change.Changes[:min(len(change.Changes), maxChanges)] {
+		card.Changes = append(card.Changes, display.Show(text, display.Options{Limit: 400}).Pieces)
+	}
+	return card
 }
 
 // applyFromPage is POST /c/{key}/config.

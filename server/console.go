@@ -52,7 +52,7 @@ func (s *Server) newPage(v *visitor, title, here string) page {
 		{Name: "Tools", Path: "/tools"},
 		{Name: "Sessions", Path: "/sessions"},
 		{Name: "Grants", Path: "/grants"},
-		{Name: "Sign-ins", Path: "/sign-ins"},
+		{Name: "Access", Path: "/sign-ins"},
 	} {
 		item.Here = item.Path == here
 		p.Nav = append(p.Nav, item)

@@ -114,9 +114,9 @@ func (s *Server) showSignIns(w http.ResponseWriter, r *http.Request, v *visitor)
 		return answerProblem(err)
 	}
 	p := struct {
-		page
+		accessPage
 		SignIns []signInView
-	}{page: s.newPage(v, "Sign-ins", "/sign-ins")}
+	}{accessPage: s.newAccessPage(v, "Sign-ins", "/sign-ins")}
 	names := map[device.Surface]string{
 		device.Console: "Browser", device.Terminal: "Terminal", device.Foreground: "Terminal of the gateway",
 	}

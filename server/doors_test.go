@@ -184,7 +184,7 @@ func TestRequesterHasNoRights(t *testing.T) {
 		"GET /v1/audit/verify", "GET /v1/audit/export", "GET /v1/sessions", "GET /v1/anomalies", "GET /v1/level?session=agent:a:b", "POST /v1/level?session=agent:a:b",
 		"DELETE /v1/level?session=agent:a:b", "GET /v1/tokens", "POST /v1/tokens", "POST /v1/tokens/x/revoke",
 		"POST /v1/explain", "GET /v1/config/pending", "POST /v1/config/apply", "GET /v1/sign-ins",
-		"POST /v1/sign-ins/x/end", "POST /v1/shutdown", "GET /v1/matrix", "GET /v1/matrix/tool?tool=exec", "GET /v1/layers?agent=coder",
+		"POST /v1/sign-ins/x/end", "POST /v1/shutdown", "POST /v1/passphrase", "GET /v1/matrix", "GET /v1/matrix/tool?tool=exec", "GET /v1/layers?agent=coder",
 	}
 	for _, route := range routes {
 		method, path, _ := strings.Cut(route, " ")

@@ -40,6 +40,11 @@ func (s *Server) tcpRoutes(o Options) http.Handler {
 	person("POST /grants/{id}/revoke", s.revokeFromPage)
 	person("GET /sign-ins", s.showSignIns)
 	person("POST /sign-ins/{id}/end", s.endSignIn)
+	person("GET /tokens", s.showTokens)
+	person("POST /tokens", s.createFromPage)
+	person("POST /tokens/{id}/revoke", s.revokeTokenFromPage)
+	person("GET /passphrase", s.showPassphrase)
+	person("POST /passphrase", s.changeFromPage)
 	person("POST /sign-out", s.signOut)
 	person("POST /config", s.applyFromPage)
 
@@ -131,6 +136,7 @@ func (s *Server) apiRoutes() http.Handler {
 		{"GET /v1/tokens", device.RightAdmin, s.apiTokens},
 		{"POST /v1/tokens", device.RightAdmin, s.apiCreateToken},
 		{"POST /v1/tokens/{id}/revoke", device.RightAdmin, s.apiRevokeToken},
+		{"POST /v1/passphrase", device.RightAdmin, s.apiChangePassphrase},
 		{"POST /v1/explain", device.RightWatch, s.apiExplain},
 		{"GET /v1/matrix", device.RightWatch, s.apiMatrix},
 		{"GET /v1/matrix/tool", device.RightWatch, s.apiOutlook},

@@ -51,6 +51,8 @@ type ConfigChange struct {
 	File     string `json:"file"`
 	Revision string `json:"revision"` // names exactly this content
 	Diff     string `json:"diff"`     // unified
+	// Changes are the settings that differ, in words: what counts in the end, whatever the file looks like.
+	Changes []string `json:"changes"`
 }
 
 // Options says what a server serves. All parts are required unless they say otherwise.

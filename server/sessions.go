@@ -170,7 +170,9 @@ func (s *Server) showSession(w http.ResponseWriter, r *http.Request, v *visitor)
 		p.Calls = append(p.Calls, newEntry(&calls[i]))
 	}
 	for i := range noticed {
-		p.Anomalies = append(p.Anomalies, newAnomalyLine(v, &noticed[i]))
+		line := newAnomalyLine(v, &noticed[i])
+		line.Session = nil // it is this one
+		p.Anomalies = append(p.Anomalies, line)
 	}
 	return renderPage(w, http.StatusOK, "session", p)
 }

@@ -135,7 +135,13 @@ func (d *daemon) PendingChange() (server.ConfigChange, bool) {
 	if pending == nil {
 		return server.ConfigChange{}, false
 	}
-	return server.ConfigChange{File: pending.Name, Revision: pending.Hash, Diff: d.config.Difference(pending)}, true
+	change := server.ConfigChange{File: pending.Name, Revision: pending.Hash, Diff: d.config.Difference(pending), Changes: []string{}}
+	changes, err := config.Changes(d.config.Current(), pending)
+	d.logError("put a changed configuration into words", err) // the difference still shows it
+	for _, one := range changes {
+		change.Changes = append(change.Changes, one.String())
+	}
+	return change, true
 }
 
 // ApplyChange puts the waiting configuration in force if it is still the one that the person saw, and records who

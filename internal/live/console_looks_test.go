@@ -1,13 +1,17 @@
 package live_test
 
 import (
+	"net/url"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/server"
 )
@@ -22,7 +26,11 @@ func TestConsoleLooks(t *testing.T) {
 	exampleCalls(t, w)
 	quiet := consoletest.New(t, consoletest.Options{})
 	changed := consoletest.New(t, consoletest.Options{})
-	changed.Config.Offer(server.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: exampleChange})
+	changed.Config.Offer(server.ConfigChange{
+		File: "toolward.jsonc", Revision: "r1", Diff: exampleChange,
+		Changes: []string{"teg.preset: strict → workspace", `agents.list[1].tools.deny: ["browser","canvas","nodes"] → ["nodes"]`, "server.listen: 127.0.0.1:7411 → 127.0.0.1:7500 (from the next start)"},
+	})
+	session := exampleSessions(t, w)
 	door, b, calm, asked := open(t), open(t), open(t), open(t)
 	b.signIn(w)
 	calm.signIn(quiet)
@@ -37,6 +45,11 @@ func TestConsoleLooks(t *testing.T) {
 		{"decisions", w.URL + base + "/decisions", b},
 		{"grants", w.URL + base + "/grants", b},
 		{"sign-ins", w.URL + base + "/sign-ins", b},
+		{"tokens", w.URL + base + "/tokens", b},
+		{"passphrase", w.URL + base + "/passphrase", b},
+		{"sessions", w.URL + base + "/sessions", b},
+		{"session", w.URL + base + "/sessions/one?session=" + url.QueryEscape(string(session)), b},
+		{"anomalies", w.URL + base + "/anomalies", b},
 		{"problem", w.URL + base + "/approvals/unknown", b},
 		{"empty", quiet.URL + calm.eval("document.body.dataset.base") + "/", calm},
 		{"configuration", changed.URL + asked.eval("document.body.dataset.base") + "/", asked},
@@ -134,6 +147,47 @@ func exampleCalls(t *testing.T, w *consoletest.World) {
 	w.AwaitPending(2)
 	w.Call("researcher", "read", map[string]any{"path": "/home/ada/.ssh/id_ed25519"})
 	w.AwaitPending(3)
+}
+
+// exampleSessions fills a console with sessions: one that is tense for every reason, and two that are not. It returns
+// the tense one. There are tokens, too, and anomalies.
+func exampleSessions(t *testing.T, w *consoletest.World) toolward.SessionKey {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := t.Context()
+	tense, calm, child := toolward.SessionKey("agent:researcher:slack:channel:c0ffee42"), toolward.SessionKey("agent:coder:main"), toolward.SessionKey("agent:coder:subagent:7f3e")
+	must(w.Levels.Usage(ctx, tense, 171_000, 200_000))
+	must(w.Levels.Compacted(ctx, tense))
+	must(w.Levels.Expose(ctx, tense, toolward.Exposure{External: []string{
+		"https://news.example.com/2026/11/agents-and-gates", "mail from supplier@example.org", "https://forum.example.net/t/how-to-install/48213?page=7&highlight=curl+pipe+shell",
+	}}))
+	must(w.Levels.Suspect(ctx, tense))
+	must(w.Levels.RaiseFloor(ctx, tense, toolward.Elevated, 30*time.Minute, "alarm: denied"))
+	must(w.Levels.Usage(ctx, calm, 42_000, 200_000))
+	must(w.Levels.Inherit(ctx, child, calm))
+	for _, a := range []map[string]any{
+		{"detector": "denied", "count": 3, "action": "elevate", "text": "3 calls were refused within 5 minutes", "notified": true},
+		{"detector": "newTarget", "count": 1, "action": "ask", "text": "first contact with files.example.net while content from outside is in the context", "notified": true},
+		{"detector": "burst", "count": 50, "action": "alert", "text": "50 calls in a row without a message of a person", "notified": false},
+	} {
+		_, err := w.Audit.Append(ctx, audit.Event{Type: audit.TypeAnomaly, Session: tense, Agent: "researcher", Tool: "web_fetch", Data: a, Durable: true})
+		must(err)
+	}
+	by := w.Person()
+	for _, spec := range []device.TokenSpec{
+		{Agent: "researcher", Workspace: "/srv/research", Name: "laptop in the lab", Life: 90 * 24 * time.Hour},
+		{Agent: "coder", Workspace: "/home/ada/shop/with/a/rather/long/path/to/the/project", Owner: true},
+		{Metrics: true, Name: "prometheus"},
+	} {
+		_, _, err := w.People.CreateToken(ctx, by, spec)
+		must(err)
+	}
+	return tense
 }
 
 const exampleChange = `--- toolward.jsonc (in force)
