@@ -122,7 +122,7 @@ func TestSessionPages(t *testing.T) {
 	if resp, _ := b.post(b.base+"/sessions/floor", url.Values{"session": {string(key)}, "level": {"lockdown"}}); resp.StatusCode != http.StatusSeeOther {
 		t.Errorf("set a floor: %d", resp.StatusCode)
 	}
-	if o, _ := w.Levels.Overview(t.Context(), key); o.Level != toolward.Lockdown || !strings.HasPrefix(o.FloorBy, "owner") {
+	if o, _ := w.Levels.Overview(t.Context(), key); o.Level != toolward.Lockdown || !strings.HasPrefix(o.Floor.By, "owner") {
 		t.Errorf("%+v", o)
 	}
 	clearAll := func(read string) int {
@@ -141,7 +141,7 @@ func TestSessionPages(t *testing.T) {
 	if got := clearAll(read); got != http.StatusConflict {
 		t.Errorf("cleared what came in while the list was read: %d", got)
 	}
-	if o, _ := w.Levels.Overview(t.Context(), key); !o.External || o.Floor != toolward.Lockdown {
+	if o, _ := w.Levels.Overview(t.Context(), key); !o.External || o.Floor.Level != toolward.Lockdown {
 		t.Errorf("%+v", o)
 	}
 	if got := clearAll(stamp()); got != http.StatusSeeOther {

@@ -154,7 +154,7 @@ func (s *Server) showSession(w http.ResponseWriter, r *http.Request, v *visitor)
 		page: s.newPage(v, "Session", "/sessions"), Key: oneLine(string(key)), Agent: oneLine(key.Agent()), Raw: string(key),
 		Level: o.Level.String(), Signals: signalsOf(&o), Stamp: o.SourcesStamp(), External: o.External || len(o.Sources) > 0,
 		AllCalls: v.base + "/decisions?" + url.Values{"agent": {key.Agent()}}.Encode(),
-		Levels:   levelChoices(o.Floor), Clearable: o.Floor != toolward.Normal || o.Suspicious,
+		Levels:   levelChoices(o.Floor.Level), Clearable: o.Floor.Level != toolward.Normal || o.Suspicious,
 	}
 	p.Style = "sessions.css"
 	for _, text := range o.Inputs.Reasons {
@@ -195,13 +195,13 @@ func signalsOf(o *session.Overview) []signal {
 	switch {
 	case in.Floor == toolward.Normal:
 		floor = "none"
-	case o.FloorUntil.IsZero():
+	case o.Floor.Until.IsZero():
 		floor += ", until somebody clears it"
 	default:
-		floor += ", until " + moment(o.FloorUntil)
+		floor += ", until " + moment(o.Floor.Until)
 	}
-	if o.FloorBy != "" {
-		floor += "; set by " + o.FloorBy
+	if o.Floor.By != "" {
+		floor += "; set by " + o.Floor.By
 	}
 	return []signal{
 		{"Context", oneLine(full), false},
