@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -37,7 +36,7 @@ func (d *daemon) recordAnomaly(n anomaly.Notice) {
 	if n.Notify {
 		d.log.Warn("teg.anomaly", "detector", n.Detector, "text", n.Text, "action", n.Action, "session", n.Session, "tool", n.Tool)
 	} else {
-		d.log.Log(context.Background(), slog.LevelDebug, "teg.anomaly", "detector", n.Detector, "session", n.Session)
+		d.log.Debug("teg.anomaly", "detector", n.Detector, "text", n.Text, "action", n.Action, "session", n.Session, "tool", n.Tool)
 	}
 	data := map[string]any{
 		"detector": n.Detector.String(), "count": n.Count, "action": n.Action.String(), "text": n.Text, "notified": n.Notify,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/audit/anomaly"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/policy"
 )
@@ -110,12 +111,31 @@ func dropGateway(b *testing.B, d *daemon, n int) *toolward.Gateway {
 	}
 	b.Cleanup(log.Close)
 	gateway, err := toolward.New(toolward.Config{
-		Policy: policy.NewLive(snapshot), Approver: d.approver, Auditor: log, Sessions: d.sessions, Log: d.log,
+		Policy: policy.NewLive(snapshot), Approver: d.approver, Auditor: log, Sessions: d.sessions, Watcher: quietWatcher(b, d), Log: d.log,
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
 	return gateway
+}
+
+// quietWatcher has every detector at work. None has consequences: a benchmark is a burst of calls and refusals.
+func quietWatcher(b *testing.B, d *daemon) *anomaly.Watcher {
+	b.Helper()
+	alert := anomaly.Alert
+	settings := map[anomaly.Detector]anomaly.Override{}
+	for _, d := range anomaly.Defaults() {
+		settings[d.Detector] = anomaly.Override{Action: &alert, Escalate: anomaly.Escalation{Set: true}}
+	}
+	monitor, err := anomaly.New(anomaly.Config{Detectors: settings})
+	if err != nil {
+		b.Fatal(err)
+	}
+	watcher, err := anomaly.NewWatcher(monitor, d.sessions, func(anomaly.Notice) {}, d.log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return watcher
 }
 
 // rules spreads n entries over every kind of list that a policy has, and registers the tools that they name.
