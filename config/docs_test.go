@@ -27,7 +27,10 @@ func limitsPage() string {
 	b.WriteString("\n## Fixed\n\nArguments of one call: 1 MiB, 64 levels deep. A hook event: 64 MiB. A configuration file: 1 MiB.\n\n" +
 		"[Plug-ins](hooks.md): one answer 1 MiB, 64 levels deep; 256 open questions to one program; 600 s for an answer; a result in an\n" +
 		"event 64 KiB of text; 16 events at once and 1,024 waiting; 64 calls of one handler that never ended; 1 KiB of its\n" +
-		"words for the model.\n")
+		"words for the model.\n\n" +
+		"[Rules](rules.md): 10,000; an expression 8,192 characters, 1,000 parts, 64 levels, two loops inside each other, patterns of\n" +
+		"500 instructions, 2,000,000 units of cost for a call of 4 KiB; a larger call is stopped at 5,000,000 units for one rule and\n" +
+		"20,000,000 for all.\n")
 	return b.String()
 }
 
