@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"os"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -120,5 +122,28 @@ func TestAChildGetsNoOptionalToolThatItsParentLacks(t *testing.T) {
 		if found, _ := s.Find(caller, optional.Name); (found != nil) != c.want {
 			t.Errorf("%s: there: %t, want %t", c.generations, found != nil, c.want)
 		}
+	}
+}
+
+// TestChecksAreDocumented: the table of docs/policy.md has every code, and no other.
+func TestChecksAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("path.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(text []byte, pattern string) (found []string) {
+		for _, m := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+			found = append(found, string(m[1]))
+		}
+		slices.Sort(found)
+		return found
+	}
+	codes := find(source, `Check\w+ += "([^"]+)"`)
+	if diff := cmp.Diff(codes, find(page, "(?m)^\\| `((?:policy|teg)\\.[a-z_]+)` \\|")); diff != "" || len(codes) < 17 {
+		t.Errorf("(-code +page)\n%s", diff)
 	}
 }

@@ -77,7 +77,27 @@ func (c *configCheckCommand) Run(inv *invocation) error {
 	if loaded.Source == nil {
 		return inv.done("absent", loaded.Name+" does not exist: the defaults apply.")
 	}
+	warnings, err := policyWarnings(loaded)
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		fmt.Fprintf(inv.stderr, "%s: %s\n", w.Severity, display.Line(w.String()))
+	}
 	return inv.done("sound", loaded.Name+" is sound.")
+}
+
+// policyWarnings are what works in a configuration, but probably not as meant, as far as the tools go that every gateway
+// has.
+func policyWarnings(loaded *config.Loaded) ([]policy.Warning, error) {
+	tools, err := builtin.New(builtin.Config{}, builtin.Deps{Places: (&places{}).of})
+	if err != nil {
+		return nil, err
+	}
+	c := loaded.File.Policy()
+	c.Around = surroundings()
+	_, warnings, err := policy.Compile(c, tools.Tools())
+	return warnings, err
 }
 
 type configShowCommand struct{}

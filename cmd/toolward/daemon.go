@@ -39,6 +39,7 @@ type daemon struct {
 	approver *approval.Manager
 	sessions *session.Tracker
 	watcher  *anomaly.Watcher
+	warned   warned
 	places   *places
 	toolbox  *builtin.Toolbox
 	tools    []*toolward.Tool
@@ -214,7 +215,9 @@ func (d *daemon) applyConfig(loaded *config.Loaded) error {
 		d.takeBack("the configuration became stricter", tightened(d.config.Current().File, loaded.File, snapshot))
 	}
 	for _, w := range warnings {
-		d.log.Warn("configuration", "warning", w.String())
+		if text := w.String(); d.warned.first(text) {
+			d.log.Warn("configuration", "warning", text, "severity", w.Severity.String())
+		}
 	}
 	if d.mcp != nil {
 		d.mcp.ToolsChanged()
