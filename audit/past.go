@@ -3,7 +3,6 @@ package audit
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -197,9 +196,13 @@ func (d *decided) tool(name string) *toolward.Tool {
 // ofContents are the findings that a policy cannot make anew from what is kept. Those about places and links it makes
 // itself, because they depend on its settings.
 func ofContents(findings []toolward.Finding) []toolward.Finding {
-	return slices.DeleteFunc(slices.Clone(findings), func(f toolward.Finding) bool {
-		return f.Code == "path_link" || f.Code == "path_escape" && f.Effect == toolward.EffectDeny
-	})
+	var kept []toolward.Finding
+	for _, f := range findings {
+		if f.Code != "path_link" && (f.Code != "path_escape" || f.Effect != toolward.EffectDeny) {
+			kept = append(kept, f)
+		}
+	}
+	return kept
 }
 
 func (f *decidedFacts) facts() toolward.Facts {
