@@ -14,6 +14,16 @@ func Selectors() []string {
 	return []string{"action", "elevated", "fn", "invokeCommand", "kind", "model", "request.fn", "request.kind"}
 }
 
+// PastRecipients is the [RecipientPolicy] for calls of the past. Who was known then is among the findings that their
+// records keep, and cannot be asked again.
+type PastRecipients struct{}
+
+// Known is true: a recipient who was not known has a finding already.
+func (PastRecipients) Known(toolward.SessionKey, string) bool { return true }
+
+// Granted is never asked.
+func (PastRecipients) Granted(*toolward.Call, string) bool { return false }
+
 // Gap says why this policy cannot judge a call of the past by what its record keeps; "" if it can. The request has no
 // tool, or judged is nil, if the call was refused before it was judged.
 func (s *Snapshot) Gap(r *toolward.Request, judged *toolward.Judgement) string {

@@ -8,10 +8,13 @@ import (
 	"github.com/toolward/toolward"
 )
 
+// known is for calls to recipients that owners used.
+var known = Surroundings{Recipients: PastRecipients{}}
+
 // ask is a call that the default policy asks about.
 func ask(t *testing.T, tool string, facts toolward.Facts, change ...func(*toolward.Request)) Answered {
 	t.Helper()
-	s := compile(t, Config{}, coreTools()...)
+	s := compile(t, Config{Around: known}, coreTools()...)
 	r := &toolward.Request{
 		Call: toolward.Call{
 			Tool: tool, Session: "agent:coder:x", WorkDir: "/ws", Host: toolward.HostGateway, Surface: toolward.SurfaceMCP,
@@ -90,7 +93,7 @@ func TestSuggestedRulesAreNotWider(t *testing.T) {
 			if len(got) != 1 || got[0].Rule == nil || !slices.Equal(got[0].Records, []int64{1, 2, 3}) {
 				t.Fatalf("%+v", got)
 			}
-			s := compile(t, Config{TEG: TEG{Rules: []Rule{*got[0].Rule}}}, coreTools()...)
+			s := compile(t, Config{Around: known, TEG: TEG{Rules: []Rule{*got[0].Rule}}}, coreTools()...)
 			if j := s.Judge(call.Request); j.Verdict != toolward.Allow {
 				t.Errorf("%s\ndoes not cover its own calls: %s %v", got[0].Rule.When, j.Verdict, j.Reasons)
 			}
@@ -164,7 +167,7 @@ func TestDirectoriesAreSuggestedForSeveralFiles(t *testing.T) {
 	if n := got[0].Narrower; len(n) != 1 || !strings.Contains(n[0].Rule.When, `["/ws/src/a"]`) || len(n[0].Records) != 3 {
 		t.Errorf("narrower: %+v", n)
 	}
-	if j := compile(t, Config{TEG: TEG{Rules: []Rule{*got[0].Rule}}}, coreTools()...).Judge(ask(t, "write", writes("/ws/srcs/a")).Request); j.Verdict == toolward.Allow {
+	if j := compile(t, Config{Around: known, TEG: TEG{Rules: []Rule{*got[0].Rule}}}, coreTools()...).Judge(ask(t, "write", writes("/ws/srcs/a")).Request); j.Verdict == toolward.Allow {
 		t.Error("a sibling whose name begins alike is covered")
 	}
 	for name, files := range map[string][]string{

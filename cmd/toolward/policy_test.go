@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
@@ -244,6 +245,33 @@ func TestShadowFollowsItsFile(t *testing.T) {
 	l.shadow.use("")
 	if l.shadow.Snapshot() != nil {
 		t.Error("there is a shadow without a file")
+	}
+}
+
+// A shadow whose file changes while the gateway runs, and one that another file takes the place of.
+func TestShadowIsWatched(t *testing.T) {
+	l := newLab(t, map[string]string{"one.jsonc": `{}`, "two.jsonc": `{}`, config.FileName: `{"teg": {"shadow": "one.jsonc"}}`}, nil)
+	defer l.close()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); l.shadow.follow(ctx) }()
+	defer func() { stop(); <-done }()
+	for _, name := range []string{"one.jsonc", "two.jsonc"} {
+		l.shadow.use(name)
+		before := l.shadow.Snapshot().Revision()
+		deadline := time.After(10 * time.Second)
+		for i := 0; l.shadow.Snapshot().Revision() == before; i++ {
+			// The watch may not stand yet: change the file until it is seen.
+			text := fmt.Sprintf(`{"teg": {"preset": "workspace"}} // %d`, i)
+			if err := os.WriteFile(filepath.Join(l.daemon.home, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-deadline:
+				t.Fatalf("a change of %s is never seen", name)
+			case <-time.After(150 * time.Millisecond):
+			}
+		}
 	}
 }
 

@@ -28,13 +28,23 @@ type candidate struct {
 	close    func() error
 }
 
+// pastCandidate is candidate for calls of the past.
+func (inv *invocation) pastCandidate(file string) (*candidate, error) {
+	return inv.candidateAround(file, policy.Surroundings{Recipients: policy.PastRecipients{}})
+}
+
 // candidate compiles a configuration file; "" is the one in the home.
 func (inv *invocation) candidate(file string) (*candidate, error) {
+	return inv.candidateAround(file, policy.Surroundings{Secrets: redact.New()})
+}
+
+func (inv *invocation) candidateAround(file string, around policy.Surroundings) (*candidate, error) {
+	around.ClientTools = bridge.ToolNames()
 	places, err := newPlaces(inv.home)
 	if err != nil {
 		return nil, err
 	}
-	c := &candidate{around: policy.Surroundings{ClientTools: bridge.ToolNames(), Secrets: redact.New()}}
+	c := &candidate{around: around}
 	toolbox, err := builtin.New(builtin.Config{}, builtin.Deps{Places: places.of, MayUse: func(caller toolward.Caller, tool string) bool {
 		found, _ := c.snapshot.Find(caller, tool)
 		return found != nil
@@ -47,6 +57,7 @@ func (inv *invocation) candidate(file string) (*candidate, error) {
 		err = fmt.Errorf("%s does not exist", file)
 	}
 	if err == nil {
+		places.protect(c.loaded.File.Plugins.Files())
 		c.snapshot, err = c.compile(c.loaded.File.Policy())
 	}
 	if err != nil {

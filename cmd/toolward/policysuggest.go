@@ -49,7 +49,7 @@ func (c *policySuggestCommand) Run(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	candidate, err := inv.candidate(c.With)
+	candidate, err := inv.pastCandidate(c.With)
 	if err != nil {
 		return err
 	}
