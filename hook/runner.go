@@ -156,7 +156,9 @@ func (r *Runner) After(_ context.Context, request *toolward.Request, outcome *to
 		}
 		if !r.queue.put(func() { defer s.drop(); r.tell(h, own) }) {
 			s.drop()
-			r.log.Debug("an event was dropped: too many wait", "plugin", h.plugin, "hook", h.hook)
+			if n := r.queue.dropped.Load(); n%1000 == 1 { // not one line for each
+				r.log.Warn("events are dropped: too many wait for plug-ins", "plugin", h.plugin, "hook", h.hook, "dropped so far", n)
+			}
 		}
 	}
 }
