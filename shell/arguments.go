@@ -28,6 +28,11 @@ type given struct {
 // effects says what the program does with args.
 func (p *Profile) effects(args []string) []Effect {
 	a := &arguments{profile: p, section: p.Sections[""]}
+	if p.Style == Raw {
+		a.operands = args
+		a.finish()
+		return a.effects
+	}
 	rest := args
 	if len(p.Sections) > 1 {
 		rest = a.subcommand(args)

@@ -1,4 +1,6 @@
 package shell
 
 // checks look closer at what options and roles cannot say. They add effects; they never take one away.
-var checks = map[string]func(*arguments){}
+var checks = map[string]func(*arguments){
+	"find": checkFind,
+}

@@ -29,6 +29,7 @@ const (
 	GNU    Style = "gnu"    // options and operands mixed; short options in clusters, long ones with two dashes
 	POSIX  Style = "posix"  // as gnu, but the first operand ends the options
 	Single Style = "single" // long options with one dash or two, no clusters; options and operands mixed
+	Raw    Style = "raw"    // a language of its own, which a check reads
 )
 
 // Section is a program or one of its subcommands.

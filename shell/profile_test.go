@@ -36,6 +36,15 @@ func TestEffects(t *testing.T) {
 		{[]string{"grep", "--count=3", "x"}, []string{"unknown (--count=3)"}},
 		{[]string{"sort", "-uo", "out", "in"}, []string{"writes out (-o)", "reads in"}},
 		{[]string{"sort", "--compress-program=id"}, []string{"unknown (--compress-program id)"}},
+		{[]string{"find", ".", "-name", "*.go", "-not", "-path", "./x"}, []string{"reads ."}},
+		{[]string{"find", "-L", "a", "b", "-type", "f", "-delete"}, []string{"reads a", "reads b", "writes a (-delete)", "writes b (-delete)"}},
+		{[]string{"find", "-exec", "rm", "{}", ";", "-print"}, []string{"reads .", "runs rm {} (-exec)"}},
+		{[]string{"find", ".", "-exec", "grep", "-l", "x", "{}", "+"}, []string{"reads .", "runs grep -l x {} (-exec)"}},
+		{[]string{"find", ".", "-exec", "{}", ";"}, []string{"reads .", "unknown (-exec)"}},
+		{[]string{"find", ".", "-exec", "rm"}, []string{"reads .", "unknown (-exec)"}},
+		{[]string{"find", ".", "-fprintf", "out", "%p"}, []string{"reads .", "writes out (-fprintf)"}},
+		{[]string{"find", ".", "-newermt", "2020-01-01", "-newer", "x"}, []string{"reads .", "reads x (-newer)"}},
+		{[]string{"find", ".", "-files0-from", "x"}, []string{"reads .", "unknown (-files0-from)", "unknown (x)"}},
 		{[]string{"nothing", "x"}, []string{"no profile"}},
 	} {
 		if got := effectsOf(t, c.argv...); !slices.Equal(got, c.want) {

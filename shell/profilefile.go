@@ -143,8 +143,8 @@ func (r *profileReader) setting(name string, words []string) error {
 		r.profile.Number = true
 	case name == "anywhere":
 		r.profile.Anywhere = true
-	case len(words) != 1 || !slices.Contains([]Style{GNU, POSIX, Single}, Style(words[0])):
-		return fmt.Errorf("style: expected gnu, posix or single")
+	case len(words) != 1 || !slices.Contains([]Style{GNU, POSIX, Single, Raw}, Style(words[0])):
+		return fmt.Errorf("style: expected gnu, posix, single or raw")
 	default:
 		r.profile.Style = Style(words[0])
 	}

@@ -1,0 +1,115 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+)
+
+// The words of find's expressions that do nothing outside find, by how many words follow them.
+var (
+	findPlain = strings.Fields(`( ) ! , -a -and -o -or -not -true -false -print -print0 -ls -prune -quit -depth -d
+		-daystart -follow -mount -xdev -noleaf -warn -nowarn -nogroup -nouser -empty -executable -readable -writable
+		-ignore_readdir_race -noignore_readdir_race -help --help -version --version`)
+	findValues = strings.Fields(`-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -regextype
+		-type -xtype -size -mtime -atime -ctime -mmin -amin -cmin -used -perm -user -group -uid -gid -links -inum
+		-maxdepth -mindepth -fstype -printf -context`)
+	findReads = strings.Fields(`-newer -anewer -cnewer -samefile`)
+	findFiles = strings.Fields(`-fprint -fprint0 -fls`)
+	findRuns  = strings.Fields(`-exec -execdir -ok -okdir`)
+)
+
+// checkFind reads the arguments of find: options, where to begin, and an expression that can run, write and delete.
+func checkFind(a *arguments) {
+	args := findOptions(a, a.operands)
+	var roots []string
+	for len(args) > 0 && !strings.HasPrefix(args[0], "-") && !slices.Contains([]string{"(", ")", "!", ","}, args[0]) {
+		roots, args = append(roots, args[0]), args[1:]
+	}
+	if len(roots) == 0 {
+		roots = []string{"."}
+	}
+	for _, root := range roots {
+		a.does(Effect{Kind: Reads, Path: root})
+	}
+	for len(args) > 0 {
+		args = findTerm(a, args[0], args[1:], roots)
+	}
+}
+
+func findOptions(a *arguments, args []string) []string {
+	for len(args) > 0 {
+		switch arg := args[0]; {
+		case arg == "-H" || arg == "-L" || arg == "-P":
+			args = args[1:]
+		case strings.HasPrefix(arg, "-O") && isNumber(arg[2:]):
+			args = args[1:]
+		case arg == "--":
+			return args[1:]
+		default:
+			return args
+		}
+	}
+	return args
+}
+
+// findTerm reads one word of the expression and what belongs to it, and returns the rest.
+func findTerm(a *arguments, word string, rest, roots []string) []string {
+	takes := func(n int) ([]string, []string) {
+		if len(rest) < n {
+			a.does(Effect{Kind: Unknown, Via: word})
+			return nil, nil
+		}
+		return rest[:n], rest[n:]
+	}
+	switch {
+	case slices.Contains(findPlain, word):
+		return rest
+	case slices.Contains(findValues, word):
+		_, rest = takes(1)
+	case slices.Contains(findReads, word), strings.HasPrefix(word, "-newer") && len(word) == len("-newerXY") && word[7] != 't':
+		var file []string
+		if file, rest = takes(1); file != nil {
+			a.does(Effect{Kind: Reads, Path: file[0], Via: word})
+		}
+	case strings.HasPrefix(word, "-newer") && len(word) == len("-newerXt"):
+		_, rest = takes(1)
+	case slices.Contains(findFiles, word), word == "-fprintf":
+		n := 1
+		if word == "-fprintf" {
+			n = 2
+		}
+		var file []string
+		if file, rest = takes(n); file != nil {
+			a.does(Effect{Kind: Writes, Path: file[0], Via: word})
+		}
+	case word == "-delete":
+		for _, root := range roots {
+			a.does(Effect{Kind: Writes, Path: root, Via: word})
+		}
+	case slices.Contains(findRuns, word):
+		return findCommand(a, word, rest)
+	default:
+		a.does(Effect{Kind: Unknown, Via: word})
+	}
+	return rest
+}
+
+// findCommand reads the command of -exec and its like. It gets names of files where "{}" stands.
+func findCommand(a *arguments, word string, rest []string) []string {
+	end := slices.IndexFunc(rest, func(s string) bool { return s == ";" })
+	plus := slices.Index(rest, "+")
+	if plus > 0 && rest[plus-1] == "{}" && (end < 0 || plus < end) {
+		end = plus
+	}
+	if end < 1 {
+		a.does(Effect{Kind: Unknown, Via: word})
+		return nil
+	}
+	argv := rest[:end]
+	if strings.Contains(argv[0], "{}") {
+		a.does(Effect{Kind: Unknown, Via: word}) // the files themselves are run
+		return rest[end+1:]
+	}
+	a.does(Effect{Kind: Runs, Argv: slices.Clone(argv), Open: true, Via: word})
+	return rest[end+1:]
+}
