@@ -33,7 +33,8 @@ func hostilePolicy(t *testing.T) *policy.Snapshot {
 		Tools: policy.Tools{Deny: []string{hostileEntry}},
 		Agents: []policy.Agent{
 			{ID: hostileAgent, Tools: policy.Tools{Allow: []string{"read", hostileEntry}}, TEG: policy.AgentTEG{Tools: map[string]string{hostileEntry: "blocked", "read.<b>": "blocked"}}},
-			{ID: reversedAgent}, {ID: "coder", Tools: policy.Tools{Deny: []string{"read"}}},
+			{ID: reversedAgent},
+			{ID: "coder", Tools: policy.Tools{Deny: []string{"read"}}},
 		},
 	}, tools)
 	if err != nil {

@@ -3,6 +3,7 @@ package live_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -205,4 +206,67 @@ func TestConsoleMatrixWithoutScript(t *testing.T) {
 	b.do(chromedp.WaitVisible(chromedp.Search(`//span[@data-shown][text()="1"]`)))
 	b.do(chromedp.Click(chromedp.CSS(`tr[data-find]:not([hidden]) td:nth-child(6) a`)))
 	b.do(chromedp.WaitVisible(chromedp.Search(`//h1[contains(., "slack__post_message for support")]`)))
+}
+
+// TestConsoleHostileNames lets names of agents, tools, plug-ins' descriptions and sessions try to run script in a real
+// browser, on every page that shows them.
+func TestConsoleHostileNames(t *testing.T) {
+	open := chromium(t)
+	const script = `"><script>pwned=1</script><img/src=x/onerror=pwned=2>`
+	snapshot, _, err := policy.Compile(policy.Config{
+		Tools:  policy.Tools{Deny: []string{script}},
+		Agents: []policy.Agent{{ID: script, Tools: policy.Tools{Allow: []string{"read", script}}, TEG: policy.AgentTEG{Tools: map[string]string{"read." + script: "blocked"}}}},
+	}, []*toolward.Tool{{Name: "read", Description: script, Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "a__b", Plugin: "a", Description: script, Schema: json.RawMessage(`{"type":"object"}`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := consoletest.New(t, consoletest.Options{Policy: snapshot})
+	key := toolward.SessionKey("agent:coder:" + script)
+	if err := w.Levels.Expose(t.Context(), key, toolward.Exposure{External: []string{script}}); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t)
+	b.signIn(w)
+	base := w.URL + b.eval("document.body.dataset.base")
+	q := url.Values{"agent": {script}, "tool": {"read"}, "model": {script}, "session": {string(key)}, "q": {script}, "text": {script}}.Encode()
+	for _, path := range []string{"/tools", "/tools?" + q, "/tools/one?" + q, "/tools/layers?" + q, "/sessions", "/sessions/one?" + q, "/anomalies?" + q} {
+		b.open(base + path)
+		b.do(chromedp.WaitVisible(chromedp.CSS("main h1")))
+		if got := b.eval(`[typeof pwned, document.querySelectorAll("main script, main img").length].join(" ")`); got != "undefined 0" {
+			t.Errorf("%s: %s", path, got)
+		}
+		if !strings.Contains(b.eval(`document.body.innerText + document.body.innerHTML`), "pwned") && path != "/anomalies?"+q {
+			t.Errorf("%s does not show the name, so that nothing was tried", path)
+		}
+	}
+	b.untroubled()
+}
+
+// TestConsoleClearByKeyboard makes a session forget what it has seen, without a mouse: the browser itself insists on
+// the tick.
+func TestConsoleClearByKeyboard(t *testing.T) {
+	open := chromium(t)
+	w := consoletest.New(t, consoletest.Options{})
+	key := toolward.SessionKey("agent:coder:main")
+	if err := w.Levels.Expose(t.Context(), key, toolward.Exposure{External: []string{"https://example.org/page"}}); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t)
+	b.signIn(w)
+	b.open(w.URL + b.eval("document.body.dataset.base") + "/sessions")
+	b.do(chromedp.Focus(chromedp.CSS("table a")))
+	b.press("\r")
+	b.until(`!!document.querySelector("input[name=read]")`)
+	b.do(chromedp.Focus(chromedp.CSS("input[name=read]")))
+	b.press("\t\r") // the button, without the tick
+	if o, err := w.Levels.Overview(t.Context(), key); err != nil || !o.External {
+		t.Fatalf("cleared without the tick: %+v, %v", o, err)
+	}
+	b.do(chromedp.Focus(chromedp.CSS("input[name=read]")))
+	b.press(" \t\r")
+	b.until(`!!document.querySelector(".signals") && !document.querySelector("input[name=read]")`)
+	if o, err := w.Levels.Overview(t.Context(), key); err != nil || o.External {
+		t.Errorf("not cleared: %+v, %v", o, err)
+	}
+	b.untroubled()
 }
