@@ -141,6 +141,7 @@ type knownRecipients struct{ known, granted []string }
 func (k knownRecipients) Known(_ toolward.SessionKey, to string) bool {
 	return slices.Contains(k.known, to)
 }
+
 func (k knownRecipients) Granted(_ *toolward.Call, to string) bool {
 	return slices.Contains(k.granted, to)
 }

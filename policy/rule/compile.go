@@ -173,7 +173,7 @@ func clip(problem string) string {
 	return strings.ToValidUTF8(problem[:most], "") + "…"
 }
 
-// errUnknownCost says that the conditions on one call cost too much together.
+// errTooMuch says that the conditions on one call cost too much together.
 var errTooMuch = errors.New("the conditions on this call cost too much together")
 
 // Holds evaluates the condition. An error means that nobody knows.

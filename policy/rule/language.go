@@ -145,7 +145,7 @@ func (sizes) EstimateCallCost(function, _ string, target *cost.AstNode, args []c
 		return nil
 	}
 	a, b := cost.EstimateSize(sizes{}, args[0]), cost.EstimateSize(sizes{}, args[1])
-	return &cost.CallEstimate{CostEstimate: cost.CostEstimate{Min: fn(a.Min, b.Min), Max: fn(a.Max, b.Max)}}
+	return &cost.CallEstimate{CostEstimate: cost.RangedCostEstimate(fn(a.Min, b.Min), fn(a.Max, b.Max))}
 }
 
 // meter measures our functions while a condition on a large call runs.

@@ -144,7 +144,7 @@ func TestTheEstimateIsABound(t *testing.T) {
 			t.Fatal("the call is not small")
 		}
 		call.small = false
-		c.Holds(call) //nolint:errcheck // the cost counts
+		c.Holds(call) // the cost counts
 		if call.spent > estimate.Max {
 			t.Fatalf("%s: cost %d, at most %d were expected", text, call.spent, estimate.Max)
 		}

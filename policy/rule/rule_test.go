@@ -138,7 +138,7 @@ func TestALargeCallIsStopped(t *testing.T) {
 		t.Errorf("%t, %v", yes, err)
 	}
 	for range 10 {
-		nested.Holds(call) //nolint:errcheck // spends what there is
+		nested.Holds(call) // spends what there is
 	}
 	if _, err := plain.Holds(call); err == nil {
 		t.Error("all conditions together are not bounded")
@@ -159,9 +159,17 @@ func TestPathUnder(t *testing.T) {
 		file, dir string
 		want      bool
 	}{
-		{"/srv/a", "/srv/a", true}, {"/srv/a/", "/srv/a", true}, {"/srv/a/b", "/srv/a/", true}, {"/srv/ab", "/srv/a", false},
-		{"/srv", "/srv/a", false}, {"/srv/a/../b", "/srv/a", false}, {"/srv/./a//b", "/srv/a", true}, {"/x", "/", true},
-		{"/", "/", true}, {"/srv/A", "/srv/a", false}, {"/../srv/a", "/srv", true},
+		{"/srv/a", "/srv/a", true},
+		{"/srv/a/", "/srv/a", true},
+		{"/srv/a/b", "/srv/a/", true},
+		{"/srv/ab", "/srv/a", false},
+		{"/srv", "/srv/a", false},
+		{"/srv/a/../b", "/srv/a", false},
+		{"/srv/./a//b", "/srv/a", true},
+		{"/x", "/", true},
+		{"/", "/", true},
+		{"/srv/A", "/srv/a", false},
+		{"/../srv/a", "/srv", true},
 	} {
 		if got, err := pathUnder(c.file, c.dir); err != nil || got != c.want {
 			t.Errorf("pathUnder(%q, %q) = %t, %v", c.file, c.dir, got, err)
@@ -182,8 +190,18 @@ func TestGlob(t *testing.T) {
 		text, pattern string
 		want          bool
 	}{
-		{"", "", true}, {"", "*", true}, {"abc", "a*c", true}, {"a/b/c", "a*c", true}, {"abc", "a*", true}, {"abc", "*b", false},
-		{"Abc", "a*", false}, {"a?c", "a?c", true}, {"abc", "a?c", false}, {"a[b]", "a[b]", true}, {"aXbXc", "a*b*c", true}, {"ä", "*", true},
+		{"", "", true},
+		{"", "*", true},
+		{"abc", "a*c", true},
+		{"a/b/c", "a*c", true},
+		{"abc", "a*", true},
+		{"abc", "*b", false},
+		{"Abc", "a*", false},
+		{"a?c", "a?c", true},
+		{"abc", "a?c", false},
+		{"a[b]", "a[b]", true},
+		{"aXbXc", "a*b*c", true},
+		{"ä", "*", true},
 	} {
 		if got := glob(c.text, c.pattern); got != c.want {
 			t.Errorf("glob(%q, %q) = %t", c.text, c.pattern, got)
@@ -197,21 +215,65 @@ func TestHostIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ text, want string }{
-		{"example.org", "yes"}, {"https://example.org", "yes"}, {"http://EXAMPLE.org./x?y#z", "yes"}, {"example.org:99", "yes"},
-		{"https://user:pw@example.org/", "yes"}, {"ws://example.org", "yes"},
-		{"evil-example.org", "no"}, {"example.org.evil.com", "no"}, {"https://example.org@evil.com/", "no"}, {"www.example.org", "no"},
-		{"https://evil.com/example.org", "no"}, {"https://evil.com?@example.org", "no"}, {"https://evil.com#@example.org", "no"},
-		{"sub.example", "no"}, {"a.sub.example", "yes"}, {"a.b.SUB.example.", "yes"}, {"evilsub.example", "no"}, {"https://x-sub.example", "no"},
-		{"port.example:8443", "yes"}, {"https://port.example:8443/", "yes"}, {"https://port.example/", "no"}, {"port.example", "no"}, {"https://port.example:08443", "yes"},
-		{"http://10.0.0.1:5/", "yes"}, {"::ffff:10.0.0.1", "yes"}, {"http://[::1]/", "yes"}, {"[0:0::1]:80", "yes"}, {"https://[::1]/", "no"}, {"::1", "no"},
-		{"https://xn--bcher-kva.example/", "yes"}, {"https://BÜCHER.example/", "yes"}, {"https://bu\u0308cher.example", "yes"},
-		{"https://localhost", "yes"}, {"https://example。org/", "yes"}, {"ｅｘａｍｐｌｅ.org", "yes"},
+		{"example.org", "yes"},
+		{"https://example.org", "yes"},
+		{"http://EXAMPLE.org./x?y#z", "yes"},
+		{"example.org:99", "yes"},
+		{"https://user:pw@example.org/", "yes"},
+		{"ws://example.org", "yes"},
+		{"evil-example.org", "no"},
+		{"example.org.evil.com", "no"},
+		{"https://example.org@evil.com/", "no"},
+		{"www.example.org", "no"},
+		{"https://evil.com/example.org", "no"},
+		{"https://evil.com?@example.org", "no"},
+		{"https://evil.com#@example.org", "no"},
+		{"sub.example", "no"},
+		{"a.sub.example", "yes"},
+		{"a.b.SUB.example.", "yes"},
+		{"evilsub.example", "no"},
+		{"https://x-sub.example", "no"},
+		{"port.example:8443", "yes"},
+		{"https://port.example:8443/", "yes"},
+		{"https://port.example/", "no"},
+		{"port.example", "no"},
+		{"https://port.example:08443", "yes"},
+		{"http://10.0.0.1:5/", "yes"},
+		{"::ffff:10.0.0.1", "yes"},
+		{"http://[::1]/", "yes"},
+		{"[0:0::1]:80", "yes"},
+		{"https://[::1]/", "no"},
+		{"::1", "no"},
+		{"https://xn--bcher-kva.example/", "yes"},
+		{"https://BÜCHER.example/", "yes"},
+		{"https://bu\u0308cher.example", "yes"},
+		{"https://localhost", "yes"},
+		{"https://example。org/", "yes"},
+		{"ｅｘａｍｐｌｅ.org", "yes"},
 		// What programs read in different ways says nothing.
-		{"", "fails"}, {"https://", "fails"}, {"/x", "fails"}, {"user@example.org", "fails"}, {"example.org/x", "fails"}, {"https:example.org", "fails"},
-		{"https://evil.com\\@example.org/", "fails"}, {"https://exa mple.org", "fails"}, {"https://example.org\n", "fails"}, {"https://example.org:0", "fails"},
-		{"https://example.org:65536", "fails"}, {"https://example.org:x", "fails"}, {"https://ex%61mple.org", "fails"}, {"https://127.1", "fails"},
-		{"https://2130706433/", "fails"}, {"https://0x7f.0.0.1", "fails"}, {"https://0x7f000001", "fails"}, {"https://010.0.0.1", "fails"}, {"https://１２７.1", "fails"},
-		{"https://[fe80::1%25eth0]/", "fails"}, {"https://..", "fails"}, {"https://a..example.org", "fails"}, {"https://.example.org", "fails"},
+		{"", "fails"},
+		{"https://", "fails"},
+		{"/x", "fails"},
+		{"user@example.org", "fails"},
+		{"example.org/x", "fails"},
+		{"https:example.org", "fails"},
+		{"https://evil.com\\@example.org/", "fails"},
+		{"https://exa mple.org", "fails"},
+		{"https://example.org\n", "fails"},
+		{"https://example.org:0", "fails"},
+		{"https://example.org:65536", "fails"},
+		{"https://example.org:x", "fails"},
+		{"https://ex%61mple.org", "fails"},
+		{"https://127.1", "fails"},
+		{"https://2130706433/", "fails"},
+		{"https://0x7f.0.0.1", "fails"},
+		{"https://0x7f000001", "fails"},
+		{"https://010.0.0.1", "fails"},
+		{"https://１２７.1", "fails"},
+		{"https://[fe80::1%25eth0]/", "fails"},
+		{"https://..", "fails"},
+		{"https://a..example.org", "fails"},
+		{"https://.example.org", "fails"},
 		{"https://example.org/" + strings.Repeat("x", longestURL), "fails"},
 	} {
 		got := "no"
