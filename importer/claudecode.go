@@ -3,6 +3,7 @@ package importer
 import (
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolward/toolward/bridge"
@@ -23,7 +24,7 @@ func readClaudeCode(r *reader, where Where) error {
 	default:
 		files = append(files, filepath.Join(where.Path, ".claude", "settings.json"), filepath.Join(where.Path, ".claude", "settings.local.json"))
 	}
-	c := claudeReader{r, bridge.NativeTools()}
+	c := claudeReader{r, bridge.NativeTools(), where.Home}
 	for _, path := range slices.Compact(files) {
 		root, err := r.loadTree(path, parseJSON)
 		if err != nil {
@@ -40,6 +41,7 @@ func readClaudeCode(r *reader, where Where) error {
 type claudeReader struct {
 	*reader
 	tools map[string]bridge.NativeTool
+	home  string
 }
 
 func (c *claudeReader) settings(root *node) {
@@ -140,7 +142,7 @@ func (c *claudeReader) denied(n *node, rule, tool, specifier string) {
 	says := "deny " + rule
 	switch {
 	case specifier != "":
-		c.partly(n, says, tool)
+		c.partly(n, says, "deny", tool, specifier)
 	case strings.HasPrefix(tool, "mcp__"):
 		c.deny(n, says, mcpRule(tool))
 	case strings.Contains(tool, "*"):
@@ -186,7 +188,7 @@ func (c *claudeReader) asked(n *node, rule, tool, specifier string) {
 	says := "ask " + rule
 	switch {
 	case specifier != "":
-		c.partly(n, says, tool)
+		c.partly(n, says, "ask", tool, specifier)
 	case strings.HasPrefix(tool, "mcp__"):
 		c.class(n, says, "needs_approval", mcpRule(tool))
 	case strings.Contains(tool, "*"):
@@ -228,13 +230,32 @@ func (c *claudeReader) allowed(n *node, rule, tool, specifier string) {
 	}
 }
 
-// partly is about rules with a condition.
-func (c *claudeReader) partly(n *node, says, tool string) {
-	if c.tools[tool].Name == "exec" {
+// partly carries a rule with a condition over, where its condition can be said.
+func (c *claudeReader) partly(n *node, says, then, tool, specifier string) {
+	var conditions, tools []string
+	switch {
+	case c.tools[tool].Name == "exec":
 		c.lose(n, says, "rules about commands come with command analysis; until then every command asks")
 		return
+	case tool == "Read":
+		conditions, tools = pathConditions(specifier, c.home), []string{"read"}
+	case tool == "Edit":
+		conditions, tools = pathConditions(specifier, c.home), []string{"write", "edit"}
+	case tool == "WebFetch" && strings.HasPrefix(specifier, "domain:"):
+		conditions, tools = hostCondition(strings.TrimPrefix(specifier, "domain:")), []string{"web_fetch"}
+	case tool == "Agent" || tool == "Task":
+		conditions, tools = []string{"facts.target == " + strconv.Quote(specifier)}, []string{"sessions_spawn"}
 	}
-	c.lose(n, says, "it holds for some arguments only; write it as a rule in teg.rules")
+	if len(conditions) == 0 {
+		c.lose(n, says, "it holds for some arguments only; write it as a rule in teg.rules")
+		return
+	}
+	for _, one := range tools {
+		c.addRules(n, says, then, one, conditions)
+	}
+	if tool == "Read" {
+		c.lose(n, says+" (searches)", "searches that begin in a directory above it are not stopped")
+	}
 }
 
 // agentTool is the name of a tool of the client that Toolward does not know.

@@ -33,7 +33,7 @@ func newGuard(before *config.Loaded, tools []*toolward.Tool, around policy.Surro
 }
 
 // mayChange are the settings that the guard can ask about. Everything else an import leaves alone.
-var mayChange = regexp.MustCompile(`^(tools\.|channels\.|gateway\.tools\.deny|agents\.list\[\d+\]\.(id$|tools\.|teg\.tools))`)
+var mayChange = regexp.MustCompile(`^(tools\.|channels\.|gateway\.tools\.deny|teg\.rules|agents\.list\[\d+\]\.(id$|tools\.|teg\.tools))`)
 
 // looser says what a configuration would let through that the first one stops; "" if there is nothing.
 func (g *guard) looser(after *config.Loaded) (string, error) {
@@ -354,6 +354,11 @@ func compareSettings(before, after config.File, w *world) string {
 		case was.inWorkspace && !is.inWorkspace, was.patchInWorkspace && !is.patchInWorkspace, was.noPatch && !is.noPatch:
 			return fmt.Sprintf("agent %s could reach files outside its workspace, or use apply_patch", agent)
 		}
+	}
+	// Rules that ask or deny only raise; those that are there stay, in their order.
+	if n := len(before.TEG.Rules); len(after.TEG.Rules) < n || !slices.Equal(before.TEG.Rules, after.TEG.Rules[:n]) ||
+		slices.ContainsFunc(after.TEG.Rules[n:], func(r policy.Rule) bool { return r.Then != "ask" && r.Then != "deny" }) {
+		return "rules would change"
 	}
 	inherits := func(f config.File) bool { return f.Tools.Subagents.Inherit == nil || *f.Tools.Subagents.Inherit }
 	if inherits(before) && !inherits(after) || before.Tools.UnmatchedAllowlist != after.Tools.UnmatchedAllowlist {

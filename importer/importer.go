@@ -69,9 +69,10 @@ func (l Loss) String() string { return fmt.Sprintf("%s: %s: %s", l.From, l.Setti
 type operation uint8
 
 const (
-	set    operation = iota // replaces it, if that is not looser
-	add                     // joins a list
-	narrow                  // keeps of a list what both allow
+	set     operation = iota // replaces it, if that is not looser
+	add                      // joins a list
+	narrow                   // keeps of a list what both allow
+	another                  // one more entry, of a name of its own
 )
 
 // setting is one setting of Toolward that a source asks for.

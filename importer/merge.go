@@ -219,8 +219,11 @@ func apply(source []byte, key string, s setting) (changed []byte, value any, pro
 	if err != nil {
 		return nil, nil, "", err
 	}
-	if s.how == set {
+	switch s.how {
+	case set:
 		return replace(source, key, raw, s)
+	case another:
+		return appendRule(source, key, raw, s)
 	}
 	wanted := s.value.([]string)
 	var there []string
@@ -263,6 +266,27 @@ func apply(source []byte, key string, s setting) (changed []byte, value any, pro
 		return nil, nil, "", nil
 	}
 	return changed, added, "", nil
+}
+
+// appendRule adds a rule, unless one of its name is there: that one is the person's.
+func appendRule(source []byte, key string, raw json.RawMessage, s setting) (changed []byte, value any, problem string, err error) {
+	var there []policy.Rule
+	if raw == nil {
+		changed, err = config.Set(source, key, []any{s.value})
+		return changed, s.value, "", err
+	}
+	if err := json.Unmarshal(raw, &there); err != nil {
+		return nil, nil, "", err
+	}
+	wanted := s.value.(policy.Rule)
+	if i := slices.IndexFunc(there, func(r policy.Rule) bool { return r.Name == wanted.Name && r.Tool == wanted.Tool }); i >= 0 {
+		if there[i] != wanted {
+			problem = fmt.Sprintf("teg.rules has a rule %q that says something else", wanted.Name)
+		}
+		return nil, nil, problem, nil
+	}
+	changed, err = config.Set(source, fmt.Sprintf("%s[%d]", key, len(there)), s.value)
+	return changed, s.value, "", err
 }
 
 // replace sets a value, unless what is there is the same or, where values have an order, stricter.

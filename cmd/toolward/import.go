@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -97,7 +98,11 @@ func (c *importCommand) write(inv *invocation, plan *importer.Plan, merged *impo
 		return inv.printJSON(importReport{plan.Files, string(merged.Source), written, merged})
 	}
 	for _, change := range merged.Changes {
-		fmt.Fprintf(inv.stdout, "%s: %s\n", change.From, display.Line(change.Key+" = "+fmt.Sprint(change.Value)))
+		value, err := json.Marshal(change.Value)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(inv.stdout, "%s: %s\n", change.From, display.Line(change.Key+" = "+string(value)))
 	}
 	inv.printLosses(merged)
 	if !written {
