@@ -37,12 +37,14 @@ func TestChecks(t *testing.T) {
 		{"stripped in a group", Config{Channels: map[string]Channel{"slack": {Groups: map[string]Group{"g": {Tools: &Lists{Allow: []string{"gone"}}}}}}}, []string{
 			"warning policy.unknown_entries channels.slack.groups.g.tools.allow[0]", "critical policy.allowlist_stripped channels.slack.groups.g.tools.allow",
 		}},
+		{"not there", Config{Agents: []Agent{{ID: "a", Tools: Tools{Allow: []string{"read", "whatsapp_login", "Whatsapp_Login"}, Deny: []string{"whatsapp_login"}}}}}, []string{"info policy.unavailable_tools agents.list[0].tools"}},
 		{"loosened", Config{TEG: TEG{Tools: map[string]string{"tts": "needs_approval", "web_fetch": "needs_approval", "sessions_spawn": "safe", "message.send": "safe"}}}, []string{
 			`critical teg.loosened teg.tools["message.send"]`, "warning teg.loosened teg.tools.sessions_spawn",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, warnings, err := Compile(c.config, coreTools())
+			tools := slices.DeleteFunc(coreTools(), func(t *toolward.Tool) bool { return t.Name == "whatsapp_login" })
+			_, warnings, err := Compile(c.config, tools)
 			if err != nil {
 				t.Fatal(err)
 			}

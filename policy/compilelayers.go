@@ -80,6 +80,7 @@ func (b *builder) lists(l Lists, at Path, as layer) *layer {
 	b.entries(l.Allow, at.At("allow"), as.label)
 	b.entries(l.AlsoAllow, at.At("alsoAllow"), as.label)
 	b.entries(l.Deny, at.At("deny"), as.label)
+	b.noteUnavailable(slices.Concat(l.Allow, l.AlsoAllow), at, as.label)
 	if l.contradicts() {
 		b.fail(at, "allow and alsoAllow stand together: move the entries of alsoAllow into allow, or use a profile with alsoAllow")
 	}

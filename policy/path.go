@@ -88,6 +88,7 @@ type Warning struct {
 // Codes of warnings. They are the names of the checks under which a security report lists them.
 const (
 	CheckUnknownEntries    = "policy.unknown_entries"    // a list, override or rule names what is not there
+	CheckUnavailableTools  = "policy.unavailable_tools"  // an allow list names tools that this gateway does not have yet
 	CheckAllowlistStripped = "policy.allowlist_stripped" // an allow list is ignored, since nothing that it names is there
 	CheckWriteDenied       = "policy.write_denied_patch_open"
 	CheckSandboxDeny       = "policy.sandbox_deny_replaced" // a list of the operator's lacks what the default one denies
@@ -123,6 +124,12 @@ func (b *builder) warn(w Warning) {
 // alarm adds a warning of severity critical.
 func (b *builder) alarm(w Warning) {
 	w.Severity = toolward.Critical
+	b.warnings = append(b.warnings, w)
+}
+
+// note adds a warning of severity info.
+func (b *builder) note(w Warning) {
+	w.Severity = toolward.Info
 	b.warnings = append(b.warnings, w)
 }
 

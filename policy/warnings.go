@@ -24,6 +24,21 @@ func (b *builder) warnUnknown(entries []string, at Path, label string) {
 	}
 }
 
+// noteUnavailable reports the tools of Toolward that a scope allows by name and that are not there. The entries are known,
+// so that the list stays a restriction; they bring nothing yet.
+func (b *builder) noteUnavailable(entries []string, at Path, label string) {
+	var missing []string
+	for _, raw := range entries {
+		name := NormalizeName(raw)
+		if reserved(name) && b.snapshot.tools[name] == nil && !slices.Contains(b.config.Around.ClientTools, name) && !slices.Contains(missing, name) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		b.note(Warning{Path: at, Code: CheckUnavailableTools, Text: label + ": allows tools that are not available here: " + strings.Join(missing, ", ")})
+	}
+}
+
 func (b *builder) matchesAnything(entry string) bool {
 	if _, isGroup := group(entry); isGroup || entry == pluginsGroup || b.plugins[entry] || b.isChannel(entry) {
 		return true

@@ -216,7 +216,11 @@ func (d *daemon) applyConfig(loaded *config.Loaded) error {
 	}
 	for _, w := range warnings {
 		if text := w.String(); d.warned.first(text) {
-			d.log.Warn("configuration", "warning", text, "severity", w.Severity.String())
+			level := slog.LevelWarn
+			if w.Severity == toolward.Info {
+				level = slog.LevelInfo
+			}
+			d.log.Log(context.Background(), level, "configuration", "warning", text, "severity", w.Severity.String())
 		}
 	}
 	if d.mcp != nil {
