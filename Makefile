@@ -26,7 +26,7 @@ test: build lint
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
-	cd bench && $(GO) test -v -bench . .  # a module of its own: peers that no program of Toolward needs
+	cd bench && $(GO) test -mod=mod -v -bench . .  # a module of its own: peers that no program of Toolward needs
 
 fuzz:
 	@for package in $$($(GO) list ./...); do \
