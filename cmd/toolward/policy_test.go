@@ -109,10 +109,19 @@ func workday(t *testing.T) *lab {
 			return toolward.AllowOnce
 		})
 	for _, call := range [][2]string{
-		{"write", `{"path":"src/a.go","content":"1"}`}, {"write", `{"path":"src/b.go","content":"1"}`}, {"write", `{"path":"src/c.go","content":"1"}`},
-		{"write", `{"path":"docs/x","content":"1"}`}, {"write", `{"path":"docs/x","content":"2"}`}, {"write", `{"path":"docs/x","content":"3"}`},
-		{"write", `{"path":"docs/y","content":"1"}`}, {"write", `{"path":"docs/z","content":"1"}`}, {"write", `{"path":"docs/unanswered","content":"1"}`},
-		{"exec", `{"command":"echo denied"}`}, {"read", `{"path":"src/a.go"}`}, {"frob", `{}`}, {"read", `{}`},
+		{"write", `{"path":"src/a.go","content":"1"}`},
+		{"write", `{"path":"src/b.go","content":"1"}`},
+		{"write", `{"path":"src/c.go","content":"1"}`},
+		{"write", `{"path":"docs/x","content":"1"}`},
+		{"write", `{"path":"docs/x","content":"2"}`},
+		{"write", `{"path":"docs/x","content":"3"}`},
+		{"write", `{"path":"docs/y","content":"1"}`},
+		{"write", `{"path":"docs/z","content":"1"}`},
+		{"write", `{"path":"docs/unanswered","content":"1"}`},
+		{"exec", `{"command":"echo denied"}`},
+		{"read", `{"path":"src/a.go"}`},
+		{"frob", `{}`},
+		{"read", `{}`},
 	} {
 		_ = l.call(t, call[0], call[1]) // what became of it is in the record
 	}

@@ -109,8 +109,11 @@ func (w *lawWorld) addRules(t *testing.T) {
 		`facts.deletes > 0 || facts.mutates`, `caller.workspace == "/other"`, `facts.action == "send"`, `facts.elevated`,
 	}
 	contents := [][2]string{
-		{"write", `params.content == "hello"`}, {"exec", `facts.command.contains("make")`}, {"message", `facts.outbound.exists(o, o == "hello")`},
-		{"read", `facts.targets.all(t, t.path.startsWith("/ws"))`}, {"web_fetch", `facts.urls.exists(u, u.startsWith("https:"))`},
+		{"write", `params.content == "hello"`},
+		{"exec", `facts.command.contains("make")`},
+		{"message", `facts.outbound.exists(o, o == "hello")`},
+		{"read", `facts.targets.all(t, t.path.startsWith("/ws"))`},
+		{"web_fetch", `facts.urls.exists(u, u.startsWith("https:"))`},
 	}
 	c := w.config
 	for i := range w.IntN(6) {
