@@ -2,6 +2,7 @@ package importer_test
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,17 @@ import (
 	"github.com/toolward/toolward/importer"
 	"github.com/toolward/toolward/policy"
 )
+
+// TestMain makes fewer random imports than is usual, unless told: each compiles dozens of policies.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		if err := checks.Value.Set("40"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 // names is what lists of random files name.
 var names = []string{
