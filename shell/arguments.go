@@ -11,8 +11,9 @@ import (
 type arguments struct {
 	profile  *Profile
 	section  *Section
-	given    []given
+	given    []given // of the section
 	operands []string
+	plain    int    // how many operands stand before "--"; -1: there is no "--"
 	dir      string // directory that the arguments name to work in
 	effects  []Effect
 }
@@ -27,7 +28,7 @@ type given struct {
 
 // effects says what the program does with args.
 func (p *Profile) effects(args []string) []Effect {
-	a := &arguments{profile: p, section: p.Sections[""]}
+	a := &arguments{profile: p, section: p.Sections[""], plain: -1}
 	if p.Style == Raw {
 		a.operands = args
 		a.finish()
@@ -61,7 +62,7 @@ func (a *arguments) subcommand(args []string) []string {
 		return nil
 	}
 	a.finish()
-	a.section, a.operands = section, nil
+	a.section, a.operands, a.given, a.plain = section, nil, nil, -1
 	return append([]string{}, rest...)
 }
 
@@ -82,6 +83,7 @@ func (a *arguments) read(args []string, style Style) (rest []string) {
 		arg := args[0]
 		switch {
 		case arg == "--":
+			a.plain = len(a.operands)
 			a.operands = append(a.operands, args[1:]...)
 			return args[1:]
 		case len(arg) < 2 || arg[0] != '-' && a.find(arg) == nil:

@@ -11,6 +11,7 @@ const (
 	Writes      Kind = "writes"      // a file or directory: creates, changes or removes it
 	Enters      Kind = "enters"      // works in a directory and obeys the configuration that lies there
 	Runs        Kind = "runs"        // another command, known as an argv
+	Destroys    Kind = "destroys"    // loses work of which no copy is kept
 	Evaluates   Kind = "evaluates"   // program text that was not understood as harmless
 	Project     Kind = "project"     // code that the project itself defines: builds, tests, scripts
 	Network     Kind = "network"     // talks to a host
@@ -22,7 +23,7 @@ const (
 // Effect is one thing that a command does, by its arguments.
 type Effect struct {
 	Kind Kind     `json:"kind"`
-	Path string   `json:"path,omitempty"` // of Reads, Writes, Enters: as given, below Dir if relative
+	Path string   `json:"path,omitempty"` // of Reads, Writes, Enters, Destroys: as given, below Dir if relative
 	Dir  string   `json:"dir,omitempty"`  // directory that the arguments name for relative paths; "": the command's own
 	Argv []string `json:"argv,omitempty"` // of Runs
 	Open bool     `json:"open,omitempty"` // of Runs: more operands are added when it runs

@@ -246,7 +246,7 @@ func parseEffects(words []string) (effects []Effect, err error) {
 		kind, object, _ := strings.Cut(strings.TrimSpace(text), " ")
 		e := Effect{Kind: Kind(kind)}
 		switch e.Kind {
-		case Reads, Writes, Enters:
+		case Reads, Writes, Enters, Destroys:
 			e.Path = object
 		case Network:
 			e.Host = object
