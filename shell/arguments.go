@@ -57,6 +57,9 @@ func (a *arguments) subcommand(args []string) []string {
 		name += " " + rest[0]
 		section = a.profile.Sections[name]
 	}
+	if other := a.profile.Sections["*"]; other != nil && !known {
+		section, known, rest = other, true, append([]string{name}, rest...)
+	}
 	if !known || section == nil {
 		a.does(Effect{Kind: Unknown, Via: name})
 		return nil
@@ -82,10 +85,13 @@ func (a *arguments) read(args []string, style Style) (rest []string) {
 	for len(args) > 0 {
 		arg := args[0]
 		switch {
-		case arg == "--":
+		case arg == "--" && a.find(arg) == nil:
 			a.plain = len(a.operands)
 			a.operands = append(a.operands, args[1:]...)
 			return args[1:]
+		case len(a.operands) > 0 && a.nextRole() == "args":
+			a.operands = append(a.operands, args...)
+			return args
 		case len(arg) < 2 || arg[0] != '-' && a.find(arg) == nil:
 			if style == POSIX || a.runsNext() {
 				a.operands = append(a.operands, args...)
@@ -102,10 +108,25 @@ func (a *arguments) read(args []string, style Style) (rest []string) {
 	return nil
 }
 
-// runsNext reports whether the next operand begins a command, whose options are not the program's.
+// runsNext reports whether the next operand begins a command, or arguments of what is run: their options are not the
+// program's.
 func (a *arguments) runsNext() bool {
-	n := len(a.operands)
-	return n < len(a.section.Operands) && a.section.Operands[n].Name == "runs"
+	role := a.nextRole()
+	return role == "runs" || role == "args"
+}
+
+// nextRole is the name of the role of the next operand, if its place in the row tells it.
+func (a *arguments) nextRole() string {
+	roles := a.section.Operands
+	for _, g := range a.given {
+		if g.option.Operands != nil {
+			roles = g.option.Operands
+		}
+	}
+	if n := len(a.operands); n < len(roles) {
+		return roles[n].Name
+	}
+	return ""
 }
 
 // find looks an option up by its exact spelling. Abbreviations of long options are not followed: which option one
@@ -132,11 +153,17 @@ func (a *arguments) long(arg string, rest []string) []string {
 		spelling, value, attached = arg, "", false
 	}
 	o := a.find(spelling)
+	if o == nil {
+		if prefix := a.prefix(arg); prefix != "" {
+			a.take(prefix, arg[len(prefix)-1:], true, a.find(prefix))
+			return rest
+		}
+	}
 	switch {
 	case o == nil && a.profile.Number && isNumber(arg[1:]):
 		return rest
 	case o == nil,
-		attached && o.Value == NoValue && (a.profile.Style != Single || value != "true" && value != "false"):
+		attached && (o.Value == NoValue || o.Value == Ends) && (a.profile.Style != Single || value != "true" && value != "false"):
 		a.does(Effect{Kind: Unknown, Via: arg})
 		return rest
 	case !attached && o.Value == Required:
@@ -147,7 +174,20 @@ func (a *arguments) long(arg string, rest []string) []string {
 		value, attached, rest = rest[0], true, rest[1:]
 	}
 	a.take(spelling, value, attached, o)
+	if o.Value == Ends {
+		return nil
+	}
 	return rest
+}
+
+// prefix finds the longest option with a star, such as "-W*", that a word begins with; "" if there is none.
+func (a *arguments) prefix(arg string) string {
+	for n := len(arg); n > 1; n-- {
+		if spelling := arg[:n] + "*"; a.find(spelling) != nil {
+			return spelling
+		}
+	}
+	return ""
 }
 
 // cluster takes short options in one word, the last of them perhaps with its value.
@@ -165,6 +205,12 @@ func (a *arguments) cluster(arg string, rest []string) []string {
 		case o.Value == NoValue:
 			a.take(spelling, "", false, o)
 			continue
+		case o.Value == Ends:
+			a.take(spelling, "", false, o)
+			if i+1 < len(arg) {
+				a.does(Effect{Kind: Unknown, Via: arg})
+			}
+			return nil
 		case i+1 < len(arg):
 			a.take(spelling, arg[i+1:], true, o)
 		case o.Value == Optional:
@@ -275,7 +321,11 @@ func (a *arguments) assign(roles []Role) {
 // word says what a word in a role does.
 func (a *arguments) word(r Role, word, via string) {
 	switch r.Name {
-	case "text":
+	case "text", "args":
+	case "script":
+		// Where the code lies decides whose it is: a script outside the project is not the project's.
+		a.does(Effect{Kind: Project, Via: via})
+		a.does(Effect{Kind: Enters, Path: word, Via: via})
 	case "reads", "writes":
 		if word != "-" { // the standard streams
 			a.does(Effect{Kind: Kind(r.Name), Path: word, Via: via})

@@ -9,7 +9,7 @@ type Kind string
 const (
 	Reads       Kind = "reads"       // a file or directory
 	Writes      Kind = "writes"      // a file or directory: creates, changes or removes it
-	Enters      Kind = "enters"      // works in a directory and obeys the configuration that lies there
+	Enters      Kind = "enters"      // works in a directory, or obeys a file: configuration and code that lie there
 	Runs        Kind = "runs"        // another command, known as an argv
 	Destroys    Kind = "destroys"    // loses work of which no copy is kept
 	Evaluates   Kind = "evaluates"   // program text that was not understood as harmless

@@ -34,8 +34,8 @@ const (
 
 // Section is a program or one of its subcommands.
 type Section struct {
-	Command  string             // words of the subcommand, such as "stash push"; "" for the program itself
-	Options  map[string]*Option // by spelling, dashes included
+	Command  string             // words of the subcommand, such as "stash push"; "" for the program itself; "*" for all others
+	Options  map[string]*Option // by spelling, dashes included; "-W*" is any word that begins with "-W"
 	Operands []Role
 	Else     []Variant // other operands, if certain options are given
 	Default  []Effect  // if there are no operands
@@ -65,6 +65,7 @@ const (
 	NoValue  Value = iota
 	Required       // attached, or the next word
 	Optional       // attached only
+	Ends           // none, and what follows belongs to the program that is run
 )
 
 // Role is what a word means to a program.

@@ -15,6 +15,8 @@ var roleNames = []string{
 	"url",     // an address that is talked to
 	"host",    // a host that is talked to, with a user before it perhaps
 	"runs",    // a command: this word and all that follow
+	"script",  // a file whose code is run as code of the project
+	"args",    // this word and all that follow are arguments of the code that is run, not options
 	"program", // text of a programming language: program:awk
 	"unknown", // never understood
 }
@@ -75,6 +77,8 @@ func (r *profileReader) directive(name string, words []string) error {
 		return r.options(before, after, Required)
 	case "optional":
 		return r.options(before, after, Optional)
+	case "ends":
+		return r.options(before, after, Ends)
 	case "operands":
 		roles, err := parseRoles(words)
 		r.section.Operands = roles
@@ -178,7 +182,7 @@ func (r *profileReader) options(spellings, meaning []string, value Value) error 
 	case len(meaning) == 0:
 	case meaning[0] == "operands":
 		option.Operands, err = parseRoles(meaning[1:])
-	case value != NoValue && len(meaning) == 1 && isRole(meaning[0]):
+	case value != NoValue && value != Ends && len(meaning) == 1 && isRole(meaning[0]):
 		option.Role, err = parseRole(meaning[0])
 	default:
 		option.Does, err = parseEffects(meaning)
