@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/place"
 )
 
@@ -127,7 +128,7 @@ func (c Config) Check() error {
 		}
 	}
 	for _, name := range c.PassEnvironment {
-		if !portableName(name) {
+		if !execpolicy.PortableName(name) {
 			wrong = errors.Join(wrong, fmt.Errorf("passEnvironment: %q is not a name of letters, digits and underscores", name))
 		}
 	}
@@ -153,7 +154,7 @@ type Toolbox struct {
 	deps     Deps
 	sessions *sessions
 	shell    string
-	rules    *environmentRules
+	rules    *execpolicy.Environment
 	environ  map[string]string // what every command inherits
 }
 
@@ -177,10 +178,10 @@ func New(cfg Config, deps Deps) (*Toolbox, error) {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	rules := newEnvironmentRules(cfg.PassEnvironment)
+	rules := execpolicy.NewEnvironment(cfg.PassEnvironment)
 	return &Toolbox{
 		cfg: cfg, deps: deps, shell: shell, rules: rules,
-		environ: commandEnvironment(rules, deps.Environ, cfg.PathPrepend),
+		environ: rules.Inherited(deps.Environ, cfg.PathPrepend),
 		sessions: newSessions(sessionLimits{
 			running: cfg.Commands, runningTotal: cfg.CommandsTotal,
 			finished: cfg.FinishedKept, finishedBytes: cfg.FinishedBytes,

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/place"
 )
 
@@ -98,9 +99,9 @@ func (b *Toolbox) execFacts(_ context.Context, r *toolward.Request) (toolward.Fa
 		}
 	}
 	slices.Sort(facts.Outbound) // maps have no order, and the same call must give the same facts
-	hash, _ := environmentHash(overrides)
+	hash, _ := execpolicy.EnvironmentHash(overrides)
 	facts.Bound = append(facts.Bound, "environment "+hash)
-	plan.env, err = b.rules.build(b.environ, overrides, environmentReject)
+	plan.env, err = b.rules.Build(b.environ, overrides, execpolicy.RejectOverrides)
 	if err != nil {
 		// The variable would make an ordinary program run or trust something else than the person who approves sees.
 		facts.Findings = append(facts.Findings, toolward.Finding{Code: "env_dangerous", Effect: toolward.EffectDeny, Detail: err.Error()})
@@ -239,7 +240,7 @@ func (b *Toolbox) commandSpec(plan execPlan, dir *os.File) commandSpec {
 		path: b.shell,
 		// "--" keeps a text that begins with a dash from being taken for options of the shell.
 		args:    []string{b.shell, "-c", "--", plan.command},
-		env:     environmentList(plan.env),
+		env:     execpolicy.EnvironmentList(plan.env),
 		dir:     dir,
 		stdin:   plan.timing.yield == 0,
 		tty:     plan.tty,

@@ -4,14 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"slices"
 	"strings"
+
+	"github.com/toolward/toolward/execpolicy"
 )
 
-// systemDirectories is where a shell is looked for, and the PATH of commands when the gateway has none. Directories
-// that an agent may write never come into it: a shell from there would run every command.
-var systemDirectories = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+// systemDirectories is where a shell is looked for. Directories that an agent may write never come into it: a shell from
+// there would run every command.
+var systemDirectories = strings.Split(execpolicy.DefaultPath, ":")
 
 // findShell returns the shell that runs approved texts: the configured one, else bash, else sh.
 func findShell(configured string) (string, error) {
@@ -34,27 +35,4 @@ func findShell(configured string) (string, error) {
 func isProgram(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
-}
-
-// commandEnvironment is what every command inherits: the allowed variables of the gateway, a PATH of absolute
-// directories, and no terminal.
-func commandEnvironment(rules *environmentRules, environ, prepend []string) map[string]string {
-	if environ == nil {
-		environ = os.Environ()
-	}
-	env := rules.inherited(environ)
-	var dirs []string
-	for _, dir := range append(slices.Clone(prepend), strings.Split(env["PATH"], ":")...) {
-		// An empty or relative entry means "wherever the command runs": a file in the workspace would pass for a
-		// program of the system.
-		if path.IsAbs(dir) && !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	if len(dirs) == 0 {
-		dirs = systemDirectories
-	}
-	env["PATH"] = strings.Join(dirs, ":")
-	env["TERM"] = "dumb"
-	return env
 }

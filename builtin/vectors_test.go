@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"testing"
 
@@ -18,7 +17,7 @@ import (
 func TestCommandVectors(t *testing.T) {
 	answers := map[string]func(t *testing.T, input json.RawMessage) map[string]any{
 		"execParams": execParamsVector, "pollWait": pollWaitVector, "pollBackoff": pollBackoffVector,
-		"logSlice": logSliceVector, "outputCap": outputCapVector, "env": environmentVector, "envHash": environmentHashVector,
+		"logSlice": logSliceVector, "outputCap": outputCapVector,
 	}
 	for kind, answer := range answers {
 		held, cases := 0, gatetest.Vectors(t, "exec.json", kind)[kind]
@@ -129,29 +128,4 @@ func outputCapVector(t *testing.T, input json.RawMessage) map[string]any {
 	}
 	text, truncated, total := out.aggregated()
 	return map[string]any{"aggregated": text, "truncated": truncated, "total": total}
-}
-
-func environmentVector(t *testing.T, input json.RawMessage) map[string]any {
-	var in struct {
-		Mode            environmentMode
-		Base, Overrides map[string]string
-	}
-	gatetest.Decode(t, input, &in)
-	env, err := newEnvironmentRules(nil).build(in.Base, in.Overrides, in.Mode)
-	var forbidden *forbiddenName
-	if errors.As(err, &forbidden) {
-		return map[string]any{"error": "forbidden-env", "key": forbidden.name}
-	}
-	return map[string]any{"env": env}
-}
-
-func environmentHashVector(t *testing.T, input json.RawMessage) map[string]any {
-	var in struct{ Env map[string]string }
-	gatetest.Decode(t, input, &in)
-	hash, names := environmentHash(in.Env)
-	out := map[string]any{"envHash": nil, "envKeys": append([]string{}, names...)}
-	if hash != "" {
-		out["envHash"] = hash
-	}
-	return out
 }
