@@ -326,6 +326,8 @@ func (a *arguments) word(r Role, word, via string) {
 		// Where the code lies decides whose it is: a script outside the project is not the project's.
 		a.does(Effect{Kind: Project, Via: via})
 		a.does(Effect{Kind: Enters, Path: word, Via: via})
+	case "obeys":
+		a.does(Effect{Kind: Enters, Path: word, Via: via})
 	case "reads", "writes":
 		if word != "-" { // the standard streams
 			a.does(Effect{Kind: Kind(r.Name), Path: word, Via: via})

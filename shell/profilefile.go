@@ -15,6 +15,7 @@ var roleNames = []string{
 	"url",     // an address that is talked to
 	"host",    // a host that is talked to, with a user before it perhaps
 	"runs",    // a command: this word and all that follow
+	"obeys",   // a file of configuration that is obeyed
 	"script",  // a file whose code is run as code of the project
 	"args",    // this word and all that follow are arguments of the code that is run, not options
 	"program", // text of a programming language: program:awk
