@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/tailscale/hujson"
-
 	"github.com/toolward/toolward"
 )
 
@@ -57,7 +55,7 @@ func ParseCases(name string, source []byte) ([]Case, error) {
 	if len(source) > MaxSize {
 		return nil, fmt.Errorf("read cases %s: larger than %d bytes", name, MaxSize)
 	}
-	document, err := hujson.Parse(append(slices.Clip(source), '\n'))
+	document, err := ParseText(source)
 	if err != nil {
 		return nil, syntaxProblem(name, err)
 	}

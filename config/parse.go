@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/tailscale/hujson"
 )
@@ -67,7 +68,7 @@ type Keyed interface {
 
 // Load reads and checks a file. A missing file gives the defaults.
 func Load(path string, checks ...Check) (*Loaded, error) {
-	f, err := os.Open(path)
+	f, err := OpenFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return Parse(path, nil, checks...)
 	}
@@ -85,6 +86,23 @@ func Load(path string, checks ...Check) (*Loaded, error) {
 	return Parse(path, source, checks...)
 }
 
+// OpenFile opens a file to be read. It refuses what is no file: to open a pipe that nobody writes to waits for ever,
+// and whoever reloads the configuration would wait with it.
+func OpenFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 // Check is a further check of a decoded file; its errors may be Keyed.
 type Check func(File) []error
 
@@ -94,8 +112,7 @@ func Parse(name string, source []byte, checks ...Check) (*Loaded, error) {
 	document := hujson.Value{}
 	if len(source) > 0 {
 		var err error
-		// A comment on the last line needs no line break after it.
-		if document, err = hujson.Parse(append(slices.Clip(source), '\n')); err != nil {
+		if document, err = ParseText(source); err != nil {
 			return nil, syntaxProblem(name, err)
 		}
 		d := &decoder{name: name, source: source}

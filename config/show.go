@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	"github.com/tailscale/hujson"
 )
 
 // Leaf is one setting in force and where it comes from.
@@ -103,7 +102,7 @@ func optional(s *jsonschema.Schema) {
 
 // Get returns what stands at key in source, as JSON; nil if nothing does.
 func Get(source []byte, key string) (json.RawMessage, error) {
-	document, err := hujson.Parse(append(bytes.TrimSpace(source), '\n'))
+	document, err := ParseText(bytes.TrimSpace(source))
 	if len(bytes.TrimSpace(source)) == 0 {
 		return nil, nil
 	}
@@ -127,7 +126,7 @@ func Set(source []byte, key string, value any) ([]byte, error) {
 	if len(strings.TrimSpace(string(source))) == 0 {
 		source = []byte("{}\n")
 	}
-	document, err := hujson.Parse(source)
+	document, err := ParseText(bytes.TrimSuffix(source, []byte("\n")))
 	if err != nil {
 		return nil, fmt.Errorf("edit configuration: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tailscale/hujson"
 	"github.com/titanous/json5"
 
 	"github.com/toolward/toolward/config"
@@ -25,11 +24,20 @@ type node struct {
 
 // get returns a member and marks it as read; nil if there is none.
 func (n *node) get(name string) *node {
+	n.takenFor(n != nil && n.members != nil)
 	if n == nil || n.members[name] == nil {
 		return nil
 	}
 	n.members[name].read = true
 	return n.members[name]
+}
+
+// takenFor says whether a value is of the kind that it is looked at as. One that is not counts as unread: a list of
+// denied tools that is written as a text must be reported, not silently dropped.
+func (n *node) takenFor(fits bool) {
+	if n != nil && !fits && n.value != nil {
+		n.read = false
+	}
 }
 
 // path follows names down.
@@ -45,6 +53,7 @@ func (n *node) list() []*node {
 	if n == nil {
 		return nil
 	}
+	n.takenFor(n.isList)
 	for _, item := range n.items {
 		item.read = true
 	}
@@ -56,6 +65,7 @@ func (n *node) texts() (texts []string, nodes []*node) {
 	if n == nil {
 		return nil, nil
 	}
+	n.takenFor(n.isList)
 	for _, item := range n.items {
 		if s, ok := item.value.(string); ok {
 			item.read = true
@@ -73,7 +83,16 @@ func (n *node) text() string {
 	return s
 }
 
-func (n *node) is(want any) bool { return n != nil && n.value == want }
+func (n *node) is(want any) bool {
+	if n == nil {
+		return false
+	}
+	if _, isBool := want.(bool); isBool {
+		_, fits := n.value.(bool)
+		n.takenFor(fits)
+	}
+	return n.value == want
+}
 
 // all marks a whole tree as read.
 func (n *node) all() {
@@ -123,7 +142,7 @@ func parseJSON(file string, data []byte) (*node, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{}")
 	}
-	if _, err := hujson.Parse(append(bytes.Clone(data), '\n')); err != nil {
+	if _, err := config.ParseText(data); err != nil {
 		text := strings.TrimPrefix(err.Error(), "hujson: ")
 		place := Place{file, 1, 1}
 		var line, column int
@@ -175,6 +194,20 @@ type walker struct {
 	file string
 	data []byte
 	pos  int
+
+	counted, breaks, line int // up to where line breaks were counted, how many, and where the last line begins
+}
+
+// place is where the walker stands. It counts on from its last call: a file of many small values would take very long
+// if each were counted from the beginning.
+func (w *walker) place() Place {
+	next := w.data[w.counted:w.pos]
+	w.breaks += bytes.Count(next, []byte("\n"))
+	if i := bytes.LastIndexByte(next, '\n'); i >= 0 {
+		w.line = w.counted + i + 1
+	}
+	w.counted = w.pos
+	return Place{w.file, 1 + w.breaks, 1 + w.pos - w.line}
 }
 
 func (w *walker) fail(offset int, text string) {
@@ -186,7 +219,7 @@ const maxDepth = 64
 
 func (w *walker) value(depth int) *node {
 	w.space()
-	n := &node{at: placeOf(w.file, w.data, w.pos)}
+	n := &node{at: w.place()}
 	if depth > maxDepth {
 		w.fail(w.pos, "the file nests too deeply")
 	}
