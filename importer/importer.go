@@ -155,7 +155,7 @@ const maxSource = 4 << 20
 // load reads a file if it is there.
 func (r *reader) load(path string) (data []byte, there bool, err error) {
 	r.looked = append(r.looked, path)
-	f, err := os.Open(path)
+	f, err := config.OpenFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}

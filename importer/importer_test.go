@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -231,5 +233,53 @@ func TestUnsoundConfiguration(t *testing.T) {
 	writeFile(t, filepath.Join(home, ".claude/settings.json"), `{"permissions": {"deny": ["WebFetch"]}}`)
 	if _, err := merge(t, importer.ClaudeCode, home, `{"tools": {"profile": "nope"}}`); err == nil || !strings.Contains(err.Error(), "toolward.jsonc:1:") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Whoever wrote a project's settings must not keep the import busy for hours.
+func TestWideAndDeepFilesAreReadInTime(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "settings.json")
+	for _, source := range []string{
+		`{"permissions": {"deny": [` + strings.Repeat("1,", 1<<20) + `"WebFetch"]}}`,
+		`{"permissions": ` + strings.Repeat("[", 4<<20-100),
+	} {
+		if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() { defer close(done); _, _ = importer.Read(importer.ClaudeCode, "", importer.Where{Path: path}) }()
+		select {
+		case <-done:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%.40s…: still reading", source)
+		}
+	}
+}
+
+// What is written in another form than its product knows may be meant as a rule all the same: it is listed.
+func TestSettingsOfAnotherKindAreListed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ product, file, source, setting string }{
+		{importer.ClaudeCode, "settings.json", `{"permissions": {"deny": "WebFetch"}}`, "permissions.deny"},
+		{importer.ClaudeCode, "settings.json", `{"permissions": "none"}`, "permissions"},
+		{importer.ClaudeCode, "settings.json", `{"permissions": {"blockReadsOutsideWorkingDirectories": "true"}}`, "permissions.blockReadsOutsideWorkingDirectories"},
+		{importer.OpenClaw, "openclaw.json", `{tools: {deny: "exec"}}`, "tools.deny"},
+		{importer.OpenClaw, "openclaw.json", `{tools: {fs: {workspaceOnly: "yes"}}}`, "tools.fs.workspaceOnly"},
+		{importer.Gemini, "settings.json", `{"tools": {"exclude": "run_shell_command"}}`, "tools.exclude"},
+		{importer.Codex, "config.toml", "[mcp_servers]\nx = \"off\"\n[tools]\nweb_search = \"off\"\n", "tools.web_search"},
+	} {
+		path := filepath.Join(t.TempDir(), c.file)
+		if err := os.WriteFile(path, []byte(c.source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		plan, err := importer.Read(c.product, "", importer.Where{Path: path})
+		if err != nil {
+			t.Fatalf("%s: %v", c.source, err)
+		}
+		if !slices.ContainsFunc(plan.Losses, func(l importer.Loss) bool { return strings.HasPrefix(l.Setting, c.setting) }) {
+			t.Errorf("%s: %s is not listed: %v", c.source, c.setting, plan.Losses)
+		}
 	}
 }

@@ -253,9 +253,10 @@ func plain(n *node, names ...string) map[string]any {
 	value := map[string]any{}
 	for _, name := range names {
 		m := n.get(name)
-		switch texts, _ := m.texts(); {
+		switch {
 		case m == nil:
 		case m.isList:
+			texts, _ := m.texts()
 			value[name] = append([]string{}, texts...)
 		default:
 			value[name] = m.value
