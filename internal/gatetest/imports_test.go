@@ -14,6 +14,7 @@ const module = "github.com/toolward/toolward"
 var layers = map[string][]string{
 	"":          {},
 	"shell":     {},
+	"job":       {},
 	"schema":    {},
 	"place":     {},
 	"redact":    {},
@@ -49,7 +50,7 @@ var layers = map[string][]string{
 }
 
 var (
-	leaves    = []string{"shell", "schema", "place", "redact", "display", "untrusted", "netguard", "sandbox"}
+	leaves    = []string{"shell", "job", "schema", "place", "redact", "display", "untrusted", "netguard", "sandbox"}
 	gateParts = []string{"policy", "execpolicy", "approval", "audit", "hook", "session", "device", "memory", "telemetry"}
 	faces     = []string{"builtin", "mcp", "bridge", "node", "agent", "channel"}
 )
