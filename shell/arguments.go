@@ -332,6 +332,10 @@ func (a *arguments) word(r Role, word, via string) {
 		if word != "-" { // the standard streams
 			a.does(Effect{Kind: Kind(r.Name), Path: word, Via: via})
 		}
+	case "revision":
+		if file := revisionPath(word); file != "" {
+			a.does(Effect{Kind: Reads, Path: file, Via: via})
+		}
 	case "enters":
 		a.does(Effect{Kind: Enters, Path: word, Via: via})
 		if path.IsAbs(word) {

@@ -9,4 +9,14 @@ var checks = map[string]func(*arguments){
 	"go-cover":      checkGoCover,
 	"go-tool-flags": checkGoToolFlags,
 	"golangci-fix":  checkGolangciFix,
+
+	"git-checkout": checkGitCheckout,
+	"git-clean":    checkGitClean,
+	"git-clone":    checkGitClone,
+	"git-config":   checkGitConfig,
+	"git-fetch":    checkGitFetch,
+	"git-push":     checkGitPush,
+	"git-restore":  checkGitRestore,
+	"git-settings": checkGitSettings,
+	"git-strategy": checkGitStrategy,
 }

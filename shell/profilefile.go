@@ -2,24 +2,26 @@ package shell
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
 // roleNames are the roles that words can have.
 var roleNames = []string{
-	"text",    // nothing outside the program
-	"reads",   // a file or directory that is read
-	"writes",  // a file or directory that is created, changed or removed
-	"enters",  // a directory to work in
-	"url",     // an address that is talked to
-	"host",    // a host that is talked to, with a user before it perhaps
-	"runs",    // a command: this word and all that follow
-	"obeys",   // a file of configuration that is obeyed
-	"script",  // a file whose code is run as code of the project
-	"args",    // this word and all that follow are arguments of the code that is run, not options
-	"program", // text of a programming language: program:awk
-	"unknown", // never understood
+	"text",     // nothing outside the program
+	"reads",    // a file or directory that is read
+	"writes",   // a file or directory that is created, changed or removed
+	"revision", // a revision of git, or a path that is read
+	"enters",   // a directory to work in
+	"url",      // an address that is talked to
+	"host",     // a host that is talked to, with a user before it perhaps
+	"runs",     // a command: this word and all that follow
+	"obeys",    // a file of configuration that is obeyed
+	"script",   // a file whose code is run as code of the project
+	"args",     // this word and all that follow are arguments of the code that is run, not options
+	"program",  // text of a programming language: program:awk
+	"unknown",  // never understood
 }
 
 // profileReader reads one file of profiles.
@@ -156,19 +158,27 @@ func (r *profileReader) setting(name string, words []string) error {
 	return nil
 }
 
-// use takes over what is defined under a name.
+// use takes over what is defined under names. What the section has said before is its own and stays.
 func (r *profileReader) use(names []string) error {
+	own := maps.Clone(r.section.Options)
 	for _, name := range names {
 		shared := r.shared[name]
 		if shared == nil {
 			return fmt.Errorf("use: %q is not defined above", name)
 		}
 		for spelling, option := range shared.Options {
+			if own[spelling] != nil {
+				continue
+			}
 			if r.section.Options[spelling] != nil {
 				return fmt.Errorf("use %s: %s is here already", name, spelling)
 			}
 			r.section.Options[spelling] = option
 		}
+		if r.section.Operands == nil {
+			r.section.Operands = shared.Operands
+		}
+		r.section.Else = append(r.section.Else, shared.Else...)
 		r.section.Does = append(r.section.Does, shared.Does...)
 		r.section.Checks = append(r.section.Checks, shared.Checks...)
 	}
