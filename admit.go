@@ -311,6 +311,9 @@ func (a *admission) askPeople(ctx context.Context, q *Question) error {
 		return &Refusal{Tool: a.call.Tool, Code: CodeApprovalTimeout, Approval: answer.ApprovalID}
 	}
 	a.via = "approval " + answer.ApprovalID
+	if a.call.Approval != "" && answer.ApprovalID != a.call.Approval {
+		return a.watchNew(ctx)
+	}
 	return nil
 }
 

@@ -101,14 +101,15 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 		result, err = p.execute(ctx)
 		return err
 	})
-	outcome := OutcomeRecord{Status: StatusOK, Duration: time.Since(start)}
+	// What a failed call brought along marks the session too: the text of an error may be a stranger's.
+	outcome := OutcomeRecord{Status: StatusOK, Duration: time.Since(start), External: result.External}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		outcome.Status, outcome.Error = StatusAborted, err.Error()
 	case err != nil:
 		outcome.Status, outcome.Error = StatusError, err.Error()
 	default:
-		outcome.ResultBytes, outcome.ResultDigest, outcome.External = result.Bytes(), result.digest(), result.External
+		outcome.ResultBytes, outcome.ResultDigest = result.Bytes(), result.digest()
 		if result.IsError {
 			outcome.Status, outcome.Error = StatusError, result.firstText(1024)
 		}
@@ -119,6 +120,9 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 	defer p.gateway.after(ctx, p.request, &outcome, &result)
 	if closeErr != nil {
 		// A session whose exposure could not be noted must not get the content: it would be judged as clean.
+		if len(result.External) > 0 {
+			err = nil // a stranger's words, too
+		}
 		return Result{}, errors.Join(err, fmt.Errorf("the call ran, but its outcome could not be recorded: %w", closeErr))
 	}
 	if err != nil {

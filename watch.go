@@ -29,7 +29,7 @@ type Alarm struct {
 }
 
 // watch finds the facts of the call and shows it to the watcher, before anything is decided. A call that comes back
-// for its answer was seen already, and only that answer can let it through.
+// for its answer was seen already; if that answer cannot let it through any more, see watchNew.
 func (a *admission) watch(ctx context.Context) (err error) {
 	if a.request.Facts, err = factsOf(ctx, a.request); err != nil {
 		return refusalOf(a.call.Tool, CodeValidation, err)
@@ -50,6 +50,22 @@ func (a *admission) watch(ctx context.Context) (err error) {
 	// An explanation raises nothing, and must say what a call would meet.
 	a.request.Level = Tenser(a.request.Level, a.alarm.Level)
 	a.request.Inputs.Floor = Tenser(a.request.Inputs.Floor, a.alarm.Level)
+	return nil
+}
+
+// watchNew shows the watcher a call that came back with an approval which was used up already, so that another answer
+// was needed: it is a new call. Otherwise a client could come back again and again, on one grant and unseen. The
+// re-check, which follows, takes a raised level into account.
+func (a *admission) watchNew(ctx context.Context) error {
+	if a.gateway.watcher == nil {
+		return nil
+	}
+	switch alarm := a.gateway.watcher.Before(ctx, a.request, false); {
+	case alarm.Code != "":
+		return &Refusal{Tool: a.call.Tool, Code: alarm.Code, Reasons: alarm.Reasons, Approval: a.answer.ApprovalID}
+	case alarm.Ask && a.answer.Grant != "": // people must decide, and none has
+		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Reasons: alarm.Reasons, Approval: a.answer.ApprovalID}
+	}
 	return nil
 }
 
