@@ -44,7 +44,7 @@ func Suggest(calls []Answered) []Suggestion {
 		for _, m := range matchersOf(c) {
 			key := m.key()
 			if groups[key] == nil {
-				groups[key] = &repeated{matcher: m, files: map[string]bool{}}
+				groups[key] = &repeated{matcher: m, different: map[string]bool{}}
 			}
 			groups[key].add(c)
 		}
@@ -52,7 +52,7 @@ func Suggest(calls []Answered) []Suggestion {
 	var out []Suggestion
 	directories := map[string]int{} // positions in out, by key
 	for _, key := range sortedKeys(groups) {
-		if g := groups[key]; g.directory != "" && g.enough() && len(g.files) >= enough {
+		if g := groups[key]; g.directory != "" && g.enough() && len(g.different) >= enough {
 			directories[key] = len(out)
 			out = append(out, g.suggestion())
 		}
@@ -62,7 +62,7 @@ func Suggest(calls []Answered) []Suggestion {
 		if g.directory != "" || !g.enough() {
 			continue
 		}
-		if at, ok := directories[g.directoryKey()]; ok && g.paths != nil {
+		if at, ok := directories[g.directoryKey()]; ok && g.files != nil {
 			out[at].Narrower = append(out[at].Narrower, g.suggestion())
 			continue
 		}
@@ -93,9 +93,9 @@ func nameRules(list []Suggestion) []Suggestion {
 // repeated is calls of one kind.
 type repeated struct {
 	matcher
-	allowed []int64
-	denied  bool
-	files   map[string]bool // different targets
+	allowed   []int64
+	denied    bool
+	different map[string]bool // targets
 }
 
 func (g *repeated) enough() bool { return len(g.allowed) >= enough && !g.denied }
@@ -105,7 +105,7 @@ func (g *repeated) add(c *Answered) {
 	case c.Decision.Allows():
 		g.allowed = append(g.allowed, c.Record)
 		for _, t := range c.Request.Facts.Targets {
-			g.files[t.Real] = true
+			g.different[t.Real] = true
 		}
 	case c.Decision == toolward.DenyCall:
 		g.denied = true
@@ -116,19 +116,21 @@ func (g *repeated) add(c *Answered) {
 type matcher struct {
 	tool, action string
 	who          []string // conditions on caller and host
-	ops          []string
-	paths        []string // exactly these files
+	ops          []string // with directory
 	directory    string   // any file below it
+	files        []use    // exactly these
 	hosts        []string
 	recipients   []string
-	files        bool // a message carries files
 	target       string
 	digest       string // exactly this call: no rule can say that
 	words        string // for people
 }
 
+// use is what is done to a file: that people let one file be read says nothing about writing it.
+type use struct{ Op, Path string }
+
 func (m *matcher) key() string {
-	raw, err := json.Marshal([]any{m.tool, m.action, m.who, m.ops, m.paths, m.directory, m.hosts, m.recipients, m.files, m.target, m.digest})
+	raw, err := json.Marshal([]any{m.tool, m.action, m.who, m.ops, m.directory, m.files, m.hosts, m.recipients, m.target, m.digest})
 	if err != nil {
 		return m.words // cannot be: all of it is text
 	}
@@ -137,10 +139,10 @@ func (m *matcher) key() string {
 
 // directoryKey is the key of the matcher for the directory of the files.
 func (m matcher) directoryKey() string {
-	if m.paths == nil {
+	if m.files == nil {
 		return ""
 	}
-	m.directory, m.paths = path.Dir(m.paths[0]), nil
+	m.directory, m.ops, m.files = path.Dir(m.files[0].Path), m.operations(), nil
 	return m.key()
 }
 
@@ -162,42 +164,63 @@ func matchersOf(c *Answered) []matcher {
 	case kind == byHost && len(r.Facts.Hosts) > 0:
 		m.hosts, m.words = distinct(r.Facts.Hosts), strings.Join(distinct(r.Facts.Hosts), ", ")
 	case kind == byRecipient && len(r.Facts.Recipients) > 0:
-		m.recipients, m.files = distinct(r.Facts.Recipients), len(r.Facts.Targets) > 0
+		m.recipients = distinct(r.Facts.Recipients)
 		m.words = "to " + strings.Join(m.recipients, ", ")
 	case r.Facts.TargetID != "" && (kind == bySession || kind == byAgent || kind == byNode):
 		m.target, m.words = r.Facts.TargetID, fmt.Sprintf("%s %s", kind, r.Facts.TargetID)
 	default:
 		return nil
 	}
-	if m.digest == "" && m.when() == "" {
-		return nil
+	if m.digest == "" {
+		if !m.take(r.Facts.Targets) {
+			return nil
+		}
+		if m.files != nil {
+			m.words += " with " + m.paths()
+		}
 	}
 	return []matcher{m}
 }
 
+// take notes the files of a call. It reports false if there is one that no remembered answer may be about.
+func (m *matcher) take(targets []toolward.Target) bool {
+	for _, t := range targets {
+		if t.Place != place.Workspace.String() || t.Left {
+			return false
+		}
+		m.files = append(m.files, use{string(t.Op), t.Real})
+	}
+	slices.SortFunc(m.files, func(a, b use) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Op, b.Op)) })
+	m.files = slices.Compact(m.files)
+	return true
+}
+
+func (m *matcher) operations() (ops []string) {
+	for _, f := range m.files {
+		ops = append(ops, f.Op)
+	}
+	return distinct(ops)
+}
+
+func (m *matcher) paths() string {
+	var paths []string
+	for _, f := range m.files {
+		paths = append(paths, f.Path)
+	}
+	return strings.Join(distinct(paths), ", ")
+}
+
 // forFiles are the files of a call, and their directory if it is one, and not the workspace itself.
 func (m matcher) forFiles(r *toolward.Request) []matcher {
-	dir := ""
-	for i, t := range r.Facts.Targets {
-		if t.Place != place.Workspace.String() || t.Left {
-			return nil
-		}
-		m.ops, m.paths = append(m.ops, string(t.Op)), append(m.paths, t.Real)
-		if i == 0 {
-			dir = path.Dir(t.Real)
-		}
-		if path.Dir(t.Real) != dir {
-			dir = ""
-		}
-	}
-	if m.paths == nil {
+	if !m.take(r.Facts.Targets) || m.files == nil {
 		return nil
 	}
-	m.ops, m.paths = distinct(m.ops), distinct(m.paths)
-	m.words = strings.Join(m.paths, ", ")
+	m.words = m.paths()
 	out := []matcher{m}
-	if workspace := path.Clean(r.Call.Caller.Workspace); dir != "" && dir != workspace && within(dir, workspace) {
-		m.paths, m.directory, m.words = nil, dir, "files below "+dir
+	dir := path.Dir(m.files[0].Path)
+	elsewhere := slices.ContainsFunc(m.files, func(f use) bool { return path.Dir(f.Path) != dir })
+	if workspace := path.Clean(r.Call.Caller.Workspace); !elsewhere && dir != workspace && within(dir, workspace) {
+		m.ops, m.files, m.directory, m.words = m.operations(), nil, dir, "files below "+dir
 		out = append(out, m)
 	}
 	return out
@@ -212,12 +235,11 @@ func conditionsOf(r *toolward.Request) []string {
 	list := []string{
 		"caller.agent == " + quoteCEL(c.Agent), fmt.Sprintf("caller.depth == %d", c.Depth),
 		"caller.workspace == " + quoteCEL(c.Workspace), "caller.host == " + quoteCEL(string(r.Call.Host)),
-	}
-	if c.Context != "" {
-		list = append(list, "caller.context == "+quoteCEL(c.Context))
+		// "" too says where it came from: what a person allowed to a program is not allowed to everybody who writes in a chat.
+		"caller.context == " + quoteCEL(c.Context), "caller.channel == " + quoteCEL(c.Channel),
 	}
 	if c.Channel != "" {
-		list = append(list, "caller.channel == "+quoteCEL(c.Channel), "caller.sender == "+quoteCEL(c.Sender))
+		list = append(list, "caller.sender == "+quoteCEL(c.Sender))
 	}
 	if c.Owner {
 		list = append(list, "caller.owner")
@@ -229,27 +251,41 @@ func conditionsOf(r *toolward.Request) []string {
 func (m *matcher) when() string {
 	var what []string
 	switch {
-	case m.directory != "" || m.paths != nil:
-		each := "t.real in " + listCEL(m.paths)
-		if m.directory != "" {
-			each = fmt.Sprintf("pathUnder(t.real, %s)", quoteCEL(m.directory))
-		}
-		what = append(what, "facts.targets.size() > 0",
-			fmt.Sprintf(`facts.targets.all(t, %s && t.op in %s && t.place == "workspace" && !t.left)`, each, listCEL(m.ops)))
 	case m.hosts != nil:
 		what = append(what, "facts.hosts.size() > 0", fmt.Sprintf("facts.hosts.all(h, h in %s)", listCEL(m.hosts)))
 	case m.recipients != nil:
 		what = append(what, "facts.recipients.size() > 0", fmt.Sprintf("facts.recipients.all(r, r in %s)", listCEL(m.recipients)))
-		if !m.files {
-			what = append(what, "facts.targets.size() == 0")
-		}
 	case m.target != "":
 		what = append(what, "facts.target == "+quoteCEL(m.target))
+	}
+	switch {
+	case m.directory != "":
+		what = append(what, "facts.targets.size() > 0", fmt.Sprintf(`facts.targets.all(t, pathUnder(t.real, %s) && t.op in %s && t.place == "workspace" && !t.left)`,
+			quoteCEL(m.directory), listCEL(m.ops)))
+	case m.files != nil:
+		what = append(what, "facts.targets.size() > 0", fmt.Sprintf(`facts.targets.all(t, (%s) && t.place == "workspace" && !t.left)`, m.uses()))
+	default:
+		what = append(what, "facts.targets.size() == 0")
 	}
 	if m.action == "" {
 		what = append(what, `facts.action == ""`)
 	}
 	return strings.Join(slices.Concat(m.who, what), " && ")
+}
+
+// uses is the condition on one target that it is one of the files, and that the same is done to it.
+func (m *matcher) uses() string {
+	var each []string
+	for _, op := range m.operations() {
+		var paths []string
+		for _, f := range m.files {
+			if f.Op == op {
+				paths = append(paths, f.Path)
+			}
+		}
+		each = append(each, fmt.Sprintf("t.op == %s && t.real in %s", quoteCEL(op), listCEL(paths)))
+	}
+	return strings.Join(each, " || ")
 }
 
 func (g *repeated) suggestion() Suggestion {

@@ -86,7 +86,13 @@ func TestSuggestedRulesAreNotWider(t *testing.T) {
 		"an address": ask(t, "browser", browse),
 		"somebody":   ask(t, "message", toolward.Facts{Action: "send", Recipients: []string{"chat:acc:bob"}}),
 		"a session":  ask(t, "sessions_send", toolward.Facts{TargetID: "agent:b:main"}),
-		"the owner":  ask(t, "write", writes("/ws/src/a.go"), func(r *toolward.Request) { r.Call.Caller.Owner = true }),
+		"a move": ask(t, "write", toolward.Facts{Targets: []toolward.Target{
+			{Path: "/ws/a", Real: "/ws/a", Op: toolward.OpWrite, Place: "workspace", Kind: "file", Links: 1},
+			{Path: "/ws/b", Real: "/ws/b", Op: toolward.OpDelete, Place: "workspace", Kind: "file", Links: 1},
+		}}),
+		"a message with a file": ask(t, "message", toolward.Facts{Action: "send", Recipients: []string{"chat:acc:bob"}, Targets: writes("/ws/a.pdf").Targets}),
+		"nobody's context":      ask(t, "write", writes("/ws/src/a.go"), func(r *toolward.Request) { r.Call.Caller.Context = "" }),
+		"the owner":             ask(t, "write", writes("/ws/src/a.go"), func(r *toolward.Request) { r.Call.Caller.Owner = true }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Suggest(times(3, call))
@@ -122,6 +128,7 @@ func changes() map[string]func(*toolward.Request) {
 		"another workspace": func(r *toolward.Request) { r.Call.Caller.Workspace = "/other" },
 		"another host":      func(r *toolward.Request) { r.Call.Host = "node:x" },
 		"another context":   func(r *toolward.Request) { r.Call.Caller.Context = "group" },
+		"a chat":            func(r *toolward.Request) { r.Call.Caller.Channel, r.Call.Caller.Sender = "chat", "eve" },
 		"a tense session":   func(r *toolward.Request) { r.Level = toolward.Elevated },
 		"one target more": facts(func(f *toolward.Facts) {
 			f.Targets = append(f.Targets, writes("/ws/zzz").Targets...)
@@ -149,7 +156,15 @@ func changes() map[string]func(*toolward.Request) {
 				f.Action += "x"
 			}
 		}),
-		"another action": facts(func(f *toolward.Facts) { f.Action += "x" }),
+		"operations exchanged": facts(func(f *toolward.Facts) {
+			if len(f.Targets) != 2 || f.Targets[0].Op == f.Targets[1].Op {
+				f.Action += "x" // there is nothing to exchange
+				return
+			}
+			f.Targets[0].Real, f.Targets[1].Real = f.Targets[1].Real, f.Targets[0].Real
+		}),
+		"another file beside": facts(func(f *toolward.Facts) { f.Targets = append(f.Targets, writes("/ws/keys").Targets...) }),
+		"another action":      facts(func(f *toolward.Facts) { f.Action += "x" }),
 	}
 }
 

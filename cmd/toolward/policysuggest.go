@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
@@ -213,7 +214,26 @@ func ruleSnippet(r *policy.Rule) (string, error) {
 	if err := e.Encode(r); err != nil {
 		return "", err
 	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
+	return escapeUnseen(strings.TrimSuffix(b.String(), "\n")), nil
+}
+
+// escapeUnseen writes characters of JSON that nobody sees, or that a terminal obeys, as \u escapes: in a rule they stand
+// in texts only, such as the path of a file.
+func escapeUnseen(text string) string {
+	if !display.HasInvisible(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if !display.Invisible(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
 
 // numbers lists record numbers, the last ones if they are many.
