@@ -89,7 +89,7 @@ func (a *arguments) read(args []string, style Style) (rest []string) {
 			a.plain = len(a.operands)
 			a.operands = append(a.operands, args[1:]...)
 			return args[1:]
-		case len(a.operands) > 0 && a.nextRole() == "args":
+		case a.nextRole() == "args":
 			a.operands = append(a.operands, args...)
 			return args
 		case len(arg) < 2 || arg[0] != '-' && a.find(arg) == nil:
@@ -232,7 +232,7 @@ func (a *arguments) take(spelling, value string, attached bool, o *Option) {
 		e.Via = spelling
 		a.does(e)
 	}
-	if attached {
+	if attached || o.Role.Name == "unknown" {
 		a.word(o.Role, value, spelling)
 	}
 }
@@ -323,6 +323,15 @@ func (a *arguments) word(r Role, word, via string) {
 	switch r.Name {
 	case "text", "args":
 	case "script":
+		switch {
+		case word == "-":
+			a.does(Effect{Kind: Evaluates, Via: strings.TrimSpace(via + " standard input")})
+			return
+		case schemeOf(word) != "": // fetched, and run at once
+			a.does(Effect{Kind: Network, Via: via})
+			a.does(Effect{Kind: Unknown, Text: word, Via: via})
+			return
+		}
 		// Where the code lies decides whose it is: a script outside the project is not the project's.
 		a.does(Effect{Kind: Project, Via: via})
 		a.does(Effect{Kind: Enters, Path: word, Via: via})
@@ -356,6 +365,15 @@ func (a *arguments) word(r Role, word, via string) {
 	default:
 		a.does(Effect{Kind: Unknown, Via: strings.TrimSpace(via + " " + word)})
 	}
+}
+
+// schemeOf returns the scheme of an address such as "https://x", "npm:x" or "data:x"; "" if it is a path.
+func schemeOf(word string) string {
+	scheme, _, found := strings.Cut(word, ":")
+	if !found || len(scheme) < 2 || strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+.-") != "" {
+		return ""
+	}
+	return scheme
 }
 
 // urlEffect says what an address is. Only those of the web are talked to in a way that is known.

@@ -69,12 +69,16 @@ flags -v
 command add
 does network
 command mod tidy
+command test
+does project
+operands args*
 command *
 does project
 operands text args*`
 	for line, want := range map[string][]string{
 		"add":         {"network"},
 		"-v build -x": {"project"},
+		"test -x":     {"project"},
 		"mod":         {"unknown (mod)", "unknown (mod)"},
 		"mod tidy":    nil,
 		"-q":          {"unknown (-q)"},
