@@ -31,10 +31,16 @@ func (p *Profile) effects(args []string) []Effect {
 	a := &arguments{profile: p, section: p.Sections[""], plain: -1}
 	if p.Style == Raw {
 		a.operands = args
+		if a.section.Operands != nil {
+			a.assign(a.section.Operands)
+		}
 		a.finish()
 		return a.effects
 	}
 	rest := args
+	if p.Style == Bundle {
+		rest = a.bundle(args)
+	}
 	if len(p.Sections) > 1 {
 		rest = a.subcommand(args)
 	}
@@ -43,6 +49,23 @@ func (p *Profile) effects(args []string) []Effect {
 	}
 	a.conclude()
 	return a.effects
+}
+
+// bundle puts dashes before options that stand in the first word without them: "xzf a.tar" is "-x -z -f a.tar".
+func (a *arguments) bundle(args []string) []string {
+	if len(args) == 0 || args[0] == "" || args[0][0] == '-' {
+		return args
+	}
+	var plain []string
+	values := args[1:]
+	for i := range len(args[0]) {
+		spelling := "-" + args[0][i:i+1]
+		plain = append(plain, spelling)
+		if o := a.find(spelling); o != nil && o.Value == Required && len(values) > 0 {
+			plain, values = append(plain, values[0]), values[1:]
+		}
+	}
+	return append(plain, values...)
 }
 
 // subcommand reads the program's own options up to a subcommand, and returns what follows it.
@@ -199,6 +222,9 @@ func (a *arguments) cluster(arg string, rest []string) []string {
 		spelling := "-" + arg[i:i+1]
 		o := a.find(spelling)
 		switch {
+		case i+1 < len(arg) && a.find("-"+arg[i:i+2]) != nil: // zip -rlf: -l -f, or -lf with a value?
+			a.does(Effect{Kind: Unknown, Via: arg})
+			return rest
 		case o == nil:
 			a.does(Effect{Kind: Unknown, Via: arg})
 			return rest
@@ -266,6 +292,12 @@ func (a *arguments) finish() {
 	}
 	for _, name := range a.section.Checks {
 		checks[name](a)
+	}
+	if slices.ContainsFunc(a.given, func(g given) bool { return g.option.Follows }) {
+		for i := range a.effects {
+			e := &a.effects[i]
+			e.Far = e.Far || e.Kind == Reads || e.Kind == Writes
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type Effect struct {
 	Kind Kind     `json:"kind"`
 	Path string   `json:"path,omitempty"` // of Reads, Writes, Enters, Destroys: as given, below Dir if relative
 	Dir  string   `json:"dir,omitempty"`  // directory that the arguments name for relative paths; "": the command's own
+	Far  bool     `json:"far,omitempty"`  // symbolic links below Path are followed, wherever they lead
 	Argv []string `json:"argv,omitempty"` // of Runs
 	Open bool     `json:"open,omitempty"` // of Runs: more operands are added when it runs
 	Text string   `json:"text,omitempty"` // of Evaluates
@@ -40,6 +41,9 @@ func (e Effect) String() string {
 		if object != "" {
 			text += " " + object
 		}
+	}
+	if e.Far {
+		text += " and where links below lead"
 	}
 	if e.Via != "" {
 		text += " (" + e.Via + ")"

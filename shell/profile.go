@@ -29,7 +29,8 @@ const (
 	GNU    Style = "gnu"    // options and operands mixed; short options in clusters, long ones with two dashes
 	POSIX  Style = "posix"  // as gnu, but the first operand ends the options
 	Single Style = "single" // long options with one dash or two, no clusters; options and operands mixed
-	Raw    Style = "raw"    // a language of its own, which a check reads
+	Bundle Style = "bundle" // as gnu, but the first word may be short options without a dash, their values following in turn
+	Raw    Style = "raw"    // no options: all words are operands, or a language of its own, which a check reads
 )
 
 // Section is a program or one of its subcommands.
@@ -55,6 +56,7 @@ type Option struct {
 	Role     Role     // what its value is
 	Does     []Effect // what it does by itself
 	Operands []Role   // what it makes of the operands; nil: nothing
+	Follows  bool     // the program follows symbolic links that it finds below its operands
 }
 
 // Value says whether an option has a value.

@@ -150,8 +150,8 @@ func (r *profileReader) setting(name string, words []string) error {
 		r.profile.Number = true
 	case name == "anywhere":
 		r.profile.Anywhere = true
-	case len(words) != 1 || !slices.Contains([]Style{GNU, POSIX, Single, Raw}, Style(words[0])):
-		return fmt.Errorf("style: expected gnu, posix, single or raw")
+	case len(words) != 1 || !slices.Contains([]Style{GNU, POSIX, Single, Bundle, Raw}, Style(words[0])):
+		return fmt.Errorf("style: expected gnu, posix, single, bundle or raw")
 	default:
 		r.profile.Style = Style(words[0])
 	}
@@ -191,6 +191,8 @@ func (r *profileReader) options(spellings, meaning []string, value Value) error 
 	var err error
 	switch {
 	case len(meaning) == 0:
+	case len(meaning) == 1 && meaning[0] == "follows":
+		option.Follows = true
 	case meaning[0] == "operands":
 		option.Operands, err = parseRoles(meaning[1:])
 	case value != NoValue && value != Ends && len(meaning) == 1 && isRole(meaning[0]):
