@@ -222,7 +222,7 @@ func (a *arguments) cluster(arg string, rest []string) []string {
 		spelling := "-" + arg[i:i+1]
 		o := a.find(spelling)
 		switch {
-		case i+1 < len(arg) && a.find("-"+arg[i:i+2]) != nil: // zip -rlf: -l -f, or -lf with a value?
+		case i+1 < len(arg) && a.find("-"+arg[i:i+2]).means(): // zip -rlf: -l -f, or -lf with a value?
 			a.does(Effect{Kind: Unknown, Via: arg})
 			return rest
 		case o == nil:
@@ -250,6 +250,11 @@ func (a *arguments) cluster(arg string, rest []string) []string {
 		return rest
 	}
 	return rest
+}
+
+// means reports whether it matters that an option of two letters is there.
+func (o *Option) means() bool {
+	return o != nil && (o.Value != NoValue || o.Does != nil || o.Operands != nil || o.Follows != "")
 }
 
 func (a *arguments) take(spelling, value string, attached bool, o *Option) {
@@ -293,10 +298,11 @@ func (a *arguments) finish() {
 	for _, name := range a.section.Checks {
 		checks[name](a)
 	}
-	if slices.ContainsFunc(a.given, func(g given) bool { return g.option.Follows }) {
+	for _, g := range a.given {
 		for i := range a.effects {
-			e := &a.effects[i]
-			e.Far = e.Far || e.Kind == Reads || e.Kind == Writes
+			if a.effects[i].Kind == g.option.Follows {
+				a.effects[i].Far = true
+			}
 		}
 	}
 }

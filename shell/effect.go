@@ -25,6 +25,7 @@ type Effect struct {
 	Kind Kind     `json:"kind"`
 	Path string   `json:"path,omitempty"` // of Reads, Writes, Enters, Destroys: as given, below Dir if relative
 	Dir  string   `json:"dir,omitempty"`  // directory that the arguments name for relative paths; "": the command's own
+	IfIn bool     `json:"ifIn,omitempty"` // only if what Path lies in is a directory: "cp a b" writes b/a if b is one
 	Far  bool     `json:"far,omitempty"`  // symbolic links below Path are followed, wherever they lead
 	Argv []string `json:"argv,omitempty"` // of Runs
 	Open bool     `json:"open,omitempty"` // of Runs: more operands are added when it runs

@@ -56,7 +56,7 @@ type Option struct {
 	Role     Role     // what its value is
 	Does     []Effect // what it does by itself
 	Operands []Role   // what it makes of the operands; nil: nothing
-	Follows  bool     // the program follows symbolic links that it finds below its operands
+	Follows  Kind     // Reads or Writes: by these, symbolic links that lie below the operands are followed
 }
 
 // Value says whether an option has a value.

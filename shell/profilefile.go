@@ -191,8 +191,8 @@ func (r *profileReader) options(spellings, meaning []string, value Value) error 
 	var err error
 	switch {
 	case len(meaning) == 0:
-	case len(meaning) == 1 && meaning[0] == "follows":
-		option.Follows = true
+	case len(meaning) == 2 && meaning[0] == "follows" && (meaning[1] == "reads" || meaning[1] == "writes"):
+		option.Follows = Kind(meaning[1])
 	case meaning[0] == "operands":
 		option.Operands, err = parseRoles(meaning[1:])
 	case value != NoValue && value != Ends && len(meaning) == 1 && isRole(meaning[0]):

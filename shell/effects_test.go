@@ -1,0 +1,69 @@
+package shell
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestEffectsOfCommands reads testdata/effects/*.txt: a command line, "=>", and its effects. A directory in braces is
+// the one that a path is below; "?" stands before what is only written if it lies in a directory.
+func TestEffectsOfCommands(t *testing.T) {
+	files, err := filepath.Glob("testdata/effects/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for line := range strings.Lines(string(text)) {
+			n++
+			command, want, found := strings.Cut(strings.TrimSpace(line), "=>")
+			if !found {
+				continue
+			}
+			if got := toldEffects(t, strings.TrimSpace(command)); got != strings.TrimSpace(want) {
+				t.Errorf("%s:%d: %s\n got: %s\nwant: %s", file, n, command, got, strings.TrimSpace(want))
+			}
+		}
+	}
+}
+
+// toldEffects writes down what the only program of a command line does.
+func toldEffects(t *testing.T, command string) string {
+	t.Helper()
+	c, err := Analyse(command)
+	if err != nil || len(c.Segments) != 1 {
+		t.Fatalf("%s: one command expected: %v", command, err)
+	}
+	var argv []string
+	for _, w := range c.Segments[0].Words {
+		argv = append(argv, w.Text)
+	}
+	effects, known := Effects(argv[0], argv[1:])
+	if !known {
+		return "no profile"
+	}
+	var told []string
+	for _, e := range effects {
+		text := e.String()
+		if e.Dir != "" {
+			text = "{" + e.Dir + "} " + text
+		}
+		if e.IfIn {
+			text = "? " + text
+		}
+		if e.Kind == Runs && e.Open {
+			text += " …"
+		}
+		told = append(told, text)
+	}
+	if told == nil {
+		return "nothing"
+	}
+	return strings.Join(told, ", ")
+}
