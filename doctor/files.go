@@ -164,7 +164,7 @@ func (e *examination) programs() error {
 	for _, path := range e.file.Plugins.Files() {
 		info, err := os.Stat(path)
 		if err != nil {
-			return err
+			continue // it is not there: nobody can answer with it, and agents cannot put it there
 		}
 		if mode := info.Mode().Perm(); mode&othersWrite != 0 {
 			e.tighten(path, mode, ^fs.FileMode(othersWrite)&fs.ModePerm, "plugins.code_safety.writable", "chmod go-w "+path, "others can change a program that judges calls")

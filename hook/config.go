@@ -223,12 +223,16 @@ func (c Config) uses(id string) bool {
 	return len(c.Allow) == 0 || slices.Contains(c.Allow, id)
 }
 
-// Files are the files of all programs in the configuration that this user can change: scripts, and programs that are
-// not the system's. An agent that could write them would answer for the guard.
+// Files are the files of all programs in the configuration that this user can change: scripts, programs that are not
+// the system's, and what is not there yet. An agent that could write them would answer for the guard, and one that put
+// a missing one there would be started by the gateway.
 func (c Config) Files() (files []string) {
 	for _, id := range slices.Sorted(maps.Keys(c.Entries)) {
 		for _, part := range c.Entries[id].Command {
-			if info, err := os.Stat(part); err == nil && filepath.IsAbs(part) && info.Mode().IsRegular() && ownedByUs(info) {
+			if !filepath.IsAbs(part) {
+				continue
+			}
+			if info, err := os.Stat(part); err != nil || info.Mode().IsRegular() && ownedByUs(info) {
 				files = append(files, part)
 			}
 		}

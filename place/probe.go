@@ -63,7 +63,14 @@ func (l Layout) Canonical() (Layout, error) {
 		return out
 	}
 	l.Workspace, l.Home, l.StateDir, l.ConfigFile = real(l.Workspace), real(l.Home), real(l.StateDir), real(l.ConfigFile)
-	l.Own, l.ReadRoots, l.WriteRoots = all(l.Own), all(l.ReadRoots), all(l.WriteRoots)
+	var links []string
+	for _, p := range l.Own {
+		// Where a link stands is guarded as well as where it leads: whoever could put a file in its place needs no more.
+		if entry := path.Join(real(path.Dir(p)), path.Base(p)); entry != real(p) {
+			links = append(links, entry)
+		}
+	}
+	l.Own, l.ReadRoots, l.WriteRoots = append(all(l.Own), links...), all(l.ReadRoots), all(l.WriteRoots)
 	return l, failure
 }
 
