@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/store"
@@ -72,7 +73,7 @@ func (e *examination) stateDir(info fs.FileInfo) {
 func (e *examination) tighten(path string, mode, want fs.FileMode, id, hint, why string) {
 	detail := fmt.Sprintf("%s has mode %04o: %s", path, mode, why)
 	if e.Fix {
-		err := os.Chmod(path, mode&want)
+		err := narrow(path, mode, mode&want)
 		if err == nil {
 			e.fixed = append(e.fixed, fmt.Sprintf("%s: %s: mode %04o is now %04o", id, path, mode, mode&want))
 			return
@@ -80,6 +81,24 @@ func (e *examination) tighten(path string, mode, want fs.FileMode, id, hint, why
 		detail += fmt.Sprintf("; it could not be mended: %v", err)
 	}
 	e.find(id, hint, "%s", detail)
+}
+
+// narrow sets the mode of a file or directory that has the mode it was seen with. While others can still exchange what
+// lies at the path, a link could lead the change to a file of their choice.
+func narrow(path string, seen, mode fs.FileMode) (err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm() != seen {
+		return errors.New("it was exchanged meanwhile")
+	}
+	return f.Chmod(mode)
 }
 
 // stateFile looks at one file of the state directory.
