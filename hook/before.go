@@ -76,7 +76,10 @@ func (m *merger) ask(ctx context.Context, h *handler[BeforeToolCallFunc]) bool {
 	defer func() { m.answer.Runs = append(m.answer.Runs, run) }()
 	switch {
 	case err != nil:
-		return m.failed(ctx, h, err, &run)
+		open := m.failed(ctx, h, err, &run)
+		// That it wants a person was said clearly, even where the rest is not understood.
+		m.answer.Ask = m.answer.Ask || open && result.RequireApproval
+		return open
 	case result.Block:
 		run.Effect, run.Detail = effectBlock, shortened(result.BlockReason)
 		m.answer.Block, m.answer.Reason = true, cmp.Or(run.Detail, defaultBlock)

@@ -432,3 +432,32 @@ func TestSlowResultHandlerIsNamed(t *testing.T) {
 		}
 	})
 }
+
+// A plug-in that fails open still gets the person that it asks for: an agent could make its parameters go wrong, such as
+// by a secret in them.
+func TestAskSurvivesParametersThatAreNotUnderstood(t *testing.T) {
+	wants := hook.BeforeToolCallResult{RequireApproval: true, Params: hook.Change(map[string]any{"f": func() {}})}
+	runner := hook.New(hook.Options{Registry: registryOf(t, before{id: "x", f: says(wants)})})
+	open := hook.Config{Entries: map[string]hook.Entry{"x": {Kind: hook.KindCompiled, OnError: hook.Open}}}
+	if err := runner.Configure(open); err != nil {
+		t.Fatal(err)
+	}
+	request := &toolward.Request{Tool: &toolward.Tool{Name: "exec"}, Params: toolward.NewParams([]byte(`{}`), map[string]any{})}
+	if a := runner.Before(t.Context(), request); !a.Ask || a.Block || a.Code != "" {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestListsOfToolsThatMatchNothingAreRefused(t *testing.T) {
+	for entry, fine := range map[string]bool{
+		"exec": true, "Bash": true, "mcp__*": true, "claude-code/webfetch": true,
+		"group:fs": false, " Group:FS": false, "exec,write": false, "read write": false, "": false,
+	} {
+		c := hook.Config{Entries: map[string]hook.Entry{"g": {
+			Kind: hook.KindCommand, Command: []string{"/bin/true"}, Hooks: []hook.Name{hook.BeforeToolCall}, Tools: []string{entry},
+		}}}
+		if problems := c.Check(nil); (len(problems) == 0) != fine {
+			t.Errorf("%q: %v", entry, problems)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,8 +20,14 @@ func newToolList(entries []string) (toolList, error) {
 	}
 	list := make(toolList, len(entries))
 	for i, entry := range entries {
-		if list[i] = toolward.NormalToolName(entry); list[i] == "" {
+		switch list[i] = toolward.NormalToolName(entry); {
+		case list[i] == "":
 			return nil, errors.New("the list of tools has an empty name")
+		case strings.HasPrefix(list[i], "group:"):
+			// Taken for a name it would match no tool, and its author would believe a whole group guarded.
+			return nil, fmt.Errorf("%q: groups are for lists of the policy; name the tools here, * stands for any characters", entry)
+		case strings.Trim(list[i], "abcdefghijklmnopqrstuvwxyz0123456789_.:/-*") != "":
+			return nil, fmt.Errorf("%q cannot be the name of a tool; names have letters, digits and _.:/- only", entry)
 		}
 	}
 	return list, nil
