@@ -43,6 +43,11 @@ func Unwrap(argv []string) Unwrapped {
 	return u
 }
 
+// IsWrapper reports whether a program of this name only starts another one.
+func IsWrapper(name string) bool {
+	return wrapperOptions[name] != nil || slices.Contains(blockedWrappers, name)
+}
+
 // ProgramName is the name by which a program is known: the base name of its path in lower case, without ".exe".
 func ProgramName(word string) string {
 	name := strings.ToLower(path.Base(strings.ReplaceAll(word, `\`, "/")))

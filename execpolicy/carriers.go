@@ -1,0 +1,53 @@
+package execpolicy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolward/toolward/shell"
+)
+
+// names by which a program goes: that of the word and that of the file behind it. A link must not give an interpreter
+// an innocent name.
+func (p *Program) names() []string {
+	name := plainName(p.Word)
+	if real := plainName(p.Real); p.Real != "" && real != name {
+		return []string{name, real}
+	}
+	return []string{name}
+}
+
+// plainName is the name of a program without the version at its end: python3.12 is python.
+func plainName(word string) string {
+	name := shell.ProgramName(word)
+	if short := strings.TrimRight(name, "-.0123456789"); short != "" {
+		return short
+	}
+	return name
+}
+
+// Shells, by plain name. Those of the first list take POSIX scripts.
+var (
+	posixShells = []string{"ash", "bash", "dash", "ksh", "sh", "zsh"}
+	otherShells = []string{"fish", "cmd", "powershell", "pwsh"}
+)
+
+func isShell(name string) bool {
+	return slices.Contains(posixShells, name) || slices.Contains(otherShells, name)
+}
+
+func isMultiplexer(name string) bool { return name == "busybox" || name == "toybox" }
+
+// shellBuiltins change the shell or run text in it: as programs they are never what they seem.
+var shellBuiltins = []string{
+	"eval", "exec", "command", "builtin", "source", ".", "trap", "alias", "unalias", "enable", "hash", "set", "shopt",
+	"umask", "ulimit", "unset",
+}
+
+// carriers run code that their arguments or the files around them hold: a path entry for one would allow any code.
+var carriers = strings.Fields(`python pypy node nodejs bun deno ruby irb perl php lua luajit awk gawk mawk nawk osascript
+	tsx ts-node jiti vite-node npx npm pnpm yarn bunx uvx uv pipx make gmake ninja just rake bundle gradle gradlew mvn ant sbt
+	bazel xargs parallel expect tclsh wish julia rscript r ghci swipl erl elixir iex gdb lldb vim vi view nvim emacs ed ex
+	env ssh docker podman kubectl su sudo doas script watch at batch crontab systemd-run`)
+
+func carriesCode(name string) bool { return slices.Contains(carriers, plainName(name)) }

@@ -1,0 +1,81 @@
+package execpolicy
+
+import "slices"
+
+// conclude makes an answer of what is known of the segments.
+func (v *evaluation) conclude() {
+	a, s := v.out, &v.e.policy
+	a.Satisfied = a.OK && len(a.Segments) > 0
+	for i := range a.Segments {
+		a.Satisfied = a.Satisfied && a.Segments[i].By != NotSatisfied
+	}
+	if len(a.Obscured) > 0 {
+		v.force(ForcedObfuscation)
+	}
+	slices.Sort(a.Forced)
+	a.Requires = Requires(s.Security, s.Ask, a.OK, a.Satisfied) || a.forcedIn(s.Security)
+	switch {
+	case s.Security == SecurityDeny, a.Forbidden != "":
+		a.Outcome = Refuse
+	case a.Requires:
+		a.Outcome = Person
+	case s.Security == SecurityFull, a.Satisfied:
+		a.Outcome = Run
+	default:
+		a.Outcome = Refuse // not on the list, and nobody is to be asked
+	}
+	if !a.Satisfied {
+		if s.Security == SecurityAllowlist && a.OK && len(a.Obscured) == 0 {
+			v.always(a.Segments)
+		}
+	} else if !heredocs(a.Segments) {
+		a.Enforced = render(a.Segments)
+	}
+	v.files()
+}
+
+// forcedIn reports whether a forced prompt applies: here-documents and inline code are a matter of what the allowlist
+// can vouch for.
+func (a *Assessment) forcedIn(s Security) bool {
+	return s != SecurityDeny && slices.ContainsFunc(a.Forced, func(reason string) bool {
+		return s == SecurityAllowlist || reason != ForcedHeredoc && reason != ForcedInlineEval
+	})
+}
+
+func heredocs(segments []Segment) bool {
+	return slices.ContainsFunc(segments, func(s Segment) bool { return s.Heredoc != nil || heredocs(s.Inner) })
+}
+
+// always lists what "always" would save: for every segment that nothing says yes to, its program.
+func (v *evaluation) always(segments []Segment) {
+	for i := range segments {
+		s := &segments[i]
+		if s.By != NotSatisfied {
+			continue
+		}
+		if len(s.Inner) > 0 && s.Blocked == "" {
+			v.always(s.Inner)
+			continue
+		}
+		if entry, ok := s.always(v.isShell(s)); ok && !slices.ContainsFunc(v.out.Always, func(a Always) bool { return sameEntry(a, entry) }) {
+			v.out.Always = append(v.out.Always, entry)
+		}
+	}
+}
+
+func sameEntry(a, b Always) bool {
+	return a.Pattern == b.Pattern && (a.Argv == nil) == (b.Argv == nil) && slices.Equal(a.Argv, b.Argv) && slices.Equal(a.Effects, b.Effects)
+}
+
+// files lists the files whose contents decide what runs.
+func (v *evaluation) files() {
+	for i := range v.out.Segments {
+		s := &v.out.Segments[i]
+		for _, p := range s.loaded() {
+			p = absolute(s.Dir, p)
+			if real := v.moment.real(p, regular); real != "" {
+				v.out.Files = append(v.out.Files, LoadedFile{i, s.position(p), p, real})
+			}
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package execpolicy
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/toolward/toolward/shell"
+)
+
+// render is the text of what would run: absolute programs, every word quoted, nothing left to a shell to expand.
+func render(segments []Segment) string {
+	var b strings.Builder
+	for i := range segments {
+		segments[i].render(&b)
+		if i < len(segments)-1 {
+			op := segments[i].Op
+			if op == shell.None {
+				op = shell.Sequence
+			}
+			b.WriteString(" " + string(op) + " ")
+		}
+	}
+	return b.String()
+}
+
+func (s *Segment) render(b *strings.Builder) {
+	if s.Builtin == "cd" {
+		b.WriteString("cd " + quote(s.Target))
+		return
+	}
+	start := b.Len()
+	write := func(text string) {
+		if b.Len() > start {
+			b.WriteByte(' ')
+		}
+		b.WriteString(text)
+	}
+	for _, a := range s.Assigns {
+		write(a.Name + "=" + quote(a.Value))
+	}
+	for _, w := range s.Wrappers {
+		if w.Dropped {
+			continue
+		}
+		write(quote(w.Program.Path))
+		for _, arg := range w.Args {
+			write(quote(arg))
+		}
+	}
+	program := s.Program.Path
+	if program == "" {
+		program = s.Program.Word
+	}
+	write(quote(program))
+	for i, arg := range s.Args {
+		if s.By == ByInner && s.at+1+i == s.ScriptArg {
+			arg = s.Script
+		}
+		write(quote(arg))
+	}
+	for _, r := range s.Redirs {
+		write(r.FD + r.Op + plainOrQuoted(r.Target))
+	}
+}
+
+// quote makes of a text one word that every POSIX shell leaves as it is.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'"'"'`) + "'" }
+
+var plainTarget = regexp.MustCompile(`^[A-Za-z0-9_./,:@%+-]+$`)
+
+func plainOrQuoted(text string) string {
+	if plainTarget.MatchString(text) {
+		return text
+	}
+	return quote(text)
+}

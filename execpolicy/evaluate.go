@@ -1,0 +1,186 @@
+package execpolicy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/shell"
+)
+
+// Evaluator judges commands by the settings of one agent on one host. It is immutable and safe for concurrent use.
+type Evaluator struct {
+	policy   Policy
+	resolver *Resolver
+	entries  allowlist
+	bins     safeBinSet
+	trusted  []string // directories of safe bins, wrappers and shells
+}
+
+// New compiles policy. home is what "~/" means in patterns. Warnings tell people what is ignored, and why.
+func New(policy Policy, home string, resolver *Resolver) (*Evaluator, []string, error) {
+	if i, err := CheckRules(policy.Rules); err != nil {
+		return nil, nil, fmt.Errorf("tools.exec.rules[%d].%w", i, err)
+	}
+	if _, err := ParsePreset(string(policy.Preset)); err != nil {
+		return nil, nil, err
+	}
+	bins, warnings, err := compileSafeBins(policy.SafeBins, policy.SafeBinProfiles)
+	if err != nil {
+		return nil, nil, err
+	}
+	e := &Evaluator{policy: policy, resolver: resolver, bins: bins, trusted: []string{"/bin", "/usr/bin"}}
+	for _, dir := range policy.SafeBinTrustedDirs {
+		dir = strings.TrimSpace(dir)
+		if !path.IsAbs(dir) {
+			warnings = append(warnings, fmt.Sprintf("tools.exec.safeBinTrustedDirs: %q is not absolute: ignored", dir))
+			continue
+		}
+		dir = path.Clean(dir)
+		if node, err := resolver.files.Look(dir); err == nil && node.Mode&0o022 != 0 {
+			warnings = append(warnings, fmt.Sprintf("tools.exec.safeBinTrustedDirs: others can write to %s", dir))
+		}
+		e.trusted = append(e.trusted, dir)
+	}
+	e.entries = compileEntries(policy.Entries, home, policy.FoldCase)
+	return e, warnings, nil
+}
+
+// Places tells what paths are. *place.Classifier is one.
+type Places interface {
+	Resolve(workDir, asked string) (place.Resolved, error)
+	InRoots(real string, write bool) bool
+	Layout() place.Layout
+}
+
+// Request is a command and where it would run.
+type Request struct {
+	Command string
+	Dir     string                           // working directory, absolute
+	Getenv  func(name string) (string, bool) // the environment that the command would get, PATH and HOME included
+	Level   toolward.Level
+	Places  Places // nil: no file is in a place that is allowed
+}
+
+// Evaluate judges a command.
+func (e *Evaluator) Evaluate(r *Request) *Assessment {
+	v := &evaluation{e: e, r: r, moment: e.resolver.at(), out: &Assessment{Command: r.Command, Dir: r.Dir}}
+	v.where = Where{Dir: r.Dir, Home: v.getenv("HOME"), Path: strings.Split(v.getenv("PATH"), ":")}
+	if r.Places != nil {
+		v.where.Workspace = r.Places.Layout().Workspace
+	}
+	v.out.Obscured = shell.Obfuscations(r.Command)
+	command, err := shell.Analyse(r.Command)
+	if err == nil {
+		v.out.OK = true
+		v.out.Segments = v.command(command, []string{r.Dir}, 0)
+	} else if refused, ok := errors.AsType[*shell.NotAnalysable](err); ok {
+		v.out.Reason, v.out.Detail = refused.Reason, refused.Error()
+	}
+	v.out.Dangers = dangers(v.out, r.Command, &v.where)
+	v.conclude()
+	return v.out
+}
+
+// evaluation is one command being judged.
+type evaluation struct {
+	e      *Evaluator
+	r      *Request
+	moment *moment
+	where  Where
+	out    *Assessment
+}
+
+func (v *evaluation) getenv(name string) string {
+	if v.r.Getenv == nil {
+		return ""
+	}
+	value, _ := v.r.Getenv(name)
+	return value
+}
+
+// real is the real path of anything; "" if there is nothing.
+func (v *evaluation) real(p string) string { return v.moment.real(p, anything) }
+
+// trusts reports whether a program lies in a trusted directory, by its name and by its real path: a link elsewhere
+// gives it a name that its arguments do not fit.
+func (v *evaluation) trusts(p *Program) bool {
+	if !p.Found() || p.Hijack != "" {
+		return false
+	}
+	return slices.Contains(v.e.trusted, path.Dir(p.Path)) && slices.Contains(v.e.trusted, path.Dir(p.Real))
+}
+
+// argument is one word of a command on its way to the program.
+type argument struct {
+	text   string
+	expand bool // it was expanded from what is written
+	glob   bool // from a pattern for files, or from braces
+}
+
+// expanded gives the words of a segment as they would run.
+func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
+	var words []argument
+	if v.r.Getenv == nil {
+		for i := range s.Words {
+			w := &s.Words[i]
+			words = append(words, argument{w.Text, w.Expands(), w.Glob || w.Brace})
+			if w.Expands() {
+				seg.object(Expansion, "it is not known what "+w.Source+" means")
+			}
+		}
+		return words
+	}
+	got, err := s.Expand(shell.Surroundings{Dir: seg.Dir, Getenv: v.r.Getenv, ReadDir: v.readDir})
+	if err != nil {
+		seg.object(Expansion, err.Error())
+		for i := range s.Words {
+			words = append(words, argument{text: s.Words[i].Text, expand: true, glob: true})
+		}
+		return words
+	}
+	for i, text := range got.Argv {
+		w := &s.Words[got.Origin[i]]
+		words = append(words, argument{text, w.Expands(), w.Glob || w.Brace})
+		if w.Glob && len(seg.OtherDir) > 0 {
+			seg.object(Expansion, "it depends on an earlier cd which files "+w.Source+" means")
+		}
+		if w.Expands() {
+			seg.Expanded = append(seg.Expanded, i)
+		}
+	}
+	for _, doubt := range got.Doubts {
+		seg.object(Expansion, doubtWords[doubt])
+	}
+	seg.Doubts = got.Doubts
+	return words
+}
+
+var doubtWords = map[shell.Doubt]string{
+	shell.WordSplitting: "an unquoted parameter would be split into words or matched against files",
+	shell.GlobOption:    "a file has a name that the program would take for an option",
+	shell.TooManyWords:  "a word stands for more words than anybody reads",
+}
+
+func (v *evaluation) readDir(dir string) ([]fs.DirEntry, error) {
+	return v.e.resolver.files.ReadDir(dir)
+}
+
+// object adds a reason why the segment is not satisfied.
+func (s *Segment) object(code Code, detail string) {
+	o := Objection{code, detail}
+	if !slices.Contains(s.Asks, o) {
+		s.Asks = append(s.Asks, o)
+	}
+}
+
+// block makes the segment one that nothing can satisfy.
+func (s *Segment) block(why string) {
+	s.Blocked = why
+	s.object(BlockedWrapper, why)
+}

@@ -1,0 +1,135 @@
+package execpolicy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/toolward/toolward/shell"
+)
+
+// maxDirs bounds in how many directories a segment may start before nobody can tell any more.
+const maxDirs = 8
+
+// state is where a shell would stand between two commands, and whether the last one succeeded.
+type state struct {
+	dir string
+	ok  bool
+}
+
+// command judges the segments of a command line, one after the other, as a shell would reach them. dirs are the
+// directories in which it may start.
+func (v *evaluation) command(c *shell.Command, dirs []string, depth int) []Segment {
+	states := make([]state, 0, 4)
+	for _, dir := range dirs {
+		states = append(states, state{dir, true})
+	}
+	segments := make([]Segment, len(c.Segments))
+	loose := false // a cd was followed by something else than "&&"
+	before := shell.Sequence
+	for i := 0; i < len(segments); {
+		end := i + 1
+		for end < len(segments) && c.Segments[end-1].Op == shell.Pipe {
+			end++
+		}
+		runs, skips := reach(states, before)
+		for j := i; j < end; j++ {
+			segments[j] = v.segment(&c.Segments[j], segments[i:j], directories(runs), loose, depth)
+			if op := c.Segments[j].Op; segments[j].Builtin == "cd" && op != shell.And && op != shell.None {
+				loose = true
+			}
+		}
+		// Every program of a pipeline runs in a shell of its own: a cd among them moves nobody else.
+		if end == i+1 && segments[i].Builtin == "cd" {
+			states = v.moved(runs, &segments[i])
+		} else {
+			states = either(runs)
+		}
+		states = append(states, skips...)
+		before, i = c.Segments[end-1].Op, end
+	}
+	return segments
+}
+
+// reach divides states into those in which the next command runs and those in which it is skipped.
+func reach(states []state, op shell.Operator) (runs, skips []state) {
+	for _, s := range states {
+		if op == shell.And && !s.ok || op == shell.Or && s.ok {
+			skips = append(skips, s)
+		} else {
+			runs = append(runs, s)
+		}
+	}
+	if len(runs) == 0 {
+		// It cannot run by what we know; judge it as if it could.
+		return states, nil
+	}
+	return runs, skips
+}
+
+func directories(states []state) (dirs []string) {
+	for _, s := range states {
+		if !slices.Contains(dirs, s.dir) {
+			dirs = append(dirs, s.dir)
+		}
+	}
+	return dirs
+}
+
+// either is what is after a program: it may succeed or fail.
+func either(states []state) (after []state) {
+	for _, dir := range directories(states) {
+		after = append(after, state{dir, true}, state{dir, false})
+	}
+	return after
+}
+
+// moved is what is after cd: it fails only where the directory is not there.
+func (v *evaluation) moved(states []state, cd *Segment) (after []state) {
+	for _, dir := range directories(states) {
+		target := absolute(dir, cd.Args[0])
+		after = append(after, state{target, true})
+		if v.moment.real(target, directory) == "" {
+			after = append(after, state{dir, false})
+		}
+	}
+	return after
+}
+
+// segment judges one simple command. feeding are those of its pipeline before it.
+func (v *evaluation) segment(s *shell.Segment, feeding []Segment, dirs []string, loose bool, depth int) Segment {
+	seg := Segment{Written: s.Argv(), Assigns: s.Assigns, Op: s.Op, Dir: dirs[0], OtherDir: dirs[1:], ScriptArg: -1}
+	words := v.expanded(s, &seg)
+	seg.Argv = make([]string, len(words))
+	for i := range words {
+		seg.Argv[i] = words[i].text
+	}
+	if text, ok := s.Body(shell.Surroundings{Dir: seg.Dir, Getenv: v.lookup}); ok {
+		seg.Heredoc = &text
+		v.force(ForcedHeredoc)
+	}
+	if len(dirs) > maxDirs {
+		seg.object(Expansion, "it is not known in which directory it starts")
+	}
+	plain := len(s.Redirs) == 0 && s.Heredoc == nil && len(s.Assigns) == 0
+	if seg.Argv[0] == "cd" && plain && changesDirectory(words) {
+		seg.Builtin, seg.By, seg.Args = "cd", ByBuiltin, seg.Argv[1:]
+		seg.Target = absolute(seg.Dir, seg.Args[0])
+		return seg
+	}
+	v.judge(&seg, words, circumstances{feeding: feeding, fed: len(feeding) > 0, loose: loose, depth: depth})
+	v.redirections(&seg, s.Redirs)
+	return seg
+}
+
+func (v *evaluation) lookup(name string) (string, bool) { return v.getenv(name), true }
+
+// changesDirectory reports whether the words are cd with one literal directory.
+func changesDirectory(words []argument) bool {
+	return len(words) == 2 && !words[1].expand && words[1].text != "" && !strings.HasPrefix(words[1].text, "-")
+}
+
+// relative reports whether a path depends on the working directory.
+func relative(p string) bool {
+	return strings.Contains(p, "/") && !path.IsAbs(p) && !strings.HasPrefix(p, "~/")
+}

@@ -1,0 +1,46 @@
+package execpolicy
+
+import (
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/shell"
+)
+
+// redirections judges the files of redirections as those of the file tools: no entry for a program covers them.
+func (v *evaluation) redirections(seg *Segment, redirs []shell.Redirect) {
+	p := v.presetPermit()
+	for _, r := range redirs {
+		judged := Redirect{Redirect: r, Verdict: toolward.Allow}
+		if !r.Harmless() {
+			judged.Verdict = toolward.Ask
+			if file, ok := v.redirection(seg, r, p); ok {
+				judged.File, judged.Verdict = file, toolward.Allow
+			}
+		}
+		if judged.Verdict != toolward.Allow {
+			seg.object(Redirected, r.String())
+			seg.By = NotSatisfied
+		}
+		seg.Redirs = append(seg.Redirs, judged)
+	}
+}
+
+// redirection resolves the file, and says whether it may be read or written.
+func (v *evaluation) redirection(seg *Segment, r shell.Redirect, p permit) (place.Resolved, bool) {
+	if v.r.Places == nil || len(seg.OtherDir) > 0 && relativeFile(r.Target) {
+		return place.Resolved{}, false
+	}
+	file, err := v.r.Places.Resolve(seg.Dir, r.Target)
+	switch {
+	case err != nil:
+		return place.Resolved{}, false
+	case r.Writes():
+		return file, p.write && v.mayWrite(file, p)
+	case file.Place == place.Workspace || file.Place == place.Instructions:
+		return file, true
+	}
+	// A safe bin may run because it reads nothing but what is piped into it.
+	return file, seg.By != BySafeBins && v.mayRead(seg, file, p)
+}
+
+func relativeFile(p string) bool { return p != "" && p[0] != '/' }

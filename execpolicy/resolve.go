@@ -1,0 +1,236 @@
+package execpolicy
+
+import (
+	"path"
+	"strings"
+	"sync"
+)
+
+// Program is what the first word of a command means. The zero value was not found.
+type Program struct {
+	Word string `json:"word"`               // as given
+	Path string `json:"path,omitempty"`     // absolute, links kept: programs look at the name by which they are called
+	Real string `json:"realPath,omitempty"` // without links
+	// Hijack says why somebody else could have put another program here: the search path, or a link, leads to where
+	// an agent or a stranger can write.
+	Hijack string `json:"hijack,omitempty"`
+
+	searched bool // found by its name on the search path
+}
+
+// Found reports whether the program exists and can be run.
+func (p *Program) Found() bool { return p.Path != "" }
+
+// Where is where a word is looked up.
+type Where struct {
+	Dir       string   // working directory, absolute
+	Home      string   // for "~/"
+	Path      []string // directories of the search path
+	Workspace string   // real path of the agent's workspace; "" if it has none
+}
+
+// Resolver finds programs, and remembers where it found them for as long as the directories on the way stay as they
+// are. It is safe for concurrent use.
+type Resolver struct {
+	files FileSystem
+
+	mu    sync.RWMutex
+	known map[lookup]*answer
+}
+
+// lookup is what an answer depends on besides the file system.
+type lookup struct {
+	word string
+	path string // search path, joined; "" if the word names a path
+	kind kind
+}
+
+// kind is what a path must be.
+type kind uint8
+
+const (
+	program   kind = iota // a regular file that can be executed
+	regular               // a regular file
+	directory             // a directory
+	anything
+)
+
+type answer struct {
+	path, real string // "" if there is none
+	writable   string
+	seen       []seen
+	passing    bool // it may change without a directory changing: not remembered
+}
+
+// maxKnown bounds what is remembered: whoever asks for ever new names must not fill the memory.
+const maxKnown = 8192
+
+// NewResolver returns a resolver for a file system.
+func NewResolver(files FileSystem) *Resolver {
+	return &Resolver{files: files, known: map[lookup]*answer{}}
+}
+
+// Program finds the program that a word means.
+func (r *Resolver) Program(word string, where Where) Program { return r.at().program(word, where) }
+
+// at begins a decision: within it every directory is looked at once.
+func (r *Resolver) at() *moment { return &moment{r: r} }
+
+// moment is a resolver during one decision.
+type moment struct {
+	r     *Resolver
+	fresh []seen // directories that were looked at already
+}
+
+func (m *moment) program(word string, where Where) Program {
+	p := Program{Word: word}
+	if word == "" || strings.IndexByte(word, 0) >= 0 {
+		return p
+	}
+	var found *answer
+	if rest, home := strings.CutPrefix(word, "~/"); home {
+		found = m.lookup(lookup{word: path.Join(where.Home, rest)})
+	} else if strings.Contains(word, "/") {
+		found = m.lookup(lookup{word: absolute(where.Dir, word)})
+	} else {
+		found = m.search(word, where.Path)
+		p.searched = true
+	}
+	p.Path, p.Real = found.path, found.real
+	if p.Found() {
+		p.Hijack = hijack(&p, found.writable, where.Workspace)
+	}
+	return p
+}
+
+// hijack says why the program may be another than people think.
+func hijack(p *Program, writable, workspace string) string {
+	inside := within(p.Real, workspace)
+	switch {
+	case writable != "":
+		return "everybody can write to " + writable
+	case p.searched && (inside || within(p.Path, workspace)):
+		// An agent that writes ./bin/git must not be asked about "git" by a name that people trust.
+		return "the search path leads into the workspace"
+	case inside && !within(p.Path, workspace):
+		return "a link leads into the workspace"
+	}
+	return ""
+}
+
+func within(p, dir string) bool {
+	return dir != "" && (p == dir || strings.HasPrefix(p, dir) && (dir == "/" || p[len(dir)] == '/'))
+}
+
+// absolute makes a path absolute and clean.
+func absolute(dir, p string) string {
+	if path.IsAbs(p) {
+		return path.Clean(p)
+	}
+	return path.Join(dir, p)
+}
+
+// search looks through the search path. Empty and relative elements are skipped: they mean the working directory,
+// where an agent or a downloaded archive puts what it likes.
+func (m *moment) search(name string, dirs []string) *answer {
+	return m.lookup(lookup{word: name, path: strings.Join(dirs, ":")})
+}
+
+// real returns the real path of an absolute path, or "" if nothing of the kind is there.
+func (m *moment) real(p string, k kind) string {
+	return m.lookup(lookup{word: path.Clean(p), kind: k}).real
+}
+
+func (m *moment) lookup(key lookup) *answer {
+	m.r.mu.RLock()
+	known := m.r.known[key]
+	m.r.mu.RUnlock()
+	if known != nil && m.holds(known) {
+		return known
+	}
+	w := &walk{files: m.r.files}
+	found := find(w, key)
+	if found.seen = w.seen; found.passing {
+		return found
+	}
+	m.r.mu.Lock()
+	if len(m.r.known) >= maxKnown {
+		clear(m.r.known)
+	}
+	m.r.known[key] = found
+	m.r.mu.Unlock()
+	return found
+}
+
+// holds reports whether all directories on the way are as they were.
+func (m *moment) holds(known *answer) bool {
+	for i := range known.seen {
+		if m.stamp(known.seen[i].dir) != known.seen[i].stamp {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *moment) stamp(dir string) Stamp {
+	for i := range m.fresh {
+		if m.fresh[i].dir == dir {
+			return m.fresh[i].stamp
+		}
+	}
+	node, err := m.r.files.Look(dir)
+	if err != nil {
+		node = Node{} // never the stamp of a directory that was seen
+	}
+	m.fresh = append(m.fresh, seen{dir, node.Stamp})
+	return node.Stamp
+}
+
+// find follows the path, or searches the search path.
+func find(w *walk, key lookup) *answer {
+	if key.path == "" && (key.kind != program || strings.Contains(key.word, "/")) {
+		return look(w, key.word, key.kind)
+	}
+	passing := false
+	for dir := range strings.SplitSeq(key.path, ":") {
+		if !path.IsAbs(dir) {
+			continue
+		}
+		// A directory that does not exist yet may come: the walk notes where it ended.
+		at, node, ok := w.follow(dir)
+		if !ok || !node.Mode.IsDir() {
+			continue
+		}
+		found := look(w, path.Join(path.Clean(dir), key.word), program)
+		passing = passing || found.passing
+		if found.path != "" {
+			if node.Mode&0o002 != 0 {
+				found.writable = at
+			}
+			found.passing = passing
+			return found
+		}
+	}
+	return &answer{passing: passing}
+}
+
+// look follows one path to a file of the kind.
+func look(w *walk, p string, k kind) *answer {
+	w.writable = ""
+	real, node, ok := w.follow(p)
+	if !ok {
+		return &answer{}
+	}
+	switch k {
+	case program:
+		ok = node.Mode.IsRegular() && node.Mode&0o111 != 0
+	case regular:
+		ok = node.Mode.IsRegular()
+	case directory:
+		ok = node.Mode.IsDir()
+	}
+	if !ok {
+		return &answer{passing: true} // it can get an execute bit
+	}
+	return &answer{path: p, real: real, writable: w.writable}
+}
