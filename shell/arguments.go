@@ -71,7 +71,7 @@ func (a *arguments) bundle(args []string) []string {
 // subcommand reads the program's own options up to a subcommand, and returns what follows it.
 func (a *arguments) subcommand(args []string) []string {
 	rest := a.read(args, POSIX)
-	if len(rest) == 0 {
+	if len(rest) == 0 || a.plain >= 0 { // what stands behind "--" is no subcommand
 		return nil
 	}
 	name := rest[0]
@@ -374,6 +374,10 @@ func (a *arguments) word(r Role, word, via string) {
 		a.does(Effect{Kind: Project, Via: via})
 		a.does(Effect{Kind: Enters, Path: word, Via: via})
 	case "obeys":
+		if schemeOf(word) != "" {
+			a.does(Effect{Kind: Unknown, Text: word, Via: via})
+			return
+		}
 		a.does(Effect{Kind: Enters, Path: word, Via: via})
 	case "reads", "writes":
 		if word != "-" { // the standard streams

@@ -46,4 +46,12 @@ var checks = map[string]func(*arguments){
 	"eslint-format":     checkEslintFormat,
 	"jest":              checkJest,
 	"rollup-config":     checkRollupConfig,
+	"python":            checkPython,
+	"pip-packages":      checkPipPackages,
+	"project-tool":      checkProjectTool,
+	"pytest":            checkPytest,
+	"ruff-fix":          checkRuffFix,
+	"shown-setting":     checkShownSetting,
+	"python-module":     checkPythonModule,
+	"uv-run":            checkUvRun,
 }
