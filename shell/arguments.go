@@ -3,6 +3,7 @@ package shell
 import (
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -418,13 +419,20 @@ func schemeOf(word string) string {
 	return scheme
 }
 
+// plainHost is a host that all programs read the same way: a name or an address, perhaps with a port. In
+// "http://a\@b" and its like programs and parsers disagree about which host is meant.
+var plainHost = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?$`)
+
 // urlEffect says what an address is. Only those of the web are talked to in a way that is known.
 func urlEffect(text, via string) Effect {
+	full := text
 	if !strings.Contains(text, "://") {
-		text = "http://" + text
+		full = "http://" + text
 	}
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	u, err := url.Parse(full)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", strings.ContainsAny(full, "\\ "),
+		!plainHost.MatchString(u.Host), strings.HasPrefix(u.Host, "-"), strings.Count(authority(full), "@") > 1:
 		return Effect{Kind: Unknown, Text: text, Via: via}
 	}
 	return Effect{Kind: Network, Host: u.Host, Via: via}

@@ -2,6 +2,25 @@ package shell
 
 // checks look closer at what options and roles cannot say. They add effects; they never take one away.
 var checks = map[string]func(*arguments){
+	"git-checkout": checkGitCheckout,
+	"git-clean":    checkGitClean,
+	"git-clone":    checkGitClone,
+	"git-config":   checkGitConfig,
+	"git-fetch":    checkGitFetch,
+	"git-push":     checkGitPush,
+	"git-restore":  checkGitRestore,
+	"git-settings": checkGitSettings,
+	"git-strategy": checkGitStrategy,
+
+	"copy-remote":  checkCopyRemote,
+	"curl":         checkCurl,
+	"dig":          checkDig,
+	"ssh":          checkSSH,
+	"ssh-add":      checkSSHAdd,
+	"ssh-keygen":   checkSSHKeygen,
+	"ssh-settings": checkSSHSettings,
+	"wget":         checkWget,
+
 	"find":          checkFind,
 	"grep":          checkGrep,
 	"ripgrep":       checkRipgrep,
@@ -27,15 +46,6 @@ var checks = map[string]func(*arguments){
 	"go-tool-flags": checkGoToolFlags,
 	"golangci-fix":  checkGolangciFix,
 
-	"git-checkout":      checkGitCheckout,
-	"git-clean":         checkGitClean,
-	"git-clone":         checkGitClone,
-	"git-config":        checkGitConfig,
-	"git-fetch":         checkGitFetch,
-	"git-push":          checkGitPush,
-	"git-restore":       checkGitRestore,
-	"git-settings":      checkGitSettings,
-	"git-strategy":      checkGitStrategy,
 	"node":              checkNode,
 	"npm-packages":      checkNpmPackages,
 	"npm-run":           checkNpmRun,
