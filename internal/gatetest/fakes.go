@@ -133,7 +133,7 @@ func (a *Approver) Covered(ctx context.Context, q *toolward.Question) (string, b
 	return a.Granted(ctx, q)
 }
 
-// Ask remembers the question and answers.
+// Ask remembers the question and answers. A call that comes back for its answer gets it under the id that it names.
 func (a *Approver) Ask(ctx context.Context, q *toolward.Question) (toolward.Answer, error) {
 	a.mu.Lock()
 	a.asked = append(a.asked, q)
@@ -141,7 +141,8 @@ func (a *Approver) Ask(ctx context.Context, q *toolward.Question) (toolward.Answ
 	if a.AskFunc != nil {
 		return a.AskFunc(ctx, q)
 	}
-	return toolward.Answer{ApprovalID: "approval-" + cmp.Or(q.Request.Call.ID, "1"), Decision: a.Decision, By: "tester"}, nil
+	id := cmp.Or(q.Request.Call.Approval, "approval-"+cmp.Or(q.Request.Call.ID, "1"))
+	return toolward.Answer{ApprovalID: id, Decision: a.Decision, By: "tester"}, nil
 }
 
 // Consume succeeds once for every id.
