@@ -19,10 +19,11 @@ type Level struct {
 	Session    toolward.SessionKey  `json:"session"`
 	Level      toolward.Level       `json:"level"`
 	Inputs     toolward.LevelInputs `json:"inputs"`
-	FloorUntil time.Time            `json:"floorUntil,omitzero"` // without it a floor stays until a person clears it
-	FloorBy    string               `json:"floorBy,omitempty"`   // the person or alarm that set the floor
-	Sources    []string             `json:"sources"`             // of content that strangers wrote, newest last
-	Stamp      string               `json:"stamp"`               // of the sources: who clears them brings it back
+	FloorUntil time.Time            `json:"floorUntil,omitzero"`  // without it a floor stays until a person clears it
+	FloorBy    string               `json:"floorBy,omitempty"`    // the person or alarm that set the floor
+	Sources    []string             `json:"sources"`              // of content that strangers wrote, newest last
+	SourcesCut bool                 `json:"sourcesCut,omitempty"` // there were more sources, which are not kept
+	Stamp      string               `json:"stamp"`                // of the sources: who clears them brings it back
 }
 
 func sessionOf(r *http.Request) (toolward.SessionKey, error) {
@@ -52,7 +53,7 @@ func (s *Server) sendLevel(w http.ResponseWriter, r *http.Request, key toolward.
 	}
 	writeJSON(w, http.StatusOK, Level{
 		Session: key, Level: o.Level, Inputs: o.Inputs, FloorUntil: o.Floor.Until, FloorBy: o.Floor.By,
-		Sources: append([]string{}, o.Sources...), Stamp: o.SourcesStamp(),
+		Sources: append([]string{}, o.Sources...), SourcesCut: o.SourcesCut, Stamp: o.SourcesStamp(),
 	})
 	return nil
 }
@@ -115,7 +116,9 @@ func (s *Server) clearLevel(r *http.Request, key toolward.SessionKey, read, by s
 	}
 	data := map[string]any{"event": "cleared", "external": read != "", "by": by}
 	if read != "" {
-		data["sources"] = o.Sources
+		if data["sources"] = o.Sources; o.SourcesCut {
+			data["sourcesCut"] = true
+		}
 	}
 	if err := s.recordLevel(r, key, data); err != nil {
 		return err

@@ -1,11 +1,13 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
@@ -104,15 +106,16 @@ func TestSessionPages(t *testing.T) {
 	}
 	note("https://example.org/<img src=x>", "a\u202eb")
 	one := b.base + "/sessions/one?" + url.Values{"session": {string(key)}}.Encode()
-	stamp := func() string {
+	field := func(name string) string {
 		t.Helper()
 		_, body := b.get(one)
-		found := regexp.MustCompile(`name="read" value="([0-9a-f]+)"`).FindStringSubmatch(body)
+		found := regexp.MustCompile(`name="` + name + `" value="([0-9a-f]+)"`).FindStringSubmatch(body)
 		if found == nil {
-			t.Fatalf("no box to tick\n%s", body)
+			t.Fatalf("no field %s\n%s", name, body)
 		}
 		return found[1]
 	}
+	stamp := func() string { return field("read") }
 	for _, path := range []string{"/sessions", "/anomalies?text=%3Cscript%3E", strings.TrimPrefix(one, b.base)} {
 		resp, body := b.get(b.base + path)
 		if resp.StatusCode != http.StatusOK || strings.Contains(body, "<script>") || strings.Contains(body, "<img") || strings.Contains(body, "\u202e") {
@@ -126,7 +129,7 @@ func TestSessionPages(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	clearAll := func(read string) int {
-		form := url.Values{"session": {string(key)}, "external": {"yes"}}
+		form := url.Values{"session": {string(key)}, "external": {"yes"}, "raised": {field("raised")}}
 		if read != "" {
 			form.Set("read", read)
 		}
@@ -143,6 +146,22 @@ func TestSessionPages(t *testing.T) {
 	}
 	if o, _ := w.Levels.Overview(t.Context(), key); !o.External || o.Floor.Level != toolward.Lockdown {
 		t.Errorf("%+v", o)
+	}
+	shown := field("raised")
+	if err := w.Levels.RaiseFloor(t.Context(), key, toolward.Lockdown, time.Hour, "alarm: denied"); err != nil {
+		t.Fatal(err)
+	}
+	for _, raised := range []string{shown, ""} {
+		resp, _ := b.post(b.base+"/sessions/clear", url.Values{"session": {string(key)}, "raised": {raised}})
+		if o, _ := w.Levels.Overview(t.Context(), key); resp.StatusCode != http.StatusConflict || o.Floor.Level != toolward.Lockdown {
+			t.Errorf("an alarm was cleared that the page did not show: %d", resp.StatusCode)
+		}
+	}
+	for i := range 50 {
+		note(fmt.Sprintf("https://example.com/%d", i))
+	}
+	if _, body := b.get(one); !strings.Contains(body, "There were more: only the latest 50 are kept.") {
+		t.Error("the page does not say that the list was cut")
 	}
 	if got := clearAll(stamp()); got != http.StatusSeeOther {
 		t.Errorf("clear: %d", got)

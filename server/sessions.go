@@ -110,7 +110,9 @@ type sessionPage struct {
 	Reasons    [][]span
 	Signals    []signal
 	Sources    [][]span
+	SourcesCut bool
 	Stamp      string
+	Raised     string // stamp of floors and suspicion as they are shown
 	External   bool
 	Parent     *sessionRef
 	Calls      []entry
@@ -152,7 +154,7 @@ func (s *Server) showSession(w http.ResponseWriter, r *http.Request, v *visitor)
 	}
 	p := sessionPage{
 		page: s.newPage(v, "Session", "/sessions"), Key: oneLine(string(key)), Agent: oneLine(key.Agent()), Raw: string(key),
-		Level: o.Level.String(), Signals: signalsOf(&o), Stamp: o.SourcesStamp(), External: o.External || len(o.Sources) > 0,
+		Level: o.Level.String(), Signals: signalsOf(&o), Stamp: o.SourcesStamp(), Raised: o.RaisedStamp(), SourcesCut: o.SourcesCut, External: o.External || len(o.Sources) > 0,
 		AllCalls: v.base + "/decisions?" + url.Values{"agent": {key.Agent()}}.Encode(),
 		Levels:   levelChoices(o.Floor.Level), Clearable: o.Floor.Level != toolward.Normal || o.Suspicious,
 	}
@@ -236,6 +238,14 @@ func (s *Server) clearFromPage(w http.ResponseWriter, r *http.Request, v *visito
 	read := r.PostForm.Get("read")
 	if r.PostForm.Has("external") && read == "" {
 		return problem(http.StatusUnprocessableEntity, "go back, read the list of sources and tick the box below it", "the list of sources was not confirmed as read")
+	}
+	o, err := s.levels.Overview(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	if r.PostForm.Get("raised") != o.RaisedStamp() {
+		// A page may be old: an alarm that has gone off since then must not be cleared by somebody who has not seen it.
+		return problem(http.StatusConflict, "load the session again and look at its floor", "what raises the level has changed since it was shown")
 	}
 	if err := s.clearLevel(r, key, read, v.by.Name()); err != nil {
 		return err

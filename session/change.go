@@ -55,7 +55,7 @@ func (t *Tracker) Expose(ctx context.Context, key toolward.SessionKey, x toolwar
 			s.Sources = append(s.Sources, source)
 		}
 		if extra := len(s.Sources) - maxSources; extra > 0 {
-			s.Sources = slices.Delete(s.Sources, 0, extra)
+			s.Sources, s.SourcesCut = slices.Delete(s.Sources, 0, extra), true
 		}
 	})
 }
@@ -108,15 +108,20 @@ func (t *Tracker) Inherit(ctx context.Context, child, parent toolward.SessionKey
 		t.mu.Unlock()
 		return err
 	}
-	external, suspicious, sources, floors := p.External, p.Suspicious, slices.Clone(p.State.Sources), slices.Clone(p.Floors)
+	external, suspicious, cut, sources, floors := p.External, p.Suspicious, p.SourcesCut, slices.Clone(p.State.Sources), slices.Clone(p.Floors)
 	t.mu.Unlock()
 	return t.change(ctx, child, "", func(s *State) {
 		s.Parent = parent
 		s.External = s.External || external
 		s.Suspicious = s.Suspicious || suspicious
+		s.SourcesCut = s.SourcesCut || cut
 		for _, source := range sources {
-			if !slices.Contains(s.Sources, source) && len(s.Sources) < maxSources {
+			switch {
+			case slices.Contains(s.Sources, source):
+			case len(s.Sources) < maxSources:
 				s.Sources = append(s.Sources, source)
+			default:
+				s.SourcesCut = true
 			}
 		}
 		for _, f := range floors {
@@ -149,7 +154,7 @@ func (t *Tracker) isRaised(key toolward.SessionKey, level toolward.Level, until 
 	defer t.mu.Unlock()
 	at, ok := t.entries[key]
 	return ok && slices.ContainsFunc(at.Value.(*entry).Floors, func(f Floor) bool {
-		return f.Level <= level && (f.Until.IsZero() || f.Until.After(until.Add(-time.Minute)))
+		return f.Level <= level && f.Until.After(until.Add(-time.Minute)) // a person's has no end, and may be taken back
 	})
 }
 
@@ -170,17 +175,31 @@ func (t *Tracker) Clear(ctx context.Context, key toolward.SessionKey, read, by s
 		s.Floors = nil
 		s.Suspicious = false
 		if read != "" {
-			s.External, s.Sources = false, nil
+			s.External, s.Sources, s.SourcesCut = false, nil, false
 		}
 	})
 	return cmp.Or(stale, err)
 }
 
-// SourcesStamp names exactly this list of sources.
+// SourcesStamp names exactly this list of sources, and whether there were more.
 func (s *State) SourcesStamp() string {
 	h := sha256.New()
+	if s.SourcesCut {
+		fmt.Fprint(h, "cut ")
+	}
 	for _, source := range s.Sources {
 		fmt.Fprintf(h, "%d:%s", len(source), source)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// RaisedStamp names what raises the level beside the sources: floors and suspicion. When a floor ends is not part of it,
+// because an alarm that goes on moves that.
+func (s *State) RaisedStamp() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%t", s.Suspicious)
+	for _, f := range s.Floors {
+		fmt.Fprintf(h, " %d %d:%s", f.Level, len(f.By), f.By)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -376,4 +377,68 @@ func TestFloorsOfPeopleAndAlarms(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		level(toolward.Normal, "all are over")
 	})
+}
+
+// A list that a person reads before they clear it must say that it is not all: an agent could read many harmless files
+// to push out where it had been.
+func TestALongListOfSourcesSaysThatItWasCut(t *testing.T) {
+	tracker, _ := newTracker(t, &memory{}, 0)
+	expose := func(key toolward.SessionKey, from string, n int) {
+		t.Helper()
+		for i := range n {
+			if err := tracker.Expose(t.Context(), key, toolward.Exposure{External: []string{fmt.Sprint(from, i)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	look := func(key toolward.SessionKey) Overview {
+		t.Helper()
+		o, err := tracker.Overview(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	expose("agent:a:x", "evil", 1)
+	expose("agent:a:x", "file", maxSources-1)
+	if o := look("agent:a:x"); o.SourcesCut || len(o.Sources) != maxSources {
+		t.Fatalf("all are kept, but %+v", o.State)
+	}
+	expose("agent:a:x", "another", 1)
+	o := look("agent:a:x")
+	whole := o.State
+	whole.SourcesCut = false
+	if !o.SourcesCut || o.SourcesStamp() == whole.SourcesStamp() {
+		t.Errorf("nothing says that the list was cut: %+v", o.State)
+	}
+	expose("agent:a:child", "own", 1)
+	if err := tracker.Inherit(t.Context(), "agent:a:child", "agent:a:x"); err != nil {
+		t.Fatal(err)
+	}
+	if !look("agent:a:child").SourcesCut {
+		t.Error("a child does not know that its parent's list was cut")
+	}
+	if err := tracker.Clear(t.Context(), "agent:a:x", o.SourcesStamp(), "tester"); err != nil {
+		t.Fatal(err)
+	}
+	if o := look("agent:a:x"); o.SourcesCut || o.External {
+		t.Errorf("after clearing: %+v", o.State)
+	}
+}
+
+// An alarm that goes off while a person keeps the session tense is still there when the person relaxes it.
+func TestAPersonsFloorDoesNotSwallowAnAlarm(t *testing.T) {
+	tracker, _ := newTracker(t, &memory{}, 0)
+	for _, err := range []error{
+		tracker.SetFloor(t.Context(), key, toolward.Lockdown, "owner"),
+		tracker.RaiseFloor(t.Context(), key, toolward.Lockdown, time.Hour, "alarm: denied"),
+		tracker.SetFloor(t.Context(), key, toolward.Normal, "owner"),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o, err := tracker.Overview(t.Context(), key); err != nil || o.Level != toolward.Lockdown || o.Floor.By != "alarm: denied" {
+		t.Errorf("%s by %q, %v", o.Level, o.Floor.By, err)
+	}
 }

@@ -22,7 +22,8 @@ type State struct {
 	ContextWindow int64               `json:"contextWindow"`
 	Compacted     bool                `json:"compacted,omitempty"`
 	External      bool                `json:"external,omitempty"`
-	Sources       []string            `json:"sources,omitempty"` // where external content came from, newest last
+	Sources       []string            `json:"sources,omitempty"`    // where external content came from, newest last
+	SourcesCut    bool                `json:"sourcesCut,omitempty"` // there were more; the earlier ones are not kept
 	Suspicious    bool                `json:"suspicious,omitempty"`
 	Floors        []Floor             `json:"floors,omitempty"` // at most one of a person, and one of alarms for each level
 	Updated       time.Time           `json:"updated"`

@@ -32,6 +32,9 @@ func (c *levelGetCommand) Run(inv *invocation) error {
 	return inv.printLevel(level)
 }
 
+// earlierSources stands at the end of a list of sources that was cut.
+const earlierSources = "(and from earlier sources, which are not kept: a new session is safer than to forget them)"
+
 func (inv *invocation) level(session string) (answer server.Level, err error) {
 	err = inv.daemon().get(inv, "/v1/level", url.Values{"session": {session}}, &answer)
 	return answer, err
@@ -54,6 +57,9 @@ func (inv *invocation) printLevel(l server.Level) error {
 	}
 	for _, source := range l.Sources {
 		fmt.Fprintf(inv.stdout, "has seen  %s\n", display.Line(source))
+	}
+	if l.SourcesCut {
+		fmt.Fprintln(inv.stdout, "has seen  "+earlierSources)
 	}
 	return nil
 }
@@ -135,6 +141,9 @@ func (c *levelClearCommand) readSources(inv *invocation) (stamp string, err erro
 			lines[i] = display.Line(source)
 		}
 		shown = strings.Join(lines, "\n")
+	}
+	if level.SourcesCut {
+		shown += "\n" + earlierSources
 	}
 	fmt.Fprintf(inv.stderr, "The session has seen content from:\n%s\n", shown)
 	if !c.ReadThem && !confirm(inv.stdin, inv.stderr, "Have you read this list, and may all of it be forgotten?") {
