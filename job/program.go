@@ -16,23 +16,25 @@ var ErrChanged = errors.New("it changed after it was judged")
 // program is an executable that is held open and was compared.
 type program struct {
 	Program
-	fd     int
-	binary bool // the system loads it directly, without an interpreter that would open it by name
+	fd int
+	// byName: the file is opened again by its path after we start it: by the interpreter of a script, by a wrapper, or
+	// by a system that executes nothing else.
+	byName bool
 }
 
 // openPrograms opens all programs of a member and compares them with what was judged.
 func (m *member) openPrograms() error {
-	for _, p := range m.Programs {
-		opened, err := openProgram(p)
+	for i, p := range m.Programs {
+		opened, err := openProgram(p, i > 0)
 		if err != nil {
-			return &Refusal{What: p.Path, Err: err}
+			return err
 		}
 		m.programs = append(m.programs, opened)
 	}
 	return nil
 }
 
-func openProgram(judged Program) (*program, error) {
+func openProgram(judged Program, wrapped bool) (*program, error) {
 	// O_NONBLOCK: a FIFO that was put there must not hang us.
 	fd, err := openRetry(judged.Path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC)
 	readable := err == nil
@@ -40,39 +42,35 @@ func openProgram(judged Program) (*program, error) {
 		fd, err = openUnreadable(judged.Path) // programs may be executable and not readable
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w (%w)", ErrChanged, err)
+		return nil, &Refusal{What: judged.Path, Err: fmt.Errorf("%w (%w)", ErrChanged, err)}
 	}
 	p := &program{Program: judged, fd: fd}
+	p.byName = wrapped || !startsOpenFiles || readable && !isBinary(fd)
 	if err := p.compare(); err != nil {
 		p.close()
 		return nil, err
 	}
-	p.binary = !readable || isBinary(fd)
 	return p, nil
 }
 
 // compare refuses what is not the very file that was judged, or was written to since.
 func (p *program) compare() error {
 	var now unix.Stat_t
-	if err := unix.Fstat(p.fd, &now); err != nil {
-		return &Refusal{What: p.Path, Err: fmt.Errorf("%w (%w)", ErrChanged, err)}
+	err := unix.Fstat(p.fd, &now)
+	if err == nil && p.same(&now) && p.byName {
+		err = unix.Stat(p.Path, &now)
 	}
-	if now.Mode&unix.S_IFMT != unix.S_IFREG || identityOf(&now) != p.Identity {
+	switch {
+	case err != nil:
+		return &Refusal{What: p.Path, Err: fmt.Errorf("%w (%w)", ErrChanged, err)}
+	case !p.same(&now):
 		return &Refusal{What: p.Path, Err: ErrChanged}
 	}
 	return nil
 }
 
-// comparePath is compare for what the path names now.
-func (p *program) comparePath() error {
-	var now unix.Stat_t
-	if err := unix.Stat(p.Path, &now); err != nil {
-		return &Refusal{What: p.Path, Err: fmt.Errorf("%w (%w)", ErrChanged, err)}
-	}
-	if identityOf(&now) != p.Identity {
-		return &Refusal{What: p.Path, Err: ErrChanged}
-	}
-	return nil
+func (p *program) same(now *unix.Stat_t) bool {
+	return now.Mode&unix.S_IFMT == unix.S_IFREG && identityOf(now) == p.Identity
 }
 
 func (p *program) close() {

@@ -222,6 +222,9 @@ func (j *Job) start(m *member) error {
 	if j.stopped {
 		return ErrStopped
 	}
+	if err := m.compare(); err != nil {
+		return err
+	}
 	attributes.Sys = j.attributes(m)
 	process, err := m.programs[0].start(argv, attributes, j.dir)
 	if err != nil {
@@ -237,7 +240,11 @@ func (j *Job) start(m *member) error {
 	} else {
 		j.members = append(j.members, process)
 	}
-	// Somebody may have written into the file between the comparison and the start.
+	// Somebody may have written into the file, or exchanged one that is opened by name, since the comparison.
+	return m.compare()
+}
+
+func (m *member) compare() error {
 	for _, p := range m.programs {
 		if err := p.compare(); err != nil {
 			return err

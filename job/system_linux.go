@@ -35,20 +35,22 @@ func keepDescriptors() error {
 	return nil
 }
 
+// startsOpenFiles: the system can execute a file that is open.
+const startsOpenFiles = true
+
 // spare is how many descriptors above the highest that it passes on the runtime may use, in the child, before it
 // executes: one for its own pipe and one for each of the three streams.
 const spare = 8
 
-// start executes the file that is open, whatever its path names by now, in the directory that is open.
+// start executes the file that is open, whatever its path names by now, in the directory that is open. What only the
+// system's administrator could exchange is executed by its path: the process then has its name in lists of processes,
+// and not a number.
 //
 // The child has our descriptors until it executes, so that it can name both by number. The number of the program is
 // moved out of the way of what the runtime does with descriptors there.
 func (p *program) start(argv []string, attributes *os.ProcAttr, dir *os.File) (*os.Process, error) {
 	attributes.Dir = "/proc/self/fd/" + strconv.Itoa(int(dir.Fd()))
-	if !p.binary {
-		if err := p.comparePath(); err != nil {
-			return nil, err
-		}
+	if p.byName || guarded(p.Path) {
 		return os.StartProcess(p.Path, argv, attributes)
 	}
 	highest := 2

@@ -41,8 +41,10 @@ func keepDescriptors() error {
 	return nil
 }
 
-// start executes the file by its path, directly after both it and the directory were compared with what is open: this
-// system cannot name an open file for a child.
+// startsOpenFiles: this system cannot name an open file for a child.
+const startsOpenFiles = false
+
+// start executes the file by its path, directly after it was compared with what is open, as the directory is here.
 func (p *program) start(argv []string, attributes *os.ProcAttr, dir *os.File) (*os.Process, error) {
 	attributes.Dir = dir.Name()
 	held, err := dir.Stat()
@@ -51,9 +53,6 @@ func (p *program) start(argv []string, attributes *os.ProcAttr, dir *os.File) (*
 	}
 	if named, err := os.Stat(dir.Name()); err != nil || !os.SameFile(held, named) {
 		return nil, &Refusal{What: dir.Name(), Err: ErrChanged}
-	}
-	if err := p.comparePath(); err != nil {
-		return nil, err
 	}
 	return os.StartProcess(p.Path, argv, attributes)
 }

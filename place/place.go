@@ -6,8 +6,8 @@
 //  1. [Classifier.Resolve] (or [Classifier.ResolveEntry], for removing and renaming) turns the path of a call
 //     into the one real path that it means, without symbolic links, and says what is there.
 //  2. [Classifier.Classify] gives the [Place] of a real path. It is pure: it looks at names only.
-//  3. [Open], [WriteFile], [Remove], [Rename] and [MkdirAll] act on exactly the path that was judged and refuse
-//     when a component has become a symbolic link in between.
+//  3. [Open], [OpenInput], [OpenOutput], [WriteFile], [Remove], [Rename] and [MkdirAll] act on exactly the path that
+//     was judged and refuse when a component has become a symbolic link in between.
 //
 // The names live in one table (table.go). Every doubt is answered by the strictest place: the zero value
 // of [Place] is [Self].

@@ -1,0 +1,361 @@
+//go:build linux
+
+package job_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolward/toolward/job"
+	"github.com/toolward/toolward/place"
+)
+
+// copyProgram puts a copy of an installed program somewhere.
+func (b *bench) copyProgram(name, as string) string {
+	b.Helper()
+	from, err := exec.LookPath(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(b.dir, as)
+	if err := os.WriteFile(path, data, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	return path
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func exchange(t testing.TB, a, b string) {
+	t.Helper()
+	must(t, unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE))
+}
+
+// swaps are the ways to put another program where one was judged, and to take it away again.
+var swaps = []struct{ name, path, one, other string }{
+	{"link turned", "link", "link", "evil-link"},
+	{"directory exchanged", "good/tool", "good", "evil"},
+	{"file replaced", "good/tool", "good/tool", "evil/tool"},
+}
+
+// swapBench has two programs: one that does nothing, which is judged, and one that leaves a file.
+func swapBench(t testing.TB, script bool) *bench {
+	b := newBench(t)
+	must(t, os.Mkdir(b.dir+"/good", 0o755))
+	must(t, os.Mkdir(b.dir+"/evil", 0o755))
+	if script {
+		b.script("good/tool", "#!/bin/sh\nexit 0\n")
+		b.script("evil/tool", "#!/bin/sh\ntouch marker\n")
+	} else {
+		b.copyProgram("true", "good/tool")
+		b.copyProgram("touch", "evil/tool")
+	}
+	must(t, os.Symlink(b.dir+"/good/tool", b.dir+"/link"))
+	must(t, os.Symlink(b.dir+"/evil/tool", b.dir+"/evil-link"))
+	return b
+}
+
+func (b *bench) evilRan() bool {
+	_, err := os.Stat(b.dir + "/marker")
+	return err == nil
+}
+
+// TestChangedProgramNeverRuns exchanges what was judged before the start, 10,000 times each way.
+func TestChangedProgramNeverRuns(t *testing.T) {
+	for _, script := range []bool{false, true} {
+		for _, s := range swaps {
+			t.Run(fmt.Sprintf("%s, script %v", s.name, script), func(t *testing.T) {
+				t.Parallel()
+				b := swapBench(t, script)
+				for range 10_000 {
+					plan := b.plan("./" + s.path + " marker")
+					exchange(t, b.dir+"/"+s.one, b.dir+"/"+s.other)
+					if _, err := job.Start(plan, job.Streams{}); !errors.Is(err, job.ErrChanged) {
+						t.Fatalf("started: %v", err)
+					}
+					exchange(t, b.dir+"/"+s.one, b.dir+"/"+s.other)
+				}
+				if b.evilRan() {
+					t.Error("the other program ran")
+				}
+			})
+		}
+	}
+}
+
+// TestSwapsDuringStart exchanges while programs are started, at any moment between the comparison and the start, until
+// that has happened 10,000 times.
+func TestSwapsDuringStart(t *testing.T) {
+	for _, s := range swaps[:2] { // replacing the file changes what it is compared by: nothing would ever start
+		t.Run(s.name, func(t *testing.T) {
+			b := swapBench(t, false)
+			plan := b.plan("./" + s.path + " marker")
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for range 10_000 {
+					exchange(t, b.dir+"/"+s.one, b.dir+"/"+s.other)
+					time.Sleep(time.Microsecond) // lets the other side work
+				}
+			}()
+			ran, refused := 0, 0
+			for swapping := true; swapping; {
+				select {
+				case <-done:
+					swapping = false
+				default:
+				}
+				running, err := job.Start(plan, job.Streams{})
+				if err != nil {
+					refused++
+					continue
+				}
+				ran++
+				running.Release()
+			}
+			t.Logf("%d ran, %d were refused", ran, refused)
+			if ran == 0 || refused == 0 {
+				t.Errorf("%d ran and %d were refused: nothing was tried", ran, refused)
+			}
+			if b.evilRan() {
+				t.Error("the other program ran")
+			}
+		})
+	}
+}
+
+// TestWrittenProgram writes into a program that was judged.
+func TestWrittenProgram(t *testing.T) {
+	b := newBench(t)
+	path := b.script("tool", "#!/bin/sh\necho good\n")
+	plan := b.plan("./tool || echo more")
+	plan.Segments[1].Op = job.Sequence
+	info, err := os.Stat(path)
+	must(t, err)
+	b.script("tool", "#!/bin/sh\necho evil\n") // of the same size
+	must(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
+	got, err := runPlan(plan, nil)
+	if !errors.Is(err, job.ErrChanged) || got.out != "" {
+		t.Errorf("%v, output %q", err, got.out)
+	}
+}
+
+// TestRefusalEndsTheJob: what follows a refusal was judged to follow something else.
+func TestRefusalEndsTheJob(t *testing.T) {
+	b := newBench(t)
+	b.script("tool", "#!/bin/sh\necho tool\n")
+	for _, text := range []string{
+		"echo first; ./tool || touch made", "echo first; ./tool; touch made", "echo first; touch made | ./tool",
+		"echo first; touch made | nice ./tool", "echo first; touch made | cat > refused; touch made",
+		"echo first; cd refused; touch made", "echo first; touch made < refused",
+	} {
+		t.Run(text, func(t *testing.T) {
+			plan := b.plan(text)
+			refused := func() (*os.File, error) { return nil, place.ErrChanged }
+			for i := range plan.Segments {
+				s := &plan.Segments[i]
+				for j := range s.Redirects {
+					s.Redirects[j] = job.Output(1, "refused", refused)
+				}
+				for j := range s.Programs {
+					if strings.HasSuffix(s.Programs[j].Path, "/tool") {
+						s.Programs[j].Identity.Changed++
+					}
+				}
+				if s.Chdir != nil {
+					s.Chdir.Open = refused
+				}
+			}
+			got := b.run(plan)
+			var refusal *job.Refusal
+			if !errors.As(got.result.Err, &refusal) || got.result.Code != 126 || got.out != "first\n" || got.err == "" {
+				t.Errorf("%+v", got)
+			}
+			if _, err := os.Stat(b.dir + "/made"); err == nil {
+				t.Error("the rest ran")
+			}
+		})
+	}
+}
+
+// TestWorkingDirectory exchanges the directory: while it is judged, and while programs run in it.
+func TestWorkingDirectory(t *testing.T) {
+	b := newBench(t)
+	for _, dir := range []string{"real", "other"} {
+		must(t, os.Mkdir(filepath.Join(b.dir, dir), 0o755))
+		b.write(dir+"/name", dir)
+	}
+	layout := place.Layout{Workspace: b.dir, Home: b.dir, StateDir: b.dir + "/state", ConfigFile: b.dir + "/state/config"}
+	classifier, err := place.New(layout)
+	must(t, err)
+	judged, err := classifier.Resolve(b.dir, "real")
+	must(t, err)
+	open := func() (*os.File, error) {
+		dir, err := place.OpenDir(judged)
+		if err != nil {
+			return nil, err
+		}
+		var st unix.Stat_t
+		if err := unix.Fstat(int(dir.Fd()), &st); err != nil || uint64(st.Dev) != judged.Device || st.Ino != judged.Inode {
+			dir.Close()
+			return nil, place.ErrChanged
+		}
+		return dir, nil
+	}
+	plan := b.plan("cat name")
+	plan.Dir = job.Directory{Name: "real", Path: judged.Real, Open: open}
+	for range 10_000 {
+		exchange(t, b.dir+"/real", b.dir+"/other")
+		if _, err := job.Start(plan, job.Streams{}); !errors.Is(err, place.ErrChanged) {
+			t.Fatalf("another directory: %v", err)
+		}
+		exchange(t, b.dir+"/real", b.dir+"/other")
+	}
+	must(t, os.Rename(b.dir+"/other", b.dir+"/other2"))
+	must(t, os.Rename(b.dir+"/real", b.dir+"/other"))
+	must(t, os.Symlink(b.dir+"/other", b.dir+"/real"))
+	if _, err := job.Start(plan, job.Streams{}); !errors.Is(err, place.ErrChanged) {
+		t.Errorf("a link to it: %v", err)
+	}
+	must(t, os.Remove(b.dir+"/real"))
+	must(t, os.Rename(b.dir+"/other", b.dir+"/real"))
+	if got := b.run(plan); got.out != "real" {
+		t.Errorf("%+v", got)
+	}
+	// The command itself may move it: the rest runs in the directory that was opened.
+	plan = b.plan("mv ../real ../moved && ln -s other2 ../real && cat name")
+	plan.Dir = job.Directory{Name: "real", Path: judged.Real, Open: open}
+	if got := b.run(plan); got.out != "real" {
+		t.Errorf("after it was moved: %+v", got)
+	}
+}
+
+func TestPlanIsChecked(t *testing.T) {
+	b := newBench(t)
+	for name, spoil := range map[string]func(*job.Plan){
+		"no segments":            func(p *job.Plan) { p.Segments = nil },
+		"no directory":           func(p *job.Plan) { p.Dir = job.Directory{} },
+		"no program":             func(p *job.Plan) { p.Segments[0].Programs = nil },
+		"no identity":            func(p *job.Plan) { p.Segments[0].Programs[0].Identity = job.Identity{} },
+		"relative path":          func(p *job.Plan) { p.Segments[0].Programs[0].Path = "cat" },
+		"program not first":      func(p *job.Plan) { p.Segments[0].Programs[0].At = 1 },
+		"program behind its end": func(p *job.Plan) { p.Segments[0].Programs = append(p.Segments[0].Programs, job.Program{At: 7}) },
+		"zero redirection":       func(p *job.Plan) { p.Segments[0].Redirects = []job.Redirect{{}} },
+		"unopened redirection":   func(p *job.Plan) { p.Segments[0].Redirects = []job.Redirect{job.Input(0, "x", nil)} },
+		"descriptor 3":           func(p *job.Plan) { p.Segments[0].Redirects = []job.Redirect{job.Copy(3, 1)} },
+		"NUL":                    func(p *job.Plan) { p.Segments[0].Argv[1] = "a\x00b" },
+		"variable":               func(p *job.Plan) { p.Env = []string{"x"} },
+		"pipe to nothing":        func(p *job.Plan) { p.Segments[1].Op = job.Pipe },
+		"missing operator":       func(p *job.Plan) { p.Segments[0].Op = job.None },
+		"unknown operator":       func(p *job.Plan) { p.Segments[0].Op = "&" },
+		"cd with a program":      func(p *job.Plan) { p.Segments[0].Chdir = &p.Dir },
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := b.plan("cat x && cat y")
+			spoil(&plan)
+			if _, err := job.Start(plan, job.Streams{}); err == nil {
+				t.Error("it was started")
+			}
+		})
+	}
+}
+
+// TestNothingIsInherited has a descriptor open that lacks the mark.
+func TestNothingIsInherited(t *testing.T) {
+	b := newBench(t)
+	null, err := os.Open(os.DevNull)
+	must(t, err)
+	defer null.Close()
+	for range 5 {
+		leak, err := unix.Dup(int(null.Fd()))
+		must(t, err)
+		defer unix.Close(leak)
+	}
+	var names []string
+	for fd := 3; fd < 300; fd++ {
+		names = append(names, fmt.Sprintf("/proc/self/fd/%d", fd))
+	}
+	text := "readlink " + strings.Join(names, " ")
+	for _, text := range []string{text, "echo a | " + text + " | cat", "cat <<EOF | " + text + " 2>&1\nx\nEOF", "nice " + text} {
+		if got := b.run(b.plan(text)); got.out != "" {
+			t.Errorf("inherited: %s", got.out)
+		}
+	}
+}
+
+// TestDescriptorNumbers starts a program with its descriptor at many numbers: the runtime uses some in the child.
+func TestDescriptorNumbers(t *testing.T) {
+	b := newBench(t)
+	tool := b.copyProgram("echo", "tool")
+	identity, err := job.Identify(tool)
+	must(t, err)
+	plan := job.Plan{Dir: directory(".", b.dir), Env: b.env, Segments: []job.Segment{
+		{Programs: []job.Program{{Path: tool, Identity: identity}}, Argv: []string{"", "ran"}},
+	}}
+	var held []*os.File
+	for range 24 {
+		if got := b.run(plan); got.out != "ran\n" {
+			t.Fatalf("with %d more open: %+v", len(held), got)
+		}
+		f, err := os.Open(os.DevNull)
+		must(t, err)
+		defer f.Close()
+		if held = append(held, f); len(held)%3 == 0 {
+			held[len(held)-2].Close() // leaves a hole
+		}
+	}
+}
+
+func openDescriptors(t *testing.T) int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	return len(entries)
+}
+
+func TestNoDescriptorLeaks(t *testing.T) {
+	b := newBench(t)
+	b.fixture()
+	run := func() {
+		for _, text := range []string{
+			"cat in | sort | uniq -c > out", "cat < missing | cat", "cd missing", "cd sub && cat f", "cat <<EOF | cat\nx\nEOF", "./denied", "cd sub | cat",
+			"false && echo a > never", "nice cat in",
+		} {
+			b.run(b.plan(text))
+		}
+		plan := b.plan("cat in > out | cat < in | cat")
+		plan.Segments[2].Programs[0].Identity.Inode++
+		if _, err := runPlan(plan, nil); !errors.Is(err, job.ErrChanged) {
+			t.Fatal(err)
+		}
+	}
+	run()
+	before := openDescriptors(t)
+	for range 20 {
+		run()
+	}
+	if after := openDescriptors(t); after > before {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+	var none unix.Rusage
+	if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, &none); err != syscall.ECHILD {
+		t.Errorf("a child is left: %d, %v", pid, err)
+	}
+}
