@@ -4,8 +4,8 @@
 // [Identity], the expanded words, and how each redirection is opened. [Start] runs it as bash would run the same text:
 //
 //	plan := job.Plan{Dir: dir, Env: environment, Segments: []job.Segment{
-//		{Programs: []job.Program{sort}, Argv: []string{"sort", "names"}, Op: job.Pipe},
-//		{Programs: []job.Program{uniq}, Argv: []string{"uniq", "-c"}, Redirects: []job.Redirect{job.Output(1, "counts", open)}},
+//		{Dir: dir.Path, Programs: []job.Program{sort}, Argv: []string{"sort", "names"}, Op: job.Pipe},
+//		{Dir: dir.Path, Programs: []job.Program{uniq}, Argv: []string{"uniq", "-c"}, Redirects: []job.Redirect{job.Output(1, "counts", open)}},
 //	}}
 //	running, err := job.Start(plan, job.Streams{Out: pipe, Err: pipe})
 //	...
@@ -22,7 +22,9 @@
 //   - The redirections keep their order. Open is where the place check decides: it is called when the segment starts,
 //     opens what was judged and nothing else, and never waits. It takes a file that an earlier segment made. [OpenNull]
 //     is the one for /dev/null. A here-document is one of the redirections, in its place.
-//   - "cd DIR" is a segment with Chdir and no Programs. true, echo, printf, test and the like are real programs here.
+//   - "cd DIR" is a segment with Chdir and no Programs. Dir is where a segment was judged to run, by the text of the paths:
+//     the plan's directory, or that of the last cd. Where a cd failed or was passed over and a later segment is
+//     due nevertheless, the job ends. true, echo, printf, test and the like are real programs here.
 //   - The tool keeps what it has: Streams are the pipe ends or the terminal that it made, Process is the id that it
 //     shows, Stop takes the signals that its timers send, Done comes before it drains the output, and Release ends what
 //     was left behind, as the last thing.
@@ -40,6 +42,6 @@
 // # What differs from bash
 //
 // There are no functions, aliases and built-in commands but cd. SHLVL and _ are not set. A file that the system cannot
-// execute is not given to a shell as a script: status 126. A redirection or a directory that is refused, and a program
+// execute is not given to a shell as a script: status 126. A segment after a cd that failed or was passed over, a redirection or a directory that is refused, and a program
 // that changed, end the whole job: what follows "||" or ";" was judged to run after something else.
 package job

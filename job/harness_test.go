@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/job"
+	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -61,6 +62,13 @@ func (b *bench) script(name, content string) string {
 	return path
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // outcome is what is left of a run.
 type outcome struct {
 	out, err string
@@ -84,7 +92,8 @@ func planFor(text, dir string, env []string) (job.Plan, error) {
 	}
 	plan := job.Plan{Dir: directory(".", dir), Env: env}
 	for i := range command.Segments {
-		segment, err := segmentFor(&command.Segments[i], &dir, env)
+		piped := i > 0 && command.Segments[i-1].Op == shell.Pipe
+		segment, err := segmentFor(&command.Segments[i], &dir, env, piped)
 		if err != nil {
 			return job.Plan{}, fmt.Errorf("%q: %w", text, err)
 		}
@@ -93,8 +102,9 @@ func planFor(text, dir string, env []string) (job.Plan, error) {
 	return plan, nil
 }
 
-// segmentFor makes a segment. A cd moves dir for the segments that follow.
-func segmentFor(s *shell.Segment, dir *string, env []string) (job.Segment, error) {
+// segmentFor makes a segment. A cd that is no part of a pipeline moves dir for the segments that follow, if it is there
+// or they are only due if it was.
+func segmentFor(s *shell.Segment, dir *string, env []string, piped bool) (job.Segment, error) {
 	surroundings := shell.Surroundings{Dir: *dir, ReadDir: os.ReadDir, Getenv: func(name string) (string, bool) {
 		for _, v := range env {
 			if value, ok := strings.CutPrefix(v, name+"="); ok {
@@ -107,7 +117,7 @@ func segmentFor(s *shell.Segment, dir *string, env []string) (job.Segment, error
 	if err != nil {
 		return job.Segment{}, err
 	}
-	out := job.Segment{Argv: expanded.Argv, Op: job.Operator(s.Op)}
+	out := job.Segment{Dir: *dir, Argv: expanded.Argv, Op: job.Operator(s.Op)}
 	for _, a := range s.Assigns {
 		out.Env = append(out.Env, a.Name+"="+a.Value)
 	}
@@ -120,7 +130,8 @@ func segmentFor(s *shell.Segment, dir *string, env []string) (job.Segment, error
 	if out.Argv[0] == "cd" {
 		target := directory(out.Argv[1], at(*dir, out.Argv[1]))
 		out.Chdir = &target
-		if s.Op != shell.Pipe {
+		info, err := os.Stat(target.Path)
+		if s.Op != shell.Pipe && !piped && (s.Op == shell.And || err == nil && info.IsDir()) {
 			*dir = target.Path
 		}
 		return out, nil
@@ -173,22 +184,24 @@ func redirect(r shell.Redirect, dir string) job.Redirect {
 		fd = int(r.FD[0] - '0')
 	}
 	path := at(dir, r.Target)
-	open := func(flags int) func() (*os.File, error) {
-		return func() (*os.File, error) { return os.OpenFile(path, flags, 0o666) }
+	// The real place check, as the tool will use it.
+	judged := place.Resolved{Real: filepath.Clean(path), Kind: place.KindMissing}
+	open := func() (*os.File, error) { return place.OpenOutput(judged, strings.HasSuffix(r.Op, ">>")) }
+	if r.Target == os.DevNull {
+		open = job.OpenNull
 	}
 	switch r.Op {
 	case ">&":
 		return job.Copy(fd, int(r.Target[0]-'0'))
 	case "<":
-		return job.Input(fd, r.Target, open(os.O_RDONLY))
-	case ">>":
-		return job.Output(fd, r.Target, open(os.O_WRONLY|os.O_CREATE|os.O_APPEND))
-	case "&>":
-		return job.OutputBoth(r.Target, open(os.O_WRONLY|os.O_CREATE|os.O_TRUNC))
-	case "&>>":
-		return job.OutputBoth(r.Target, open(os.O_WRONLY|os.O_CREATE|os.O_APPEND))
+		if r.Target != os.DevNull {
+			open = func() (*os.File, error) { return place.OpenInput(judged) }
+		}
+		return job.Input(fd, r.Target, open)
+	case "&>", "&>>":
+		return job.OutputBoth(r.Target, open)
 	}
-	return job.Output(fd, r.Target, open(os.O_WRONLY|os.O_CREATE|os.O_TRUNC))
+	return job.Output(fd, r.Target, open)
 }
 
 // run runs a plan to its end.

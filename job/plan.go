@@ -22,6 +22,7 @@ type Segment struct {
 	Env       []string  // assignments for this command alone, NAME=value
 	Redirects []Redirect
 	Chdir     *Directory // it is "cd" to there
+	Dir       string     // path of the directory that it was judged for: a cd that fails must not make it run elsewhere
 	Op        Operator   // how the next segment follows; None for the last, unless the text ends in ";"
 }
 
@@ -157,6 +158,14 @@ func (p *Plan) check(streams Streams) error {
 	return nil
 }
 
+// name is what messages call the segment.
+func (s *Segment) name() string {
+	if s.Chdir != nil {
+		return "cd"
+	}
+	return s.Programs[0].Path
+}
+
 func (s *Segment) check(last bool) error {
 	switch s.Op {
 	case Pipe, And, Or:
@@ -170,6 +179,9 @@ func (s *Segment) check(last bool) error {
 	case Sequence:
 	default:
 		return fmt.Errorf("unknown operator %q", s.Op)
+	}
+	if !filepath.IsAbs(s.Dir) {
+		return errors.New("the directory that it was judged for is not known")
 	}
 	if err := checkVariables(s.Env); err != nil {
 		return err

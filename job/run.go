@@ -22,6 +22,10 @@ const (
 // ErrStopped says that segments did not run because the job was stopped.
 var ErrStopped = errors.New("the job was stopped")
 
+// ErrElsewhere says that a segment would have run in another directory than it was judged for: a cd before it failed,
+// or was passed over.
+var ErrElsewhere = errors.New("it was judged for another directory than it would run in")
+
 // Refusal says that something was not what had been judged. The job ended there.
 type Refusal struct {
 	What string // program, file or directory
@@ -38,6 +42,12 @@ func (j *Job) run() {
 	defer close(j.done)
 	defer func() { j.dir.Close() }() //nolint:errcheck // nothing was written
 	defer j.streams.close()
+	defer func() {
+		if r := recover(); r != nil { // in an Open function: nothing more may run
+			j.Stop(syscall.SIGKILL)
+			j.result = Result{Code: statusNotExecutable, Err: fmt.Errorf("internal error: %v", r)}
+		}
+	}()
 	op := None
 	for rest := j.plan.Segments; len(rest) > 0; {
 		n := 1
@@ -64,7 +74,7 @@ func (j *Job) run() {
 			return
 		}
 		if end := status.signal; end != 0 && end != syscall.SIGPIPE && end != syscall.SIGINT && len(rest) > 0 {
-			complain(j.streams.Err, fmt.Errorf("%s: %v", pipeline[n-1].Argv[0], end)) // the end of the last is in the result
+			complain(j.streams.Err, fmt.Errorf("%s: %v", pipeline[n-1].name(), end)) // the end of the last is in the result
 		}
 	}
 }
@@ -133,6 +143,9 @@ func (j *Job) pipeline(segments []Segment, last bool) (status, error) {
 	for i := range members {
 		m := &members[i]
 		m.Segment = &segments[i]
+		if m.Dir != j.path {
+			return status{}, &Refusal{What: m.name(), Err: ErrElsewhere}
+		}
 		m.streams = [3]*os.File{j.streams.In, j.streams.Out, j.streams.Err}
 		if err := m.openPrograms(); err != nil {
 			return status{}, err
@@ -198,14 +211,14 @@ func (j *Job) launch(m *member, alone bool) error {
 	case errors.Is(err, ErrStopped) || errors.As(err, new(*Refusal)):
 		return err
 	case errors.As(err, &code) && code != unix.EAGAIN && code != unix.ENOMEM:
-		complain(m.streams[2], fmt.Errorf("%s: %w", m.Programs[0].Path, code))
+		complain(m.streams[2], fmt.Errorf("%s: %w", m.name(), code))
 		m.status = exited(statusNotExecutable)
 		if code == unix.ENOENT {
 			m.status = exited(statusNotFound)
 		}
 		return nil
 	case err != nil:
-		return fmt.Errorf("start %s: %w", m.Programs[0].Path, err)
+		return fmt.Errorf("start %s: %w", m.name(), err)
 	}
 	return nil
 }

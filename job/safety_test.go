@@ -37,13 +37,6 @@ func (b *bench) copyProgram(name, as string) string {
 	return path
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func exchange(t testing.TB, a, b string) {
 	t.Helper()
 	must(t, unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE))
@@ -196,6 +189,22 @@ func TestRefusalEndsTheJob(t *testing.T) {
 	}
 }
 
+// TestElsewhere: a cd that fails or is passed over must not make the rest run in another directory.
+func TestElsewhere(t *testing.T) {
+	for _, text := range []string{"cd sub; touch made", "cd sub || touch made", "false && cd sub; touch made", "cd sub; echo a > made"} {
+		b := newBench(t)
+		must(t, os.Mkdir(b.dir+"/sub", 0o700))
+		plan := b.plan(text)
+		must(t, os.Remove(b.dir+"/sub"))
+		if got, err := runPlan(plan, nil); !errors.Is(err, job.ErrElsewhere) && !errors.Is(got.result.Err, job.ErrElsewhere) {
+			t.Errorf("%s: %v, %+v", text, err, got)
+		}
+		if entries, _ := os.ReadDir(b.dir); len(entries) > 0 {
+			t.Errorf("%s: it made %s", text, entries[0].Name())
+		}
+	}
+}
+
 // TestWorkingDirectory exchanges the directory: while it is judged, and while programs run in it.
 func TestWorkingDirectory(t *testing.T) {
 	b := newBench(t)
@@ -220,8 +229,15 @@ func TestWorkingDirectory(t *testing.T) {
 		}
 		return dir, nil
 	}
-	plan := b.plan("cat name")
-	plan.Dir = job.Directory{Name: "real", Path: judged.Real, Open: open}
+	inReal := func(text string) job.Plan {
+		plan := b.plan(text)
+		plan.Dir = job.Directory{Name: "real", Path: judged.Real, Open: open}
+		for i := range plan.Segments {
+			plan.Segments[i].Dir = judged.Real
+		}
+		return plan
+	}
+	plan := inReal("cat name")
 	for range 10_000 {
 		exchange(t, b.dir+"/real", b.dir+"/other")
 		if _, err := job.Start(plan, job.Streams{}); !errors.Is(err, place.ErrChanged) {
@@ -241,8 +257,7 @@ func TestWorkingDirectory(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	// The command itself may move it: the rest runs in the directory that was opened.
-	plan = b.plan("mv ../real ../moved && ln -s other2 ../real && cat name")
-	plan.Dir = job.Directory{Name: "real", Path: judged.Real, Open: open}
+	plan = inReal("mv ../real ../moved && ln -s other2 ../real && cat name")
 	if got := b.run(plan); got.out != "real" {
 		t.Errorf("after it was moved: %+v", got)
 	}
@@ -266,6 +281,7 @@ func TestPlanIsChecked(t *testing.T) {
 		"pipe to nothing":        func(p *job.Plan) { p.Segments[1].Op = job.Pipe },
 		"missing operator":       func(p *job.Plan) { p.Segments[0].Op = job.None },
 		"unknown operator":       func(p *job.Plan) { p.Segments[0].Op = "&" },
+		"no place":               func(p *job.Plan) { p.Segments[1].Dir = "" },
 		"cd with a program":      func(p *job.Plan) { p.Segments[0].Chdir = &p.Dir },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -308,18 +324,25 @@ func TestDescriptorNumbers(t *testing.T) {
 	identity, err := job.Identify(tool)
 	must(t, err)
 	plan := job.Plan{Dir: directory(".", b.dir), Env: b.env, Segments: []job.Segment{
-		{Programs: []job.Program{{Path: tool, Identity: identity}}, Argv: []string{"", "ran"}},
+		{Dir: b.dir, Programs: []job.Program{{Path: tool, Identity: identity}}, Argv: []string{"", "ran"}},
 	}}
-	var held []*os.File
-	for range 24 {
-		if got := b.run(plan); got.out != "ran\n" {
-			t.Fatalf("with %d more open: %+v", len(held), got)
-		}
+	// The streams have high numbers and everything that is opened later gets low ones.
+	var low []*os.File
+	for range 40 {
 		f, err := os.Open(os.DevNull)
 		must(t, err)
-		defer f.Close()
-		if held = append(held, f); len(held)%3 == 0 {
-			held[len(held)-2].Close() // leaves a hole
+		low = append(low, f)
+	}
+	for i := range low {
+		read, write, err := os.Pipe()
+		must(t, err)
+		low[i].Close()
+		out := collect(read)
+		running, err := job.Start(plan, job.Streams{Out: write, Err: write})
+		must(t, err)
+		running.Release()
+		if got := <-out; got != "ran\n" {
+			t.Fatalf("with %d low numbers free: %q, %+v", i+1, got, running.Result())
 		}
 	}
 }
