@@ -36,6 +36,11 @@ func (l *Log) resume(ctx context.Context) error {
 			return err
 		}
 	}
+	// All of them are open until each has its outcome: a seal that is signed in between must not say otherwise, or a
+	// crash now would leave the rest without one for ever.
+	for i := range lost {
+		l.open.add(lost[i].decision, &lost[i].call)
+	}
 	for _, c := range lost {
 		if _, err := l.append(ctx, l.lostEntry(c)); err != nil {
 			return err
@@ -108,7 +113,7 @@ func (l *Log) unfinished(ctx context.Context, last int64, head Seal) ([]unfinish
 }
 
 func (l *Log) lostEntry(c unfinishedCall) *entry {
-	e := &entry{}
+	e := &entry{closes: c.decision}
 	outcome := toolward.OutcomeRecord{
 		Time: time.Now(), Status: toolward.StatusLost,
 		Error: "Toolward ended between the decision and the outcome; the call may or may not have run",

@@ -142,6 +142,26 @@ func TestAnEndedRunSurvivesARestart(t *testing.T) {
 	}
 }
 
+// What a person has cleared stays cleared: after a restart nobody would know why the run is refused again.
+func TestWhatWasClearedStaysClearedAfterARestart(t *testing.T) {
+	log := newRecord(t)
+	for _, e := range []audit.Event{
+		{Type: audit.TypeAnomaly, Session: here, Agent: "coder", Data: map[string]any{"detector": "writes", "action": "abort", "run": "run-1"}},
+		{Type: audit.TypeLevel, Session: here, Agent: "coder", Data: map[string]any{"event": "cleared", "external": false, "by": "owner"}},
+		{Type: audit.TypeLevel, Session: here, Agent: "coder", Data: map[string]any{"from": "lockdown", "to": "normal"}},
+	} {
+		_, err := log.Append(t.Context(), e)
+		must(t, err)
+	}
+	w := newWorld(t, anomaly.Config{}, nil)
+	if _, err := w.monitor.Restore(t.Context(), log.source); err != nil {
+		t.Fatal(err)
+	}
+	if code := w.call(callIn(here, "write", 1)); code != "" {
+		t.Errorf("%q", code)
+	}
+}
+
 // BenchmarkRestore is what a start costs with 100,000 records in the log, all of the last hour.
 func BenchmarkRestore(b *testing.B) {
 	log := newRecord(b)
