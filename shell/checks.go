@@ -64,4 +64,9 @@ var checks = map[string]func(*arguments){
 	"shown-setting":     checkShownSetting,
 	"python-module":     checkPythonModule,
 	"uv-run":            checkUvRun,
+	"make-variables":    checkMakeVariables,
+	"task-variables":    checkTaskVariables,
+	"cmake":             checkCmake,
+	"ninja":             checkNinja,
+	"compiler":          checkCompiler,
 }
