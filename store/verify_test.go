@@ -14,6 +14,8 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/redact"
 )
 
 // TestVerifyFindsTheFirstBreak changes a log as somebody with access to the
@@ -158,6 +160,46 @@ func TestACrashLeavesLostCalls(t *testing.T) {
 	if lost, _ = third.Query(t.Context(), audit.Filter{Status: "lost"}); len(lost) != 1 {
 		t.Errorf("%d lost outcomes after another start, want still one", len(lost))
 	}
+}
+
+// dying is a store of a process that is killed after so many appends.
+type dying struct {
+	audit.Store
+	left int
+}
+
+func (d *dying) Append(ctx context.Context, durable bool, add func(audit.Appender) error, ended func(bool)) error {
+	if d.left--; d.left < 0 {
+		return errors.New("killed")
+	}
+	return d.Store.Append(ctx, durable, add, ended)
+}
+
+// TestACrashWhileLostCallsAreConcluded: the next start concludes the rest.
+func TestACrashWhileLostCallsAreConcluded(t *testing.T) {
+	log, db := openLog(t, audit.Options{})
+	for range 3 {
+		decide(t, log, typical(toolward.Allow), "")
+	}
+	log.Close()
+	records, err := db.Audit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _, err := audit.LoadKey(db.Home())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := audit.Open(t.Context(), &dying{records, 1}, audit.Options{Key: key, Redact: redact.Text, Escape: display.Block}); err == nil {
+		t.Fatal("it was not killed")
+	}
+	again := startLog(t, db, audit.Options{})
+	defer again.Close()
+	lost, err := again.Query(t.Context(), audit.Filter{Status: "lost"})
+	if err != nil || len(lost) != 3 {
+		t.Errorf("%d of 3 decisions have an outcome: %v", len(lost), err)
+	}
+	verify(t, again)
 }
 
 // TestACrashBeforeTheFirstSeal: a log that a killed process left within its first second is whole, and not suspected.

@@ -66,6 +66,8 @@ func (p *playback) play(r *audit.Record) error {
 		return p.outcome(r)
 	case audit.TypeAnomaly:
 		return p.anomaly(r)
+	case audit.TypeLevel:
+		return p.level(r)
 	}
 	return nil
 }
@@ -184,6 +186,22 @@ func (p *playback) anomaly(r *audit.Record) error {
 	}
 	if a.Data.Action == Abort.String() && r.Session != "" {
 		p.monitor.end(r.Time, &toolward.Request{Call: toolward.Call{Session: toolward.SessionKey(r.Session), Run: a.Data.Run}})
+	}
+	return nil
+}
+
+// level brings back that a person has said that it is all right.
+func (p *playback) level(r *audit.Record) error {
+	var l struct {
+		Data struct {
+			Event string `json:"event"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal([]byte(r.JSON), &l); err != nil {
+		return fmt.Errorf("record %d: %w", r.Seq, err)
+	}
+	if l.Data.Event == "cleared" {
+		p.monitor.Clear(toolward.SessionKey(r.Session))
 	}
 	return nil
 }

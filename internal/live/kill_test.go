@@ -58,9 +58,16 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// killConfig lets reads and writes run at once; patches and commands ask.
+// killConfig lets reads and writes run at once; patches and commands ask. So many calls are odd indeed: the detectors
+// that count them would raise the level, and everything would ask.
 const killConfig = `{
-  "teg": {"preset": "workspace", "tools": {"apply_patch": "needs_approval"}, "approval": {"timeoutMs": 120000, "maxPendingPerSession": 200}},
+  "teg": {
+    "preset": "workspace", "tools": {"apply_patch": "needs_approval"}, "approval": {"timeoutMs": 120000, "maxPendingPerSession": 200},
+    "anomaly": {
+      "burst": {"enabled": false}, "rate": {"enabled": false}, "writes": {"enabled": false}, "denied": {"enabled": false},
+      "evasion": {"enabled": false},
+    },
+  },
   "limits": {"pendingPerSession": 200, "pendingPerConnection": 200}
 }`
 
