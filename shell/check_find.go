@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -20,7 +21,7 @@ var (
 
 // checkFind reads the arguments of find: options, where to begin, and an expression that can run, write and delete.
 func checkFind(a *arguments) {
-	args := findOptions(a, a.operands)
+	args := findOptions(a.operands)
 	var roots []string
 	for len(args) > 0 && !strings.HasPrefix(args[0], "-") && !slices.Contains([]string{"(", ")", "!", ","}, args[0]) {
 		roots, args = append(roots, args[0]), args[1:]
@@ -34,9 +35,14 @@ func checkFind(a *arguments) {
 	for len(args) > 0 {
 		args = findTerm(a, args[0], args[1:], roots)
 	}
+	if slices.Contains(a.operands, "-L") || slices.Contains(a.operands, "-follow") {
+		for i := range a.effects {
+			a.effects[i].Far = a.effects[i].Far || a.effects[i].Kind == Reads
+		}
+	}
 }
 
-func findOptions(a *arguments, args []string) []string {
+func findOptions(args []string) []string {
 	for len(args) > 0 {
 		switch arg := args[0]; {
 		case arg == "-H" || arg == "-L" || arg == "-P":
@@ -87,7 +93,7 @@ func findTerm(a *arguments, word string, rest, roots []string) []string {
 			a.does(Effect{Kind: Writes, Path: root, Via: word})
 		}
 	case slices.Contains(findRuns, word):
-		return findCommand(a, word, rest)
+		return findCommand(a, word, rest, roots)
 	default:
 		a.does(Effect{Kind: Unknown, Via: word})
 	}
@@ -95,20 +101,27 @@ func findTerm(a *arguments, word string, rest, roots []string) []string {
 }
 
 // findCommand reads the command of -exec and its like. It gets names of files where "{}" stands.
-func findCommand(a *arguments, word string, rest []string) []string {
+func findCommand(a *arguments, word string, rest, roots []string) []string {
 	end := slices.IndexFunc(rest, func(s string) bool { return s == ";" })
-	plus := slices.Index(rest, "+")
-	if plus > 0 && rest[plus-1] == "{}" && (end < 0 || plus < end) {
-		end = plus
+	for i := 1; i < len(rest) && (end < 0 || i < end); i++ {
+		if rest[i] == "+" && rest[i-1] == "{}" { // the first that stands after "{}": what follows are other terms
+			end = i
+		}
 	}
 	if end < 1 {
 		a.does(Effect{Kind: Unknown, Via: word})
 		return nil
 	}
 	argv := rest[:end]
-	if strings.Contains(argv[0], "{}") {
-		a.does(Effect{Kind: Unknown, Via: word}) // the files themselves are run
-		return rest[end+1:]
+	elsewhere := func(root string) bool { return path.IsAbs(root) || strings.HasPrefix(path.Clean(root), "..") }
+	switch inDir := strings.HasSuffix(word, "dir"); {
+	case strings.HasPrefix(word, "-ok") && rest[end] == "+": // for some finds this is no end
+		a.does(Effect{Kind: Unknown, Via: word})
+	case marked(argv, "{}"): // the files themselves are run, or their names become a part of a script
+		a.does(Effect{Kind: Unknown, Via: word})
+	case inDir && (strings.Contains(argv[0], "/") && !path.IsAbs(argv[0]) || slices.ContainsFunc(roots, elsewhere)):
+		// It works where the files lie: relative names mean something else than here.
+		a.does(Effect{Kind: Unknown, Via: word})
 	}
 	a.does(Effect{Kind: Runs, Argv: slices.Clone(argv), Open: true, Via: word})
 	return rest[end+1:]

@@ -28,7 +28,7 @@ type Effect struct {
 	IfIn bool     `json:"ifIn,omitempty"` // only if what Path lies in is a directory: "cp a b" writes b/a if b is one
 	Far  bool     `json:"far,omitempty"`  // symbolic links below Path are followed, wherever they lead
 	Argv []string `json:"argv,omitempty"` // of Runs
-	Open bool     `json:"open,omitempty"` // of Runs: more operands are added when it runs
+	Open bool     `json:"open,omitempty"` // of Runs: names of files are added when it runs, at the end or where "{}" stands
 	Text string   `json:"text,omitempty"` // of Evaluates
 	Lang string   `json:"lang,omitempty"` // of Evaluates: sh, awk, sed, …
 	Host string   `json:"host,omitempty"` // of Network: "" if the arguments do not name it
