@@ -32,6 +32,10 @@ func stampOf(path string) stamp {
 	if err := unix.Lstat(path, &st); err != nil {
 		return stamp{settled: errors.Is(err, fs.ErrNotExist)}
 	}
+	return stampFrom(&st)
+}
+
+func stampFrom(st *unix.Stat_t) stamp {
 	changed := time.Unix(st.Ctim.Unix())
 	return stamp{
 		uint64(st.Dev), st.Ino, st.Size, uint32(st.Mode), st.Uid, changed.UnixNano(), //nolint:unconvert // widths differ between systems
