@@ -67,7 +67,7 @@ func everyFile(argv []string, dir string) (files []operand) {
 			candidates = append(candidates, word[2:])
 		}
 		for _, candidate := range candidates {
-			if path, ok := regular(candidate, dir); ok {
+			if path, ok := regularFile(candidate, dir); ok {
 				files = append(files, operand{i, path})
 			}
 		}
@@ -76,14 +76,14 @@ func everyFile(argv []string, dir string) (files []operand) {
 }
 
 func addFile(files []operand, argv []string, name, dir string) []operand {
-	if path, ok := regular(name, dir); ok {
+	if path, ok := regularFile(name, dir); ok {
 		return append(files, operand{slices.Index(argv, name), path})
 	}
 	return files
 }
 
-// regular reports whether a name is, behind its links, a regular file.
-func regular(name, dir string) (path string, ok bool) {
+// regularFile reports whether a name is, behind its links, a regular file.
+func regularFile(name, dir string) (path string, ok bool) {
 	if name == "" || strings.ContainsRune(name, 0) || dir == "" && !filepath.IsAbs(name) {
 		return "", false
 	}

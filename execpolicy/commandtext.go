@@ -32,7 +32,7 @@ func TextOf(argv []string, raw string) (CommandText, error) {
 	if len(argv) == 0 {
 		return CommandText{}, &CommandTextError{CodeMissingCommand, "there is no argv"}
 	}
-	script := scriptOf(argv)
+	script := shellText(argv)
 	text := CommandText{Text: joinArgv(argv), Shell: script.text}
 	if script.text != "" && script.whole {
 		text.Text = script.text
@@ -60,24 +60,24 @@ func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }
 
 func trimSpace(s string) string { return strings.TrimFunc(s, isSpace) }
 
-// script is what a shell is given to run.
-type script struct {
+// givenText is what a shell is given to run.
+type givenText struct {
 	text  string // "" if there is none
 	whole bool   // it says all that runs: no arguments follow, and no variables are set for the shell
 }
 
-// scriptOf finds the script of a shell, behind wrappers whose effect is known.
-func scriptOf(argv []string) script {
+// shellText finds the script of a shell, behind wrappers whose effect is known.
+func shellText(argv []string) givenText {
 	whole := true
 	for range 5 {
 		if len(argv) == 0 {
-			return script{}
+			return givenText{}
 		}
 		name := shell.ProgramName(argv[0])
 		if name == "env" {
 			rest, plain, ok := afterEnv(argv[1:])
 			if !ok {
-				return script{}
+				return givenText{}
 			}
 			argv, whole = rest, whole && plain
 			continue
@@ -90,11 +90,11 @@ func scriptOf(argv []string) script {
 			argv = argv[1:]
 			continue
 		}
-		found := shellScript(name, argv[1:])
+		found := scriptIn(name, argv[1:])
 		found.whole = found.whole && whole
 		return found
 	}
-	return script{} // too many wrappers: the whole argv is shown
+	return givenText{} // too many wrappers: the whole argv is shown
 }
 
 // wrapperLength is how many words a transparent wrapper other than env takes; 0 if the argv begins with none.
@@ -140,8 +140,8 @@ func afterEnv(args []string) (rest []string, plain, ok bool) {
 	return args, plain, len(args) > 0
 }
 
-// shellScript is the script in the arguments of a shell.
-func shellScript(name string, args []string) script {
+// scriptIn is the script in the arguments of a shell.
+func scriptIn(name string, args []string) givenText {
 	switch name {
 	case "sh", "bash", "dash", "zsh", "ksh", "ash":
 		return posixScript(args)
@@ -155,15 +155,15 @@ func shellScript(name string, args []string) script {
 	case "cmd":
 		for i, arg := range args {
 			if arg = strings.ToLower(arg); arg == "/c" || arg == "/k" {
-				return script{trimSpace(strings.Join(args[i+1:], " ")), true} // cmd takes all that follows
+				return givenText{trimSpace(strings.Join(args[i+1:], " ")), true} // cmd takes all that follows
 			}
 		}
 	}
-	return script{}
+	return givenText{}
 }
 
 // posixScript: with -c, alone or among other letters, the first operand is the script.
-func posixScript(args []string) script {
+func posixScript(args []string) givenText {
 	command := false
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -185,23 +185,23 @@ func posixScript(args []string) script {
 			continue
 		case arg == "--" || arg == "-":
 			if i++; i >= len(args) {
-				return script{}
+				return givenText{}
 			}
 		}
 		if !command {
-			return script{}
+			return givenText{}
 		}
-		return script{trimSpace(args[i]), i == len(args)-1}
+		return givenText{trimSpace(args[i]), i == len(args)-1}
 	}
-	return script{}
+	return givenText{}
 }
 
 // optionScript: the script is the value of an option.
-func optionScript(args []string, is func(string) bool) script {
+func optionScript(args []string, is func(string) bool) givenText {
 	for i, arg := range args {
 		if is(arg) && i+1 < len(args) {
-			return script{trimSpace(args[i+1]), i+1 == len(args)-1}
+			return givenText{trimSpace(args[i+1]), i+1 == len(args)-1}
 		}
 	}
-	return script{}
+	return givenText{}
 }
