@@ -74,4 +74,9 @@ var checks = map[string]func(*arguments){
 	"cmake":             checkCmake,
 	"ninja":             checkNinja,
 	"compiler":          checkCompiler,
+	"cargo-lints":       checkCargoLints,
+	"cargo-fmt":         checkCargoFmt,
+	"cargo-vendor":      checkCargoVendor,
+	"cargo-watch":       checkCargoWatch,
+	"rustc":             checkRustc,
 }
