@@ -5,7 +5,7 @@ TOOLS := $(GO) tool -modfile=tools/go.mod
 RACE  := $(if $(shell command -v gcc cc 2>/dev/null),-race)
 FUZZTIME ?= 30s
 
-.PHONY: up build test lint bench fuzz
+.PHONY: up build test lint bench fuzz fuzz-shell
 
 up:
 	$(GO) run ./cmd/toolward up
@@ -33,3 +33,11 @@ fuzz:
 	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz'); do \
 	    echo "$$package $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
 	  done; done
+
+# What analysis says of random commands against what bash does with them: TIME and COUNT (of commands that bash ran)
+# limit it, SEED repeats a run.
+TIME  ?= 10m
+COUNT ?= 0
+fuzz-shell:
+	TOOLWARD_FUZZ_TIME=$(TIME) TOOLWARD_FUZZ_COUNT=$(COUNT) TOOLWARD_FUZZ_SEED=$(SEED) \
+	  $(GO) test -count=1 -v -timeout 0 -run 'TestBashAgreesAboutGenerated' ./internal/shellfuzz

@@ -22,6 +22,10 @@ func Analyse(text string) (*Command, error) {
 		return nil, &NotAnalysable{Reason: LineContinuation}
 	}
 	text = strings.Trim(text, " \t\n")
+	if strings.HasSuffix(text, `\`) {
+		// What it quotes was trimmed, or is missing: shells differ in what they make of it.
+		return nil, &NotAnalysable{Reason: LineContinuation, Offset: len(text) - 1}
+	}
 	switch {
 	case text == "":
 		return nil, &NotAnalysable{Reason: Empty}
@@ -207,12 +211,21 @@ func (w *walker) simple(s *syntax.Stmt, c *syntax.CallExpr) {
 	w.segments = append(w.segments, segment)
 }
 
+// reserved are words that shells read as syntax, or as a change to the command that follows, where the parser sees a
+// program.
+var reserved = []string{"in", "repeat", "foreach", "end", "nocorrect", "noglob", "-", "typeset", "integer", "float", "private"}
+
 func (w *walker) argument(s *Segment, node *syntax.Word) {
 	word := w.word(node)
 	if w.err != nil {
 		return
 	}
-	if len(s.Words) == 0 && (word.Text == "" || word.Param || word.Glob || word.Brace) {
+	if len(s.Words) == 0 && slices.Contains(reserved, word.Source) {
+		w.refuse(Compound, node.Pos())
+		return
+	}
+	// "%1" continues a job.
+	if len(s.Words) == 0 && (word.Text == "" || word.Text[0] == '%' || word.Param || word.Glob || word.Brace) {
 		w.refuse(DynamicExecutable, node.Pos())
 		return
 	}
@@ -240,7 +253,7 @@ func (w *walker) assign(s *Segment, a *syntax.Assign, before bool) {
 		if w.err != nil {
 			return
 		}
-		if word.Param || word.Tilde {
+		if word.Param || strings.Contains(literals(a.Value), "~") {
 			w.refuse(Assignment, a.Pos())
 			return
 		}

@@ -1,11 +1,29 @@
 package shell
 
-import "mvdan.cc/sh/v3/syntax"
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
 
 // Command is a command line that was understood: simple commands and how they are joined.
 type Command struct {
 	Text     string // as analysed: without white space around it
 	Segments []Segment
+}
+
+// Portable reports whether every POSIX shell understands the command as bash does. "sh -c" may be any of them: for dash,
+// "{a,b}" is one word and "a &> b" starts a in the background.
+func (c *Command) Portable() bool {
+	for i := range c.Segments {
+		s := &c.Segments[i]
+		if slices.ContainsFunc(s.Words, func(w Word) bool { return w.Brace }) ||
+			slices.ContainsFunc(s.Redirs, func(r Redirect) bool { return strings.HasPrefix(r.Op, "&") }) {
+			return false
+		}
+	}
+	return true
 }
 
 // Segment is one simple command.

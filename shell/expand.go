@@ -108,10 +108,24 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 		if err != nil {
 			return nil, "", err
 		}
+		if w.Brace && len(fields) == 1 && fields[0] == "" && !isQuoted(part) {
+			continue // "{,a}" is one word: a shell drops what is empty and not quoted
+		}
 		slices.Sort(fields)
 		words = append(words, fields...)
 	}
 	return words, doubt, nil
+}
+
+// isQuoted reports whether any part of a word is quoted: such a word stays even if it is empty.
+func isQuoted(word *syntax.Word) bool {
+	return slices.ContainsFunc(word.Parts, func(part syntax.WordPart) bool {
+		switch part.(type) {
+		case *syntax.SglQuoted, *syntax.DblQuoted:
+			return true
+		}
+		return false
+	})
 }
 
 var errTooMany = errors.New("too many files")

@@ -7,7 +7,7 @@ type Reason string
 
 // The reasons, in the order in which whole-text rules are tried; those of constructs come as they stand in the text.
 const (
-	LineContinuation    Reason = "line-continuation"    // backslash before a line break
+	LineContinuation    Reason = "line-continuation"    // backslash before a line break, or at the end
 	Empty               Reason = "empty"                // nothing to run
 	TooLong             Reason = "too-long"             // more than 65,536 bytes
 	ControlCharacter    Reason = "control-char"         // characters that people do not see, or bytes that are no text
@@ -21,7 +21,7 @@ const (
 	CommandSubstitution Reason = "command-substitution" // $( ) and backticks
 	ProcessSubstitution Reason = "process-substitution" // <( ) and >( )
 	Arithmetic          Reason = "arithmetic"           // $(( ))
-	ParameterExpansion  Reason = "parameter-expansion"  // anything but $NAME and ${NAME}
+	ParameterExpansion  Reason = "parameter-expansion"  // anything but $NAME and ${NAME}, and names that shells give values
 	DollarQuote         Reason = "dollar-quote"         // $'…' and $"…"
 	ExtendedGlob        Reason = "extglob"              // ?( ) *( ) +( ) @( ) !( )
 	UserHome            Reason = "user-home"            // ~user, ~+ and ~-, and ~ within a word such as a=~/b
@@ -46,7 +46,7 @@ var words = map[Reason]string{
 	CommandSubstitution: "it puts the output of a command into another",
 	ProcessSubstitution: "it puts a command in the place of a file",
 	Arithmetic:          "it computes",
-	ParameterExpansion:  "it uses a parameter in a way that is not plain $NAME",
+	ParameterExpansion:  "it uses a parameter in a way that is not plain $NAME, or one that the shell itself gives a value",
 	DollarQuote:         "it uses $'…' or $\"…\"",
 	ExtendedGlob:        "it uses an extended pattern",
 	UserHome:            "it uses ~ in another way than ~/",

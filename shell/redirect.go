@@ -18,7 +18,12 @@ func (w *walker) redirect(s *Segment, r *syntax.Redirect) {
 	if r.N != nil {
 		fd = r.N.Value
 	}
-	s.To = max(s.To, int(r.Word.End().Offset()))
+	end := int(r.Word.End().Offset())
+	s.To = max(s.To, end)
+	if end < len(w.text) && strings.IndexByte("<>", w.text[end]) >= 0 && isNumber(w.text[r.Word.Pos().Offset():end]) {
+		w.refuse(Redirection, r.Pos()) // ">2>1": for bash, 2 is the descriptor of what follows
+		return
+	}
 	switch {
 	case r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc:
 		w.heredoc(s, r, fd)
@@ -31,13 +36,18 @@ func (w *walker) redirect(s *Segment, r *syntax.Redirect) {
 		s.Redirs = append(s.Redirs, Redirect{fd, ">&", r.Word.Lit()})
 	case slices.Contains(fileOperators, r.Op):
 		word := w.word(r.Word)
-		if w.err == nil && (word.Text == "" || word.Expands()) {
+		if w.err == nil && (word.Text == "" || word.Expands() || connects(word.Text)) {
 			w.refuse(Redirection, r.Pos())
 		}
 		s.Redirs = append(s.Redirs, Redirect{fd, r.Op.String(), word.Text})
 	default:
 		w.refuse(Redirection, r.Pos())
 	}
+}
+
+// connects reports whether a shell opens a connection instead of a file.
+func connects(target string) bool {
+	return strings.HasPrefix(target, "/dev/tcp/") || strings.HasPrefix(target, "/dev/udp/")
 }
 
 // heredoc takes a here-document for standard input, of text and plain parameters.
@@ -85,12 +95,12 @@ func (w *walker) bodyPart(doc *Heredoc, part syntax.WordPart, quoted bool) {
 		}
 		doc.body = append(doc.body, bodyPart{text: text})
 	case *syntax.ParamExp:
-		found := plainParameter.FindStringSubmatch(w.text[p.Pos().Offset():p.End().Offset()])
-		if found == nil {
+		name, ok := parameterName(w.text[p.Pos().Offset():p.End().Offset()])
+		if !ok {
 			w.refuse(HeredocExpansion, p.Pos())
 			return
 		}
-		doc.body = append(doc.body, bodyPart{text: found[1] + found[2], param: true})
+		doc.body = append(doc.body, bodyPart{text: name, param: true})
 	default:
 		w.refuse(HeredocExpansion, part.Pos())
 	}

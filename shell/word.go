@@ -1,16 +1,10 @@
 package shell
 
 import (
-	"regexp"
-	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
-
-// plainParameter is the only use of a parameter that is accepted. It is compared with the source text, so that no
-// form of parameter that the parser knows, now or later, slips through a field that nobody looked at.
-var plainParameter = regexp.MustCompile(`^\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})$`)
 
 // word takes a word apart; what it cannot take stops the walker.
 func (w *walker) word(node *syntax.Word) Word {
@@ -37,7 +31,15 @@ func (w *walker) word(node *syntax.Word) Word {
 		}
 	}
 	word.Text = text.String()
-	word.Brace = hasBraces(node)
+	if word.Brace = hasBraces(node); word.Brace && w.growsInBraces(node) {
+		w.refuse(ParameterExpansion, node.Pos())
+	}
+	if oddBrackets(node) || word.Brace && oddBraces(node) {
+		w.refuse(ExtendedGlob, node.Pos())
+	}
+	if word.Brace && strings.LastIndexByte(literals(node), '~') > 0 {
+		w.refuse(UserHome, node.Pos()) // braces first, then homes: "{~,a}" is "~" and "a"
+	}
 	return word
 }
 
@@ -46,7 +48,7 @@ func (w *walker) expansion(word *Word, text *strings.Builder, part syntax.WordPa
 	switch p := part.(type) {
 	case *syntax.ParamExp:
 		source := w.text[p.Pos().Offset():p.End().Offset()]
-		if !plainParameter.MatchString(source) {
+		if _, ok := parameterName(source); !ok {
 			w.refuse(ParameterExpansion, p.Pos())
 			return
 		}
@@ -147,7 +149,13 @@ func unescape(s, special string) string {
 	return b.String()
 }
 
-// hasBraces reports whether a shell would make several words of one.
-func hasBraces(node *syntax.Word) bool {
-	return syntax.SplitBraces(&syntax.Word{Parts: slices.Clone(node.Parts)})
+// literals is the unquoted text of a word.
+func literals(node *syntax.Word) string {
+	var text strings.Builder
+	for _, part := range node.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			text.WriteString(lit.Value)
+		}
+	}
+	return text.String()
 }

@@ -97,7 +97,11 @@ func niceOptions(args []string) (int, bool) {
 	}, integer)
 }
 
+// stdbufOptions takes at least one option: without any, stdbuf starts nothing.
 func stdbufOptions(args []string) (int, bool) {
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		return 0, false
+	}
 	return takeOptions(args, func(arg string) taken {
 		switch {
 		case slices.Contains([]string{"-i", "-o", "-e", "--input", "--output", "--error"}, arg):

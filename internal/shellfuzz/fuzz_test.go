@@ -1,0 +1,159 @@
+//go:build linux
+
+package shellfuzz
+
+import (
+	_ "embed"
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+//go:embed testdata/cases.txt
+var caseText string
+
+func newBash(t testing.TB) *Bash {
+	t.Helper()
+	bash, err := NewBash(sandboxDir(t))
+	if errors.Is(err, ErrNoSandbox) && os.Getenv("TOOLWARD_LIVE") != "all" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bash.Close() })
+	return bash
+}
+
+// sandboxDir is in memory if it can be: commands write a lot of small files.
+func sandboxDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "shellfuzz")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// TestBashAgrees runs the seeds and every command that a difference was ever found with.
+func TestBashAgrees(t *testing.T) {
+	bash := newBash(t)
+	run := 0
+	for _, text := range append(readSeeds(caseText), Seeds...) {
+		trace, _, difference, err := bash.Try(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if difference != nil {
+			t.Errorf("%q: %v", text, difference)
+		}
+		if trace != nil {
+			run++
+		}
+	}
+	if run < len(Seeds)*3/4 {
+		t.Errorf("only %d of %d seeds are understood", run, len(Seeds))
+	}
+}
+
+// TestBashAgreesAboutGenerated tries new commands: for a few seconds, for a minute where everything is tested, or as
+// "make fuzz-shell" says.
+func TestBashAgreesAboutGenerated(t *testing.T) {
+	limit := Limit{Until: time.Now().Add(testTime(t)), Findings: 50}
+	limit.Run, _ = strconv.Atoi(os.Getenv("TOOLWARD_FUZZ_COUNT"))
+	seed, err := strconv.ParseUint(os.Getenv("TOOLWARD_FUZZ_SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano())
+	}
+	workers := 1
+	if os.Getenv("TOOLWARD_FUZZ_TIME") != "" {
+		workers = runtime.NumCPU()
+	}
+	limit.Run /= workers
+	var all Figures
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for worker := range workers {
+		bash := newBash(t)
+		group.Go(func() {
+			figures, err := bash.Fuzz(NewGenerator(seed+uint64(worker)), limit)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+			}
+			all.Add(figures)
+		})
+	}
+	group.Wait()
+	t.Logf("seed %d: %v", seed, &all)
+	for _, finding := range all.Findings {
+		t.Error(finding)
+	}
+	if all.Run == 0 || all.Starts == 0 {
+		t.Error("nothing was compared")
+	}
+}
+
+func testTime(t *testing.T) time.Duration {
+	switch text := os.Getenv("TOOLWARD_FUZZ_TIME"); {
+	case text != "":
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	case os.Getenv("TOOLWARD_LIVE") == "all":
+		return time.Minute
+	}
+	return 3 * time.Second
+}
+
+// TestDifferencesAreSeen gives the comparison claims of other texts than bash ran.
+func TestDifferencesAreSeen(t *testing.T) {
+	bash := newBash(t)
+	for _, test := range []struct{ claimed, run, class string }{
+		{"a b", "a b; c", "start"},
+		{"a b", "a c", "missing"},
+		{"a", "a; [ -v 'x[$(id)]' ]", "start"},
+		{"a && b", "a || b", "missing"},
+		{"false && b", "false; b", "start"},
+		{"a | b", "b | a", "missing"},
+		{"a; b", "a | b", "missing"},
+		{"a > new", "a > other", "missing"},
+		{"a > new", "a >> new", "missing"},
+		{"a > new", "a 2> new", "missing"},
+		{"a 2>&1 > new", "a > new 2>&1", "missing"},
+		{"a", "a; : > new", "file"},
+		{"a", "a; : < x", "file"},
+		{"cat <<E\na\nE", "cat <<E\nb\nE", "body"},
+		{"LANG=C a", "LANG=D a", "environment"},
+		{"a", "X=2 a", "environment"},
+		{"cd sub && a", "a", "start"},
+		{"cd sub && a", "cd link/deep && a", "start"},
+		{"nice a", "nice b", "missing"},
+		{"bash -c 'a && b'", "bash -c 'a && b'; c", "start"},
+		{"a", "a; while :; do :; done", "endless"},
+		{"ls *.go", "ls '*.go'", "missing"},
+	} {
+		claim, refusal := bash.Understand(test.claimed, workDir)
+		if refusal != "" {
+			t.Fatalf("%q: %s", test.claimed, refusal)
+		}
+		trace, err := bash.Run(test.run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if difference := bash.Compare(claim, trace); difference == nil || difference.Class != test.class {
+			t.Errorf("claimed %q, run %q: %v, want %s", test.claimed, test.run, difference, test.class)
+		}
+		if err := bash.Restore(trace); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+//go:build linux
+
+package shellfuzz
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"syscall"
+)
+
+// file tells files, pipes and devices apart, whatever they are called.
+type file struct{ dev, ino, mode uint64 }
+
+func (f file) pipe() bool { return f.mode&syscall.S_IFMT == syscall.S_IFIFO }
+
+func (f file) is(other file) bool { return f.dev == other.dev && f.ino == other.ino }
+
+// Start is a program that bash started, or would have.
+type Start struct {
+	PID   uint32
+	Files [3]file // the standard streams
+	Path  string
+	Dir   string
+	Argv  []string
+	Env   []string
+	Input string // what it read
+	Read  bool   // it read anything at all
+}
+
+// Open is a file that bash opened.
+type Open struct {
+	PID   uint32
+	Path  string // as given
+	Dir   string
+	Flags uint32
+	Err   syscall.Errno
+	File  file
+	After int // how many programs had started before
+}
+
+// Writes reports whether the file was opened to be changed, or created.
+func (o *Open) Writes() bool {
+	return o.Flags&(syscall.O_WRONLY|syscall.O_RDWR|syscall.O_CREAT|syscall.O_TRUNC) != 0
+}
+
+// Trace is what bash did with a text.
+type Trace struct {
+	Starts   []Start
+	Opens    []Open
+	Status   syscall.WaitStatus
+	TimedOut bool // it was ended
+	Left     bool // it left processes running
+}
+
+// Wrote reports whether files may have changed.
+func (t *Trace) Wrote() bool {
+	for i := range t.Opens {
+		if t.Opens[i].Writes() && t.Opens[i].Err == 0 {
+			return true
+		}
+	}
+	return t.TimedOut
+}
+
+var errTrace = errors.New("the trace of bash cannot be read")
+
+func readTrace(shared []byte, answer [8]byte) (*Trace, error) {
+	order := binary.LittleEndian
+	flags := order.Uint32(answer[4:])
+	t := &Trace{Status: syscall.WaitStatus(order.Uint32(answer[:])), TimedOut: flags&1 != 0, Left: flags&2 != 0}
+	used, overflow := order.Uint32(shared[4:]), order.Uint32(shared[12:])
+	log := shared[headerSize+textSize:]
+	if overflow != 0 || int(used) > len(log) {
+		return nil, errTrace
+	}
+	for log = log[:used]; len(log) > 0; {
+		if len(log) < 13 {
+			return nil, errTrace
+		}
+		length := order.Uint32(log)
+		if length < 13 || int(length) > len(log) {
+			return nil, errTrace
+		}
+		r := reader{rest: log[13:length]}
+		pid := order.Uint32(log[5:])
+		switch log[4] {
+		case 'X':
+			t.Starts = append(t.Starts, r.start(pid))
+		case 'O':
+			t.Opens = append(t.Opens, r.open(pid, len(t.Starts)))
+		case 'I':
+			t.input(pid, string(r.bytes(int(r.number()))))
+		}
+		if r.short {
+			return nil, errTrace
+		}
+		log = log[length:]
+	}
+	return t, nil
+}
+
+func (t *Trace) input(pid uint32, text string) {
+	for i := len(t.Starts) - 1; i >= 0; i-- {
+		if t.Starts[i].PID == pid {
+			t.Starts[i].Input, t.Starts[i].Read = text, true
+			return
+		}
+	}
+}
+
+// reader takes a record apart.
+type reader struct {
+	rest  []byte
+	short bool
+}
+
+func (r *reader) bytes(n int) []byte {
+	if n < 0 || n > len(r.rest) {
+		r.short = true
+		return make([]byte, min(max(n, 0), 64))
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *reader) number() uint32 { return binary.LittleEndian.Uint32(r.bytes(4)) }
+
+func (r *reader) long() uint64 { return binary.LittleEndian.Uint64(r.bytes(8)) }
+
+func (r *reader) file() file { return file{r.long(), r.long(), r.long()} }
+
+func (r *reader) text() string {
+	n := bytes.IndexByte(r.rest, 0)
+	if n < 0 {
+		r.short = true
+		return ""
+	}
+	s := string(r.rest[:n])
+	r.rest = r.rest[n+1:]
+	return s
+}
+
+func (r *reader) texts() []string {
+	n := int(r.number())
+	var list []string
+	for ; n > 0 && !r.short; n-- {
+		list = append(list, r.text())
+	}
+	return list
+}
+
+func (r *reader) start(pid uint32) Start {
+	s := Start{PID: pid}
+	for i := range s.Files {
+		s.Files[i] = r.file()
+	}
+	s.Path, s.Dir, s.Argv, s.Env = r.text(), r.text(), r.texts(), r.texts()
+	return s
+}
+
+func (r *reader) open(pid uint32, after int) Open {
+	o := Open{PID: pid, After: after, Flags: r.number()}
+	o.Err = syscall.Errno(r.number())
+	o.File, o.Path, o.Dir = r.file(), r.text(), r.text()
+	return o
+}
