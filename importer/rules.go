@@ -3,6 +3,7 @@ package importer
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,6 +40,9 @@ func pathConditions(pattern, home string) []string {
 		pattern = "/" + rest
 	case pattern == "~" || strings.HasPrefix(pattern, "~/"):
 		pattern, absolute = home+strings.TrimPrefix(pattern, "~"), true
+	}
+	if !absolute && slices.Contains(strings.Split(pattern, "/"), "..") {
+		return nil // it leads out of a directory that is only known with the call
 	}
 	anywhere := !absolute && !strings.Contains(strings.TrimSuffix(pattern, "/"), "/")
 	pattern = wildcards(pattern)
@@ -92,8 +96,11 @@ func wildcards(pattern string) string {
 	for strings.Contains(text, "**") {
 		text = strings.ReplaceAll(text, "**", "*")
 	}
-	// "**/x" means x in the directory itself, too.
-	return strings.TrimPrefix(strings.ReplaceAll(text, "/*/", "/*"), "*/")
+	// "**/x" means x in the directory itself, too, and at any depth.
+	if rest, any := strings.CutPrefix(text, "*/"); any {
+		text = "*" + rest
+	}
+	return strings.ReplaceAll(text, "/*/", "/*")
 }
 
 // hostCondition is the condition for calls that go to a host, or to all hosts below "*.".

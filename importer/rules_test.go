@@ -31,6 +31,13 @@ func TestRulesWithConditions(t *testing.T) {
 		{"Read(*.key)", "read", file("a.key", "/srv/shop/a.key"), true},
 		{"Read(**/*.key)", "read", file("x/a.key", "/srv/shop/x/a.key"), true},
 		{"Read(**/*.key)", "read", file("x/a.keys", "/srv/shop/x/a.keys"), false},
+		{"Read(**/.env)", "read", file(".env", "/srv/shop/.env"), true},
+		{"Read(**/.env)", "read", file("a/b/.env", "/srv/shop/a/b/.env"), true},
+		{"Read(**/.env)", "read", file("a/b/env", "/srv/shop/a/b/env"), false},
+		{"Read(./**/secrets/key.pem)", "read", file("a/secrets/key.pem", "/srv/shop/a/secrets/key.pem"), true},
+		{"Read(**/secrets/**)", "read", file("a/secrets/b/c", "/srv/shop/a/secrets/b/c"), true},
+		{"Read(**/secrets/**)", "read", file("secrets/b", "/srv/shop/secrets/b"), true},
+		{"Read(//**/id_rsa)", "read", file("/home/me/.ssh/id_rsa", "/home/me/.ssh/id_rsa"), true},
 		{"Read(src/*/x.ts)", "read", file("src/a/x.ts", "/srv/shop/src/a/x.ts"), true},
 		{"Read(src/*/x.ts)", "read", file("src/a/y.ts", "/srv/shop/src/a/y.ts"), false},
 		{"Read(~/mail/**)", "read", file("/home/me/mail/1", "/home/me/mail/1"), true},
@@ -88,4 +95,21 @@ func file(written, real string) toolward.Facts {
 
 func host(address string) toolward.Facts {
 	return toolward.Facts{Hosts: []string{address}, URLs: []string{address + "/"}}
+}
+
+// What is beside the directory that a call works in is not known beforehand: the rule is listed, and not made of another
+// directory of that name.
+func TestRulesAboutDirectoriesBesideAreListed(t *testing.T) {
+	for _, rule := range []string{"Read(../secrets/**)", "Read(./../secrets)", "Edit(a/../../b)", "Read(..)"} {
+		path := filepath.Join(t.TempDir(), "settings.json")
+		writeFile(t, path, `{"permissions": {"deny": ["`+rule+`"]}}`)
+		plan, err := importer.Read(importer.ClaudeCode, "", importer.Where{Home: "/home/me", Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		merged, err := plan.Merge("toolward.jsonc", nil, gatewayTools(t), around)
+		if err != nil || len(merged.Changes) > 0 || len(merged.Losses) != 1 {
+			t.Errorf("%s: %+v, %v", rule, merged, err)
+		}
+	}
 }
