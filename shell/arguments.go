@@ -197,6 +197,9 @@ func (a *arguments) long(arg string, rest []string) []string {
 		}
 		value, attached, rest = rest[0], true, rest[1:]
 	}
+	if a.profile.Style == Single && a.section.Options[spelling] != o && strings.HasPrefix(spelling, "--") {
+		spelling = spelling[1:] // checks and variants know it with one dash
+	}
 	a.take(spelling, value, attached, o)
 	if o.Value == Ends {
 		return nil

@@ -185,3 +185,6 @@ func sameEffects(a, b string) bool {
 	slices.Sort(y)
 	return slices.Equal(x, y)
 }
+
+// joined is how tables write several effects.
+func joined(effects []string) string { return strings.Join(effects, "; ") }

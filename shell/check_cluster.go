@@ -1,0 +1,37 @@
+package shell
+
+import "strings"
+
+// checkGhAPI: everything but GET changes something, and a full address would be talked to with the user's token.
+func checkGhAPI(a *arguments) {
+	if method, given := a.value("-X", "--method"); given && !strings.EqualFold(method, "GET") && !strings.EqualFold(method, "HEAD") {
+		a.does(Effect{Kind: Unknown, Via: "--method " + method})
+	}
+	for _, endpoint := range a.operands {
+		if strings.Contains(endpoint, ":/") {
+			a.does(Effect{Kind: Unknown, Via: endpoint})
+		}
+	}
+}
+
+// checkGhClone: what stands behind "--" are options of git clone, which start programs.
+func checkGhClone(a *arguments) {
+	if a.plain >= 0 && a.plain < len(a.operands) {
+		a.does(Effect{Kind: Unknown, Via: "-- " + strings.Join(a.operands[a.plain:], " ")})
+	}
+}
+
+// checkKubectl: secrets are shown, and templates are read from files that -o names.
+func checkKubectl(a *arguments) {
+	for _, word := range a.operands {
+		for kind := range strings.SplitSeq(strings.ToLower(word), ",") {
+			kind, _, _ = strings.Cut(kind, "/")
+			if kind, _, _ = strings.Cut(kind, "."); kind == "secret" || kind == "secrets" {
+				a.does(Effect{Kind: Environment, Via: word})
+			}
+		}
+	}
+	if output, _ := a.value("-o", "--output"); strings.Contains(output, "-file") {
+		a.does(Effect{Kind: Unknown, Via: "-o " + output})
+	}
+}
