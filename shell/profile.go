@@ -19,6 +19,7 @@ type Profile struct {
 	Anywhere bool                // its own options may stand after a subcommand, too
 	Sections map[string]*Section // by the words of the subcommand; "" is the program itself
 	File     string              // where the profile stands
+	Source   string              // its lines there, without what it shares with others
 }
 
 // Style is how a program reads its arguments.

@@ -32,20 +32,25 @@ type profileReader struct {
 	profiles []*Profile
 	profile  *Profile
 	section  *Section
+	sharing  bool // in a definition
 }
 
 // parseProfiles reads the profiles of a file. Errors name file and line.
 func parseProfiles(file, text string) ([]*Profile, error) {
 	r := &profileReader{file: file, shared: map[string]*Section{}}
-	for line := range strings.Lines(text) {
+	for whole := range strings.Lines(text) {
 		r.line++
-		line, _, _ = strings.Cut(line, " #")
+		line, _, _ := strings.Cut(whole, " #")
 		words := strings.Fields(line)
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
 		if err := r.directive(words[0], words[1:]); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, r.line, err)
+		}
+		r.sharing = words[0] == "define" || r.sharing && words[0] != "program"
+		if r.profile != nil && !r.sharing {
+			r.profile.Source += whole
 		}
 	}
 	return r.profiles, nil

@@ -54,6 +54,7 @@ type commandLine struct {
 	Login     loginCommand     `cmd:"" help:"Sign this terminal in, so that it may answer approvals."`
 	Logout    logoutCommand    `cmd:"" help:"Sign this terminal out."`
 	Policy    policyCommand    `cmd:"" help:"Try a policy: on cases, on what was recorded."`
+	Shell     shellCommand     `cmd:"" help:"What shell commands would start and do."`
 	Config    configCommand    `cmd:"" help:"The configuration file."`
 	Import    importCommand    `cmd:"" help:"Take over another product's settings about tools."`
 	Doctor    doctorCommand    `cmd:"" help:"Check the installation; runs a canary through every installed hook."`
