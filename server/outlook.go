@@ -55,7 +55,7 @@ func (s *Server) showOutlook(w http.ResponseWriter, r *http.Request, v *visitor)
 	p := outlookPage{
 		page: s.newPage(v, o.Tool, "/tools"), Tool: oneLine(o.Tool), Agent: agentName(o.Agent), Angle: a.inWords(),
 		Marks: marksOf(o.Visible, o.Possible), Back: pickLink(v, a, o.Agent, ""), Layers: a.link(v, "/tools/layers", "agent", o.Agent),
-		Command: explainCommand(&o),
+		Command: explainCommand(&o, a),
 	}
 	p.Style = "policy.css"
 	if o.Removed != nil {
@@ -116,8 +116,9 @@ func grantWords(k toolward.GrantKind) string {
 	return string(k)
 }
 
-// explainCommand is what to type to have one call explained, quoted for a shell.
-func explainCommand(o *ToolOutlook) string {
+// explainCommand is what to type to have one call explained from the same angle, quoted for a shell. The level alone
+// cannot be said: it is that of a session.
+func explainCommand(o *ToolOutlook, a angle) string {
 	quote := func(s string) string {
 		plain := func(r rune) bool {
 			return r < 128 && (r == '_' || r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
@@ -131,11 +132,12 @@ func explainCommand(o *ToolOutlook) string {
 	if o.Agent != "" {
 		command += " --agent " + quote(o.Agent)
 	}
-	if o.As == "owner" {
-		command += " --owner"
-	}
-	if o.As == "subagent" {
-		command += " --depth 1"
+	command += map[string]string{"owner": " --owner", "subagent": " --depth 1", "sandbox": " --sandboxed"}[o.As]
+	c := a.caller(o.Agent)
+	for _, flag := range []struct{ name, value string }{{"provider", c.Provider}, {"model", c.Model}, {"session", string(c.Session)}} {
+		if flag.value != "" {
+			command += " --" + flag.name + " " + quote(flag.value)
+		}
 	}
 	return command + ` --args '{…}'`
 }
