@@ -24,7 +24,7 @@ func limitsPage() string {
 	for _, l := range builtin.Limits() {
 		fmt.Fprintf(&b, "| `%s` | %d | %d | %d |\n", l.Key, l.Default, l.Least, l.Most)
 	}
-	b.WriteString("\n## Fixed\n\nArguments of one call: 1 MiB, 64 levels deep. A hook event: 64 MiB. A configuration file: 1 MiB.\n\n" +
+	b.WriteString("\n## Fixed\n\nArguments of one call: 1 MiB, 64 levels deep. A hook event: 64 MiB. A configuration file: 1 MiB, 200 levels deep.\n\n" +
 		"[Plug-ins](hooks.md): one answer 1 MiB, 64 levels deep; 256 open questions to one program; 600 s for an answer; a result in an\n" +
 		"event 64 KiB of text; 16 events at once and 1,024 waiting; 64 calls of one handler that never ended; 1 KiB of its\n" +
 		"words for the model.\n\n" +
