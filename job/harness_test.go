@@ -217,7 +217,7 @@ func (b *bench) run(plan job.Plan) outcome {
 func runPlan(plan job.Plan, in *os.File) (outcome, error) {
 	running, out, errs, err := startPlan(plan, in)
 	if err != nil {
-		return outcome{}, err
+		return outcome{out: <-out, err: <-errs}, err
 	}
 	select {
 	case <-running.Done():

@@ -283,9 +283,10 @@ func (j *Job) attributes(m *member) *syscall.SysProcAttr {
 	return attributes
 }
 
-// environment is the environment of one program. A name stands once: programs disagree about which of two counts.
+// environment is the environment of one program. A name stands once: programs disagree about which of two counts. It
+// is never nil, which would mean the gateway's own.
 func (j *Job) environment(own []string) []string {
-	if len(own) == 0 && len(j.moved) == 0 {
+	if len(own) == 0 && len(j.moved) == 0 && j.plan.Env != nil {
 		return j.plan.Env
 	}
 	changes := append(append([]string(nil), j.moved...), own...)
@@ -293,7 +294,7 @@ func (j *Job) environment(own []string) []string {
 	for i, v := range changes {
 		changed[variableName(v)] = i
 	}
-	var list []string
+	list := []string{}
 	for _, v := range j.plan.Env {
 		if _, ok := changed[variableName(v)]; !ok {
 			list = append(list, v)

@@ -263,6 +263,97 @@ func TestWorkingDirectory(t *testing.T) {
 	}
 }
 
+// TestEnvironment: a program gets the plan's variables and its own, and nothing of the gateway's.
+func TestEnvironment(t *testing.T) {
+	b := newBench(t)
+	b.env = append(b.env, "TZ=UTC")
+	plan := b.plan("env; TZ=CET env; cd / && env | sort")
+	for i := range plan.Segments {
+		if plan.Segments[i].Programs != nil && len(plan.Segments[i].Env) == 0 {
+			plan.Segments[i].Env = []string{"CI=1"}
+		}
+	}
+	plan.Env = nil
+	got := b.run(plan)
+	if want := "CI=1\nTZ=CET\nCI=1\nOLDPWD=" + b.dir + "\nPWD=/\n"; got.out != want {
+		t.Errorf("%q, want %q", got.out, want)
+	}
+	plan.Segments = plan.Segments[:1]
+	plan.Segments[0].Env = nil
+	if got := b.run(plan); got.out != "" {
+		t.Errorf("from nowhere: %q", got.out)
+	}
+	plan.Env = b.env
+	plan.Segments[0].Env = []string{"TZ=CET"}
+	if got := b.run(plan); strings.Count(got.out, "TZ=") != 1 || !strings.Contains(got.out, "TZ=CET\n") {
+		t.Errorf("set twice: %q", got.out)
+	}
+}
+
+// TestPanicIsARefusal: a place check that breaks must not let anything run.
+func TestPanicIsARefusal(t *testing.T) {
+	b := newBench(t)
+	plan := b.plan("sleep 0; cat < in; touch made")
+	plan.Segments[1].Redirects = []job.Redirect{job.Input(0, "in", func() (*os.File, error) { panic("broken") })}
+	if got := b.run(plan); got.result.Err == nil || got.result.Code != 126 {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Stat(b.dir + "/made"); err == nil {
+		t.Error("the rest ran")
+	}
+}
+
+// TestWrappersAreKept: a wrapper gets the path of the program that was judged, not a name to look for.
+func TestWrappersAreKept(t *testing.T) {
+	b := newBench(t)
+	must(t, os.Mkdir(b.dir+"/bin", 0o755))
+	b.script("bin/tool", "#!/bin/sh\necho judged\n")
+	plan := b.plan("timeout 5 nice ./bin/tool")
+	plan.Segments[0].Argv[3] = "tool"
+	if got := b.run(plan); got.out != "judged\n" {
+		t.Errorf("%+v", got)
+	}
+	plan.Segments[0].Programs[2].Identity.Size++
+	if _, err := runPlan(plan, nil); !errors.Is(err, job.ErrChanged) {
+		t.Errorf("a changed program behind wrappers: %v", err)
+	}
+}
+
+// TestProcessName: what only root can exchange has its own name in lists of processes; all else is executed from its
+// descriptor, and works.
+func TestProcessName(t *testing.T) {
+	if os.Geteuid() == 0 {
+		asNobody(t)
+		return
+	}
+	b := newBench(t)
+	b.copyProgram("cat", "own")
+	got := b.run(b.plan("cat /proc/self/comm; ./own /proc/self/comm; ./own /proc/self/cmdline"))
+	name, rest, _ := strings.Cut(got.out, "\n")
+	number, argv, _ := strings.Cut(rest, "\n")
+	if name != "cat" || strings.Trim(number, "0123456789") != "" || argv != b.dir+"/own\x00/proc/self/cmdline\x00" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// asNobody runs a test again without rights.
+func asNobody(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "toolward-job-")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o777))
+	binary, err := os.ReadFile("/proc/self/exe")
+	must(t, err)
+	must(t, os.WriteFile(dir+"/test", binary, 0o755))
+	again := exec.Command(dir+"/test", "-test.run=^"+t.Name()+"$", "-test.v")
+	again.Dir, again.Env = dir, []string{"TMPDIR=" + dir, "PATH=/usr/bin:/bin", "HOME=" + dir}
+	again.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := again.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 func TestPlanIsChecked(t *testing.T) {
 	b := newBench(t)
 	for name, spoil := range map[string]func(*job.Plan){
