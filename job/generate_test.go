@@ -106,7 +106,7 @@ func generate(seed uint64) string {
 
 // TestGeneratedAsBash compares generated commands with bash; FuzzAsBash tries other ones.
 func TestGeneratedAsBash(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(120) {
 		text := generate(seed)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -116,6 +116,6 @@ func TestGeneratedAsBash(t *testing.T) {
 }
 
 func FuzzAsBash(f *testing.F) {
-	f.Add(uint64(200))
+	f.Add(uint64(120))
 	f.Fuzz(func(t *testing.T, seed uint64) { compare(t, generate(seed)) })
 }

@@ -24,7 +24,8 @@ type Job struct {
 	dir     *os.File // where programs start; only the runner uses it
 	path    string   // its path
 	moved   []string // PWD and OLDPWD after a cd
-	started chan struct{}
+	rest    []Segment
+	op      Operator // before the rest
 	done    chan struct{}
 	result  Result // valid once done is closed
 
@@ -58,16 +59,16 @@ func Start(plan Plan, streams Streams) (*Job, error) {
 		return nil, fmt.Errorf("run the command: %w", err)
 	}
 	j := &Job{
-		plan: plan, streams: streams, dir: dir, path: plan.Dir.Path,
-		started: make(chan struct{}), done: make(chan struct{}),
+		plan: plan, streams: streams, dir: dir, path: plan.Dir.Path, rest: plan.Segments, done: make(chan struct{}),
 	}
-	go j.run()
-	select {
-	case <-j.started:
-	case <-j.done:
-		if j.first == 0 && j.result.Err != nil {
-			return nil, fmt.Errorf("run the command: %w", j.result.Err)
-		}
+	running := j.advance()
+	if running != nil {
+		go j.follow(running)
+		return j, nil
+	}
+	j.end()
+	if j.first == 0 && j.result.Err != nil {
+		return nil, fmt.Errorf("run the command: %w", j.result.Err)
 	}
 	return j, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -37,46 +38,76 @@ func (r *Refusal) Error() string { return r.What + ": " + r.Err.Error() }
 // Unwrap gives the reason.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// run goes through the pipelines. A list of "&&" and "||" is read from the left; both bind equally.
-func (j *Job) run() {
-	defer close(j.done)
-	defer func() { j.dir.Close() }() //nolint:errcheck // nothing was written
-	defer j.streams.close()
+// follow waits for a pipeline, starts the next that is due, and so on to the end.
+func (j *Job) follow(members []member) {
+	for members != nil {
+		j.settle(members)
+		members = j.advance()
+	}
+	j.end()
+}
+
+// advance starts the next pipeline that is due and returns its members, some of which are running. What needs no
+// waiting is done on the way: cd, and pipelines that do not start. nil: nothing is left.
+//
+// A list of "&&" and "||" is read from the left; both bind equally.
+func (j *Job) advance() (members []member) {
 	defer func() {
 		if r := recover(); r != nil { // in an Open function: nothing more may run
 			j.Stop(syscall.SIGKILL)
-			j.result = Result{Code: statusNotExecutable, Err: fmt.Errorf("internal error: %v", r)}
+			j.refused(fmt.Errorf("internal error: %v", r))
+			members = nil
 		}
 	}()
-	op := None
-	for rest := j.plan.Segments; len(rest) > 0; {
+	for len(j.rest) > 0 {
 		n := 1
-		for rest[n-1].Op == Pipe {
+		for j.rest[n-1].Op == Pipe {
 			n++
 		}
-		pipeline := rest[:n]
-		rest = rest[n:]
-		due := op != And && op != Or || (op == And) == (j.result.Code == 0)
-		op = pipeline[n-1].Op
-		if !due {
+		pipeline, op := j.rest[:n], j.op
+		j.rest, j.op = j.rest[n:], pipeline[n-1].Op
+		if op == And && j.result.Code != 0 || op == Or && j.result.Code == 0 {
 			continue
 		}
 		if j.isStopped() { // not even a file is emptied then
 			j.refused(ErrStopped)
-			return
+			return nil
 		}
-		status, err := j.pipeline(pipeline, len(rest) == 0)
-		if status.known {
-			j.result.Code, j.result.Signal = status.code, status.signal
-		}
+		members, err := j.launch(pipeline)
 		if err != nil {
+			j.settle(members)
 			j.refused(err)
-			return
+			return nil
 		}
-		if end := status.signal; end != 0 && end != syscall.SIGPIPE && end != syscall.SIGINT && len(rest) > 0 {
-			complain(j.streams.Err, fmt.Errorf("%s: %v", pipeline[n-1].name(), end)) // the end of the last is in the result
+		if slices.ContainsFunc(members, func(m member) bool { return m.process != nil }) {
+			return members
 		}
+		j.settle(members)
 	}
+	return nil
+}
+
+// settle waits until all members have ended. The status of a pipeline is that of its last.
+func (j *Job) settle(members []member) {
+	if len(members) == 0 {
+		return
+	}
+	j.wait(members)
+	last := &members[len(members)-1]
+	if !last.status.known {
+		return
+	}
+	j.result.Code, j.result.Signal = last.status.code, last.status.signal
+	if s := last.status.signal; s != 0 && s != syscall.SIGPIPE && s != syscall.SIGINT && len(j.rest) > 0 && !j.isStopped() {
+		complain(j.streams.Err, fmt.Errorf("%s: %v", last.name(), s)) // the end of the very last is in the result
+	}
+}
+
+// end lets go of what the runner holds.
+func (j *Job) end() {
+	j.streams.close()
+	j.dir.Close() //nolint:errcheck // nothing was written
+	close(j.done)
 }
 
 func (j *Job) refused(err error) {
@@ -94,118 +125,74 @@ func (j *Job) isStopped() bool {
 	return j.stopped
 }
 
-// status is how a member of a pipeline ended.
-type status struct {
-	known  bool
-	code   int
-	signal syscall.Signal
-}
-
-func exited(code int) status { return status{known: true, code: code} }
-
-func signalled(signal syscall.Signal) status {
-	return status{known: true, code: 128 + int(signal), signal: signal}
-}
-
-// member is a segment of a running pipeline.
-type member struct {
-	*Segment
-	programs []*program // opened and compared; none for a cd
-	streams  [3]*os.File
-	owned    []*os.File // to be closed once it has started
-	process  *os.Process
-	status   status // known if it has ended or did not start
-}
-
-func (m *member) close() {
-	for _, p := range m.programs {
-		p.close()
-	}
-	m.closeStreams()
-}
-
-func (m *member) closeStreams() {
-	for _, f := range m.owned {
-		f.Close() //nolint:errcheck // the program has its own; nothing was written through ours
-	}
-	m.owned = nil
-}
-
-// pipeline runs segments joined by "|" and returns the status of the last. Everything is checked before anything
-// starts: a refusal in the third must not come after the first has run.
-func (j *Job) pipeline(segments []Segment, last bool) (status, error) {
+// launch starts segments joined by "|". Everything is opened and compared before anything starts: a refusal in the third
+// must not come after the first has run. After an error the members that run have been told to end.
+func (j *Job) launch(segments []Segment) ([]member, error) {
 	members := make([]member, len(segments))
 	defer func() {
 		for i := range members {
 			members[i].close()
 		}
 	}()
+	if err := j.prepare(members, segments); err != nil {
+		return nil, err
+	}
+	for i := range members {
+		m := &members[i]
+		var err error
+		switch {
+		case m.status.known: // its redirections failed
+		case m.Chdir != nil:
+			m.status = exited(0)
+			if len(members) == 1 { // as one of several it changes nothing for the others
+				j.move(m)
+			}
+		default:
+			err = j.start(m)
+		}
+		if err != nil {
+			j.Stop(syscall.SIGKILL)
+			return members, err
+		}
+		m.closeStreams()
+	}
+	if len(j.rest) == 0 {
+		j.streams.close() // who reads the output then sees its end
+	}
+	return members, nil
+}
+
+// prepare opens what the members need.
+func (j *Job) prepare(members []member, segments []Segment) error {
 	for i := range members {
 		m := &members[i]
 		m.Segment = &segments[i]
-		if m.Dir != j.path {
-			return status{}, &Refusal{What: m.name(), Err: ErrElsewhere}
-		}
 		m.streams = [3]*os.File{j.streams.In, j.streams.Out, j.streams.Err}
+		if m.Dir != j.path {
+			return &Refusal{What: m.name(), Err: ErrElsewhere}
+		}
 		if err := m.openPrograms(); err != nil {
-			return status{}, err
+			return err
 		}
 	}
 	if err := connect(members); err != nil {
-		return status{}, err
+		return err
 	}
 	for i := range members {
 		if err := members[i].redirect(); err != nil {
-			return status{}, err
+			return err
 		}
-	}
-	var failure error
-	for i := range members {
-		if failure = j.launch(&members[i], len(members) == 1); failure != nil {
-			break
+		if err := members[i].openDirectory(); err != nil {
+			return err
 		}
-	}
-	for i := range members {
-		members[i].closeStreams() // ends the input of those that wait for one that did not start
-	}
-	if last && failure == nil {
-		j.streams.close()
-	}
-	if failure != nil {
-		j.Stop(syscall.SIGKILL)
-	}
-	j.wait(members)
-	return members[len(members)-1].status, failure
-}
-
-// connect joins neighbours by pipes.
-func connect(members []member) error {
-	for i := range members[1:] {
-		var ends [2]int
-		// Blocking ends: they are for programs, not for us.
-		if err := pipe(&ends); err != nil {
-			return fmt.Errorf("open a pipe: %w", err)
-		}
-		read, write := os.NewFile(uintptr(ends[0]), "pipe"), os.NewFile(uintptr(ends[1]), "pipe")
-		members[i].streams[1] = write
-		members[i].owned = append(members[i].owned, write)
-		members[i+1].streams[0] = read
-		members[i+1].owned = append(members[i+1].owned, read)
 	}
 	return nil
 }
 
-// launch starts a member, or does the cd. alone: it is no part of a larger pipeline, where a cd changes nothing for
-// the others. An error means that the job must not go on.
-func (j *Job) launch(m *member, alone bool) error {
-	defer m.closeStreams()
-	switch {
-	case m.status.known: // its redirections failed
-		return nil
-	case m.Chdir != nil:
-		return j.chdir(m, alone)
-	}
-	err := j.start(m)
+// start starts the program of a member. An error means that the job must not go on; what a shell would report is a
+// status.
+func (j *Job) start(m *member) error {
+	err := j.startProgram(m)
 	var code syscall.Errno
 	switch {
 	case errors.Is(err, ErrStopped) || errors.As(err, new(*Refusal)):
@@ -223,8 +210,8 @@ func (j *Job) launch(m *member, alone bool) error {
 	return nil
 }
 
-// start starts the program of a member in the process group of the job.
-func (j *Job) start(m *member) error {
+// startProgram starts the program of a member in the process group of the job.
+func (j *Job) startProgram(m *member) error {
 	argv := append([]string(nil), m.Argv...)
 	for _, p := range m.Programs {
 		argv[p.At] = p.Path // a wrapper must not look for it once more
@@ -246,7 +233,6 @@ func (j *Job) start(m *member) error {
 	m.process = process
 	if j.first == 0 {
 		j.first = process.Pid
-		close(j.started)
 	}
 	if j.leader == nil {
 		j.leader = process
@@ -255,15 +241,6 @@ func (j *Job) start(m *member) error {
 	}
 	// Somebody may have written into the file, or exchanged one that is opened by name, since the comparison.
 	return m.compare()
-}
-
-func (m *member) compare() error {
-	for _, p := range m.programs {
-		if err := p.compare(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // attributes puts a program into the process group of the job, or on the terminal. The caller holds mu.
@@ -313,27 +290,12 @@ func variableName(v string) string {
 	return name
 }
 
-// chdir does what cd does: alone it changes the directory of what follows.
-func (j *Job) chdir(m *member, alone bool) error {
-	dir, err := m.Chdir.Open()
-	if err != nil {
-		reported, refusal := report(m.Chdir.Name, err)
-		if refusal != nil {
-			return refusal
-		}
-		complain(m.streams[2], fmt.Errorf("cd: %w", reported))
-		m.status = exited(statusFailed)
-		return nil
-	}
-	m.status = exited(0)
-	if !alone {
-		dir.Close() //nolint:errcheck // it was opened only to see whether that is possible
-		return nil
-	}
+// move makes the directory of a cd that of what follows.
+func (j *Job) move(m *member) {
 	j.dir.Close() //nolint:errcheck // nothing was written
 	j.moved = []string{"PWD=" + m.Chdir.Path, "OLDPWD=" + j.path}
-	j.dir, j.path = dir, m.Chdir.Path
-	return nil
+	j.dir, j.path = m.target, m.Chdir.Path
+	m.target = nil
 }
 
 // wait follows all members to their end.
@@ -355,19 +317,4 @@ func (j *Job) wait(members []member) {
 	j.mu.Lock()
 	j.members = nil
 	j.mu.Unlock()
-}
-
-func statusOf(state *os.ProcessState, err error) status {
-	if err != nil {
-		return exited(statusNotExecutable)
-	}
-	if s, ok := state.Sys().(syscall.WaitStatus); ok && s.Signaled() {
-		return signalled(s.Signal())
-	}
-	return exited(state.ExitCode())
-}
-
-// complain writes a message where the program's own would go. Nobody may be reading any more.
-func complain(to *os.File, err error) {
-	fmt.Fprintf(to, "toolward: %v\n", err) //nolint:errcheck // see above
 }
