@@ -8,11 +8,19 @@ import (
 	"strings"
 )
 
+// Bounds, so that arguments made for it do not take long to read: in bytes, what an option is looked for in, and the
+// directory that the arguments name.
+const (
+	maxOption    = 64
+	maxDirectory = 1024
+)
+
 // arguments are the arguments of a program, taken apart by its profile.
 type arguments struct {
 	profile  *Profile
 	section  *Section
 	given    []given // of the section
+	changed  []Role  // what options make of the operands; nil: nothing
 	operands []string
 	plain    int    // how many operands stand before "--"; -1: there is no "--"
 	dir      string // directory that the arguments name to work in
@@ -89,7 +97,7 @@ func (a *arguments) subcommand(args []string) []string {
 		return nil
 	}
 	a.finish()
-	a.section, a.operands, a.given, a.plain = section, nil, nil, -1
+	a.section, a.operands, a.given, a.changed, a.plain = section, nil, nil, nil, -1
 	return append([]string{}, rest...)
 }
 
@@ -141,13 +149,7 @@ func (a *arguments) runsNext() bool {
 
 // nextRole is the name of the role of the next operand, if its place in the row tells it.
 func (a *arguments) nextRole() string {
-	roles := a.section.Operands
-	for _, g := range a.given {
-		if g.option.Operands != nil {
-			roles = g.option.Operands
-		}
-	}
-	if n := len(a.operands); n < len(roles) {
+	if roles, n := a.roles(), len(a.operands); n < len(roles) {
 		return roles[n].Name
 	}
 	return ""
@@ -209,7 +211,7 @@ func (a *arguments) long(arg string, rest []string) []string {
 
 // prefix finds the longest option with a star, such as "-W*", that a word begins with; "" if there is none.
 func (a *arguments) prefix(arg string) string {
-	for n := len(arg); n > 1; n-- {
+	for n := min(len(arg), maxOption); n > 1; n-- {
 		if spelling := arg[:n] + "*"; a.find(spelling) != nil {
 			return spelling
 		}
@@ -226,7 +228,7 @@ func (a *arguments) cluster(arg string, rest []string) []string {
 		spelling := "-" + arg[i:i+1]
 		o := a.find(spelling)
 		switch {
-		case i+1 < len(arg) && a.find("-"+arg[i:i+2]).means(): // zip -rlf: -l -f, or -lf with a value?
+		case i > maxOption, i+1 < len(arg) && a.find("-"+arg[i:i+2]).means(): // zip -rlf: -l -f, or -lf with a value?
 			a.does(Effect{Kind: Unknown, Via: arg})
 			return rest
 		case o == nil:
@@ -263,6 +265,9 @@ func (o *Option) means() bool {
 
 func (a *arguments) take(spelling, value string, attached bool, o *Option) {
 	a.given = append(a.given, given{spelling, value, attached, o})
+	if o.Operands != nil {
+		a.changed = o.Operands
+	}
 	for _, e := range o.Does {
 		e.Via = spelling
 		a.does(e)
@@ -272,14 +277,17 @@ func (a *arguments) take(spelling, value string, attached bool, o *Option) {
 	}
 }
 
+// roles are those of the operands, as the options have them.
+func (a *arguments) roles() []Role {
+	if a.changed != nil {
+		return a.changed
+	}
+	return a.section.Operands
+}
+
 // conclude says what the operands are.
 func (a *arguments) conclude() {
-	roles := a.section.Operands
-	for _, g := range a.given {
-		if g.option.Operands != nil {
-			roles = g.option.Operands
-		}
-	}
+	roles := a.roles()
 	for _, v := range a.section.Else {
 		if slices.ContainsFunc(v.Options, a.has) {
 			roles = v.Operands
@@ -302,9 +310,17 @@ func (a *arguments) finish() {
 	for _, name := range a.section.Checks {
 		checks[name](a)
 	}
-	for _, g := range a.given {
+	a.follow()
+}
+
+// follow marks what is reached through symbolic links, if an option says that they are followed.
+func (a *arguments) follow() {
+	for _, kind := range []Kind{Reads, Writes} {
+		if !slices.ContainsFunc(a.given, func(g given) bool { return g.option.Follows == kind }) {
+			continue
+		}
 		for i := range a.effects {
-			if a.effects[i].Kind == g.option.Follows {
+			if a.effects[i].Kind == kind {
 				a.effects[i].Far = true
 			}
 		}
@@ -393,7 +409,9 @@ func (a *arguments) word(r Role, word, via string) {
 		}
 	case "enters":
 		a.does(Effect{Kind: Enters, Path: word, Via: via})
-		if path.IsAbs(word) {
+		if len(a.dir) > maxDirectory {
+			a.does(Effect{Kind: Unknown, Via: via})
+		} else if path.IsAbs(word) {
 			a.dir = word
 		} else {
 			a.dir = path.Join(a.dir, word)

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// maxTarDirectories is how many directories tar may work in, one after the other. Each operand may lie in each.
+const maxTarDirectories = 16
+
 // checkTar says what tar does with its archive and its operands: that depends on whether it packs or unpacks.
 func checkTar(a *arguments) {
 	has := func(options ...string) bool { return slices.ContainsFunc(options, a.has) }
@@ -23,6 +26,10 @@ func checkTar(a *arguments) {
 		}
 	}
 	dirs := a.tarDirectories()
+	if len(dirs) > maxTarDirectories {
+		a.does(Effect{Kind: Unknown, Via: "-C"})
+		return
+	}
 	for _, g := range a.given {
 		a.tarOption(g, create || change, extract)
 	}
@@ -63,6 +70,9 @@ func (a *arguments) tarDirectories() []string {
 	for _, g := range a.given {
 		if g.spelling != "-C" && g.spelling != "--directory" {
 			continue
+		}
+		if len(dirs) > maxTarDirectories {
+			return dirs
 		}
 		if path.IsAbs(g.value) {
 			dirs = append(dirs, g.value)

@@ -11,8 +11,11 @@ import (
 	"github.com/benhoyt/goawk/parser"
 )
 
-// maxAwkProgram bounds, in bytes, what is parsed: the parser calls itself for every bracket.
-const maxAwkProgram = 8 << 10
+// maxAwkProgram bounds, in bytes, what is parsed, and awkNested finds what is nested too deeply: the parser calls itself
+// for every bracket and every sign.
+const maxAwkProgram = 4 << 10
+
+var awkNested = regexp.MustCompile(`(?:[!+$(\[{-]\s*){64}`)
 
 // checkAwk looks at the programs of awk. The first operand is one, unless options give others.
 func checkAwk(a *arguments) {
@@ -95,7 +98,7 @@ type awkReader struct {
 
 // read parses a program. It reports whether all of it was understood.
 func (r *awkReader) read(text string) (understood bool) {
-	if len(text) > maxAwkProgram || awkCollating.MatchString(text) {
+	if len(text) > maxAwkProgram || awkNested.MatchString(text) || awkCollating.MatchString(text) {
 		return false
 	}
 	defer func() {

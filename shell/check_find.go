@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// The words of find's expressions that do nothing outside find, by how many words follow them.
+// The words of find's expressions, by how many words follow them and what those are. What -delete does is told before.
 var (
-	findPlain = strings.Fields(`( ) ! , -a -and -o -or -not -true -false -print -print0 -ls -prune -quit -depth -d
+	findPlain = strings.Fields(`-delete ( ) ! , -a -and -o -or -not -true -false -print -print0 -ls -prune -quit -depth -d
 		-daystart -follow -mount -xdev -noleaf -warn -nowarn -nogroup -nouser -empty -executable -readable -writable
 		-ignore_readdir_race -noignore_readdir_race -help --help -version --version`)
 	findValues = strings.Fields(`-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -regextype
@@ -32,8 +32,16 @@ func checkFind(a *arguments) {
 	for _, root := range roots {
 		a.does(Effect{Kind: Reads, Path: root})
 	}
+	elsewhere := slices.ContainsFunc(roots, func(root string) bool {
+		return path.IsAbs(root) || strings.HasPrefix(path.Clean(root), "..")
+	})
+	if slices.Contains(args, "-delete") {
+		for _, root := range roots {
+			a.does(Effect{Kind: Writes, Path: root, Via: "-delete"})
+		}
+	}
 	for len(args) > 0 {
-		args = findTerm(a, args[0], args[1:], roots)
+		args = findTerm(a, args[0], args[1:], elsewhere)
 	}
 	if slices.Contains(a.operands, "-L") || slices.Contains(a.operands, "-follow") {
 		for i := range a.effects {
@@ -59,7 +67,7 @@ func findOptions(args []string) []string {
 }
 
 // findTerm reads one word of the expression and what belongs to it, and returns the rest.
-func findTerm(a *arguments, word string, rest, roots []string) []string {
+func findTerm(a *arguments, word string, rest []string, elsewhere bool) []string {
 	takes := func(n int) ([]string, []string) {
 		if len(rest) < n {
 			a.does(Effect{Kind: Unknown, Via: word})
@@ -88,12 +96,8 @@ func findTerm(a *arguments, word string, rest, roots []string) []string {
 		if file, rest = takes(n); file != nil {
 			a.does(Effect{Kind: Writes, Path: file[0], Via: word})
 		}
-	case word == "-delete":
-		for _, root := range roots {
-			a.does(Effect{Kind: Writes, Path: root, Via: word})
-		}
 	case slices.Contains(findRuns, word):
-		return findCommand(a, word, rest, roots)
+		return findCommand(a, word, rest, elsewhere)
 	default:
 		a.does(Effect{Kind: Unknown, Via: word})
 	}
@@ -101,7 +105,7 @@ func findTerm(a *arguments, word string, rest, roots []string) []string {
 }
 
 // findCommand reads the command of -exec and its like. It gets names of files where "{}" stands.
-func findCommand(a *arguments, word string, rest, roots []string) []string {
+func findCommand(a *arguments, word string, rest []string, elsewhere bool) []string {
 	end := slices.IndexFunc(rest, func(s string) bool { return s == ";" })
 	for i := 1; i < len(rest) && (end < 0 || i < end); i++ {
 		if rest[i] == "+" && rest[i-1] == "{}" { // the first that stands after "{}": what follows are other terms
@@ -113,13 +117,12 @@ func findCommand(a *arguments, word string, rest, roots []string) []string {
 		return nil
 	}
 	argv := rest[:end]
-	elsewhere := func(root string) bool { return path.IsAbs(root) || strings.HasPrefix(path.Clean(root), "..") }
 	switch inDir := strings.HasSuffix(word, "dir"); {
 	case strings.HasPrefix(word, "-ok") && rest[end] == "+": // for some finds this is no end
 		a.does(Effect{Kind: Unknown, Via: word})
 	case marked(argv, "{}"): // the files themselves are run, or their names become a part of a script
 		a.does(Effect{Kind: Unknown, Via: word})
-	case inDir && (strings.Contains(argv[0], "/") && !path.IsAbs(argv[0]) || slices.ContainsFunc(roots, elsewhere)):
+	case inDir && (strings.Contains(argv[0], "/") && !path.IsAbs(argv[0]) || elsewhere):
 		// It works where the files lie: relative names mean something else than here.
 		a.does(Effect{Kind: Unknown, Via: word})
 	}

@@ -88,8 +88,15 @@ type sedReader struct {
 	at       int
 	brackets bool // a delimiter in brackets does not end a regular expression
 	depth    int  // of blocks
+	failed   int  // brackets that do not end
 	effects  []Effect
 }
+
+// Bounds of what is followed.
+const (
+	maxSedFailures = 100
+	maxSedEffects  = 200
+)
 
 const sedEnd = 0 // there is no more text; an argument has no byte of this value
 
@@ -120,6 +127,8 @@ func (r *sedReader) read() bool {
 	for {
 		c := r.visible()
 		switch {
+		case r.failed > maxSedFailures || len(r.effects) > maxSedEffects:
+			return false // made to take long, not to be run
 		case c == sedEnd:
 			return r.depth == 0
 		case c == ';' || c == '\n':
@@ -210,7 +219,7 @@ func (r *sedReader) until(delimiter byte, regex bool) bool {
 			if r.next() == sedEnd {
 				return false
 			}
-		case c == '[' && regex && r.brackets:
+		case c == '[' && regex && r.brackets && r.failed <= maxSedFailures:
 			r.bracket()
 		}
 	}
@@ -229,6 +238,7 @@ func (r *sedReader) bracket() {
 	for ; c != ']'; c = r.next() {
 		if c == sedEnd || c == '\n' {
 			r.at = start
+			r.failed++
 			return
 		}
 		if c != '[' {
@@ -238,6 +248,7 @@ func (r *sedReader) bracket() {
 			end := strings.Index(r.text[min(r.at, len(r.text)):], string(kind)+"]")
 			if end < 0 {
 				r.at = start
+				r.failed++
 				return
 			}
 			r.at += end + 2
