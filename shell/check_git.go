@@ -78,6 +78,32 @@ func (a *arguments) overwrites(words []string) {
 	}
 }
 
+// checkGitNames: git branch and git tag list names if they are given none, or asked for a list.
+func checkGitNames(a *arguments) {
+	changes := slices.ContainsFunc([]string{
+		"-d", "-D", "-m", "-M", "-c", "-C", "-u", "-f", "--delete", "--move", "--copy", "--force", "--set-upstream-to",
+		"--unset-upstream", "--edit-description", "-a", "-s", "-F", "--annotate", "--sign", "--message", "--file", "--local-user",
+	}, func(option string) bool { return a.has(option) && (option != "-a" || a.section.Command == "tag") })
+	lists := len(a.operands) == 0 || slices.ContainsFunc([]string{
+		"-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "--show-current", "-n", "-v", "--verify",
+	}, func(option string) bool { return a.has(option) && (option != "-v" || a.section.Command == "tag") })
+	if changes || !lists {
+		a.gitWrites()
+	}
+}
+
+func checkGitSymbolicRef(a *arguments) {
+	if len(a.operands) > 1 || a.has("-d") || a.has("--delete") {
+		a.gitWrites()
+	}
+}
+
+// gitWrites says that the repository is changed, which may run hooks.
+func (a *arguments) gitWrites() {
+	a.does(Effect{Kind: Writes, Path: "."})
+	a.does(Effect{Kind: Project})
+}
+
 // checkGitClean: files that git does not know have no copy.
 func checkGitClean(a *arguments) {
 	if a.has("-n") || a.has("--dry-run") {

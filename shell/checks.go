@@ -2,15 +2,17 @@ package shell
 
 // checks look closer at what options and roles cannot say. They add effects; they never take one away.
 var checks = map[string]func(*arguments){
-	"git-checkout": checkGitCheckout,
-	"git-clean":    checkGitClean,
-	"git-clone":    checkGitClone,
-	"git-config":   checkGitConfig,
-	"git-fetch":    checkGitFetch,
-	"git-push":     checkGitPush,
-	"git-restore":  checkGitRestore,
-	"git-settings": checkGitSettings,
-	"git-strategy": checkGitStrategy,
+	"git-checkout":     checkGitCheckout,
+	"git-clean":        checkGitClean,
+	"git-clone":        checkGitClone,
+	"git-config":       checkGitConfig,
+	"git-fetch":        checkGitFetch,
+	"git-names":        checkGitNames,
+	"git-push":         checkGitPush,
+	"git-restore":      checkGitRestore,
+	"git-settings":     checkGitSettings,
+	"git-strategy":     checkGitStrategy,
+	"git-symbolic-ref": checkGitSymbolicRef,
 
 	"copy-remote":  checkCopyRemote,
 	"curl":         checkCurl,
