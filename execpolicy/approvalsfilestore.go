@@ -168,8 +168,9 @@ func (a *Approvals) Update(ctx context.Context, change func(*File) (bool, error)
 }
 
 // Set replaces the content by one that a person has made from the state base, which is not asked for if there is no
-// file. A corrupt file can be replaced this way. Socket fields that the content lacks stay as they are.
-func (a *Approvals) Set(ctx context.Context, content []byte, base string) (*Snapshot, error) {
+// file. A corrupt file can be replaced this way. Socket fields that the content lacks stay as they are. record, if not
+// nil, is told what changes before it does; its error stops the change.
+func (a *Approvals) Set(ctx context.Context, content []byte, base string, record func(changes []string) error) (*Snapshot, error) {
 	file, err := ParseStrict(content)
 	if err != nil {
 		return nil, &InvalidContent{err}
@@ -186,6 +187,11 @@ func (a *Approvals) Set(ctx context.Context, content []byte, base string) (*Snap
 		file.Socket.Token = given(file.Socket.Token, current.Token)
 		if file.Socket.Token == "" {
 			file.Socket.Token = newToken()
+		}
+		if record != nil {
+			if err := record(Changes(s.File, file)); err != nil {
+				return nil, err
+			}
 		}
 		return file, nil
 	})

@@ -97,10 +97,10 @@ func TestCorruptStays(t *testing.T) {
 		t.Fatalf("it was overwritten: %s", content)
 	}
 	valid := []byte(`{"version":1}`)
-	if _, err := a.Set(t.Context(), valid, ""); !errors.Is(err, ErrBaseRequired) {
+	if _, err := a.Set(t.Context(), valid, "", nil); !errors.Is(err, ErrBaseRequired) {
 		t.Errorf("got %v", err)
 	}
-	if s, err := a.Set(t.Context(), valid, s.Hash); err != nil || s.Corrupt != nil {
+	if s, err := a.Set(t.Context(), valid, s.Hash, nil); err != nil || s.Corrupt != nil {
 		t.Errorf("%+v %v", s, err)
 	}
 }
@@ -171,7 +171,7 @@ func TestForeignWriteIsNotLost(t *testing.T) {
 	}
 	base := s.Hash
 	put(t, a, `{"version":1,"defaults":{"security":"deny"},"agents":{}}`)
-	if _, err := a.Set(t.Context(), []byte(`{"version":1}`), base); !errors.Is(err, ErrBaseChanged) {
+	if _, err := a.Set(t.Context(), []byte(`{"version":1}`), base, nil); !errors.Is(err, ErrBaseChanged) {
 		t.Errorf("got %v", err)
 	}
 	if a.Current().File.Defaults.Security != SecurityDeny {
@@ -185,15 +185,15 @@ func TestSetKeepsSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := a.Set(t.Context(), []byte(`{"version":1,"socket":{"path":"/elsewhere"},"defaults":{"ask":"always"}}`), " "+first.Hash+"\n")
+	second, err := a.Set(t.Context(), []byte(`{"version":1,"socket":{"path":"/elsewhere"},"defaults":{"ask":"always"}}`), " "+first.Hash+"\n", nil)
 	if err != nil || second.File.Socket.Token != first.File.Socket.Token || second.File.Socket.Path != "/elsewhere" {
 		t.Errorf("%+v %v", second, err)
 	}
 	var invalid *InvalidContent
-	if _, err := a.Set(t.Context(), []byte(`{"version":1,"socket":{"token":"x"}}`), second.Hash); !errors.As(err, &invalid) {
+	if _, err := a.Set(t.Context(), []byte(`{"version":1,"socket":{"token":"x"}}`), second.Hash, nil); !errors.As(err, &invalid) {
 		t.Errorf("a weaker token: %v", err)
 	}
-	if _, err := a.Set(t.Context(), []byte(`{"version":1,"unknown":1}`), second.Hash); !errors.As(err, &invalid) {
+	if _, err := a.Set(t.Context(), []byte(`{"version":1,"unknown":1}`), second.Hash, nil); !errors.As(err, &invalid) {
 		t.Errorf("an unknown key: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/session"
 )
 
@@ -69,6 +70,7 @@ type Options struct {
 	Gateway   Explainer
 	Policy    func() Policy // the one in force
 	Config    Configuration
+	Commands  *execpolicy.Approvals // exec-approvals.json; optional
 
 	MCP       http.Handler // at /mcp of the TCP door; optional
 	MCPStream http.Handler // at StreamPath of the socket door; optional
@@ -95,6 +97,7 @@ type Server struct {
 	gateway   Explainer
 	policy    func() Policy
 	config    Configuration
+	commands  *execpolicy.Approvals
 	observes  bool
 	version   string
 	stop      func()
@@ -131,7 +134,7 @@ func Open(o Options) (*Server, error) {
 	}
 	s := &Server{
 		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels,
-		gateway: o.Gateway, policy: o.Policy, config: o.Config, observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log,
+		gateway: o.Gateway, policy: o.Policy, config: o.Config, commands: o.Commands, observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log,
 		started: time.Now(), streams: newStreams(), stopping: make(chan struct{}),
 	}
 	if s.log == nil {

@@ -18,6 +18,10 @@ type approvalsCommand struct {
 	Watch approvalsWatchCommand `cmd:"" help:"Show calls as they come, until interrupted."`
 	Allow approvalsAllowCommand `cmd:"" help:"Allow a call."`
 	Deny  approvalsDenyCommand  `cmd:"" help:"Refuse a call."`
+
+	Get       approvalsGetCommand `cmd:"" help:"Show which commands may run without a question."`
+	Set       approvalsSetCommand `cmd:"" help:"Replace that by the content of a file."`
+	Allowlist allowlistCommand    `cmd:"" help:"Add and remove single programs."`
 }
 
 type approvalsListCommand struct {

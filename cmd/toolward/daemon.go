@@ -17,6 +17,7 @@ import (
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/hook"
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/policy"
@@ -53,6 +54,7 @@ type daemon struct {
 	hooks    *bridge.Handler
 	server   *server.Server
 	secrets  *redact.Redactor
+	commands *execpolicy.Approvals // exec-approvals.json
 	events   *eventRecorder
 	measured *telemetry.Telemetry
 	streams  context.CancelFunc // ends the streams of local MCP clients
@@ -88,6 +90,7 @@ func (d *daemon) openState(ctx context.Context, o daemonOptions) (err error) {
 		return err
 	}
 	d.home = d.db.Home()
+	d.commands = execpolicy.OpenApprovals(d.home, execpolicy.Options{Redact: d.secrets.String, Log: d.log})
 	key, _, err := audit.LoadKey(d.home)
 	if err != nil {
 		return err
@@ -348,6 +351,9 @@ func (d *daemon) close() {
 	}
 	if d.plugins != nil {
 		d.plugins.Close()
+	}
+	if d.commands != nil {
+		d.commands.Close()
 	}
 	if d.events != nil {
 		d.events.close()

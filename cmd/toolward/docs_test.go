@@ -58,9 +58,9 @@ func TestCommandsAreDocumented(t *testing.T) {
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| `toolward (.*)$").FindAllStringSubmatch(string(text), -1) {
 		words := strings.Fields(strings.Trim(row[1], "`|"))
-		command := known[strings.Trim(words[0], "`")]
-		if command == nil && len(words) > 1 {
-			command = known[words[0]+" "+strings.Trim(words[1], "`")]
+		var command *kong.Node
+		for n := 1; n <= min(3, len(words)) && command == nil; n++ {
+			command = known[strings.Trim(strings.Join(words[:n], " "), "`")]
 		}
 		if command == nil {
 			t.Errorf("docs/cli.md has a command that does not exist: toolward %s", row[1])

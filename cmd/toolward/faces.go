@@ -58,7 +58,7 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 	d.server, err = server.Open(server.Options{
 		Home: d.home, Listen: listen, Hosts: settings.Server.Hosts,
 		People: d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: levels{d.sessions, d.watcher},
-		Gateway: d.gateway, Policy: d.policyInForce, Config: d,
+		Gateway: d.gateway, Policy: d.policyInForce, Config: d, Commands: d.commands,
 		MCP:         d.mcp.Handler(d.authenticate),
 		MCPStream:   d.fromAgent(d.mcp.StdioHandler(streams, d.welcome)),
 		Hooks:       d.fromAgent(d.hooks),

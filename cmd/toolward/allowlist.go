@@ -1,0 +1,178 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/titanous/json5"
+
+	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/server"
+)
+
+const commandsRoute = "/v1/exec-approvals"
+
+type approvalsGetCommand struct{}
+
+// Run shows exec-approvals.json.
+func (approvalsGetCommand) Run(inv *invocation) error {
+	var raw json.RawMessage
+	if err := inv.daemon().get(inv, commandsRoute, nil, &raw); err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(raw)
+	}
+	return inv.printCommands(raw)
+}
+
+func (inv *invocation) printCommands(raw json.RawMessage) error {
+	var answer struct {
+		server.Commands
+		File json.RawMessage `json:"file"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return err
+	}
+	fmt.Fprintf(inv.stdout, "%s\nhash %s\n", display.Line(answer.Path), answer.Hash)
+	if answer.Corrupt != "" {
+		fmt.Fprintf(inv.stdout, "CORRUPT: %s\nAll commands are refused until you mend or replace it.\n", display.Line(answer.Corrupt))
+		return nil
+	}
+	file, _, err := execpolicy.Parse(answer.File)
+	if err != nil {
+		return err
+	}
+	inv.printSettings("defaults", file.Defaults)
+	for _, name := range slices.Sorted(maps.Keys(file.Agents)) {
+		inv.printSettings("agent "+name, file.Agents[name].Settings)
+		for _, e := range file.Agents[name].Allowlist {
+			fmt.Fprintf(inv.stdout, "    %s  %s\n", display.Line(e.ID), display.Line(e.String()))
+		}
+	}
+	for _, problem := range answer.Problems {
+		fmt.Fprintf(inv.stdout, "left out: %s\n", display.Line(problem))
+	}
+	return nil
+}
+
+func (inv *invocation) printSettings(of string, s execpolicy.Settings) {
+	text := ""
+	for _, field := range [][2]string{{"security", string(s.Security)}, {"ask", string(s.Ask)}, {"askFallback", string(s.AskFallback)}} {
+		if field[1] != "" {
+			text += "  " + field[0] + " " + field[1]
+		}
+	}
+	if s.AutoAllowSkills != nil {
+		text += fmt.Sprintf("  autoAllowSkills %v", *s.AutoAllowSkills)
+	}
+	fmt.Fprintln(inv.stdout, display.Line(of+text))
+}
+
+type approvalsSetCommand struct {
+	File  string `help:"File with the new content." xor:"from" required:""`
+	Stdin bool   `help:"Read the new content from standard input." xor:"from" required:""`
+	Base  string `help:"Hash of the content that the new one was made from; default: the present one."`
+}
+
+// Run replaces exec-approvals.json.
+func (c *approvalsSetCommand) Run(inv *invocation) error {
+	content, err := c.read(inv.stdin)
+	if err != nil {
+		return err
+	}
+	var value any
+	if err := json5.Unmarshal(content, &value); err != nil {
+		return &exitErr{exitUnsound, fmt.Errorf("the new content is neither JSON nor JSON5: %w", err), "nothing was changed"}
+	}
+	file := json.RawMessage(content)
+	if !json.Valid(content) {
+		if file, err = json.Marshal(value); err != nil {
+			return err
+		}
+	}
+	if c.Base == "" {
+		var present struct{ Hash string }
+		if err := inv.daemon().get(inv, commandsRoute, nil, &present); err != nil {
+			return err
+		}
+		c.Base = present.Hash
+	}
+	var raw json.RawMessage
+	body := server.CommandsChange{File: file, BaseHash: c.Base}
+	if err := inv.daemon().send(inv, http.MethodPut, commandsRoute, nil, body, &raw); err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(raw)
+	}
+	return inv.printCommands(raw)
+}
+
+func (c *approvalsSetCommand) read(stdin io.Reader) ([]byte, error) {
+	if c.Stdin {
+		return io.ReadAll(io.LimitReader(stdin, 2<<20))
+	}
+	return os.ReadFile(c.File)
+}
+
+type allowlistCommand struct {
+	Add    allowlistAddCommand    `cmd:"" help:"Let commands of a program run without a question."`
+	Remove allowlistRemoveCommand `cmd:"" help:"Take that back."`
+}
+
+type allowlistAddCommand struct {
+	Pattern string   `arg:"" help:"Path of the program; * and ? stand for parts of it."`
+	Agent   string   `help:"For this agent only." default:"*"`
+	Effects []string `help:"What it may do: read, write, network; default: as the preset says."`
+	Argv    []string `help:"Only with exactly these words: the program and its arguments, separated by commas."`
+}
+
+// Run adds an entry.
+func (c *allowlistAddCommand) Run(inv *invocation) error {
+	var answer server.AllowlistChanged
+	entry := server.CommandEntry{Agent: c.Agent, Pattern: c.Pattern, Effects: c.Effects, Argv: c.Argv}
+	if err := inv.daemon().post(inv, commandsRoute+"/allowlist", entry, &answer); err != nil {
+		return err
+	}
+	return inv.printAllowlist(answer, "Already allowlisted.")
+}
+
+type allowlistRemoveCommand struct {
+	Pattern string `arg:"" help:"Pattern of the entry, or its id."`
+	Agent   string `help:"Agent under whose name it stands." default:"*"`
+}
+
+// Run removes an entry.
+func (c *allowlistRemoveCommand) Run(inv *invocation) error {
+	var answer server.AllowlistChanged
+	query := url.Values{"agent": {c.Agent}, "pattern": {c.Pattern}}
+	if err := inv.daemon().send(inv, http.MethodDelete, commandsRoute+"/allowlist", query, nil, &answer); err != nil {
+		return err
+	}
+	if !answer.Changed && !inv.json {
+		return &exitErr{exitError, errors.New("pattern not found"), "toolward approvals get lists them"}
+	}
+	return inv.printAllowlist(answer, "")
+}
+
+func (inv *invocation) printAllowlist(answer server.AllowlistChanged, unchanged string) error {
+	if inv.json {
+		return inv.printJSON(answer)
+	}
+	if !answer.Changed {
+		fmt.Fprintln(inv.stdout, unchanged)
+		return nil
+	}
+	fmt.Fprintln(inv.stdout, display.Line(strings.Join(answer.Changes, "; ")))
+	return nil
+}
