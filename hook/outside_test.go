@@ -169,6 +169,29 @@ func TestWebPluginNeedsItsKey(t *testing.T) {
 	}
 }
 
+// The address of a server may hold a token. Neither log nor record tells it when the server cannot be reached.
+func TestAWebPluginThatIsGoneKeepsItsAddress(t *testing.T) {
+	t.Setenv("GUARD_KEY", "a key of more than 16 bytes")
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	g := newGuarded(t, toolward.Allow, nil, only(hook.Entry{
+		Kind: hook.KindHTTP, URL: server.URL + "/ask?token=hidden-token", SecretEnv: "GUARD_KEY", Hooks: []hook.Name{hook.BeforeToolCall},
+	}))
+	if err := g.write(t, `{}`); codeOf(err) != toolward.CodeHookError {
+		t.Error(err)
+	}
+	for _, record := range g.Auditor.Decisions() {
+		for _, run := range record.Hooks {
+			if strings.Contains(run.Detail, "hidden-token") {
+				t.Errorf("recorded: %s", run.Detail)
+			}
+		}
+	}
+	if text := g.log.String(); strings.Contains(text, "hidden-token") || !strings.Contains(text, "ask the server of the plug-in") {
+		t.Errorf("log: %s", text)
+	}
+}
+
 // A reload leaves a program alone whose entry did not change, ends one that is gone, and lets a call that is under way
 // keep what it began with.
 func TestReload(t *testing.T) {

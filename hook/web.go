@@ -87,7 +87,11 @@ func (w *webPlugin) ask(ctx context.Context, event []byte, hook Name, about []by
 	request.Header.Set(HeaderSignature, "sha256="+signature(w.key, timestamp, body))
 	response, err := w.client.Do(request)
 	if err != nil {
-		return reply{}, err
+		// The library's error repeats the address, and what stands in its query may be a secret.
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err
+		}
+		return reply{}, fmt.Errorf("ask the server of the plug-in: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
