@@ -42,10 +42,12 @@ func (g *generator) command() string {
 
 func (g *generator) pipeline() string {
 	var made []string
-	source := g.source()
-	stages := []string{source + g.redirects(&made, true)}
+	stages := []string{g.source()}
 	for range g.IntN(4) {
-		stages = append(stages, g.filter()+g.redirects(&made, false))
+		stages = append(stages, g.filter())
+	}
+	for i := range stages {
+		stages[i] += g.redirects(&made, i == 0, i == len(stages)-1)
 	}
 	g.files = append(g.files, made...)
 	return strings.Join(stages, g.pick(" | ", "|"))
@@ -64,28 +66,34 @@ func (g *generator) source() string {
 }
 
 func (g *generator) filter() string {
-	return g.pick("cat", "sort", "sort -r", "wc -l", "tr a-z A-Z", "head -n 2", "tail -n 1", "sed s/a/b/", "grep a", "uniq", "true", "false", "cd sub", "cat - in", "nice sort", "sh -c 'cat; exit 4'", "sh -c 'cat; echo e >&2'")
+	return g.pick("cat", "sort", "sort -r", "wc -l", "tr a-z A-Z", "head -n 2", "tail -n 1", "sed s/x/q/", "grep a", "uniq", "true", "false", "cd sub", "cat - in", "nice sort", "sh -c 'cat; exit 4'", "sh -c 'cat; echo e >&2'")
 }
 
-func (g *generator) redirects(made *[]string, input bool) string {
+// redirects never lets a program read what another has written to standard error: the authors of messages differ, which
+// programs that sort would show.
+func (g *generator) redirects(made *[]string, first, last bool) string {
 	var text strings.Builder
 	for g.IntN(4) == 0 {
 		name := fmt.Sprintf("%sout%d", g.pick("", "", "", "sub/", "missing/"), g.written)
 		switch g.IntN(9) {
 		case 0, 1:
 			text.WriteString(g.pick(" >", " > ", " 1>", " >|") + name)
+			*made = append(*made, name)
 		case 2:
 			text.WriteString(g.pick(" >>", " 1>> ") + name)
+			*made = append(*made, name)
 		case 3:
 			text.WriteString(g.pick(" 2>", " 2>>", " 2>| ") + name)
 		case 4:
 			text.WriteString(g.pick(" &>", " &>> ") + name)
 		case 5:
-			text.WriteString(g.pick(" 2>&1", " >&2", " 1>&2"))
+			if last {
+				text.WriteString(g.pick(" 2>&1", " >&2", " 1>&2"))
+			}
 		case 6:
 			text.WriteString(g.pick(" >/dev/null", " 2>/dev/null", " &>/dev/null"))
 		case 7:
-			if input {
+			if first {
 				if name := g.file(); name != "sub" { // the place check opens no directories for reading
 					text.WriteString(" < " + name)
 				}
@@ -93,7 +101,6 @@ func (g *generator) redirects(made *[]string, input bool) string {
 		case 8:
 			text.WriteString(g.pick(" > sub", " > missing/x", " < /dev/null", " < missing"))
 		}
-		*made = append(*made, name)
 		g.written++
 	}
 	return text.String()

@@ -43,15 +43,6 @@ func (b *bench) write(name, content string) {
 	}
 }
 
-func (b *bench) read(name string) string {
-	b.Helper()
-	data, err := os.ReadFile(filepath.Join(b.dir, name))
-	if err != nil {
-		b.Fatal(err)
-	}
-	return string(data)
-}
-
 // script writes an executable.
 func (b *bench) script(name, content string) string {
 	b.Helper()
