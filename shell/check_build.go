@@ -22,6 +22,11 @@ var harmlessValue = regexp.MustCompile(`^([\w./,:@+%][\w./,:@+%-]*)?$`)
 
 // checkMakeVariables looks at variables: what a makefile does with them is not known.
 func checkMakeVariables(a *arguments) {
+	checkInstallTarget(a, a.operands, "PREFIX", "prefix", "DESTDIR")
+	checkVariables(a)
+}
+
+func checkVariables(a *arguments) {
 	for _, word := range a.operands {
 		m := makeAssignment.FindStringSubmatch(word)
 		switch {
@@ -36,10 +41,24 @@ func checkMakeVariables(a *arguments) {
 	}
 }
 
+// checkInstallTarget: by convention, the targets "install" and "uninstall" change what lies below /usr/local, unless a
+// variable says otherwise.
+func checkInstallTarget(a *arguments, targets []string, variables ...string) {
+	elsewhere := slices.ContainsFunc(targets, func(word string) bool {
+		name, _, assigned := strings.Cut(word, "=")
+		return assigned && slices.Contains(variables, strings.TrimRight(name, ":?"))
+	})
+	for _, target := range targets {
+		if !elsewhere && slices.Contains([]string{"install", "uninstall", "install-strip"}, target) {
+			a.does(Effect{Kind: Writes, Path: "/usr/local", Via: target})
+		}
+	}
+}
+
 // checkTaskVariables does the same for runners of tasks, whose words behind a task may be arguments of it: as long as
 // they are plain words.
 func checkTaskVariables(a *arguments) {
-	checkMakeVariables(a)
+	checkVariables(a)
 	for _, word := range a.operands {
 		if !strings.Contains(word, "=") && !harmlessValue.MatchString(word) && (a.plain < 0 || strings.ContainsAny(word, "$`;&|<>()'\"\\\n ")) {
 			a.does(Effect{Kind: Unknown, Via: word})
@@ -64,6 +83,9 @@ func checkCmake(a *arguments) {
 		if g.spelling == "-D" {
 			cmakeSetting(a, g.value)
 		}
+	}
+	if target, ok := a.value("-t", "--target"); ok {
+		checkInstallTarget(a, []string{target})
 	}
 	if a.has("--install") && !a.has("--prefix") {
 		a.does(Effect{Kind: Writes, Path: "/usr/local", Via: "--install"})
@@ -105,6 +127,7 @@ func cmakeSetting(a *arguments, setting string) {
 
 // checkNinja: of its tools, those are known that only tell or clean.
 func checkNinja(a *arguments) {
+	checkInstallTarget(a, a.operands)
 	tool, ok := a.value("-t")
 	if ok && !slices.Contains(strings.Fields("clean targets query graph commands compdb deps list inputs rules"), tool) {
 		a.does(Effect{Kind: Unknown, Via: "-t " + tool})

@@ -48,6 +48,8 @@ func TestMake(t *testing.T) {
 		make -I /tmp/evil
 		make --include-dir=/tmp/evil
 		make DESTDIR=/ install
+		make install
+		make -j4 all install
 		make install prefix=/usr
 		make --nosuch
 		make -z
@@ -118,6 +120,8 @@ func TestBuilders(t *testing.T) {
 		ninja -f /tmp/x
 		ninja -C /tmp/x
 		ninja -t browse
+		ninja -C build install
+		cmake --build build --target install
 		meson test --wrapper id
 		meson install -C build
 		bazel run --run_under=id //x

@@ -204,5 +204,8 @@ func TestRuntimes(t *testing.T) {
 		hugo -s /tmp/x
 		hugo -d /tmp/x
 		entr id
-		watchexec id`)
+		watchexec id
+		xdg-open README.md
+		open .
+		code --install-extension x`)
 }
