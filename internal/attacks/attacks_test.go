@@ -37,6 +37,9 @@ var judges = map[string]judge{
 	"path.alias":       judgeFiles,
 	"path.sensitive":   judgeFiles,
 
+	"env.injection": judgeEnvironment,
+	"env.key-form":  judgeEnvironment,
+
 	"config.exec-grant": judgeFiles,
 	"config.self-grant": judgeFiles,
 }
@@ -44,7 +47,6 @@ var judges = map[string]judge{
 // later says why classes of a surface cannot be judged yet.
 var later = map[string]string{
 	"shell":                 "commands are not analysed yet: every one of them asks",
-	"env":                   "the environment of commands is not judged yet",
 	"path":                  "archives, mounts and the sandbox are not there yet",
 	"url":                   "there is no network guard yet",
 	"memory":                "there is no memory yet",

@@ -46,6 +46,7 @@ type world struct {
 	gateway   *toolward.Gateway
 	hooks     toolward.Hooks
 	foldCase  bool     // of the file system
+	environ   []string // of the gateway, besides the usual
 	plugins   []string // names of tools that plug-ins bring
 	reached   sync.Map // names of tools that ran, but for those of the toolbox
 }
@@ -121,7 +122,7 @@ func (w *world) open() {
 	must(t, err)
 	w.toolbox, err = builtin.New(builtin.Config{}, builtin.Deps{
 		Places:  func(toolward.Caller) (*place.Classifier, error) { return places, nil },
-		Environ: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + w.at("/home/dev")},
+		Environ: append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + w.at("/home/dev")}, w.environ...),
 	})
 	must(t, err)
 	w.policy = &policy.Live{}
