@@ -165,6 +165,7 @@ var doubtWords = map[shell.Doubt]string{
 	shell.WordSplitting: "an unquoted parameter would be split into words or matched against files",
 	shell.GlobOption:    "a file has a name that the program would take for an option",
 	shell.TooManyWords:  "a word stands for more words than anybody reads",
+	shell.OddPattern:    "a pattern is one that shells match in different ways",
 }
 
 func (v *evaluation) readDir(dir string) ([]fs.DirEntry, error) {

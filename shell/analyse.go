@@ -204,6 +204,9 @@ func (w *walker) simple(s *syntax.Stmt, c *syntax.CallExpr) {
 			redirs = redirs[1:]
 		}
 	}
+	if segment.Heredoc != nil && slices.ContainsFunc(segment.Redirs, Redirect.input) {
+		w.refuse(Redirection, s.Pos()) // the last one counts, and their order is not kept
+	}
 	if w.err == nil && len(segment.Words) == 0 {
 		// Redirections alone create or empty files without any program.
 		w.refuse(Redirection, s.Pos())

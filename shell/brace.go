@@ -18,8 +18,17 @@ func oddBraces(node *syntax.Word) bool {
 	split := &syntax.Word{Parts: slices.Clone(node.Parts)}
 	syntax.SplitBraces(split)
 	expands := slices.ContainsFunc(split.Parts, func(part syntax.WordPart) bool { _, ok := part.(*syntax.BraceExp); return ok })
-	return expands && isOdd(split)
+	if expands {
+		return isOdd(split)
+	}
+	// "{.},}" is ".}" and nothing for bash, and one word for the parser.
+	text := escapes.Replace(literals(node))
+	open, end := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
+	return open >= 0 && end > open && (strings.Contains(text[open:end], ",") || strings.Contains(text[open:end], ".."))
 }
+
+// escapes takes out the braces and commas that are escaped.
+var escapes = strings.NewReplacer(`\\`, "", `\{`, "", `\}`, "", `\,`, "", `\.`, "")
 
 func isOdd(split *syntax.Word) bool {
 	for _, part := range split.Parts {

@@ -14,11 +14,11 @@ type Command struct {
 }
 
 // Portable reports whether every POSIX shell understands the command as bash does. "sh -c" may be any of them: for dash,
-// "{a,b}" is one word and "a &> b" starts a in the background.
+// "{a,b}" is one word, "a &> b" starts a in the background, "[^a]" is "^" or "a", and "?" is a byte.
 func (c *Command) Portable() bool {
 	for i := range c.Segments {
 		s := &c.Segments[i]
-		if slices.ContainsFunc(s.Words, func(w Word) bool { return w.Brace }) ||
+		if slices.ContainsFunc(s.Words, func(w Word) bool { return w.Brace || w.Glob && strings.ContainsAny(w.Source, "?[") }) ||
 			slices.ContainsFunc(s.Redirs, func(r Redirect) bool { return strings.HasPrefix(r.Op, "&") }) {
 			return false
 		}
@@ -106,6 +106,9 @@ func (r Redirect) Reads() bool { return r.Op == "<" }
 
 // Writes reports whether the target is written.
 func (r Redirect) Writes() bool { return r.Op != "<" && r.Op != ">&" }
+
+// input reports whether standard input is redirected.
+func (r Redirect) input() bool { return r.FD == "0" || r.FD == "" && r.Reads() }
 
 // Heredoc is a here-document.
 type Heredoc struct {

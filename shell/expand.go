@@ -32,6 +32,7 @@ const (
 	WordSplitting Doubt = "word-splitting" // an unquoted parameter that a shell would split or match against files
 	GlobOption    Doubt = "glob-option"    // a file whose name a program would take for an option
 	TooManyWords  Doubt = "too-many-words" // more words than anybody reads
+	OddPattern    Doubt = "odd-pattern"    // a pattern that shells match in different ways
 )
 
 // Expanded is a segment as it would run.
@@ -79,9 +80,16 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 	if !w.Expands() {
 		return []string{w.Text}, "", nil
 	}
+	var dots hidden
 	config := &expand.Config{
-		Env:      environment{in},
-		ReadDir2: func(dir string) ([]fs.DirEntry, error) { return boundedDir(in, dir) },
+		Env: environment{in},
+		ReadDir2: func(dir string) ([]fs.DirEntry, error) {
+			entries, err := boundedDir(in, dir)
+			if dots == noneHidden {
+				entries = visible(entries)
+			}
+			return entries, err
+		},
 	}
 	if program {
 		config.ReadDir2 = nil // the program is never matched against files
@@ -101,12 +109,18 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 		if braced++; braced > maxBraceWords {
 			return []string{w.Text}, TooManyWords, nil
 		}
+		if dots = hiddenIn(part, in); dots == someHidden {
+			doubt = OddPattern
+		}
 		fields, err := expand.Fields(config, part)
 		if errors.Is(err, errTooMany) || len(words)+len(fields) > maxMatches {
 			return []string{w.Text}, TooManyWords, nil
 		}
 		if err != nil {
 			return nil, "", err
+		}
+		if w.Glob && strings.Contains(w.Text, "//") && slices.ContainsFunc(fields, func(f string) bool { return !strings.Contains(f, "//") }) {
+			doubt = OddPattern // a shell keeps both slashes
 		}
 		if w.Brace && len(fields) == 1 && fields[0] == "" && !isQuoted(part) {
 			continue // "{,a}" is one word: a shell drops what is empty and not quoted

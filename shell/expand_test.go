@@ -41,6 +41,7 @@ func TestWordsBecomeWhatBashMakesOfThem(t *testing.T) {
 		`p $PLAIN`, `p "$PLAIN"x`, `p ${PLAIN}y`, `p $EMPTY`, `p "$EMPTY"`, `p $UNSET`, `p "$SPACED"`, `p "$STAR"`, `p a$EMPTY`,
 		`p ~`, `p ~/x`, `p a~`, `p "~/x"`, `p --opt=~/x`, `p '\'`, `p "\a\$\"\\"`, `p \a\ b`, `p [x]`, `p \[x]`,
 		`p -- *`, `p $PWD`, `p a\\b`, `p {a\,b}`, `p *.{go,txt}`, `p ./*.go`,
+		`p *.*`, `p ./*.*`, `p [!x]*`, `p ?*`, `p "."*`, `p \.*`, `p {.,}*`, `p sub/../*.*`, `p $EMPTY.*`, `p {,a}`, `p {,}`,
 	} {
 		command, err := Analyse(text)
 		if err != nil {
@@ -74,6 +75,7 @@ func TestDoubtsOfExpansion(t *testing.T) {
 	for text, want := range map[string][]Doubt{
 		`p *`: {GlobOption}, `p -- *`: nil, `p *.go`: nil, `p -*`: {GlobOption}, `p $SPACED`: {WordSplitting}, `p $STAR`: {WordSplitting}, `p "$STAR"`: nil,
 		`p {1..2000}`: {TooManyWords}, `p {1..99999999}`: {TooManyWords}, `p {1..99}{1..99}`: {TooManyWords}, `p $PLAIN`: nil,
+		`p .*/*.go`: {OddPattern}, `p sub//*`: {OddPattern}, `p http://h/?a=b`: nil,
 	} {
 		command, err := Analyse(text)
 		if err != nil {

@@ -57,6 +57,9 @@ func (w *walker) heredoc(s *Segment, r *syntax.Redirect, fd string) {
 		return
 	}
 	delimiter, quoted := w.delimiter(r.Word)
+	if len(r.Word.Parts) != 1 { // 'E'F is quoted for a shell, and not for the parser
+		w.refuse(Redirection, r.Pos())
+	}
 	if w.err != nil {
 		return
 	}

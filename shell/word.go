@@ -34,7 +34,7 @@ func (w *walker) word(node *syntax.Word) Word {
 	if word.Brace = hasBraces(node); word.Brace && w.growsInBraces(node) {
 		w.refuse(ParameterExpansion, node.Pos())
 	}
-	if oddBrackets(node) || word.Brace && oddBraces(node) {
+	if oddBrackets(node) || oddBraces(node) {
 		w.refuse(ExtendedGlob, node.Pos())
 	}
 	if word.Brace && strings.LastIndexByte(literals(node), '~') > 0 {

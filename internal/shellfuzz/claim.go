@@ -130,8 +130,8 @@ func (b *Bash) stage(s *shell.Segment, dir string, depth int) (stage, Refusal) {
 		return st, harmless(argv)
 	}
 	u := shell.Unwrap(argv)
-	if u.Blocked != "" || slices.ContainsFunc(u.At, func(at int) bool { return strings.ToLower(argv[at]) != argv[at] }) {
-		return stage{}, "wrapper" // ENV is another program where case matters
+	if u.Blocked != "" || slices.ContainsFunc(u.At, func(at int) bool { return !isStarter(argv[at]) }) {
+		return stage{}, "wrapper" // the sandbox has no real program for ENV or ./env
 	}
 	for _, at := range append(u.At[min(1, len(u.At)):], u.Program) {
 		if at > 0 {
@@ -140,6 +140,12 @@ func (b *Bash) stage(s *shell.Segment, dir string, depth int) (stage, Refusal) {
 	}
 	refusal := b.carried(&st, argv[u.Program:], len(s.Literalized()) > 0, depth)
 	return st, refusal
+}
+
+// isStarter reports whether a program runs for real in the sandbox.
+func isStarter(path string) bool {
+	name := strings.TrimPrefix(strings.TrimPrefix(path, "/usr"), "/bin/")
+	return slices.Contains(starters, name)
 }
 
 // harmless asks the profiles of what a shell does itself.

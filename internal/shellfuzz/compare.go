@@ -22,21 +22,49 @@ func (d *Difference) Error() string { return d.Class + ": " + d.Detail }
 
 // Compare looks for a difference between what is claimed of a text and what bash did with it.
 func (b *Bash) Compare(claim *Claim, trace *Trace) *Difference {
-	m := &matching{bash: b, trace: trace, taken: make([]bool, len(trace.Starts))}
 	switch {
 	case trace.TimedOut:
 		return &Difference{"endless", "bash did not end"}
 	case trace.Left:
 		return &Difference{"left", "bash left processes running"}
 	}
-	m.claim(claim, b.base, 0)
+	var skipped []bool
+	var first *Difference
+	for range maxChoices {
+		m := &matching{bash: b, trace: trace, taken: make([]bool, len(trace.Starts)), skipped: skipped}
+		m.all(claim)
+		if m.difference == nil {
+			return nil
+		}
+		if first == nil {
+			first = m.difference
+		}
+		// Where it was not known whether a pipeline ran, it may not have: the last such choice is changed.
+		last := slices.Index(m.skipped, false)
+		for i, skip := range m.skipped {
+			if !skip {
+				last = i
+			}
+		}
+		if last < 0 {
+			break
+		}
+		skipped = append(slices.Clone(m.skipped[:last]), true)
+	}
+	return first
+}
+
+// maxChoices bounds how often a claim is compared with other choices of what ran.
+const maxChoices = 32
+
+func (m *matching) all(claim *Claim) {
+	m.claim(claim, m.bash.base, 0)
 	for i, taken := range m.taken {
-		if s := &trace.Starts[i]; m.difference == nil && !taken {
+		if s := &m.trace.Starts[i]; m.difference == nil && !taken {
 			m.differ("start", "%q was started in %s, standard streams %v", s.Argv, s.Dir, s.Files)
 		}
 	}
 	m.files()
-	return m.difference
 }
 
 // matching finds for every claimed program its start.
@@ -44,7 +72,9 @@ type matching struct {
 	bash       *Bash
 	trace      *Trace
 	taken      []bool
-	files_     []target // that redirections may open
+	skipped    []bool // for every pipeline that need not have run, in order: that it did not
+	choices    int
+	mayOpen    []target // that redirections may open
 	difference *Difference
 }
 
@@ -74,7 +104,7 @@ func (m *matching) claim(c *Claim, base [3]file, from int) (status, int) {
 	last := succeeded
 	for _, p := range c.pipelines {
 		runs := p.after == shell.Sequence || p.after == shell.And && last == succeeded || p.after == shell.Or && last == failed
-		if !runs && last != unknown {
+		if !runs && (last != unknown || m.skips()) {
 			continue
 		}
 		state, next, ran := m.pipeline(&p, base, from, runs)
@@ -88,13 +118,22 @@ func (m *matching) claim(c *Claim, base [3]file, from int) (status, int) {
 	return last, from
 }
 
+// skips is the next choice for a pipeline that need not have run.
+func (m *matching) skips() bool {
+	if m.choices == len(m.skipped) {
+		m.skipped = append(m.skipped, false)
+	}
+	m.choices++
+	return m.skipped[m.choices-1]
+}
+
 // pipeline matches the stages of one pipeline. If it need not run, nothing may have started.
 func (m *matching) pipeline(p *pipeline, base [3]file, from int, must bool) (last status, next int, ran bool) {
 	next = from
+	m.targets(p)
 	var before *file // pipe from the stage before, if it is known
 	for i := range p.stages {
 		st := &p.stages[i]
-		m.addTargets(st)
 		want := streams{base: base, pipeIn: i > 0, pipeOut: i+1 < len(p.stages), in: before}
 		at := m.find(st.chain[0], st, want, from)
 		before = nil
@@ -126,9 +165,10 @@ func (m *matching) started(st *stage, at int, base [3]file) (status, int) {
 	first := &m.trace.Starts[at]
 	m.environment(st, first)
 	end := first
-	for _, argv := range st.chain[1:] {
-		next := m.follow(argv, end, at+1, st.open)
-		if st.open {
+	for i, argv := range st.chain[1:] {
+		open := st.open && i == len(st.chain)-2
+		next := m.follow(argv, end, at+1, open)
+		if open {
 			at = max(at, next)
 			return unknown, at
 		}
@@ -159,7 +199,7 @@ func (m *matching) follow(argv []string, wrapper *Start, from int, open bool) in
 		if m.taken[i] || s.Dir != wrapper.Dir || !s.Files[1].is(wrapper.Files[1]) || !s.Files[2].is(wrapper.Files[2]) {
 			continue
 		}
-		if open && len(s.Argv) >= len(argv) && slices.Equal(s.Argv[:len(argv)], argv) {
+		if open && s.PPID == wrapper.PID && len(s.Argv) >= len(argv) && slices.Equal(s.Argv[:len(argv)], argv) {
 			m.taken[i] = true
 			last = i
 		} else if !open && slices.Equal(s.Argv, argv) && s.Files[0].is(wrapper.Files[0]) {
@@ -316,10 +356,14 @@ func (m *matching) environment(st *stage, s *Start) {
 	}
 }
 
-func (m *matching) addTargets(st *stage) {
-	for _, r := range st.segment.Redirs {
-		if r.Op != ">&" {
-			m.files_ = append(m.files_, target{st.dir, r.Target, r.Reads(), r.Writes()})
+// targets notes what the redirections of a pipeline may open.
+func (m *matching) targets(p *pipeline) {
+	for i := range p.stages {
+		st := &p.stages[i]
+		for _, r := range st.segment.Redirs {
+			if r.Op != ">&" {
+				m.mayOpen = append(m.mayOpen, target{st.dir, r.Target, r.Reads(), r.Writes()})
+			}
 		}
 	}
 }
@@ -333,7 +377,7 @@ func (m *matching) files() {
 		}
 	}
 	for _, o := range m.trace.Opens {
-		known := slices.ContainsFunc(m.files_, func(t target) bool {
+		known := slices.ContainsFunc(m.mayOpen, func(t target) bool {
 			return t.path == o.Path && m.sameDir(o.Dir, t.dir) && (t.writes || !o.Writes()) && (t.reads || o.Writes())
 		})
 		started := slices.ContainsFunc(m.trace.Starts[:min(o.After, len(m.trace.Starts))], func(s Start) bool { return s.PID == o.PID && slices.Contains(own, s.PID) })

@@ -64,7 +64,7 @@ func TestBashAgrees(t *testing.T) {
 // TestBashAgreesAboutGenerated tries new commands: for a few seconds, for a minute where everything is tested, or as
 // "make fuzz-shell" says.
 func TestBashAgreesAboutGenerated(t *testing.T) {
-	limit := Limit{Until: time.Now().Add(testTime(t)), Findings: 50}
+	limit := Limit{Findings: 50}
 	limit.Run, _ = strconv.Atoi(os.Getenv("TOOLWARD_FUZZ_COUNT"))
 	seed, err := strconv.ParseUint(os.Getenv("TOOLWARD_FUZZ_SEED"), 10, 64)
 	if err != nil {
@@ -78,8 +78,12 @@ func TestBashAgreesAboutGenerated(t *testing.T) {
 	var all Figures
 	var mu sync.Mutex
 	var group sync.WaitGroup
-	for worker := range workers {
-		bash := newBash(t)
+	sandboxes := make([]*Bash, workers)
+	for i := range sandboxes {
+		sandboxes[i] = newBash(t)
+	}
+	limit.Until = time.Now().Add(testTime(t))
+	for worker, bash := range sandboxes {
 		group.Go(func() {
 			figures, err := bash.Fuzz(NewGenerator(seed+uint64(worker)), limit)
 			mu.Lock()

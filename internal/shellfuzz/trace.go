@@ -19,6 +19,7 @@ func (f file) is(other file) bool { return f.dev == other.dev && f.ino == other.
 // Start is a program that bash started, or would have.
 type Start struct {
 	PID   uint32
+	PPID  uint32
 	Files [3]file // the standard streams
 	Path  string
 	Dir   string
@@ -83,10 +84,10 @@ func readTrace(shared []byte, answer [8]byte) (*Trace, error) {
 			return nil, errTrace
 		}
 		r := reader{rest: log[13:length]}
-		pid := order.Uint32(log[5:])
+		pid, ppid := order.Uint32(log[5:]), order.Uint32(log[9:])
 		switch log[4] {
 		case 'X':
-			t.Starts = append(t.Starts, r.start(pid))
+			t.Starts = append(t.Starts, r.start(pid, ppid))
 		case 'O':
 			t.Opens = append(t.Opens, r.open(pid, len(t.Starts)))
 		case 'I':
@@ -151,8 +152,8 @@ func (r *reader) texts() []string {
 	return list
 }
 
-func (r *reader) start(pid uint32) Start {
-	s := Start{PID: pid}
+func (r *reader) start(pid, ppid uint32) Start {
+	s := Start{PID: pid, PPID: ppid}
 	for i := range s.Files {
 		s.Files[i] = r.file()
 	}

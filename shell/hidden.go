@@ -1,0 +1,83 @@
+package shell
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// hidden says how a pattern deals with files whose names begin with a dot: a shell matches them only where the pattern
+// has the dot itself. The library lets "*.*" and "[!a]*" match them.
+type hidden int
+
+const (
+	noneHidden hidden = iota // no part of the path that is matched begins with a dot
+	allHidden                // every part does
+	someHidden
+)
+
+// hiddenIn looks at the parts of the path that a word is, one between each two slashes.
+func hiddenIn(word *syntax.Word, in Surroundings) hidden {
+	var parts []pathPart
+	current := pathPart{}
+	add := func(text string, quoted bool) {
+		for i := 0; i < len(text); i++ {
+			c, literal := text[i], quoted
+			if !quoted && c == '\\' && i+1 < len(text) {
+				i++
+				c, literal = text[i], true
+			}
+			if c == '/' {
+				parts = append(parts, current)
+				current = pathPart{}
+				continue
+			}
+			current.dot = current.dot || !current.begun && c == '.'
+			current.begun = true
+			current.pattern = current.pattern || !literal && strings.IndexByte("*?[", c) >= 0
+		}
+	}
+	each(word.Parts, in, add)
+	parts = append(parts, current)
+	parts = slices.DeleteFunc(parts, func(p pathPart) bool { return !p.pattern })
+	dots := 0
+	for _, p := range parts {
+		if p.dot {
+			dots++
+		}
+	}
+	switch dots {
+	case 0:
+		return noneHidden
+	case len(parts):
+		return allHidden
+	}
+	return someHidden
+}
+
+// pathPart is what stands between two slashes.
+type pathPart struct{ begun, dot, pattern bool }
+
+// each gives the texts of a word, one after the other, and whether they are quoted.
+func each(parts []syntax.WordPart, in Surroundings, add func(text string, quoted bool)) {
+	for _, part := range parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			add(p.Value, false)
+		case *syntax.SglQuoted:
+			add(p.Value, true)
+		case *syntax.DblQuoted:
+			each(p.Parts, in, func(text string, _ bool) { add(text, true) })
+		case *syntax.ParamExp:
+			value, _ := environment{in}.value(p.Param.Value)
+			add(value, true)
+		}
+	}
+}
+
+// visible leaves out files whose names begin with a dot.
+func visible(entries []fs.DirEntry) []fs.DirEntry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })
+}
