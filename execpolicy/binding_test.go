@@ -99,12 +99,11 @@ func TestEveryFieldIsCompared(t *testing.T) {
 	}
 }
 
-// bench is a directory with a program, a script and a link to it.
+// site is a directory with a program, a script and a link to it.
 type site struct {
-	t         *testing.T
-	root      string
-	binder    Binder
-	overwrite int
+	t      *testing.T
+	root   string
+	binder Binder
 }
 
 func newSite(t *testing.T) *site {
