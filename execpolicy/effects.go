@@ -187,6 +187,9 @@ func (v *evaluation) everywhere(seg *Segment, e shell.Effect, c circumstances, m
 		if i >= 0 {
 			dir = seg.OtherDir[i]
 		}
+		if e.IfIn && !v.isDirectory(absolute(dir, e.Dir), path.Dir(e.Path)) {
+			continue // "cp a b" makes b/a only if b is a directory
+		}
 		r, err := v.r.Places.Resolve(absolute(dir, e.Dir), e.Path)
 		if err != nil {
 			return false, ""
@@ -194,6 +197,12 @@ func (v *evaluation) everywhere(seg *Segment, e shell.Effect, c circumstances, m
 		ok, where = ok && may(r), r.Place.String()
 	}
 	return ok, where
+}
+
+// isDirectory reports whether a path is a directory now.
+func (v *evaluation) isDirectory(dir, p string) bool {
+	r, err := v.r.Places.Resolve(dir, p)
+	return err == nil && r.Kind == place.KindDirectory
 }
 
 // mayReadAll asks about the whole file system.

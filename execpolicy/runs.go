@@ -60,7 +60,7 @@ func readsOnly(p *shell.Profile) bool {
 		return false
 	}
 	section := p.Sections[""]
-	if len(section.Checks) > 0 || len(section.Does) > 0 {
+	if !section.ChecksOnlyRead() || len(section.Does) > 0 {
 		return false
 	}
 	for _, o := range section.Options {

@@ -28,7 +28,6 @@ func checkAwk(a *arguments) {
 			programs = append(programs, g.value)
 		case "-f", "--file":
 			elsewhere = true
-			a.does(Effect{Kind: Evaluates, Lang: "awk", Via: g.spelling + " " + g.value})
 		}
 	}
 	if programs == nil && !elsewhere {

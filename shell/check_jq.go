@@ -78,7 +78,7 @@ func (r *jqArguments) operand(word string) {
 	case r.program == nil:
 		r.program = &word
 		if r.fromFile {
-			r.a.does(Effect{Kind: Reads, Path: word, Via: "-f"})
+			r.a.word(Role{Name: "script"}, word, "-f")
 		}
 	case !r.text:
 		r.a.does(Effect{Kind: Reads, Path: word})
@@ -88,10 +88,9 @@ func (r *jqArguments) operand(word string) {
 // readsProgram is -f: the program stands in a file, which is not looked into.
 func (r *jqArguments) readsProgram(via string) {
 	if r.program != nil && !r.fromFile {
-		r.a.does(Effect{Kind: Reads, Path: *r.program, Via: via})
+		r.a.word(Role{Name: "script"}, *r.program, via)
 	}
 	r.fromFile = true
-	r.a.does(Effect{Kind: Evaluates, Lang: "jq", Via: via})
 }
 
 // Words of jq that reach beyond input and output.

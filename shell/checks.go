@@ -1,5 +1,7 @@
 package shell
 
+import "slices"
+
 // checks look closer at what options and roles cannot say. They add effects; they never take one away.
 var checks = map[string]func(*arguments){
 	"git-checkout":     checkGitCheckout,
@@ -105,4 +107,9 @@ var checks = map[string]func(*arguments){
 	"dotnet":            checkDotnet,
 	"dotnet-run":        checkDotnetRun,
 	"protoc":            checkProtoc,
+}
+
+// ChecksOnlyRead reports whether checks of a section add nothing but what is read.
+func (s *Section) ChecksOnlyRead() bool {
+	return !slices.ContainsFunc(s.Checks, func(name string) bool { return name != "grep" && name != "ripgrep" })
 }
