@@ -302,7 +302,8 @@ func (r *sedReader) command(c byte) bool {
 		return r.insert()
 	case 'y':
 		d := r.next()
-		return r.until(d, false) && r.until(d, false) && r.ends()
+		from := r.until(d, false)
+		return from && r.until(d, false) && r.ends()
 	case 's':
 		d := r.next()
 		return r.until(d, true) && r.until(d, false) && r.substituteOptions()
