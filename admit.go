@@ -347,6 +347,10 @@ func (a *admission) recheckFacts(ctx context.Context, newest Snapshot) error {
 	if tool == nil {
 		return &Refusal{Tool: a.call.Tool, Code: CodeUnknownTool, Reasons: []Reason{reason}}
 	}
+	if tool.Plugin != a.request.Tool.Plugin || !bytes.Equal(tool.Schema, a.request.Tool.Schema) {
+		// Another server took the name, or the tool means something else by the same arguments.
+		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Approval: a.answer.ApprovalID}
+	}
 	again := *a.request
 	level, inputs, err := a.gateway.sessions.Level(ctx, &a.call)
 	if err != nil {

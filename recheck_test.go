@@ -32,6 +32,16 @@ func TestWhatChangesWhileAPlugInRuns(t *testing.T) {
 		"the policy tightens":    func(h *gatetest.Harness, _ *string) { h.Policy.Rev, h.Policy.Verdict = "2", toolward.Deny },
 		"the level rises":        func(h *gatetest.Harness, _ *string) { h.Sessions.Current = toolward.Lockdown },
 		"the level is not known": func(h *gatetest.Harness, _ *string) { h.Sessions.Err = context.DeadlineExceeded },
+		"the name is taken": func(h *gatetest.Harness, _ *string) {
+			other := *h.Policy.All[0]
+			other.Plugin = "elsewhere"
+			h.Policy.Rev, h.Policy.All = "2", []*toolward.Tool{&other}
+		},
+		"the arguments mean another thing": func(h *gatetest.Harness, _ *string) {
+			other := *h.Policy.All[0]
+			other.Schema = json.RawMessage(`{"type":"object","properties":{"path":{"description":"to delete"}}}`)
+			h.Policy.Rev, h.Policy.All = "2", []*toolward.Tool{&other}
+		},
 		"the policy is confused": func(h *gatetest.Harness, _ *string) { h.Policy.Rev, h.Policy.Verdict = "2", toolward.Verdict(7) },
 	} {
 		t.Run(name, func(t *testing.T) {
