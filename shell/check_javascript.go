@@ -31,8 +31,10 @@ func checkNode(a *arguments) {
 			a.does(Effect{Kind: Project, Via: g.spelling})
 		}
 	}
-	silent := slices.ContainsFunc([]string{"-v", "--version", "-h", "--help", "--v8-options", "-e", "--eval", "-p", "--print",
-		"--test", "--run"}, a.has)
+	silent := slices.ContainsFunc([]string{
+		"-v", "--version", "-h", "--help", "--v8-options", "-e", "--eval", "-p", "--print",
+		"--test", "--run",
+	}, a.has)
 	if len(a.operands) == 0 && !silent {
 		a.does(Effect{Kind: Evaluates, Lang: "javascript", Via: "standard input"})
 	}
