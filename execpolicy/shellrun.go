@@ -45,10 +45,11 @@ func scriptOf(args []argument) (script, file int) {
 	for i, w := range args {
 		switch {
 		case slices.Contains([]string{"-c", "-lc", "-cl", "-ec", "-euc", "-xc", "--command"}, w.text):
-			if len(args) == i+2 {
+			if len(args) == i+2 && args[i+1].text != "" && strings.IndexByte("-+", args[i+1].text[0]) < 0 {
 				return i + 1, -1
 			}
-			return -1, -1 // words after the script become $0, $1, …: it can run them
+			// Words after the script become $0, $1, …: it can run them. And what begins like an option is one, even here.
+			return -1, -1
 		case len(w.text) > 1 && w.text[0] == '-' && strings.Trim(w.text[1:], "euxv") == "":
 			continue
 		case w.text == "" || w.text[0] == '-' || w.text[0] == '+':
@@ -69,6 +70,10 @@ func (v *evaluation) inner(seg *Segment, script int, c circumstances) {
 	command, err := shell.Analyse(seg.Argv[seg.ScriptArg])
 	if err != nil {
 		seg.object(ArgumentUnknown, "the script is not understood: "+err.Error())
+		return
+	}
+	if plainName(seg.Program.Word) != "bash" && !command.Portable() {
+		seg.object(ArgumentUnknown, "the script has something that only bash understands")
 		return
 	}
 	dirs := append([]string{seg.Dir}, seg.OtherDir...)
