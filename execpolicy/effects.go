@@ -89,7 +89,7 @@ func (v *evaluation) presetPermit() permit {
 	normal := v.r.Level == toolward.Normal
 	return permit{
 		read:    true,
-		write:   normal && v.e.policy.Preset == Developer,
+		write:   normal && (v.e.policy.Writes || v.e.policy.Preset == Developer),
 		network: normal,
 		project: normal,
 		outside: normal,
@@ -135,15 +135,15 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 	switch e.Kind {
 	case shell.Reads:
 		j.Code = ArgumentRead
-		ok, j.Place = v.everywhere(seg, e, c, func(r place.Resolved) bool { return v.mayRead(seg, r, p) })
+		ok, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool { return v.mayRead(seg, r, p) })
 		ok = ok && (p.read || p.everything)
 	case shell.Writes:
 		j.Code = ArgumentWrite
-		ok, j.Place = v.everywhere(seg, e, c, func(r place.Resolved) bool { return v.mayWrite(r, p) })
+		ok, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool { return v.mayWrite(r, p) })
 		ok = ok && (p.write || p.everything)
 	case shell.Enters:
 		j.Code = ArgumentExec
-		ok, j.Place = v.everywhere(seg, e, c, func(r place.Resolved) bool { return mayEnter(r, p) })
+		ok, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool { return mayEnter(r, p) })
 	case shell.Runs:
 		j.Code = ArgumentExec
 		ok = v.runs(seg, &j, c)
@@ -158,7 +158,7 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 		j.Code, ok = ArgumentWrite, p.everything
 		if e.Path != "" {
 			var allowed bool
-			allowed, j.Place = v.everywhere(seg, e, c, func(r place.Resolved) bool { return v.mayWrite(r, p) })
+			allowed, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool { return v.mayWrite(r, p) })
 			ok = ok && allowed
 		}
 	case shell.Environment:
@@ -173,7 +173,7 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 }
 
 // everywhere asks about the path of an effect in every directory in which the segment may start.
-func (v *evaluation) everywhere(seg *Segment, e shell.Effect, c circumstances, may func(place.Resolved) bool) (bool, string) {
+func (v *evaluation) everywhere(seg *Segment, e shell.Effect, p permit, c circumstances, may func(place.Resolved) bool) (ok bool, where string) {
 	if v.r.Places == nil || len(seg.OtherDir) >= maxDirs {
 		return false, ""
 	}
@@ -181,28 +181,31 @@ func (v *evaluation) everywhere(seg *Segment, e shell.Effect, c circumstances, m
 		// Which file it is becomes known when it runs: names that a listing prints lie below what it lists.
 		return e.Kind == shell.Reads && (c.listed || v.mayReadAll(seg, may)), ""
 	}
-	ok, where := true, ""
 	for i := -1; i < len(seg.OtherDir); i++ {
 		dir := seg.Dir
 		if i >= 0 {
 			dir = seg.OtherDir[i]
 		}
-		if e.IfIn && !v.isDirectory(absolute(dir, e.Dir), path.Dir(e.Path)) {
+		from := absolute(dir, e.Dir)
+		if e.IfIn && !v.mayBeDirectory(from, path.Dir(e.Path)) {
 			continue // "cp a b" makes b/a only if b is a directory
 		}
-		r, err := v.r.Places.Resolve(absolute(dir, e.Dir), e.Path)
-		if err != nil {
-			return false, ""
+		r, err := v.r.Places.Resolve(from, e.Path)
+		if err != nil || !may(r) {
+			return false, r.Place.String()
 		}
-		ok, where = ok && may(r), r.Place.String()
+		where = r.Place.String()
+		if e.Far && r.Kind != place.KindRegular && !p.everything {
+			return false, where // links below a directory may lead anywhere, and nobody has looked
+		}
 	}
-	return ok, where
+	return true, where
 }
 
-// isDirectory reports whether a path is a directory now.
-func (v *evaluation) isDirectory(dir, p string) bool {
+// mayBeDirectory reports whether a path is a directory, or can have become one: "mkdir b && cp a b".
+func (v *evaluation) mayBeDirectory(dir, p string) bool {
 	r, err := v.r.Places.Resolve(dir, p)
-	return err == nil && r.Kind == place.KindDirectory
+	return err == nil && (r.Kind == place.KindDirectory || r.Kind == place.KindMissing && v.several)
 }
 
 // mayReadAll asks about the whole file system.

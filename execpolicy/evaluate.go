@@ -77,7 +77,7 @@ func (e *Evaluator) Evaluate(r *Request) *Assessment {
 	v.out.Obscured = shell.Obfuscations(r.Command)
 	command, err := shell.Analyse(r.Command)
 	if err == nil {
-		v.out.OK = true
+		v.out.OK, v.several = true, len(command.Segments) > 1
 		v.out.Segments = v.command(command, []string{r.Dir}, 0)
 	} else if refused, ok := errors.AsType[*shell.NotAnalysable](err); ok {
 		v.out.Reason, v.out.Detail = refused.Reason, refused.Error()
@@ -94,6 +94,8 @@ type evaluation struct {
 	moment *moment
 	where  Where
 	out    *Assessment
+
+	several bool // commands: an earlier one may change what a later one finds
 }
 
 func (v *evaluation) getenv(name string) string {

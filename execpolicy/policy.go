@@ -17,6 +17,7 @@ func Requires(security Security, ask Ask, analysed, satisfied bool) bool {
 type Policy struct {
 	Modes
 	Preset  Preset
+	Writes  bool // files of the workspace are written without a question, as with teg.preset "workspace"
 	Entries []Listed
 	Rules   []Rule
 

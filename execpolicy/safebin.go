@@ -84,18 +84,18 @@ func (b *SafeBin) long(arg safeBinArgument, rest []safeBinArgument) (n int, ok b
 
 // complete finds the long option that a spelling stands for: itself, or the only one that begins so.
 func (b *SafeBin) complete(name string) (string, bool) {
+	known := slices.Concat(b.AllowedFlags, b.AllowedValueFlags, b.DeniedFlags, b.pairs)
+	if slices.Contains(known, name) {
+		return name, true
+	}
 	var found string
-	for _, flags := range [][]string{b.AllowedFlags, b.AllowedValueFlags, b.DeniedFlags, b.pairs} {
-		for _, flag := range flags {
-			switch {
-			case flag == name:
-				return name, true
-			case !strings.HasPrefix(flag, name) || name == "--":
-			case found != "" && found != flag:
-				return "", false
-			default:
-				found = flag
-			}
+	for _, flag := range known {
+		switch {
+		case !strings.HasPrefix(flag, name) || name == "--":
+		case found != "" && found != flag:
+			return "", false
+		default:
+			found = flag
 		}
 	}
 	return found, found != ""
