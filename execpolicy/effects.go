@@ -59,6 +59,9 @@ var obedient = sync.OnceValue(func() map[*shell.Profile]bool {
 
 func obeysDirectory(p *shell.Profile) bool { return p != nil && obedient()[p] }
 
+// maxEffects bounds what is judged of one command.
+const maxEffects = 1000
+
 // permit is what one yes covers.
 type permit struct {
 	everything bool // whatever the program does, except to guarded files
@@ -101,6 +104,10 @@ func (v *evaluation) presetPermit() permit {
 func (v *evaluation) permits(seg *Segment, p permit, c circumstances) bool {
 	if !seg.profile && !p.everything && v.r.Level != toolward.Normal {
 		seg.object(Tensed, "nothing is known of what "+seg.Program.Path+" does with its arguments, and the session is tense")
+		return false
+	}
+	if len(seg.effects) > maxEffects {
+		seg.object(ArgumentUnknown, "it has more effects than anybody reads")
 		return false
 	}
 	judged := make([]Judged, 0, len(seg.effects))

@@ -70,7 +70,7 @@ type Request struct {
 // Evaluate judges a command.
 func (e *Evaluator) Evaluate(r *Request) *Assessment {
 	v := &evaluation{e: e, r: r, moment: e.resolver.at(), out: &Assessment{Command: r.Command, Dir: r.Dir}}
-	v.where = Where{Dir: r.Dir, Home: v.getenv("HOME"), Path: strings.Split(v.getenv("PATH"), ":")}
+	v.where = Where{Dir: r.Dir, Home: v.getenv("HOME"), Path: v.getenv("PATH")}
 	if r.Places != nil {
 		v.where.Workspace = r.Places.Layout().Workspace
 	}
@@ -95,7 +95,8 @@ type evaluation struct {
 	where  Where
 	out    *Assessment
 
-	several bool // commands: an earlier one may change what a later one finds
+	several    bool // commands: an earlier one may change what a later one finds
+	runsJudged int  // commands within commands
 }
 
 func (v *evaluation) getenv(name string) string {
@@ -127,7 +128,13 @@ type argument struct {
 
 // expanded gives the words of a segment as they would run.
 func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
-	var words []argument
+	words := make([]argument, 0, len(s.Words))
+	if !slices.ContainsFunc(s.Words, func(w shell.Word) bool { return w.Expands() }) {
+		for i := range s.Words {
+			words = append(words, argument{text: s.Words[i].Text})
+		}
+		return words
+	}
 	if v.r.Getenv == nil {
 		for i := range s.Words {
 			w := &s.Words[i]
@@ -166,8 +173,8 @@ func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
 var doubtWords = map[shell.Doubt]string{
 	shell.WordSplitting: "an unquoted parameter would be split into words or matched against files",
 	shell.GlobOption:    "a file has a name that the program would take for an option",
+	shell.OddPattern:    "a pattern means other files to other shells",
 	shell.TooManyWords:  "a word stands for more words than anybody reads",
-	shell.OddPattern:    "a pattern is one that shells match in different ways",
 }
 
 func (v *evaluation) readDir(dir string) ([]fs.DirEntry, error) {

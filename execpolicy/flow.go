@@ -11,6 +11,9 @@ import (
 // maxDirs bounds in how many directories a segment may start before nobody can tell any more.
 const maxDirs = 8
 
+// maxWords bounds what is judged of one command.
+const maxWords = 4096
+
 // state is where a shell would stand between two commands, and whether the last one succeeded.
 type state struct {
 	dir string
@@ -110,6 +113,10 @@ func (v *evaluation) segment(s *shell.Segment, feeding []Segment, dirs []string,
 	}
 	if len(dirs) > maxDirs {
 		seg.object(Expansion, "it is not known in which directory it starts")
+	}
+	if len(words) > maxWords {
+		seg.object(Expansion, "it has more words than anybody reads")
+		return seg
 	}
 	plain := len(s.Redirs) == 0 && s.Heredoc == nil && len(s.Assigns) == 0
 	if seg.Argv[0] == "cd" && plain && changesDirectory(words) {

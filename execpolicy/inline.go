@@ -141,16 +141,20 @@ func unprovenScript(seg *Segment) bool {
 
 // findAction reports a word by which find does more than find, unless all that it runs only reads.
 func (v *evaluation) findAction(seg *Segment, c circumstances) string {
+	runs := ""
 	for _, arg := range seg.Args {
 		if !slices.Contains(findActions, arg) {
 			continue
 		}
-		if strings.HasPrefix(arg, "-exec") && v.runsReadOnly(seg, c) {
-			continue
+		if !strings.HasPrefix(arg, "-exec") {
+			return arg
 		}
-		return arg
+		runs = arg
 	}
-	return ""
+	if runs != "" && v.runsReadOnly(seg, c) {
+		return ""
+	}
+	return runs
 }
 
 // xargsCommand reports what xargs runs, unless it only reads, whatever operands it gets.
@@ -166,13 +170,20 @@ func (v *evaluation) runsReadOnly(seg *Segment, c circumstances) bool {
 	if !seg.profile || hasEffect(seg.effects, shell.Unknown) || c.depth >= maxDepth {
 		return false
 	}
+	n := 0
 	for _, e := range seg.effects {
-		if e.Kind == shell.Runs && !v.readOnly(seg, e, c) {
+		if e.Kind != shell.Runs {
+			continue
+		}
+		if n++; n > maxRuns || !v.readOnly(seg, e, c) {
 			return false
 		}
 	}
 	return true
 }
+
+// maxRuns bounds the commands that are judged within one command.
+const maxRuns = 8
 
 // readOnly reports whether a command only reads, whether anything says yes to it or not.
 func (v *evaluation) readOnly(seg *Segment, e shell.Effect, c circumstances) bool {

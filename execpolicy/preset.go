@@ -48,5 +48,5 @@ func (v *evaluation) explain(seg *Segment, c circumstances) {
 func (v *evaluation) installed(seg *Segment) bool {
 	p := &seg.Program
 	return p.Hijack == "" && !within(p.Real, v.where.Workspace) &&
-		(p.searched || v.trusts(p) || slices.Contains(v.where.Path, path.Dir(p.Path)))
+		(p.searched || v.trusts(p) || slices.Contains(strings.Split(v.where.Path, ":"), path.Dir(p.Path)))
 }

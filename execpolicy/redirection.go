@@ -6,8 +6,16 @@ import (
 	"github.com/toolward/toolward/shell"
 )
 
+// maxRedirs bounds the redirections that are judged of one command.
+const maxRedirs = 20
+
 // redirections judges the files of redirections as those of the file tools: no entry for a program covers them.
 func (v *evaluation) redirections(seg *Segment, redirs []shell.Redirect) {
+	if len(redirs) > maxRedirs {
+		seg.object(Redirected, "it has more redirections than anybody reads")
+		seg.By = NotSatisfied
+		redirs = redirs[:maxRedirs]
+	}
 	p := v.presetPermit()
 	for _, r := range redirs {
 		judged := Redirect{Redirect: r, Verdict: toolward.Allow}

@@ -23,10 +23,10 @@ func (p *Program) Found() bool { return p.Path != "" }
 
 // Where is where a word is looked up.
 type Where struct {
-	Dir       string   // working directory, absolute
-	Home      string   // for "~/"
-	Path      []string // directories of the search path
-	Workspace string   // real path of the agent's workspace; "" if it has none
+	Dir       string // working directory, absolute
+	Home      string // for "~/"
+	Path      string // directories of the search path, joined by ":"
+	Workspace string // real path of the agent's workspace; "" if it has none
 }
 
 // Resolver finds programs, and remembers where it found them for as long as the directories on the way stay as they
@@ -74,7 +74,7 @@ func NewResolver(files FileSystem) *Resolver {
 func (r *Resolver) Program(word string, where Where) Program { return r.at().program(word, where) }
 
 // at begins a decision: within it every directory is looked at once.
-func (r *Resolver) at() *moment { return &moment{r: r} }
+func (r *Resolver) at() *moment { return &moment{r: r, fresh: make([]seen, 0, 16)} }
 
 // moment is a resolver during one decision.
 type moment struct {
@@ -132,8 +132,8 @@ func absolute(dir, p string) string {
 
 // search looks through the search path. Empty and relative elements are skipped: they mean the working directory,
 // where an agent or a downloaded archive puts what it likes.
-func (m *moment) search(name string, dirs []string) *answer {
-	return m.lookup(lookup{word: name, path: strings.Join(dirs, ":")})
+func (m *moment) search(name, dirs string) *answer {
+	return m.lookup(lookup{word: name, path: dirs})
 }
 
 // real returns the real path of an absolute path, or "" if nothing of the kind is there.
@@ -188,7 +188,7 @@ func (m *moment) stamp(dir string) Stamp {
 
 // find follows the path, or searches the search path.
 func find(w *walk, key lookup) *answer {
-	if key.path == "" && (key.kind != program || strings.Contains(key.word, "/")) {
+	if key.kind != program || strings.Contains(key.word, "/") {
 		return look(w, key.word, key.kind)
 	}
 	passing := false

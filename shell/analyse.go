@@ -13,6 +13,7 @@ import (
 const (
 	maxText     = 65536 // bytes
 	maxNesting  = 100   // open brackets of any kind
+	maxMarks    = 10000 // characters that part words or begin something else
 	maxSegments = 256
 )
 
@@ -96,11 +97,16 @@ func hiddenCharacter(text string) (at int, found bool) {
 	return 0, false
 }
 
-// tooDeep bounds what the parser is given: brackets that open and do not close. Quotes are not looked at; text that
-// nests that deeply in quotes is refused with the rest.
+// tooDeep bounds what the parser is given: brackets that open and do not close, and all that parts words. Quotes are
+// not looked at; text that nests that deeply in quotes is refused with the rest.
 func tooDeep(text string) (at int, deep bool) {
-	depth := 0
+	depth, marks := 0, 0
 	for i := range len(text) {
+		if strings.IndexByte(" \t\n$`{<>|&;", text[i]) >= 0 {
+			if marks++; marks > maxMarks {
+				return i, true
+			}
+		}
 		switch text[i] {
 		case '(', '{', '[':
 			if depth++; depth > maxNesting {

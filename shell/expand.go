@@ -15,6 +15,9 @@ import (
 const (
 	maxBraceWords = 1000
 	maxMatches    = 10000
+	maxPattern    = 4096    // bytes of a pattern: no path is longer
+	maxBraces     = 24      // opening braces in one word
+	maxBytes      = 1 << 20 // of all words together
 )
 
 // Surroundings are what words mean where a command would run.
@@ -100,8 +103,11 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 	}
 	node := &syntax.Word{Parts: slices.Clone(w.node.Parts)}
 	syntax.SplitBraces(node)
+	if w.Glob && len(w.Source) > maxPattern || w.Brace && strings.Count(w.Source, "{") > maxBraces {
+		return []string{w.Text}, TooManyWords, nil
+	}
 	var words []string
-	braced := 0
+	braced, size := 0, 0
 	for part, err := range expand.BracesSeq(config, node) {
 		if err != nil {
 			return []string{w.Text}, TooManyWords, nil
@@ -124,6 +130,11 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 		}
 		if w.Brace && len(fields) == 1 && fields[0] == "" && !isQuoted(part) {
 			continue // "{,a}" is one word: a shell drops what is empty and not quoted
+		}
+		for _, field := range fields {
+			if size += len(field); size > maxBytes {
+				return []string{w.Text}, TooManyWords, nil
+			}
 		}
 		slices.Sort(fields)
 		words = append(words, fields...)

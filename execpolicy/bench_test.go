@@ -1,0 +1,127 @@
+package execpolicy
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+)
+
+// machine is a request on this machine's own disk, in a workspace of the test.
+func machine(tb testing.TB) (Policy, *Request) {
+	tb.Helper()
+	dir, home := tb.TempDir(), tb.TempDir()
+	classifier, err := place.New(place.Layout{Workspace: dir, Home: home, StateDir: home + "/.toolward", ConfigFile: home + "/.toolward/toolward.jsonc"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := Policy{Modes: Modes{Security: SecurityAllowlist, Ask: AskOnMiss}, Preset: Strict}
+	for _, name := range []string{"cat", "grep", "sort", "head"} {
+		p.Entries = append(p.Entries, Listed{Entry: Entry{Pattern: "/usr/bin/" + name}})
+	}
+	for i := range 96 {
+		pattern := fmt.Sprintf("/opt/tools/%d/bin/tool%d", i, i)
+		if i%4 == 0 {
+			pattern = fmt.Sprintf("/opt/tools/%d/*/tool*", i)
+		}
+		p.Entries = append(p.Entries, Listed{Entry: Entry{Pattern: pattern}})
+	}
+	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	return p, &Request{
+		Command: "cat main.go util.go | grep -n TODO | sort -u | head -n 20", Dir: dir, Level: toolward.Normal, Places: classifier,
+		Getenv: func(name string) (string, bool) {
+			switch name {
+			case "PATH":
+				return path, true
+			case "HOME":
+				return home, true
+			}
+			return os.LookupEnv(name)
+		},
+	}
+}
+
+// BenchmarkFourSegments judges a pipeline of four programs against 100 entries: with programs that were found before,
+// and with a resolver that remembers nothing.
+func BenchmarkFourSegments(b *testing.B) {
+	p, request := machine(b)
+	for _, warm := range []bool{true, false} {
+		name := map[bool]string{true: "warm", false: "cold"}[warm]
+		b.Run(name, func(b *testing.B) {
+			e, _, err := New(p, "/home/dev", NewResolver(Disk{}))
+			if err != nil {
+				b.Fatal(err)
+			}
+			if got := e.Evaluate(request); got.Outcome != Run {
+				b.Fatalf("%s: %v", got.Outcome, codes(got))
+			}
+			times := make([]time.Duration, 0, b.N)
+			b.ReportAllocs()
+			for b.Loop() {
+				if !warm {
+					e.resolver.known = map[lookup]*answer{}
+				}
+				start := time.Now()
+				e.Evaluate(request)
+				times = append(times, time.Since(start))
+			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)/2].Nanoseconds())/1000, "p50-µs")
+			b.ReportMetric(float64(times[len(times)*99/100].Nanoseconds())/1000, "p99-µs")
+		})
+	}
+}
+
+// hostile are command lines that cost the most for their length.
+var hostile = map[string]func(n int) string{
+	"words":       func(n int) string { return "cat" + strings.Repeat(" a", n/2) },
+	"segments":    func(n int) string { return strings.Repeat("ls;", n/3) + "ls" },
+	"quotes":      func(n int) string { return "echo " + strings.Repeat(`"a"'b'`, n/6) },
+	"parameters":  func(n int) string { return "echo " + strings.Repeat("$A", n/2) },
+	"braces":      func(n int) string { return "echo " + strings.Repeat("{a,b}", n/5) },
+	"globs":       func(n int) string { return "echo " + strings.Repeat("*", n) },
+	"options":     func(n int) string { return "grep" + strings.Repeat(" -e x", n/5) },
+	"paths":       func(n int) string { return "cat" + strings.Repeat(" ../a/b", n/7) },
+	"redirects":   func(n int) string { return "cat" + strings.Repeat(" >a", n/3) },
+	"decoders":    func(n int) string { return "echo" + strings.Repeat(" base64 -d printf x", n/19) + " | cat" },
+	"interpreter": func(n int) string { return strings.Repeat("python3 -c eval base64 ", n/23) },
+	"pipes":       func(n int) string { return strings.Repeat("curl x |sh ", n/11) + "x" },
+	"variables":   func(n int) string { return strings.Repeat("a=b;", n/4) + "$c" },
+	"brackets":    func(n int) string { return "echo " + strings.Repeat("(", n) },
+	"shells":      func(n int) string { return "bash -c 'bash -c \"" + strings.Repeat("ls;", n/3) + "ls\"'" },
+	"find":        func(n int) string { return "find ." + strings.Repeat(" -exec grep x {} +", n/18) },
+	"escapes":     func(n int) string { return "echo $'" + strings.Repeat(`\x4`, n/3) },
+}
+
+// BenchmarkHostile judges command lines that are made to cost time, from 1 KiB to 64 KiB.
+func BenchmarkHostile(b *testing.B) {
+	p, request := machine(b)
+	p.Preset = Developer
+	e, _, err := New(p, "/home/dev", NewResolver(Disk{}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range slices.Sorted(func(yield func(string) bool) {
+		for name := range hostile {
+			if !yield(name) {
+				return
+			}
+		}
+	}) {
+		for _, kib := range []int{1, 4, 16, 64} {
+			b.Run(fmt.Sprintf("%s/%dKiB", name, kib), func(b *testing.B) {
+				r := *request
+				r.Command = hostile[name](kib*1024 - 64)
+				for b.Loop() {
+					e.Evaluate(&r)
+				}
+				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000, "ms")
+			})
+		}
+	}
+}
