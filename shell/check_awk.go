@@ -28,6 +28,9 @@ func checkAwk(a *arguments) {
 			programs = append(programs, g.value)
 		case "-f", "--file":
 			elsewhere = true
+			if g.value == "-" || g.value == "/dev/stdin" { // not a script of the project: whatever is piped in
+				a.does(Effect{Kind: Evaluates, Lang: "awk", Via: g.spelling + " " + g.value})
+			}
 		}
 	}
 	if programs == nil && !elsewhere {
