@@ -60,7 +60,7 @@ func plainSet(set string) bool {
 	return set != ""
 }
 
-func isPlain(c byte) bool { return c > ' ' && c < 0x7f && strings.IndexByte(`[]\/!^-`, c) < 0 }
+func isPlain(c byte) bool { return c > ' ' && c < 0x7f && strings.IndexByte(`[]\/!^-$`, c) < 0 }
 
 // kindOf tells lower-case letters, upper-case letters and digits apart; 0 is everything else.
 func kindOf(c byte) byte {

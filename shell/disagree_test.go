@@ -15,7 +15,7 @@ func TestWhatShellsReadDifferentlyIsRefused(t *testing.T) {
 		`p $X{a,b}`: ParameterExpansion, `p {$X,b}c`: ParameterExpansion, `p {a..Z}`: ExtendedGlob, `p {{,}..3}`: ExtendedGlob,
 		`p {~,a}`: UserHome, `p a{b,~}`: UserHome, `NO_COLOR=:~ g`: Assignment,
 		`p ["x"]`: ExtendedGlob, `p ['a'b].go`: ExtendedGlob, `p [$X].go`: ExtendedGlob, `p [[:alpha:]]`: ExtendedGlob, `p [.]*`: ExtendedGlob, `p [a\]*`: ExtendedGlob,
-		`p [[.a.]]*`: ExtendedGlob, `p [z-a]`: ExtendedGlob, `p [A-z]`: ExtendedGlob, `p []a]`: ExtendedGlob, `p [!]`: ExtendedGlob,
+		`p [[.a.]]*`: ExtendedGlob, `p [z-a]`: ExtendedGlob, `p [ab$].go`: ExtendedGlob, `p [A-z]`: ExtendedGlob, `p []a]`: ExtendedGlob, `p [!]`: ExtendedGlob,
 		`%1`: DynamicExecutable, `% x`: DynamicExecutable, `in`: Compound, `a | in`: Compound, `noglob rm *`: Compound,
 		`a > /dev/tcp/h/1`: Redirection, `a < /dev/udp/h/1`: Redirection, `e>2>1`: Redirection,
 		"cat <<E <x\nE": Redirection, "cat <x <<E\nE": Redirection, "cat 0>x <<E\nE": Redirection, "cat <<'E'F\n$X\nEF": Redirection,

@@ -39,6 +39,7 @@ type Bash struct {
 
 	process         *exec.Cmd
 	request, answer *os.File
+	out             *os.File // standard output
 	shared          []byte
 	base            [3]file // what the standard streams are
 	null            file
@@ -125,7 +126,7 @@ func (b *Bash) streams() error {
 		case 0:
 			b.process.Stdin = f
 		case 1:
-			b.process.Stdout = f
+			b.process.Stdout, b.out = f, f
 		case 2:
 			b.process.Stderr = f
 		}
@@ -187,9 +188,14 @@ func (b *Bash) compile() error {
 	if err := os.WriteFile(source, traceSource, 0o600); err != nil {
 		return err
 	}
-	out, err := exec.Command(cc, "-O2", "-shared", "-fPIC", "-o", filepath.Join(b.Root, "trace.so"), source).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("compile the tracing library: %w\n%s", err, out)
+	for _, arguments := range [][]string{
+		{"-shared", "-fPIC", "-o", filepath.Join(b.Root, "trace.so")},
+		{"-DFILTER", "-o", filepath.Join(b.Root, "real", "filter")},
+	} {
+		out, err := exec.Command(cc, append(arguments, "-O2", source)...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("compile the tracing library: %w\n%s", err, out)
+		}
 	}
 	return os.Remove(source)
 }
@@ -229,6 +235,9 @@ func (b *Bash) Run(text string) (*Trace, error) {
 		return nil, fmt.Errorf("a text of %d bytes, or with NUL, cannot be an argument", len(text))
 	}
 	clear(b.shared[:16])
+	if err := b.out.Truncate(0); err != nil {
+		return nil, err
+	}
 	binary.LittleEndian.PutUint32(b.shared, uint32(len(text)))
 	copy(b.shared[headerSize:], text)
 	if _, err := b.request.Write([]byte{1}); err != nil {
@@ -239,6 +248,12 @@ func (b *Bash) Run(text string) (*Trace, error) {
 		return nil, fmt.Errorf("bash is gone: %w", err)
 	}
 	return readTrace(b.shared, answer)
+}
+
+// Output is what the last text wrote to standard output.
+func (b *Bash) Output() (string, error) {
+	data, err := os.ReadFile(b.out.Name())
+	return string(data), err
 }
 
 // checkEvery is how many texts may run before all files are compared, not only those that bash said it opened.

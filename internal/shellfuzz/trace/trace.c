@@ -109,6 +109,11 @@ static void write_all(int fd, const char *data, size_t n) {
 	}
 }
 
+static const char *base(const char *path) {
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
 // filter is what every program does: says its name and arguments, and passes on what it reads. Its name gives its status.
 static void filter(char *const argv[]) {
 	static char in[COPY_LIMIT];
@@ -122,7 +127,8 @@ static void filter(char *const argv[]) {
 	put(&log, in, n);
 	for (int i = 0; argv[i]; i++) {
 		if (i) write_all(1, " ", 1);
-		write_all(1, argv[i], strlen(argv[i]));
+		const char *word = i ? argv[i] : base(argv[i]);
+		write_all(1, word, strlen(word));
 	}
 	write_all(1, "\n", 1);
 	write_all(1, in, n);
@@ -130,10 +136,10 @@ static void filter(char *const argv[]) {
 	_exit(strstr(argv[0] ? argv[0] : "", "false") ? 1 : 0);
 }
 
-static const char *base(const char *path) {
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
+#ifdef FILTER
+// The same as a program, for what is compared with bash and runs for real.
+int main(int argc, char *argv[]) { filter(argv); }
+#else
 
 // starter finds the real program that only starts others, and that may run therefore.
 static const char *starter(const char *path) {
@@ -344,3 +350,4 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 		if (strncmp(*in, "LD_PRELOAD=", 11) && strncmp(*in, "TOOLWARD_TRACE=", 15)) *out++ = *in;
 	*out = 0;
 }
+#endif

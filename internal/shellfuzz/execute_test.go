@@ -1,0 +1,39 @@
+//go:build linux
+
+package shellfuzz
+
+import (
+	"testing"
+	"time"
+)
+
+// TestExecutorAgrees compares what our executor does with what bash does, for seeds and generated commands.
+func TestExecutorAgrees(t *testing.T) {
+	bash := newBash(t)
+	compared, found := 0, 0
+	try := func(text string) {
+		did, difference, err := bash.TryExecutor(text)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if difference != nil {
+			found++
+			t.Errorf("%q: %v", text, difference)
+		}
+		if did {
+			compared++
+		}
+	}
+	for _, text := range append(readSeeds(caseText), Seeds...) {
+		try(text)
+	}
+	g := NewGenerator(uint64(time.Now().UnixNano()))
+	start := time.Now()
+	for time.Since(start) < testTime(t) && found < 20 {
+		try(g.Next())
+	}
+	t.Logf("%d commands compared, %.0f/s", compared, float64(compared)/time.Since(start).Seconds())
+	if compared < len(Seeds)/2 {
+		t.Error("too few commands were compared")
+	}
+}
