@@ -22,7 +22,8 @@ func Analyse(text string) (*Command, error) {
 	if continuesLine(text) {
 		return nil, &NotAnalysable{Reason: LineContinuation}
 	}
-	text = strings.Trim(text, " \t\n")
+	given := strings.TrimLeft(text, " \t\n")
+	text = strings.TrimRight(given, " \t\n")
 	if strings.HasSuffix(text, `\`) {
 		// What it quotes was trimmed, or is missing: shells differ in what they make of it.
 		return nil, &NotAnalysable{Reason: LineContinuation, Offset: len(text) - 1}
@@ -58,6 +59,10 @@ func Analyse(text string) (*Command, error) {
 	}
 	if err := w.newline(); err != nil {
 		return nil, err
+	}
+	if len(w.heredocs) > 0 && len(given) > len(text) && given[len(text)] != '\n' {
+		// Blanks after the last delimiter make it a line of the body.
+		return nil, &NotAnalysable{Reason: ParseError, Offset: len(text)}
 	}
 	if last := file.Stmts[len(file.Stmts)-1]; last.Semicolon.IsValid() {
 		w.join(Sequence)
@@ -222,14 +227,17 @@ func (w *walker) simple(s *syntax.Stmt, c *syntax.CallExpr) {
 
 // reserved are words that shells read as syntax, or as a change to the command that follows, where the parser sees a
 // program.
-var reserved = []string{"in", "repeat", "foreach", "end", "nocorrect", "noglob", "-", "typeset", "integer", "float", "private"}
+var reserved = []string{"in", "repeat", "foreach", "end", "nocorrect", "noglob", "-", "integer", "float", "private"}
+
+// declarations change the shell. The parser knows them where they stand first and are not quoted; a shell always does.
+var declarations = []string{"declare", "export", "let", "local", "readonly", "typeset"}
 
 func (w *walker) argument(s *Segment, node *syntax.Word) {
 	word := w.word(node)
 	if w.err != nil {
 		return
 	}
-	if len(s.Words) == 0 && slices.Contains(reserved, word.Source) {
+	if len(s.Words) == 0 && (slices.Contains(reserved, word.Source) || slices.Contains(declarations, word.Text)) {
 		w.refuse(Compound, node.Pos())
 		return
 	}

@@ -16,7 +16,7 @@ func TestWhatShellsReadDifferentlyIsRefused(t *testing.T) {
 		`p {~,a}`: UserHome, `p a{b,~}`: UserHome, `NO_COLOR=:~ g`: Assignment,
 		`p ["x"]`: ExtendedGlob, `p ['a'b].go`: ExtendedGlob, `p [$X].go`: ExtendedGlob, `p [[:alpha:]]`: ExtendedGlob, `p [.]*`: ExtendedGlob, `p [a\]*`: ExtendedGlob,
 		`p [[.a.]]*`: ExtendedGlob, `p [z-a]`: ExtendedGlob, `p [ab$].go`: ExtendedGlob, `p [A-z]`: ExtendedGlob, `p []a]`: ExtendedGlob, `p [!]`: ExtendedGlob,
-		`%1`: DynamicExecutable, `% x`: DynamicExecutable, `in`: Compound, `a | in`: Compound, `noglob rm *`: Compound,
+		`%1`: DynamicExecutable, `% x`: DynamicExecutable, `in`: Compound, `TZ= export`: Compound, `'export' X=1`: Compound, "cat <<E\na\nE ": ParseError, `a | in`: Compound, `noglob rm *`: Compound,
 		`a > /dev/tcp/h/1`: Redirection, `a < /dev/udp/h/1`: Redirection, `e>2>1`: Redirection,
 		"cat <<E <x\nE": Redirection, "cat <x <<E\nE": Redirection, "cat 0>x <<E\nE": Redirection, "cat <<'E'F\n$X\nEF": Redirection,
 		`p {.},}`: ExtendedGlob,
@@ -31,7 +31,7 @@ func TestWhatShellsReadDifferentlyIsRefused(t *testing.T) {
 
 func TestWhatLooksLikeItIsUnderstood(t *testing.T) {
 	for _, text := range []string{
-		`cat a\ b`, `cat 'a\'`, `p "$X"{a,b}`, `p ${X}{a,b}`, `p $X/{a,b}`, `p {a..c} {1..3} {C..A}`, `p ~/{a,b}`, `p '{~,a}'`, `NO_COLOR=1 g ~/x`,
+		"cat <<E\na\nE\n ", `cat a\ b`, `cat 'a\'`, `p "$X"{a,b}`, `p ${X}{a,b}`, `p $X/{a,b}`, `p {a..c} {1..3} {C..A}`, `p ~/{a,b}`, `p '{~,a}'`, `NO_COLOR=1 g ~/x`,
 		`p [ab].go v[0-9.]* http://[::1]:80/ "[x]" '[[:alpha:]]' [!a]* [^a]*`, `p %1 in`, `"in" x`, `a > /dev/null`, `a > 2 >1`, `p $HOME $PWD $PATH $USER`,
 	} {
 		if _, err := Analyse(text); err != nil {

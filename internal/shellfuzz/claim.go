@@ -179,7 +179,7 @@ func (b *Bash) carried(st *stage, argv []string, literalized bool, depth int) Re
 		if !known || len(effects) != 1 || effects[0].Kind != shell.Runs {
 			return "xargs"
 		}
-		if u := shell.Unwrap(effects[0].Argv); u.Blocked != "" || len(u.At) > 0 || slices.Contains(shells, shell.ProgramName(effects[0].Argv[0])) {
+		if u := shell.Unwrap(effects[0].Argv); u.Blocked != "" || len(u.At) > 0 || slices.Contains(shells, shell.ProgramName(effects[0].Argv[0])) || isStarter(effects[0].Argv[0]) {
 			return "xargs"
 		}
 		st.chain, st.open = append(st.chain, effects[0].Argv), true

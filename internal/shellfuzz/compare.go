@@ -74,7 +74,8 @@ type matching struct {
 	taken      []bool
 	skipped    []bool // for every pipeline that need not have run, in order: that it did not
 	choices    int
-	mayOpen    []target // that redirections may open
+	inherited  []shell.Assign // variables of the shells around
+	mayOpen    []target       // that redirections may open
 	difference *Difference
 }
 
@@ -179,7 +180,10 @@ func (m *matching) started(st *stage, at int, base [3]file) (status, int) {
 		end, at = &m.trace.Starts[next], next
 	}
 	if st.inner != nil {
+		outer := m.inherited
+		m.inherited = append(slices.Clone(outer), st.segment.Assigns...)
 		state, next := m.claim(st.inner, end.Files, at+1)
+		m.inherited = outer
 		return state, max(at, next-1)
 	}
 	if st.segment.Heredoc != nil && end.Input != st.body {
@@ -338,7 +342,7 @@ func (m *matching) environment(st *stage, s *Start) {
 		name, value, _ := strings.Cut(entry, "=")
 		want[name] = value
 	}
-	for _, a := range st.segment.Assigns {
+	for _, a := range append(slices.Clone(m.inherited), st.segment.Assigns...) {
 		want[a.Name] = a.Value
 	}
 	for _, entry := range s.Env {

@@ -44,7 +44,7 @@ func (c *Claim) Executable() bool {
 			}
 			for _, r := range st.segment.Redirs {
 				at := join(st.dir, r.Target)
-				if r.Op != ">&" && r.Target != os.DevNull && (used[at] || strings.HasPrefix(r.Target, "/") || r.FD == "2" || r.FD == "0" && r.Writes() || strings.HasPrefix(r.Op, "&")) {
+				if r.Op != ">&" && r.Target != os.DevNull && (used[at] || strings.HasPrefix(r.Target, "/") || strings.Contains(r.Target, "/..") || r.FD == "2" || r.FD == "0" && r.Writes() || strings.HasPrefix(r.Op, "&")) {
 					return false
 				}
 				// Standard error is not compared: bash writes messages of its own.
