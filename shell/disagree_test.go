@@ -19,7 +19,7 @@ func TestWhatShellsReadDifferentlyIsRefused(t *testing.T) {
 		`%1`: DynamicExecutable, `% x`: DynamicExecutable, `in`: Compound, `TZ= export`: Compound, `'export' X=1`: Compound, "cat <<E\na\nE ": ParseError, `a | in`: Compound, `noglob rm *`: Compound,
 		`a > /dev/tcp/h/1`: Redirection, `a < /dev/udp/h/1`: Redirection, `e>2>1`: Redirection,
 		"cat <<E <x\nE": Redirection, "cat <x <<E\nE": Redirection, "cat 0>x <<E\nE": Redirection, "cat <<'E'F\n$X\nEF": Redirection,
-		`p {.},}`: ExtendedGlob,
+		"p <<'E'#\nE": Redirection, "p <<é\né\né": Redirection, `p {.},}`: ExtendedGlob,
 	} {
 		_, err := Analyse(text)
 		refused, ok := errors.AsType[*NotAnalysable](err)

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,6 +51,8 @@ func connects(target string) bool {
 	return strings.HasPrefix(target, "/dev/tcp/") || strings.HasPrefix(target, "/dev/udp/")
 }
 
+var plainDelimiter = regexp.MustCompile(`^[A-Za-z0-9_.!-]+$`)
+
 // heredoc takes a here-document for standard input, of text and plain parameters.
 func (w *walker) heredoc(s *Segment, r *syntax.Redirect, fd string) {
 	if s.Heredoc != nil || fd != "" && fd != "0" {
@@ -57,7 +60,9 @@ func (w *walker) heredoc(s *Segment, r *syntax.Redirect, fd string) {
 		return
 	}
 	delimiter, quoted := w.delimiter(r.Word)
-	if len(r.Word.Parts) != 1 { // 'E'F is quoted for a shell, and not for the parser
+	// 'E'F is quoted for a shell and not for the parser, 'E'# is no comment, é is not found.
+	after := w.text[r.Word.End().Offset():]
+	if len(r.Word.Parts) != 1 || !plainDelimiter.MatchString(delimiter) || after != "" && strings.IndexByte(" \t\n;|&<>", after[0]) < 0 {
 		w.refuse(Redirection, r.Pos())
 	}
 	if w.err != nil {
