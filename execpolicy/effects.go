@@ -230,7 +230,7 @@ func (v *evaluation) mayRead(seg *Segment, r place.Resolved, p permit) bool {
 	default:
 		return false
 	}
-	if device(r) || !p.outside && !p.everything {
+	if device(r) || !p.everything && (!p.outside || sends(seg)) {
 		return false
 	}
 	// "grep -r" in the home directory reads every key in it. Programs that only list show names.
@@ -240,6 +240,11 @@ func (v *evaluation) mayRead(seg *Segment, r place.Resolved, p permit) bool {
 
 // listers show names and sizes, never contents.
 var listers = []string{"ls", "stat", "du", "df", "tree", "file", "test", "[", "basename", "dirname", "realpath", "readlink"}
+
+// sends reports whether what the segment reads may leave the machine.
+func sends(seg *Segment) bool {
+	return hasEffect(seg.effects, shell.Network) || slices.Contains([]string{"curl", "wget"}, plainName(seg.Program.Word))
+}
 
 // device reports whether a path is a door to the kernel or the network rather than a file.
 func device(r place.Resolved) bool {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -57,7 +58,7 @@ func (v *evaluation) inlineArgument(seg *Segment, name string, c circumstances) 
 	case "xargs":
 		return v.xargsCommand(seg, c)
 	case "sed", "gsed":
-		if !seg.profile || unprovenScript(seg) {
+		if !seg.profile || v.unprovenScript(seg) {
 			return "its script"
 		}
 	case "deno":
@@ -110,7 +111,7 @@ func inlineOption(arg, letters string, long []string, exact bool) bool {
 // awkProgram reports a program in the arguments that the profile does not prove harmless.
 func (v *evaluation) awkProgram(seg *Segment) string {
 	if seg.profile {
-		if unprovenScript(seg) {
+		if v.unprovenScript(seg) {
 			return "its program"
 		}
 		return ""
@@ -124,7 +125,7 @@ func (v *evaluation) awkProgram(seg *Segment) string {
 
 // unprovenScript reports whether the profile of a program with a language of its own found more in it than reading
 // and printing.
-func unprovenScript(seg *Segment) bool {
+func (v *evaluation) unprovenScript(seg *Segment) bool {
 	inPlace := slices.ContainsFunc(seg.Args, func(a string) bool {
 		return strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.Contains(a, "i") || strings.HasPrefix(a, "--i")
 	})
@@ -134,9 +135,20 @@ func unprovenScript(seg *Segment) bool {
 			return true
 		case shell.Writes:
 			return !inPlace
+		case shell.Reads: // by a command of the script, not by an operand or an option
+			return e.Via != "" && e.Via[0] != '-' && !v.inWorkspace(seg, e)
 		}
 		return false
 	})
+}
+
+// inWorkspace reports whether the path of an effect lies in the workspace.
+func (v *evaluation) inWorkspace(seg *Segment, e shell.Effect) bool {
+	if v.r.Places == nil {
+		return false
+	}
+	r, err := v.r.Places.Resolve(absolute(seg.Dir, e.Dir), e.Path)
+	return err == nil && (r.Place == place.Workspace || r.Place == place.Instructions)
 }
 
 // findAction reports a word by which find does more than find, unless all that it runs only reads.

@@ -189,7 +189,7 @@ func (o *obfuscation) conclude(s *scan) {
 	o.xxd = o.xxd || before(s.unhexed)
 	o.fetch = o.fetch || before(s.fetched)
 	o.printf = o.printf || before(s.printed) && hexEscapes(s.line[s.printed:s.lastPipe]) > 0
-	o.pipe = o.pipe || s.lastPipe >= 0 && !strings.ContainsAny(s.line[s.lastPipe+1:], "|;&")
+	o.pipe = o.pipe || s.lastPipe >= 0 // whatever follows: "| sh; true" is no better
 	o.eval = o.eval || s.evaluated >= 0 && containsAny(s.line[s.evaluated:], decoders)
 	o.interpreter = o.interpreter || s.code >= 0 && containsAny(s.line[s.code:], executors)
 	if s.script >= 0 {
