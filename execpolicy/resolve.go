@@ -2,6 +2,7 @@ package execpolicy
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -100,7 +101,16 @@ func (m *moment) program(word string, where Where) Program {
 	if p.Found() {
 		p.Hijack = hijack(&p, found.writable, where.Workspace)
 	}
+	if p.Found() && p.searched && p.Hijack == "" && leadsHere(where.Path) {
+		p.Hijack = "the search path has an empty or relative directory"
+	}
 	return p
+}
+
+// leadsHere reports whether a search path has an element that means the working directory. It is skipped here, but what
+// the program itself looks up would be found there.
+func leadsHere(searchPath string) bool {
+	return searchPath != "" && slices.ContainsFunc(strings.Split(searchPath, ":"), func(dir string) bool { return !path.IsAbs(dir) })
 }
 
 // hijack says why the program may be another than people think.

@@ -148,7 +148,8 @@ func (v *evaluation) byEntry(seg *Segment, c circumstances) bool {
 		if entry.Argv != nil && !entry.exactly(seg) {
 			continue
 		}
-		if seg.Program.Hijack != "" && !entry.pattern.names(&seg.Program) {
+		// An entry that names the program exactly means this one, wherever it lies; but not what it looks up itself.
+		if seg.Program.Hijack != "" && (leadsHere(v.where.Path) || !entry.pattern.names(&seg.Program)) {
 			seg.object(PathHijack, seg.Program.Hijack)
 			continue
 		}

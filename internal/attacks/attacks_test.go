@@ -29,6 +29,17 @@ var judges = map[string]judge{
 	"approval.authority":     judgeApproval,
 	"approval.flood":         judgeApproval,
 
+	"shell.chain":          judgeShell,
+	"shell.long-chain":     judgeShell,
+	"shell.substitution":   judgeShell,
+	"shell.redirect-write": judgeShell,
+	"shell.arg-exec":       judgeShell,
+	"shell.safebins":       judgeShell,
+	"shell.wrapper":        judgeShell,
+	"shell.obfuscation":    judgeShell,
+	"shell.path-hijack":    judgeShell,
+	"shell.everyday":       judgeShell,
+
 	"gate.integrity": judgeIntegrity,
 	"http.host":      judgeHTTP,
 
@@ -46,7 +57,6 @@ var judges = map[string]judge{
 
 // later says why classes of a surface cannot be judged yet.
 var later = map[string]string{
-	"shell":                 "commands are not analysed yet: every one of them asks",
 	"path":                  "archives, mounts and the sandbox are not there yet",
 	"url":                   "there is no network guard yet",
 	"memory":                "there is no memory yet",

@@ -1,0 +1,250 @@
+package attacks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/shell"
+)
+
+// machine is the world of the corpus for commands: programs and files by their paths there. Nothing of it is on disk,
+// and nothing is run.
+type machine struct {
+	files   map[string]fs.FileMode // 0755 for programs
+	links   map[string]string
+	path    []string
+	home    string
+	places  *place.Classifier
+	profile machineProfile
+}
+
+// machineProfile is a profile of the corpus: settings for commands.
+type machineProfile struct {
+	Security           execpolicy.Security
+	Ask                execpolicy.Ask
+	Allow              []string
+	SafeBins           []string
+	SafeBinTrustedDirs []string
+}
+
+// corpusWorld is what every case of the corpus starts from.
+var corpusWorld = sync.OnceValues(func() (world struct {
+	World struct {
+		Workspace, Home string
+		PathDirs        []string
+		Bins            map[string]string
+		Files           map[string]any
+	}
+	Profiles map[string]json.RawMessage
+}, err error,
+) {
+	raw, err := os.ReadFile(filepath.Join("testdata", "vectors", vectorFile))
+	if err == nil {
+		err = json.Unmarshal(raw, &world)
+	}
+	return world, err
+})
+
+// judgeShell: a command under a profile of the corpus, by the real evaluation and the real modes.
+func judgeShell(t *testing.T, c *attack) (outcome, error) {
+	if err := setupOnly(c, "profile", "allow", "replaceAllow", "pathDirs", "bins", "symlinks", "files"); err != nil {
+		return outcome{}, err
+	}
+	if err := c.Attempt.only("attempt", "command"); err != nil {
+		return outcome{}, err
+	}
+	m, err := newMachine(t, c)
+	if err != nil {
+		return outcome{}, err
+	}
+	settings := execpolicy.Policy{
+		Modes: execpolicy.Modes{Security: m.profile.Security, Ask: m.profile.Ask}, Writes: true, // as the file tools of the corpus
+		SafeBins: append([]string{}, m.profile.SafeBins...), SafeBinTrustedDirs: m.profile.SafeBinTrustedDirs,
+	}
+	for _, pattern := range m.profile.Allow {
+		// A developer's entries: these programs may read, write in the workspace and talk to the network.
+		effects := []string{execpolicy.EffectRead, execpolicy.EffectWrite, execpolicy.EffectNetwork}
+		settings.Entries = append(settings.Entries, execpolicy.Listed{Entry: execpolicy.Entry{Pattern: pattern, Effects: effects}})
+	}
+	evaluator, _, err := execpolicy.New(settings, m.home, execpolicy.NewResolver(m))
+	if err != nil {
+		return outcome{}, err
+	}
+	var o outcome
+	var watch stopwatch
+	watch.time(func() {
+		a := evaluator.Evaluate(&execpolicy.Request{
+			Command: c.Attempt.text("command"), Dir: "/ws", Getenv: m.getenv, Level: toolward.Normal, Places: m,
+		})
+		o = outcome{answer: m.answer(a), why: reasonsOf(a)}
+	})
+	o.took = watch.longest
+	return o, nil
+}
+
+// answer is what the gateway's modes make of the assessment, which must agree with its own outcome.
+func (m *machine) answer(a *execpolicy.Assessment) answer {
+	rules := policy.ExecRules{Security: policy.SecurityAllowlist, Ask: policy.AskOnMiss}
+	verdict := rules.Judge(policy.Analysis{OK: a.OK, Satisfied: a.Satisfied, Forced: a.Forced})
+	switch {
+	case a.Forbidden != "" || a.Outcome == execpolicy.Refuse, a.Reason == shell.TooLong: // exec takes no such text
+		return denied
+	case verdict == toolward.Allow && a.Outcome == execpolicy.Run:
+		return allowed
+	}
+	return asked
+}
+
+func reasonsOf(a *execpolicy.Assessment) string {
+	var list []string
+	if !a.OK {
+		list = append(list, string(a.Reason))
+	}
+	list = append(list, a.Forced...)
+	for i := range a.Segments {
+		for _, o := range a.Segments[i].Asks {
+			list = append(list, string(o.Code)+": "+o.Detail)
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+func newMachine(t *testing.T, c *attack) (*machine, error) {
+	world, err := corpusWorld()
+	must(t, err)
+	m := &machine{files: map[string]fs.FileMode{}, links: map[string]string{}, path: world.World.PathDirs, home: world.World.Home}
+	raw, known := world.Profiles[c.Setup.text("profile")]
+	if !known {
+		return nil, unsupported{"profile " + c.Setup.text("profile")}
+	}
+	must(t, json.Unmarshal(raw, &m.profile))
+	if c.Setup.flag("replaceAllow") {
+		m.profile.Allow = nil
+	}
+	m.profile.Allow = append(m.profile.Allow, c.Setup.list("allow")...)
+	if c.Setup.has("pathDirs") {
+		m.path = c.Setup.list("pathDirs")
+	}
+	for _, bin := range world.World.Bins {
+		m.files[bin] = 0o755
+	}
+	for _, bin := range c.Setup.object("bins") {
+		m.files[fmt.Sprint(bin)] = 0o755
+	}
+	for name := range world.World.Files {
+		m.files[path.Join("/ws", name)] = 0o644
+	}
+	for name := range c.Setup.object("files") {
+		m.files[path.Join("/ws", name)] = 0o644
+	}
+	for _, name := range []string{"/ws/evil", "/ws/x", "/ws/h"} {
+		m.files[name] = 0o755
+	}
+	for _, name := range []string{"README.md", "package.json", "Makefile", "go.mod", "main.go", "app.js", "app.py", "f.txt", "a.txt", "b.txt", "f"} {
+		m.files["/ws/"+name] = 0o644
+	}
+	for link, target := range c.Setup.object("symlinks") {
+		m.links[link] = fmt.Sprint(target)
+	}
+	m.places, err = place.New(place.Layout{
+		Workspace: "/ws", Home: m.home, StateDir: m.home + "/.toolward", ConfigFile: m.home + "/.toolward/toolward.jsonc",
+	})
+	return m, err
+}
+
+func (m *machine) getenv(name string) (string, bool) {
+	switch name {
+	case "HOME":
+		return m.home, true
+	case "PATH":
+		return strings.Join(m.path, ":"), true
+	case "PWD":
+		return "/ws", true
+	}
+	return "", false
+}
+
+// Look tells what stands at a path.
+func (m *machine) Look(name string) (execpolicy.Node, error) {
+	if target, ok := m.links[name]; ok {
+		return execpolicy.Node{Mode: fs.ModeSymlink | 0o777, Link: target}, nil
+	}
+	if mode, ok := m.files[name]; ok {
+		return execpolicy.Node{Mode: mode}, nil
+	}
+	if m.above(name) {
+		return execpolicy.Node{Mode: fs.ModeDir | 0o755}, nil
+	}
+	return execpolicy.Node{}, fs.ErrNotExist
+}
+
+// above reports whether something stands below a directory.
+func (m *machine) above(dir string) bool {
+	prefix := strings.TrimSuffix(dir, "/") + "/"
+	for name := range m.files {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	for name := range m.links {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return dir == "/ws" || dir == m.home
+}
+
+// ReadDir lists a directory.
+func (m *machine) ReadDir(dir string) ([]fs.DirEntry, error) {
+	files := fstest.MapFS{}
+	for name, mode := range m.files {
+		if path.Dir(name) == dir {
+			files[path.Base(name)] = &fstest.MapFile{Mode: mode}
+		}
+	}
+	return files.ReadDir(".")
+}
+
+// Resolve follows the links of the machine.
+func (m *machine) Resolve(dir, asked string) (place.Resolved, error) {
+	if asked == "" {
+		return place.Resolved{}, errors.New("no path")
+	}
+	name := asked
+	if !path.IsAbs(name) {
+		name = path.Join(dir, name)
+	}
+	name = path.Clean(name)
+	for range 10 {
+		target, link := m.links[name]
+		if !link {
+			break
+		}
+		name = target
+	}
+	kind := place.KindMissing
+	if node, err := m.Look(name); err == nil {
+		kind = place.KindRegular
+		if node.Mode.IsDir() {
+			kind = place.KindDirectory
+		}
+	}
+	return place.Resolved{Asked: asked, Real: name, Place: m.places.Classify(name), Kind: kind}, nil
+}
+
+// InRoots and Layout are those of the real classifier.
+func (m *machine) InRoots(real string, write bool) bool { return m.places.InRoots(real, write) }
+func (m *machine) Layout() place.Layout                 { return m.places.Layout() }
