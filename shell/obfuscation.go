@@ -40,10 +40,20 @@ func Obfuscations(text string) (ids []string) {
 		id   string
 		seen bool
 	}{
-		{Base64PipeExec, seen.base64}, {Base64DecodeToShell, seen.pipedBase64}, {HexPipeExec, seen.xxd},
-		{PrintfPipeExec, seen.printf}, {PipeToShell, seen.pipe}, {CurlPipeShell, seen.fetch}, {EvalDecode, seen.eval},
-		{SubstitutionDecode, seen.substitution}, {ProcessSubstRemote, seen.process}, {SourceProcessRemote, seen.source},
-		{ShellHeredoc, seen.heredoc}, {OctalEscape, octal}, {HexEscape, hex}, {PythonExecEncoded, seen.interpreter},
+		{Base64PipeExec, seen.base64},
+		{Base64DecodeToShell, seen.pipedBase64},
+		{HexPipeExec, seen.xxd},
+		{PrintfPipeExec, seen.printf},
+		{PipeToShell, seen.pipe},
+		{CurlPipeShell, seen.fetch},
+		{EvalDecode, seen.eval},
+		{SubstitutionDecode, seen.substitution},
+		{ProcessSubstRemote, seen.process},
+		{SourceProcessRemote, seen.source},
+		{ShellHeredoc, seen.heredoc},
+		{OctalEscape, octal},
+		{HexEscape, hex},
+		{PythonExecEncoded, seen.interpreter},
 		{VariableConcatenation, spellsWithVariables(text)},
 	} {
 		if shape.seen {
