@@ -31,8 +31,8 @@ func (w *walker) word(node *syntax.Word) Word {
 		}
 	}
 	word.Text = text.String()
-	if word.Brace = hasBraces(node); word.Brace && w.growsInBraces(node) {
-		w.refuse(ParameterExpansion, node.Pos())
+	if word.Brace = hasBraces(node); word.Brace && (w.growsInBraces(node) || strings.Contains(literals(node), "$")) {
+		w.refuse(ParameterExpansion, node.Pos()) // braces first, then parameters: "{$,}r" is "$r" and "r"
 	}
 	if oddBrackets(node) || oddBraces(node) {
 		w.refuse(ExtendedGlob, node.Pos())

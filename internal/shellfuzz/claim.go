@@ -68,7 +68,7 @@ func (b *Bash) understand(text, dir string, depth int) (*Claim, Refusal) {
 		if refusal != "" {
 			return nil, refusal
 		}
-		if written && slices.ContainsFunc(s.Words, func(w shell.Word) bool { return w.Glob }) {
+		if (written || writesBeside(command, i)) && slices.ContainsFunc(s.Words, func(w shell.Word) bool { return w.Glob }) {
 			return nil, "glob-after-write" // files that appear between decision and start are not picked up
 		}
 		written = written || slices.ContainsFunc(s.Redirs, func(r shell.Redirect) bool { return r.Writes() })
@@ -203,3 +203,17 @@ func script(argv []string) (string, bool) {
 }
 
 func (st *stage) String() string { return fmt.Sprintf("%q in %s", st.chain, st.dir) }
+
+// writesBeside reports whether a redirection in the same pipeline makes files while the words of segment i are expanded.
+func writesBeside(command *shell.Command, i int) bool {
+	first, last := i, i
+	for first > 0 && command.Segments[first-1].Op == shell.Pipe {
+		first--
+	}
+	for last < len(command.Segments)-1 && command.Segments[last].Op == shell.Pipe {
+		last++
+	}
+	return slices.ContainsFunc(command.Segments[first:last+1], func(s shell.Segment) bool {
+		return slices.ContainsFunc(s.Redirs, func(r shell.Redirect) bool { return r.Writes() })
+	})
+}

@@ -3,6 +3,8 @@
 package shellfuzz
 
 import (
+	"math"
+	"os"
 	"testing"
 	"time"
 )
@@ -27,9 +29,13 @@ func TestExecutorAgrees(t *testing.T) {
 	for _, text := range append(readSeeds(caseText), Seeds...) {
 		try(text)
 	}
-	g := NewGenerator(uint64(time.Now().UnixNano()))
+	seed, most := uint64(testedSeed), testedExecuted
+	if os.Getenv("TOOLWARD_FUZZ_TIME") != "" {
+		seed, most = uint64(time.Now().UnixNano()), math.MaxInt
+	}
+	g := NewGenerator(seed)
 	start := time.Now()
-	for time.Since(start) < testTime(t) && found < 20 {
+	for time.Since(start) < testTime(t) && found < 20 && compared < most {
 		try(g.Next())
 	}
 	t.Logf("%d commands compared, %.0f/s", compared, float64(compared)/time.Since(start).Seconds())
