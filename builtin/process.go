@@ -17,13 +17,18 @@ import (
 const processSchema = `{
   "type": "object",
   "properties": {
-    "action": {"type": "string", "enum": ["list", "poll", "log", "write", "submit", "kill", "remove", "clear"]},
+    "action": {"type": "string", "enum": ["list", "poll", "log", "write", "submit", "send-keys", "paste", "kill", "remove", "clear"]},
     "sessionId": {"type": "string", "description": "Needed by every action but list."},
     "timeout": {"type": ["number", "string"], "description": "poll: milliseconds to wait for the end, at most 120000."},
     "offset": {"type": "integer", "minimum": 0, "description": "log: first line, from 0."},
     "limit": {"type": "integer", "minimum": 0, "description": "log: how many lines; without offset the last ones."},
     "data": {"type": "string", "description": "write, submit: text for the standard input."},
-    "eof": {"type": "boolean", "description": "write: close the standard input afterwards."}
+    "eof": {"type": "boolean", "description": "write: close the standard input afterwards."},
+    "literal": {"type": "string", "description": "send-keys: text to type; sent first."},
+    "hex": {"type": "array", "items": {"type": "string"}, "description": "send-keys: single bytes such as \"03\"; sent second."},
+    "keys": {"type": "array", "items": {"type": "string"}, "description": "send-keys: keys such as Enter, Up, F5, C-c, M-x, S-Tab, ^D; sent last."},
+    "text": {"type": "string", "description": "paste: text to paste."},
+    "bracketed": {"type": "boolean", "description": "paste: mark it as pasted; default true. False for programs that do not know such marks."}
   },
   "required": ["action"],
   "additionalProperties": false
@@ -41,13 +46,14 @@ type processPlan struct {
 	scope  string
 	id     string
 	found  *session // nil if there is no such command in the scope
+	input  commandInput
 }
 
 func (b *Toolbox) processTool() *toolward.Tool {
 	return &toolward.Tool{
 		Name: "process",
 		Description: "Follows commands that exec left in the background: list them, poll for new output and the end, log to read lines, " +
-			"write or submit (with a line end) to their input, kill, remove (kill and forget), clear (forget a finished one).",
+			"write, submit (with a line end), send-keys or paste to their input, kill, remove (kill and forget), clear (forget a finished one).",
 		Schema: json.RawMessage(processSchema),
 		Facts:  b.processFacts,
 		Diff:   b.processDiff,
@@ -62,11 +68,12 @@ func (b *Toolbox) processFacts(_ context.Context, r *toolward.Request) (toolward
 	case "list":
 		facts.TargetID, facts.Prepared = "", plan
 		return facts, nil
-	case "write", "submit":
-		if len(r.Params.Text("data")) > maxInput {
-			return facts, &toolward.InvalidArgs{Field: "data", Text: fmt.Sprintf("is longer than %d bytes", maxInput)}
+	case "write", "submit", "send-keys", "paste":
+		var err error
+		if plan.input, err = readInput(plan.action, r.Params); err != nil {
+			return facts, err
 		}
-		facts.Mutates, facts.Outbound = true, []string{r.Params.Text("data")}
+		facts.Mutates, facts.Outbound = true, plan.input.typed
 	case "kill", "remove", "clear":
 		facts.Mutates = true
 	}
@@ -80,33 +87,6 @@ func (b *Toolbox) processFacts(_ context.Context, r *toolward.Request) (toolward
 	}
 	facts.Prepared = plan
 	return facts, nil
-}
-
-// processDiff shows people what an input is for: the text alone does not say what will read it.
-func (b *Toolbox) processDiff(_ context.Context, r *toolward.Request) (string, error) {
-	plan, ok := r.Facts.Prepared.(processPlan)
-	if !ok {
-		return "", errNotPrepared
-	}
-	if plan.found == nil {
-		return "", errNoSession
-	}
-	var out strings.Builder
-	fmt.Fprintf(&out, "Session %s runs in %s:\n", plan.id, plan.found.dir)
-	for line := range strings.Lines(plan.found.text) {
-		out.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
-	}
-	if data := r.Params.Text("data"); data != "" {
-		out.WriteString("Input:\n")
-		for line := range strings.Lines(data) {
-			out.WriteString("+" + strings.TrimRight(line, "\n") + "\n")
-		}
-	}
-	text := out.String()
-	if len(text) > maxDiff {
-		text = text[:maxDiff-len(diffCut)] + diffCut
-	}
-	return text, nil
 }
 
 func (b *Toolbox) process(ctx context.Context, r *toolward.Request) (toolward.Result, error) {
@@ -127,15 +107,8 @@ func (b *Toolbox) process(ctx context.Context, r *toolward.Request) (toolward.Re
 		return b.poll(ctx, s, r.Params.Value("timeout"))
 	case "log":
 		return processLog(s, r.Params), nil
-	case "write":
-		eof, _ := r.Params.Bool("eof")
-		return processInput(s, r.Params.Text("data"), eof), nil
-	case "submit":
-		lineEnd := "\n"
-		if s.tty {
-			lineEnd = "\r" // what the return key sends
-		}
-		return processInput(s, r.Params.Text("data")+lineEnd, false), nil
+	case "write", "submit", "send-keys", "paste":
+		return plan.input.send(s), nil
 	case "kill":
 		return b.killProcess(ctx, s, false)
 	case "remove":
@@ -313,24 +286,6 @@ func processLog(s *session, p toolward.Params) toolward.Result {
 		details.ExitCode, details.Signal = s.result().codeAndSignal()
 	}
 	return withDetails(toolward.TextResult(slice), details)
-}
-
-func processInput(s *session, data string, eof bool) toolward.Result {
-	if !s.running() {
-		return failed("Session %s has ended; it takes no input.", s.id)
-	}
-	if data != "" {
-		if err := s.input([]byte(data), inputWait); err != nil {
-			return failed("Session %s: %v.", s.id, err)
-		}
-	}
-	if eof {
-		if err := s.endInput(inputWait); err != nil {
-			return failed("Session %s: %v.", s.id, err)
-		}
-		return toolward.TextResult(fmt.Sprintf("Wrote %d bytes to session %s and closed its input.", len(data), s.id))
-	}
-	return toolward.TextResult(fmt.Sprintf("Wrote %d bytes to session %s.", len(data), s.id))
 }
 
 // killProcess ends a command and waits until it is gone.

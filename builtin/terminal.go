@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -47,28 +49,43 @@ func pollable(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
+// cursorQueries are the questions for the place of the cursor, and what is answered: we keep no screen, so it is always
+// the first place of it.
+var cursorQueries = [...]struct{ question, answer string }{
+	{"\x1b[6n", "\x1b[1;1R"},
+	{"\x1b[?6n", "\x1b[?1;1R"},
+}
+
 // copyTerminal copies what a terminal shows, and answers when a program asks where the cursor is: some wait for it
 // before they go on.
 func copyTerminal(to io.Writer, terminal *os.File) {
-	const question, answer = "\x1b[6n", "\x1b[1;1R"
 	buf, seen := make([]byte, 32<<10), 0
 	for {
 		n, err := terminal.Read(buf[seen:])
 		text := buf[:seen+n]
 		to.Write(text[seen:]) //nolint:errcheck // a transcript takes everything
-		for range bytes.Count(text, []byte(question)) {
-			terminal.WriteString(answer) //nolint:errcheck // the program may be gone
+		for _, query := range cursorQueries {
+			for range bytes.Count(text, []byte(query.question)) {
+				// The deadline of an earlier input may be over. Without one, a program that asks and does not read
+				// would keep us from showing its output.
+				terminal.SetWriteDeadline(time.Now().Add(inputWait)) //nolint:errcheck // writing tells
+				terminal.WriteString(query.answer)                   //nolint:errcheck // the program may be gone
+			}
 		}
 		if err != nil {
 			return // the last process with this terminal has ended, or we closed it
 		}
-		// The question may be cut between two reads.
-		seen = 0
-		for cut := len(question) - 1; cut > 0; cut-- {
-			if bytes.HasSuffix(text, []byte(question[:cut])) {
-				seen = copy(buf, question[:cut])
-				break
-			}
+		seen = copy(buf, cutQuery(text))
+	}
+}
+
+// cutQuery returns the end of a text that may be the beginning of a question, cut between two reads.
+func cutQuery(text []byte) []byte {
+	from := max(bytes.LastIndexByte(text, '\x1b'), 0)
+	for _, query := range cursorQueries {
+		if rest := text[from:]; len(rest) > 0 && len(rest) < len(query.question) && strings.HasPrefix(query.question, string(rest)) {
+			return rest
 		}
 	}
+	return nil
 }
