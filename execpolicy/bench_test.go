@@ -2,9 +2,9 @@ package execpolicy
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -77,27 +77,6 @@ func BenchmarkFourSegments(b *testing.B) {
 	}
 }
 
-// hostile are command lines that cost the most for their length.
-var hostile = map[string]func(n int) string{
-	"words":       func(n int) string { return "cat" + strings.Repeat(" a", n/2) },
-	"segments":    func(n int) string { return strings.Repeat("ls;", n/3) + "ls" },
-	"quotes":      func(n int) string { return "echo " + strings.Repeat(`"a"'b'`, n/6) },
-	"parameters":  func(n int) string { return "echo " + strings.Repeat("$A", n/2) },
-	"braces":      func(n int) string { return "echo " + strings.Repeat("{a,b}", n/5) },
-	"globs":       func(n int) string { return "echo " + strings.Repeat("*", n) },
-	"options":     func(n int) string { return "grep" + strings.Repeat(" -e x", n/5) },
-	"paths":       func(n int) string { return "cat" + strings.Repeat(" ../a/b", n/7) },
-	"redirects":   func(n int) string { return "cat" + strings.Repeat(" >a", n/3) },
-	"decoders":    func(n int) string { return "echo" + strings.Repeat(" base64 -d printf x", n/19) + " | cat" },
-	"interpreter": func(n int) string { return strings.Repeat("python3 -c eval base64 ", n/23) },
-	"pipes":       func(n int) string { return strings.Repeat("curl x |sh ", n/11) + "x" },
-	"variables":   func(n int) string { return strings.Repeat("a=b;", n/4) + "$c" },
-	"brackets":    func(n int) string { return "echo " + strings.Repeat("(", n) },
-	"shells":      func(n int) string { return "bash -c 'bash -c \"" + strings.Repeat("ls;", n/3) + "ls\"'" },
-	"find":        func(n int) string { return "find ." + strings.Repeat(" -exec grep x {} +", n/18) },
-	"escapes":     func(n int) string { return "echo $'" + strings.Repeat(`\x4`, n/3) },
-}
-
 // BenchmarkHostile judges command lines that are made to cost time, from 1 KiB to 64 KiB.
 func BenchmarkHostile(b *testing.B) {
 	p, request := machine(b)
@@ -106,13 +85,7 @@ func BenchmarkHostile(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, name := range slices.Sorted(func(yield func(string) bool) {
-		for name := range hostile {
-			if !yield(name) {
-				return
-			}
-		}
-	}) {
+	for _, name := range slices.Sorted(maps.Keys(hostile)) {
 		for _, kib := range []int{1, 4, 16, 64} {
 			b.Run(fmt.Sprintf("%s/%dKiB", name, kib), func(b *testing.B) {
 				r := *request

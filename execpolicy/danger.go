@@ -2,17 +2,67 @@ package execpolicy
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/toolward/toolward/shell"
 )
 
-var forkBomb = regexp.MustCompile(`([A-Za-z_:.]\w*)\s*\(\)\s*\{[^}]*\|[^}]*&[^}]*\}`)
+// isForkBomb finds a function that starts something behind a pipe and in the background, as ":(){ :|:& };:" does. What
+// lies within a body that is none is none either: the text is read once.
+func isForkBomb(text string) bool {
+	for {
+		name, rest, found := strings.Cut(text, "()")
+		if !found {
+			return false
+		}
+		body, opened := strings.CutPrefix(strings.TrimLeft(rest, " \t\n"), "{")
+		if !opened || !endsInName(strings.TrimRight(name, " \t\n")) {
+			text = rest
+			continue
+		}
+		body, after, closed := strings.Cut(body, "}")
+		if !closed {
+			return false
+		}
+		if _, piped, ok := strings.Cut(body, "|"); ok && strings.Contains(piped, "&") {
+			return true
+		}
+		text = after
+	}
+}
 
-// persistent are files that are run later by somebody else.
-var persistent = regexp.MustCompile(`(?:^|/)(?:\.bashrc|\.bash_profile|\.bash_login|\.bash_logout|\.profile|\.zshrc|\.zshenv|\.zprofile|\.zlogin|authorized_keys|crontab)$|(?:^|/)(?:cron\.[a-z]+|cron|systemd|LaunchAgents|LaunchDaemons|autostart|init\.d|profile\.d)/`)
+func endsInName(text string) bool {
+	if text == "" {
+		return false
+	}
+	c := text[len(text)-1]
+	return c == '_' || c == ':' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// Files that are run later by somebody else: by their names, and by the directories that they lie in.
+var (
+	persistentFiles = []string{
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+		"authorized_keys", "crontab",
+	}
+	persistentDirs = []string{"cron", "systemd", "LaunchAgents", "LaunchDaemons", "autostart", "init.d", "profile.d"}
+)
+
+// isPersistent reports whether a file is run later by somebody else.
+func isPersistent(p string) bool {
+	dir, name := path.Split(p)
+	if slices.Contains(persistentFiles, name) {
+		return true
+	}
+	for element := range strings.SplitSeq(dir, "/") {
+		suffix, cron := strings.CutPrefix(element, "cron.")
+		if cron && suffix != "" && strings.Trim(suffix, "abcdefghijklmnopqrstuvwxyz") == "" || slices.Contains(persistentDirs, element) {
+			return true
+		}
+	}
+	return false
+}
 
 // dangers names what makes a prompt critical: what cannot be undone, or what stays after the session. It decides
 // nothing.
@@ -22,7 +72,7 @@ func dangers(a *Assessment, text string, where *Where) (found []string) {
 			found = append(found, what)
 		}
 	}
-	if forkBomb.MatchString(text) {
+	if isForkBomb(text) {
 		add("starts itself again and again")
 	}
 	var walk func(segments []Segment)
@@ -44,30 +94,43 @@ func dangers(a *Assessment, text string, where *Where) (found []string) {
 
 func (s *Segment) dangers(where *Where, add func(string)) {
 	for _, r := range s.Redirs {
-		if r.Writes() && persistent.MatchString(absolute(s.Dir, homely(r.Target, where.Home))) {
+		if r.Writes() && isPersistent(absolute(s.Dir, homely(r.Target, where.Home))) {
 			add("writes " + r.Target + ", which is run later")
 		}
 	}
 	for _, e := range s.effects {
-		if e.Kind == shell.Writes && persistent.MatchString(e.Path) {
+		if e.Kind == shell.Writes && isPersistent(e.Path) {
 			add("writes " + e.Path + ", which is run later")
 		}
 	}
 	argv := s.Argv
+	rm, dd, chmod := false, false, false
 	for i, word := range argv {
+		// Only the first of each: what follows a later one follows the first, too.
 		switch name := shell.ProgramName(word); {
-		case name == "rm" && deletesTree(argv[i+1:], s.Dir, where):
-			add("deletes a whole tree")
-		case name == "dd" && slices.ContainsFunc(argv[i+1:], func(a string) bool { return strings.HasPrefix(a, "of=/dev/") && a != "of=/dev/null" }):
-			add("writes to a device")
+		case name == "rm" && !rm:
+			if rm = true; deletesTree(argv[i+1:], s.Dir, where) {
+				add("deletes a whole tree")
+			}
+		case name == "dd" && !dd:
+			if dd = true; slices.ContainsFunc(argv[i+1:], writesDevice) {
+				add("writes to a device")
+			}
 		case i == s.at && (name == "mkfs" || strings.HasPrefix(name, "mkfs.")):
 			add("makes a file system")
-		case name == "chmod" && opensRoot(argv[i+1:]):
-			add("opens the whole system to everybody")
+		case name == "chmod" && !chmod:
+			if chmod = true; opensRoot(argv[i+1:]) {
+				add("opens the whole system to everybody")
+			}
 		case i == s.at && name == "crontab" && !slices.Contains(argv, "-l"):
 			add("changes what runs by the clock")
 		}
 	}
+}
+
+// writesDevice reports whether an operand of dd names a device to write to.
+func writesDevice(operand string) bool {
+	return strings.HasPrefix(operand, "of=/dev/") && operand != "of=/dev/null"
 }
 
 // deletesTree reports whether rm deletes the root, the home directory or a parent of the working directory.

@@ -197,7 +197,7 @@ func (v *evaluation) everywhere(seg *Segment, e shell.Effect, p permit, c circum
 		if e.IfIn && !v.mayBeDirectory(from, path.Dir(e.Path)) {
 			continue // "cp a b" makes b/a only if b is a directory
 		}
-		r, err := v.r.Places.Resolve(from, e.Path)
+		r, err := v.locate(from, e.Path)
 		if err != nil || !may(r) {
 			return false, r.Place.String()
 		}
@@ -209,15 +209,16 @@ func (v *evaluation) everywhere(seg *Segment, e shell.Effect, p permit, c circum
 	return true, where
 }
 
-// mayBeDirectory reports whether a path is a directory, or can have become one: "mkdir b && cp a b".
+// mayBeDirectory reports whether a path is a directory, or can have become one: "mkdir b && cp a b". What cannot be
+// looked up may be anything.
 func (v *evaluation) mayBeDirectory(dir, p string) bool {
-	r, err := v.r.Places.Resolve(dir, p)
-	return err == nil && (r.Kind == place.KindDirectory || r.Kind == place.KindMissing && v.several)
+	r, err := v.locate(dir, p)
+	return err != nil || (r.Kind == place.KindDirectory || r.Kind == place.KindMissing && v.several)
 }
 
 // mayReadAll asks about the whole file system.
 func (v *evaluation) mayReadAll(seg *Segment, may func(place.Resolved) bool) bool {
-	r, err := v.r.Places.Resolve(seg.Dir, "/")
+	r, err := v.locate(seg.Dir, "/")
 	return err == nil && may(r)
 }
 

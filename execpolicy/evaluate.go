@@ -3,7 +3,6 @@ package execpolicy
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -95,8 +94,8 @@ type evaluation struct {
 	where  Where
 	out    *Assessment
 
-	several    bool // commands: an earlier one may change what a later one finds
-	runsJudged int  // commands within commands
+	several bool // commands: an earlier one may change what a later one finds
+	bounds  bounds
 }
 
 func (v *evaluation) getenv(name string) string {
@@ -175,10 +174,6 @@ var doubtWords = map[shell.Doubt]string{
 	shell.GlobOption:    "a file has a name that the program would take for an option",
 	shell.OddPattern:    "a pattern means other files to other shells",
 	shell.TooManyWords:  "a word stands for more words than anybody reads",
-}
-
-func (v *evaluation) readDir(dir string) ([]fs.DirEntry, error) {
-	return v.e.resolver.files.ReadDir(dir)
 }
 
 // object adds a reason why the segment is not satisfied.

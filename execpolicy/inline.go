@@ -147,7 +147,7 @@ func (v *evaluation) inWorkspace(seg *Segment, e shell.Effect) bool {
 	if v.r.Places == nil {
 		return false
 	}
-	r, err := v.r.Places.Resolve(absolute(seg.Dir, e.Dir), e.Path)
+	r, err := v.locate(absolute(seg.Dir, e.Dir), e.Path)
 	return err == nil && (r.Place == place.Workspace || r.Place == place.Instructions)
 }
 

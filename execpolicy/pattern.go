@@ -11,7 +11,8 @@ type pattern struct {
 	never bool   // it is no absolute path
 	all   bool   // "*"
 	glob  bool
-	fold  bool // names that differ in case are the same
+	fixed string // what stands before the first "*" or "?"
+	fold  bool   // names that differ in case are the same
 }
 
 // compilePattern reads a pattern: an absolute path, or one below "~/", in which "*" is any run without "/", "**" any
@@ -32,6 +33,9 @@ func compilePattern(text, home string, fold bool) pattern {
 	if fold {
 		p.text = strings.ToLower(p.text)
 	}
+	if p.glob {
+		p.fixed = p.text[:strings.IndexAny(p.text, "*?")]
+	}
 	return p
 }
 
@@ -45,7 +49,8 @@ func (p *pattern) matches(prog *Program, real func(string) string) bool {
 		return false
 	case p.glob:
 		// Only the real path: a link that an agent puts under an allowed directory names nothing there.
-		return globMatch(p.text, p.folded(prog.Real))
+		real := p.folded(prog.Real)
+		return strings.HasPrefix(real, p.fixed) && globMatch(p.text[len(p.fixed):], real[len(p.fixed):])
 	}
 	return p.text == p.folded(prog.Path) || p.text == p.folded(prog.Real) || p.sameFile(prog, real)
 }
@@ -75,8 +80,7 @@ func (p *pattern) names(prog *Program) bool {
 	if !p.glob {
 		return p.text == p.folded(prog.Real)
 	}
-	fixed := p.text[:strings.IndexAny(p.text, "*?")]
-	return strings.HasPrefix(p.folded(prog.Real), fixed) && path.Dir(fixed+"x") == path.Dir(p.folded(prog.Real))
+	return strings.HasPrefix(p.folded(prog.Real), p.fixed) && path.Dir(p.fixed+"x") == path.Dir(p.folded(prog.Real))
 }
 
 // globMatch walks pattern and text once, keeping all places of the pattern that are possible: time is bounded by the

@@ -38,7 +38,7 @@ func (v *evaluation) redirection(seg *Segment, r shell.Redirect, p permit) (plac
 	if v.r.Places == nil || len(seg.OtherDir) > 0 && relativeFile(r.Target) {
 		return place.Resolved{}, false
 	}
-	file, err := v.r.Places.Resolve(seg.Dir, r.Target)
+	file, err := v.locate(seg.Dir, r.Target)
 	switch {
 	case err != nil:
 		return place.Resolved{}, false

@@ -13,12 +13,9 @@ const placeholder = "{}"
 
 func unknownOperand(p string) bool { return strings.Contains(p, placeholder) }
 
-// maxRunsInAll bounds how often commands within a command are judged.
-const maxRunsInAll = 200
-
 // runs judges a command that a program runs, by the same rules as if it stood alone.
 func (v *evaluation) runs(seg *Segment, j *Judged, c circumstances) bool {
-	if v.runsJudged++; c.depth >= maxDepth || len(j.Argv) == 0 || v.runsJudged > maxRunsInAll {
+	if v.bounds.runs++; c.depth >= maxDepth || len(j.Argv) == 0 || v.bounds.runs > maxRunsInAll {
 		return false
 	}
 	argv := slices.Clone(j.Argv)

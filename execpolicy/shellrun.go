@@ -76,6 +76,10 @@ func (v *evaluation) inner(seg *Segment, script int, c circumstances) {
 		seg.object(ArgumentUnknown, "the script has something that only bash understands")
 		return
 	}
+	if v.bounds.commands += len(command.Segments); v.bounds.commands > maxInnerCommands {
+		seg.object(BlockedWrapper, "its scripts run more commands than anybody reads")
+		return
+	}
 	dirs := append([]string{seg.Dir}, seg.OtherDir...)
 	seg.Inner = v.command(command, dirs, c.depth+1)
 	satisfied := true

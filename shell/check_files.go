@@ -19,6 +19,9 @@ func checkInto(a *arguments) {
 		}
 		target, sources = sources[len(sources)-1], sources[:len(sources)-1]
 	}
+	if a.tooLong(target, len(sources)) {
+		return
+	}
 	whole := a.has("-T") || a.has("--no-target-directory")
 	isDir := named || len(sources) > 1 || strings.HasSuffix(target, "/") || path.Base(target) == "." || path.Base(target) == ".."
 	for _, source := range sources {
@@ -32,6 +35,19 @@ func checkInto(a *arguments) {
 			a.does(Effect{Kind: Writes, Path: path.Join(target, name), IfIn: !isDir})
 		}
 	}
+}
+
+// maxJoined bounds, in bytes, the paths that names make below a directory: one long name and a thousand files would make
+// megabytes of them from one line.
+const maxJoined = 64 << 10
+
+// tooLong reports, and says, that the names of files below a directory are longer together than anybody reads.
+func (a *arguments) tooLong(dir string, files int) bool {
+	if len(dir)*files <= maxJoined {
+		return false
+	}
+	a.does(Effect{Kind: Unknown, Via: "so many files in a directory with so long a name"})
+	return true
 }
 
 // recursive reports whether cp copies directories.
@@ -58,6 +74,9 @@ func checkLink(a *arguments) {
 	default:
 		link, targets = targets[len(targets)-1], targets[:len(targets)-1]
 		a.does(Effect{Kind: Writes, Path: link})
+	}
+	if a.tooLong(link, len(targets)) {
+		return
 	}
 	whole := a.has("-T") || a.has("--no-target-directory")
 	isDir := inDir || len(targets) > 1 || strings.HasSuffix(link, "/")

@@ -17,7 +17,7 @@ const (
 	maxMatches    = 10000
 	maxPattern    = 4096    // bytes of a pattern: no path is longer
 	maxBraces     = 24      // opening braces in one word
-	maxBytes      = 1 << 20 // of all words together
+	maxBytes      = 1 << 20 // of all words together, and of those of one
 )
 
 // Surroundings are what words mean where a command would run.
@@ -50,8 +50,14 @@ type Expanded struct {
 func (s *Segment) Expand(in Surroundings) (Expanded, error) {
 	var out Expanded
 	options := true // words may still be taken for options
+	size := 0
 	for i := range s.Words {
 		w := &s.Words[i]
+		if len(out.Argv) > maxMatches || size > maxBytes {
+			out.doubt(TooManyWords)
+			out.Argv, out.Origin = append(out.Argv, w.Text), append(out.Origin, i)
+			continue
+		}
 		words, doubt, err := w.expand(in, i == 0)
 		if err != nil {
 			return Expanded{}, fmt.Errorf("expand %s: %w", w.Source, err)
@@ -65,6 +71,7 @@ func (s *Segment) Expand(in Surroundings) (Expanded, error) {
 		}
 		options = options && w.Text != "--"
 		for _, word := range words {
+			size += len(word)
 			out.Argv = append(out.Argv, word)
 			out.Origin = append(out.Origin, i)
 		}

@@ -31,6 +31,10 @@ func (w *walker) word(node *syntax.Word) Word {
 		}
 	}
 	word.Text = text.String()
+	if tooManyBraces(node) {
+		w.refuse(TooComplex, node.Pos())
+		return Word{}
+	}
 	if word.Brace = hasBraces(node); word.Brace && (w.growsInBraces(node) || strings.Contains(literals(node), "$")) {
 		w.refuse(ParameterExpansion, node.Pos()) // braces first, then parameters: "{$,}r" is "$r" and "r"
 	}
