@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -16,6 +17,9 @@ const (
 	maxMarks    = 10000 // characters that part words or begin something else
 	maxSegments = 256
 )
+
+// parsers are used again: each has a buffer of its own, and every call begins afresh.
+var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
 // Analyse takes a command line apart. The error is always a *[NotAnalysable].
 func Analyse(text string) (*Command, error) {
@@ -40,7 +44,9 @@ func Analyse(text string) (*Command, error) {
 	if at, deep := tooDeep(text); deep {
 		return nil, &NotAnalysable{Reason: TooComplex, Offset: at}
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	parser := parsers.Get().(*syntax.Parser)
+	file, err := parser.Parse(strings.NewReader(text), "")
+	parsers.Put(parser)
 	if err != nil {
 		return nil, parseError(err)
 	}

@@ -12,18 +12,6 @@ func hasBraces(node *syntax.Word) bool {
 	return syntax.SplitBraces(&syntax.Word{Parts: slices.Clone(node.Parts)})
 }
 
-// tooManyBraces bounds what braces may list: taking a list apart takes time with the square of its length.
-func tooManyBraces(node *syntax.Word) bool {
-	braces, commas := 0, 0
-	for _, part := range node.Parts {
-		if lit, ok := part.(*syntax.Lit); ok {
-			braces += strings.Count(lit.Value, "{")
-			commas += strings.Count(lit.Value, ",")
-		}
-	}
-	return braces > 0 && commas > maxBraceWords
-}
-
 // oddBraces finds what shells take apart in different ways: a range of characters with a letter at one end and
 // something else, or the other case, at the other, and braces that are left over beside those that are expanded.
 func oddBraces(node *syntax.Word) bool {

@@ -31,20 +31,33 @@ func (w *walker) word(node *syntax.Word) Word {
 		}
 	}
 	word.Text = text.String()
-	if tooManyBraces(node) {
+	if oddBrackets(node) {
+		w.refuse(ExtendedGlob, node.Pos())
+	}
+	w.braces(&word, node)
+	return word
+}
+
+// braces tells whether a shell would make several words of one, and refuses braces that shells take apart in different
+// ways.
+func (w *walker) braces(word *Word, node *syntax.Word) {
+	text := literals(node)
+	switch {
+	case !strings.Contains(text, "{"):
+		return
+	case strings.Count(text, ",") > maxBraceWords: // taking a list apart takes time with the square of its length
 		w.refuse(TooComplex, node.Pos())
-		return Word{}
+		return
 	}
 	if word.Brace = hasBraces(node); word.Brace && (w.growsInBraces(node) || strings.Contains(literals(node), "$")) {
 		w.refuse(ParameterExpansion, node.Pos()) // braces first, then parameters: "{$,}r" is "$r" and "r"
 	}
-	if oddBrackets(node) || oddBraces(node) {
+	if oddBraces(node) {
 		w.refuse(ExtendedGlob, node.Pos())
 	}
-	if word.Brace && strings.LastIndexByte(literals(node), '~') > 0 {
+	if word.Brace && strings.LastIndexByte(text, '~') > 0 {
 		w.refuse(UserHome, node.Pos()) // braces first, then homes: "{~,a}" is "~" and "a"
 	}
-	return word
 }
 
 // expansion takes a parameter, and refuses everything else that a shell evaluates.
