@@ -49,7 +49,7 @@ func (w *walker) braces(word *Word, node *syntax.Word) {
 		w.refuse(TooComplex, node.Pos())
 		return
 	}
-	if word.Brace = hasBraces(node); word.Brace && (w.growsInBraces(node) || strings.Contains(literals(node), "$")) {
+	if word.Brace = hasBraces(node); word.Brace && (w.growsInBraces(node) || strings.Contains(text, "$")) {
 		w.refuse(ParameterExpansion, node.Pos()) // braces first, then parameters: "{$,}r" is "$r" and "r"
 	}
 	if oddBraces(node) {
