@@ -119,6 +119,7 @@ func TestBeyondBoundsAsks(t *testing.T) {
 		"some patterns":          {"cat" + repeat(" f*", 8), 100, Run},
 		"too many patterns":      {"cat" + repeat(" f*", 65), 1, Person},
 		"too many names":         {"cat" + repeat(" z*", 60), 400, Person},
+		"too many levels":        {"cat " + repeat("*/", 65), 0, Person},
 		"scripts":                {repeat("sh -c 'ls;ls;ls';", 10), 0, Run},
 		"too many commands":      {repeat("sh -c 'ls;ls;ls';", 100), 0, Person},
 		"names below long names": {"cp " + repeat("a ", 500) + repeat("b/", 200), 0, Person},

@@ -16,6 +16,7 @@ const (
 	maxBraceWords = 1000
 	maxMatches    = 10000
 	maxPattern    = 4096    // bytes of a pattern: no path is longer
+	maxLevels     = 64      // directories in one pattern
 	maxBraces     = 24      // opening braces in one word
 	maxBytes      = 1 << 20 // of all words together, and of those of one
 )
@@ -110,7 +111,7 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 	}
 	node := &syntax.Word{Parts: slices.Clone(w.node.Parts)}
 	syntax.SplitBraces(node)
-	if w.Glob && len(w.Source) > maxPattern || w.Brace && strings.Count(w.Source, "{") > maxBraces {
+	if w.Glob && (len(w.Source) > maxPattern || strings.Count(w.Source, "/") > maxLevels) || w.Brace && strings.Count(w.Source, "{") > maxBraces {
 		return []string{w.Text}, TooManyWords, nil
 	}
 	var words []string
