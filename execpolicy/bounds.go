@@ -19,7 +19,7 @@ const (
 )
 
 // lookupCost is what it costs to look up a file besides the elements of its path, in elements.
-const lookupCost = 6
+const lookupCost = 3
 
 // bounds counts what one decision has looked at.
 type bounds struct {
@@ -33,7 +33,7 @@ var (
 
 // locate finds out what a path means and where it lies.
 func (v *evaluation) locate(dir, p string) (place.Resolved, error) {
-	if v.bounds.elements += lookupCost + strings.Count(p, "/"); v.bounds.elements > maxElements {
+	if v.bounds.elements += lookupCost + strings.Count(dir, "/") + strings.Count(p, "/"); v.bounds.elements > maxElements {
 		return place.Resolved{}, errTooManyFiles
 	}
 	return v.r.Places.Resolve(dir, p)

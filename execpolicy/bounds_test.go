@@ -38,7 +38,7 @@ type countingPlaces struct {
 
 func (p *countingPlaces) Resolve(dir, asked string) (place.Resolved, error) {
 	p.files++
-	p.elements += 1 + strings.Count(asked, "/")
+	p.elements += strings.Count(dir, "/") + strings.Count(asked, "/")
 	return p.Places.Resolve(dir, asked)
 }
 
