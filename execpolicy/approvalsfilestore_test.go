@@ -238,7 +238,7 @@ func TestRecordUse(t *testing.T) {
 func TestWriterProcess(t *testing.T) {
 	dir := os.Getenv("EXECPOLICY_WRITER")
 	if dir == "" {
-		t.Skip("run by other tests")
+		return
 	}
 	count, err := strconv.Atoi(os.Getenv("EXECPOLICY_COUNT"))
 	if err != nil {
