@@ -244,7 +244,10 @@ func stricterJudgement(first, second Judgement) Judgement {
 
 // ask settles a verdict of Ask by an earlier grant or by people.
 func (a *admission) ask(ctx context.Context) error {
-	a.via = "class"
+	a.via = viaClass
+	if a.judged.Listed {
+		a.via = viaAllowlist
+	}
 	// A call that comes back for its answer is settled by that answer alone, whatever has changed meanwhile: what made
 	// it ask may no longer be there to see.
 	if a.judged.Verdict == Allow && a.call.Approval == "" {
@@ -281,6 +284,13 @@ func (a *admission) ask(ctx context.Context) error {
 	return a.askPeople(ctx, q)
 }
 
+// What a call was let through by if nobody was asked.
+const (
+	viaClass      = "class"
+	viaAllowlist  = "exec-allowlist"
+	viaUnanswered = "exec-allowlist, unanswered"
+)
+
 // viaClient marks a call that the client puts to the person in front of it. The operator chose to trust that
 // person; whether they agreed is seen by the outcome: a call that they declined is never started.
 const viaClient = "client"
@@ -295,6 +305,11 @@ func (a *admission) askPeople(ctx context.Context, q *Question) error {
 		q.Diff = diff
 	}
 	answer, err := a.gateway.approver.Ask(ctx, q)
+	if a.judged.Unanswered && ctx.Err() == nil && unanswered(answer, err) {
+		// The operator's own file says so, of commands that the allowlist covers and nothing else asks about.
+		a.via = viaUnanswered
+		return nil
+	}
 	a.answer = answer
 	if err != nil {
 		var pending *Pending
@@ -315,6 +330,15 @@ func (a *admission) askPeople(ctx context.Context, q *Question) error {
 		return a.watchNew(ctx)
 	}
 	return nil
+}
+
+// unanswered reports whether people could have answered and did not, or there were none.
+func unanswered(answer Answer, err error) bool {
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		return refusal.Code == CodeNoApprovalChannel || refusal.Code == CodeApproverAway
+	}
+	return err == nil && answer.Decision == NoDecision
 }
 
 // recheck looks again at everything that may have changed while people thought or plug-ins ran: targets, level, policy.
@@ -388,7 +412,10 @@ func (a *admission) stillAllowed(ctx context.Context, r *Request, judged Judgeme
 		return nil // a person said yes, which a rise of the level does not void
 	}
 	// What ran without a question now needs a person, whom nobody asked; what ran on a grant must still be covered.
-	if a.via != "class" && judged.GrantOK {
+	if a.via == viaUnanswered && judged.Unanswered {
+		return nil
+	}
+	if a.via != viaClass && a.via != viaAllowlist && judged.GrantOK {
 		_, ok, err := a.gateway.approver.Covered(ctx, &Question{Request: r, Judgement: judged, Binding: a.binding})
 		if err != nil {
 			return &Refusal{Tool: a.call.Tool, Code: CodeInternal, Cause: fmt.Errorf("look for a grant: %w", err)}

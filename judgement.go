@@ -36,6 +36,8 @@ type Judgement struct {
 	Overrides   []string // configuration keys that changed the row
 	AllowAlways bool     // people may answer "always"
 	GrantOK     bool     // a matching grant turns Ask into Allow
+	Listed      bool     // with Allow: the allowlist of commands says so
+	Unanswered  bool     // with Ask: the call runs if nobody answers, as the operator wants for what is on the list
 	Findings    []Finding
 	Reasons     []Reason
 }

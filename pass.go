@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -120,7 +121,7 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 	defer p.gateway.after(ctx, p.request, &outcome, &result)
 	if closeErr != nil {
 		// A session whose exposure could not be noted must not get the content: it would be judged as clean.
-		if len(result.External) > 0 {
+		if len(outcome.External) > 0 {
 			err = nil // a stranger's words, too
 		}
 		return Result{}, errors.Join(err, fmt.Errorf("the call ran, but its outcome could not be recorded: %w", closeErr))
@@ -172,6 +173,9 @@ func (p *Pass) finish(ctx context.Context, outcome *OutcomeRecord, result *Resul
 	if p.state.Swap(passClosed) == passClosed {
 		return ErrPassUsed
 	}
+	if outcome.Status != StatusUnused && outcome.Status != StatusDenied {
+		outcome.External = union(outcome.External, p.request.Facts.External)
+	}
 	var exposed error
 	if len(outcome.External) > 0 {
 		if exposed = p.gateway.sessions.Expose(ctx, p.request.Call.Session, Exposure{External: outcome.External}); exposed != nil {
@@ -191,6 +195,16 @@ func (p *Pass) finish(ctx context.Context, outcome *OutcomeRecord, result *Resul
 func (p *Pass) Matches(raw json.RawMessage) bool {
 	params, err := decodeFor(p.gateway.policy.Snapshot(), p.request.Tool, raw)
 	return err == nil && params.Digest(p.request.Tool.Name, p.request.Call.Caller.Agent, p.request.Call.Session) == p.request.Digest
+}
+
+// union appends what a list lacks.
+func union(list, more []string) []string {
+	for _, text := range more {
+		if !slices.Contains(list, text) {
+			list = append(slices.Clip(list), text)
+		}
+	}
+	return list
 }
 
 func joinText(a, b string) string {

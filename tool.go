@@ -77,24 +77,27 @@ const (
 // Facts is what a call would touch, as its tool would touch it. Decisions are made on facts, records keep them,
 // and the tool runs on them.
 type Facts struct {
-	Action     string   // the tool's action in lower case, letters and digits only; "" if it has none
-	Targets    []Target // files and directories
-	Hosts      []string // "scheme://host:port" of every address
-	Recipients []string // "channel:account:target"
-	TargetID   string   // session, agent, node or process that the call is aimed at
-	Command    string   // shell text, if the call runs one
-	URLs       []string // as given
-	Outbound   []string // texts that leave the machine: bodies, messages, queries
-	Elevated   bool     // asks for more rights than the host gives by itself
-	Mutates    bool     // changes state
-	Deletes    int      // files it deletes
-	BrowserOn  string   // sandbox, host or node, for browser calls
-	Scope      string   // self, tree or other, for calls about sessions
+	Action     string           // the tool's action in lower case, letters and digits only; "" if it has none
+	Targets    []Target         // files and directories
+	Hosts      []string         // "scheme://host:port" of every address
+	Recipients []string         // "channel:account:target"
+	TargetID   string           // session, agent, node or process that the call is aimed at
+	Command    string           // shell text, if the call runs one
+	Analysis   *CommandAnalysis // of the command; nil if nobody looked at it
+	URLs       []string         // as given
+	Outbound   []string         // texts that leave the machine: bodies, messages, queries
+	Elevated   bool             // asks for more rights than the host gives by itself
+	Mutates    bool             // changes state
+	Deletes    int              // files it deletes
+	BrowserOn  string           // sandbox, host or node, for browser calls
+	Scope      string           // self, tree or other, for calls about sessions
 
 	// Bound holds what an approval is bound to beyond parameters and targets, such as an environment hash.
 	Bound []string
 	// Findings are what the tool itself saw wrong in the arguments.
 	Findings []Finding
+	// External is where content that strangers wrote will come from if the call runs; it marks the session then.
+	External []string
 	// Prepared carries the tool's own parsed form of the call from the decision to the run, so that nothing is
 	// parsed twice. Only the tool itself looks inside.
 	Prepared any

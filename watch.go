@@ -50,6 +50,10 @@ func (a *admission) watch(ctx context.Context) (err error) {
 	// An explanation raises nothing, and must say what a call would meet.
 	a.request.Level = Tenser(a.request.Level, a.alarm.Level)
 	a.request.Inputs.Floor = Tenser(a.request.Inputs.Floor, a.alarm.Level)
+	// What an allowlist covers depends on the level: what was found at the calmer one must not decide.
+	if a.request.Facts, err = factsOf(ctx, a.request); err != nil {
+		return refusalOf(a.call.Tool, CodeValidation, err)
+	}
 	return nil
 }
 

@@ -24,6 +24,7 @@ func (k *keeper) verbatim(s string, limit int) string {
 func (k *keeper) facts(b []byte, f *toolward.Facts, params toolward.Params) []byte {
 	return object(b, "facts", func(b []byte) []byte {
 		b = textField(b, "action", f.Action)
+		b = k.analysis(b, f.Analysis)
 		b = textField(b, "browserOn", f.BrowserOn)
 		b = countField(b, "commandBytes", int64(len(f.Command)))
 		b = countField(b, "deletes", int64(f.Deletes))
@@ -43,6 +44,23 @@ func (k *keeper) facts(b []byte, f *toolward.Facts, params toolward.Params) []by
 			return k.target(b, &f.Targets[i])
 		})
 		return sizes(b, "urlBytes", f.URLs)
+	})
+}
+
+// analysis keeps what decides about a command; a command that nobody analysed has none.
+func (k *keeper) analysis(b []byte, a *toolward.CommandAnalysis) []byte {
+	if a == nil {
+		return b
+	}
+	return object(b, "analysis", func(b []byte) []byte {
+		b = textField(b, "ask", a.Ask)
+		b = flagField(b, "covered", a.Covered)
+		b = textField(b, "forbidden", k.text(a.Forbidden, detailLimit))
+		b = k.list(b, "forced", a.Forced)
+		b = flagField(b, "savable", len(a.Always) > 0)
+		b = textField(b, "security", a.Security)
+		b = flagField(b, "unanswered", a.Unanswered)
+		return flagField(b, "understood", a.Understood)
 	})
 }
 

@@ -76,6 +76,7 @@ type decided struct {
 
 type decidedFacts struct {
 	Action     string         `json:"action"`
+	Analysis   *pastAnalysis  `json:"analysis"`
 	BrowserOn  string         `json:"browserOn"`
 	Deletes    int            `json:"deletes"`
 	Elevated   bool           `json:"elevated"`
@@ -94,6 +95,32 @@ type decidedFacts struct {
 		Place string      `json:"place"`
 	} `json:"targets"`
 	URLBytes []int `json:"urlBytes"`
+}
+
+type pastAnalysis struct {
+	Ask        string   `json:"ask"`
+	Covered    bool     `json:"covered"`
+	Forbidden  string   `json:"forbidden"`
+	Forced     []string `json:"forced"`
+	Savable    bool     `json:"savable"`
+	Security   string   `json:"security"`
+	Unanswered bool     `json:"unanswered"`
+	Understood bool     `json:"understood"`
+}
+
+// analysis is what was known about a command. What "always" would have saved is not kept, only that it would.
+func (p *pastAnalysis) analysis() *toolward.CommandAnalysis {
+	if p == nil {
+		return nil
+	}
+	a := &toolward.CommandAnalysis{
+		Understood: p.Understood, Covered: p.Covered, Forced: p.Forced, Forbidden: p.Forbidden,
+		Security: p.Security, Ask: p.Ask, Unanswered: p.Unanswered,
+	}
+	if p.Savable {
+		a.Always = []toolward.CommandEntry{{}}
+	}
+	return a
 }
 
 type requester struct {
@@ -208,7 +235,7 @@ func ofContents(findings []toolward.Finding) []toolward.Finding {
 func (f *decidedFacts) facts() toolward.Facts {
 	out := toolward.Facts{
 		Action: f.Action, Hosts: f.Hosts, Recipients: f.Recipients, TargetID: f.TargetID, Elevated: f.Elevated,
-		Mutates: f.Mutates, Deletes: f.Deletes, BrowserOn: f.BrowserOn, Scope: f.Scope,
+		Mutates: f.Mutates, Deletes: f.Deletes, BrowserOn: f.BrowserOn, Scope: f.Scope, Analysis: f.Analysis.analysis(),
 	}
 	if len(f.URLBytes) > 0 {
 		out.URLs = f.Hosts // that it aimed at addresses, without what they said

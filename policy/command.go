@@ -23,31 +23,13 @@ func (r *row) host(request *toolward.Request) toolward.Host {
 	return request.Call.Host
 }
 
-// weighCommand replaces the class's verdict for a command by that of the settings for commands. An operator's
-// override can only make it stricter, and so can a finding.
-func (a *agent) weighCommand(r *toolward.Request, read analysed, level toolward.Level, c *classified, w weighed, worst toolward.Effect) weighed {
-	if c.named && w.verdict == toolward.Deny {
-		return w
-	}
-	if read.err != nil {
-		c.explain(toolward.Reason{Layer: "exec", Text: "command analysis failed: " + visible(read.err.Error())})
-		return weighed{code: toolward.CodeInternal}
-	}
-	return a.weighAnalysed(read.done, read.Analysis, r.Call.Host, level, c, w, worst)
-}
+// notAnalysed stands for a command that nobody looked at.
+var notAnalysed toolward.CommandAnalysis
 
-// analysed is a command with what analysis says about it.
-type analysed struct {
-	Analysis
-	done bool // somebody looked at it
-	err  error
-}
-
-// findings are those of analysis. That a command was not understood is one: it is only noted in a sandbox at level
-// normal, where the container is the guard.
-func (a *analysed) findings(f []toolward.Finding, host toolward.Host, level toolward.Level) []toolward.Finding {
-	f = append(f, a.Findings...)
-	if !a.done || a.err != nil || a.OK {
+// commandFindings are those of analysis. That a command was not understood is one: it is only noted in a sandbox at
+// level normal, where the container is the guard.
+func commandFindings(f []toolward.Finding, a *toolward.CommandAnalysis, host toolward.Host, level toolward.Level) []toolward.Finding {
+	if a == nil || a.Understood {
 		return f
 	}
 	effect := toolward.EffectAsk
@@ -57,15 +39,20 @@ func (a *analysed) findings(f []toolward.Finding, host toolward.Host, level tool
 	return append(f, toolward.Finding{Code: findCommandParse, Effect: effect, Detail: "the command is not understood"})
 }
 
-// weighAnalysed is weighCommand once the command was analysed; analysed is false if nobody could.
-func (a *agent) weighAnalysed(analysed bool, analysis Analysis, host toolward.Host, level toolward.Level, c *classified, w weighed, worst toolward.Effect) weighed {
-	if c.row.tool == "nodes" {
-		host = anyNode
+// weighCommand replaces the class's verdict for a command by that of the settings for commands. An operator's override
+// can only make it stricter, and so can a finding. analysis is nil if nobody looked at the command.
+func (a *agent) weighCommand(analysis *toolward.CommandAnalysis, host toolward.Host, level toolward.Level, c *classified, w weighed, worst toolward.Effect) weighed {
+	if c.named && w.verdict == toolward.Deny {
+		return w
 	}
-	rules := a.exec.At(host, level)
+	analysed := analysis != nil
+	if !analysed {
+		analysis = &notAnalysed
+	}
+	rules := a.exec.At(host, level).tightened(analysis)
 	if c.row.Class == toolward.Blocked {
 		// Enabled elevated commands ask each time; settings that refuse all commands refuse these too.
-		if rules.Security == SecurityDeny {
+		if rules.Security == SecurityDeny || analysis.Forbidden != "" {
 			w = weighed{code: toolward.CodeBlocked}
 		}
 		return w
@@ -75,7 +62,7 @@ func (a *agent) weighAnalysed(analysed bool, analysis Analysis, host toolward.Ho
 		// Nobody looked at what the command does, so no setting can vouch for it, not even for the sandbox.
 		verdict = toolward.Stricter(verdict, toolward.Ask)
 		c.Grant = exact
-		c.explain(toolward.Reason{Layer: "exec", Text: "commands are not analysed: each one asks, unless exactly this one was granted"})
+		c.explain(toolward.Reason{Layer: "exec", Text: "nobody analysed this command: it asks, unless exactly this one was granted"})
 	}
 	if c.named {
 		verdict = toolward.Stricter(verdict, w.verdict)
@@ -85,30 +72,32 @@ func (a *agent) weighAnalysed(analysed bool, analysis Analysis, host toolward.Ho
 	}
 	switch verdict {
 	case toolward.Allow:
-		return weighed{verdict: toolward.Allow}
+		return weighed{verdict: toolward.Allow, listed: analysis.Covered}
 	case toolward.Deny:
-		c.explain(toolward.Reason{Layer: "exec", Rule: "tools.exec", Matched: rules.Security.String(), Text: "the settings for commands refuse it without asking"})
+		c.explain(refusedCommand(analysis, rules))
 		return weighed{code: toolward.CodeBlocked}
 	}
 	// What a person must look at each time is not covered by what somebody said earlier.
 	asks := weigh(approvalOf(c.Classification), false, level, worst)
-	ok := asks.grantOK && len(analysis.Forced) == 0 && a.exec.Ask != AskAlways
-	return weighed{verdict: toolward.Ask, grantOK: ok, allowAlways: ok}
+	ok := asks.grantOK && len(analysis.Forced) == 0 && rules.Ask != AskAlways
+	return weighed{
+		verdict: toolward.Ask, grantOK: ok, allowAlways: ok && (!analysed || len(analysis.Always) > 0 && rules.Security == SecurityAllowlist),
+		unanswered: level == toolward.Normal && analysis.Unanswered && analysis.Understood && analysis.Covered &&
+			len(analysis.Forced) == 0 && worst == toolward.EffectNote && !c.named,
+	}
+}
+
+func refusedCommand(a *toolward.CommandAnalysis, rules ExecRules) toolward.Reason {
+	if a.Forbidden != "" {
+		return toolward.Reason{Layer: "exec", Rule: "tools.exec.rules", Matched: "forbidden", Text: a.Forbidden}
+	}
+	return toolward.Reason{Layer: "exec", Rule: "tools.exec", Matched: rules.Security.String(), Text: "the settings for commands refuse it without asking"}
 }
 
 // approvalOf is the classification as one that people decide.
 func approvalOf(c toolward.Classification) toolward.Classification {
 	c.Class, c.From = toolward.NeedsApproval, toolward.Normal
 	return c
-}
-
-// analyse has a command analysed, if there is somebody to do it.
-func (s *Snapshot) analyse(r *toolward.Request) analysed {
-	if s.around.Commands == nil {
-		return analysed{}
-	}
-	a, err := s.around.Commands.Analyse(r)
-	return analysed{a, true, err}
 }
 
 // touchesGate reports whether a call of the gateway tool would change the gate itself. Such a change stays blocked

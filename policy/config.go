@@ -20,8 +20,6 @@ type Config struct {
 
 // Surroundings is what the program knows and the file does not say.
 type Surroundings struct {
-	// Commands judges commands; nil until command analysis is there, and then every command asks.
-	Commands CommandPolicy
 	// Addresses knows which hosts no call may reach, such as those of the machine's own network; nil: nobody does.
 	Addresses AddressPolicy
 	// Recipients knows to whom messages of a session may go without a question about the recipient; nil: to nobody

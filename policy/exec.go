@@ -74,23 +74,8 @@ const (
 	ForcedHeredoc     = "heredoc"
 	ForcedInlineEval  = "inline-eval"
 	ForcedObfuscation = "obfuscation"
+	ForcedRule        = "rule"
 )
-
-// Analysis is what command analysis says about one command. The zero value is a command that was not understood.
-type Analysis struct {
-	OK        bool     // the command was understood
-	Satisfied bool     // the allowlist covers all of it
-	Forced    []string // reasons for a prompt that no setting switches off
-	// Findings are what is wrong with the command or its environment whatever the settings: command_dangerous,
-	// command_hidden, command_inline, env_dangerous.
-	Findings []toolward.Finding
-}
-
-// CommandPolicy analyses commands and knows the settings and the allowlist of the host that runs them. Package
-// execpolicy implements it. Analyse is called on the path of a call: it must not touch network or disk.
-type CommandPolicy interface {
-	Analyse(*toolward.Request) (Analysis, error)
-}
 
 // ExecRules are the settings that commands are judged by.
 type ExecRules struct {
@@ -120,11 +105,27 @@ func (r ExecRules) At(host toolward.Host, level toolward.Level) ExecRules {
 	return r
 }
 
+// tightened are the settings together with what the host's own file and the call say.
+func (r ExecRules) tightened(a *toolward.CommandAnalysis) ExecRules {
+	if a.Security != "" {
+		var own Security
+		_ = own.UnmarshalText([]byte(a.Security)) // an unknown word leaves deny
+		r.Security = min(r.Security, own)
+	}
+	if a.Ask != "" {
+		var own AskMode
+		_ = own.UnmarshalText([]byte(a.Ask)) // an unknown word leaves always
+		r.Ask = min(r.Ask, own)
+	}
+	return r
+}
+
 // Judge says what settings that are already those of the level make of an analysed command.
-func (r ExecRules) Judge(a Analysis) toolward.Verdict {
-	covered := a.OK && a.Satisfied
+func (r ExecRules) Judge(a *toolward.CommandAnalysis) toolward.Verdict {
+	r = r.tightened(a)
+	covered := a.Understood && a.Covered
 	switch {
-	case r.Security == SecurityDeny:
+	case r.Security == SecurityDeny, a.Forbidden != "":
 		return toolward.Deny
 	case r.Ask == AskAlways, r.forced(a):
 		return toolward.Ask
@@ -139,7 +140,7 @@ func (r ExecRules) Judge(a Analysis) toolward.Verdict {
 
 // forced reports whether a reason for a prompt applies. Here-documents and inline code are a matter of what the
 // allowlist can vouch for; obfuscation, and any reason that we do not know, always counts.
-func (r ExecRules) forced(a Analysis) bool {
+func (r ExecRules) forced(a *toolward.CommandAnalysis) bool {
 	return slices.ContainsFunc(a.Forced, func(reason string) bool {
 		switch reason {
 		case ForcedHeredoc, ForcedInlineEval:
@@ -151,7 +152,7 @@ func (r ExecRules) forced(a Analysis) bool {
 
 // verdictAt judges a command at a level. It is never more permissive than at a calmer one: settings that refuse
 // without asking at level normal must not start to ask when the session gets tense.
-func (r ExecRules) verdictAt(host toolward.Host, level toolward.Level, a Analysis) toolward.Verdict {
+func (r ExecRules) verdictAt(host toolward.Host, level toolward.Level, a *toolward.CommandAnalysis) toolward.Verdict {
 	verdict := toolward.Allow
 	for l := toolward.Normal; ; l-- {
 		verdict = toolward.Stricter(verdict, r.At(host, l).Judge(a))

@@ -198,25 +198,27 @@ func TestFindingsOfCommandAnalysis(t *testing.T) {
 	hidden := toolward.Finding{Code: "command_hidden", Effect: toolward.EffectAsk}
 	dangerous := toolward.Finding{Code: "command_dangerous", Effect: toolward.EffectAsk}
 	env := toolward.Finding{Code: "env_dangerous", Effect: toolward.EffectDeny}
+	covered := toolward.CommandAnalysis{Understood: true, Covered: true}
 	for _, c := range []struct {
 		name     string
-		analysis Analysis
+		analysis toolward.CommandAnalysis
+		finding  []toolward.Finding
 		host     toolward.Host
 		level    toolward.Level
 		want     string
 		verdict  toolward.Verdict
 	}{
-		{"understood", Analysis{OK: true}, toolward.HostGateway, toolward.Normal, "", toolward.Allow},
-		{"not understood", Analysis{}, toolward.HostGateway, toolward.Normal, "command_parse ask", toolward.Ask},
-		{"not understood, on a node", Analysis{}, "node:a", toolward.Normal, "command_parse ask", toolward.Ask},
-		{"not understood, in the sandbox", Analysis{}, toolward.HostSandbox, toolward.Normal, "command_parse note", toolward.Allow},
-		{"not understood, in the sandbox, elevated", Analysis{}, toolward.HostSandbox, elevated, "command_parse ask", toolward.Ask},
-		{"hidden", Analysis{OK: true, Satisfied: true, Findings: []toolward.Finding{hidden}}, toolward.HostSandbox, toolward.Normal, "command_hidden ask", toolward.Ask},
-		{"dangerous", Analysis{OK: true, Satisfied: true, Findings: []toolward.Finding{dangerous}}, toolward.HostGateway, toolward.Normal, "command_dangerous ask", toolward.Ask},
-		{"environment", Analysis{OK: true, Satisfied: true, Findings: []toolward.Finding{env}}, toolward.HostGateway, toolward.Normal, "env_dangerous deny", toolward.Deny},
+		{"understood", toolward.CommandAnalysis{Understood: true}, nil, toolward.HostGateway, toolward.Normal, "", toolward.Allow},
+		{"not understood", toolward.CommandAnalysis{}, nil, toolward.HostGateway, toolward.Normal, "command_parse ask", toolward.Ask},
+		{"not understood, on a node", toolward.CommandAnalysis{}, nil, "node:a", toolward.Normal, "command_parse ask", toolward.Ask},
+		{"not understood, in the sandbox", toolward.CommandAnalysis{}, nil, toolward.HostSandbox, toolward.Normal, "command_parse note", toolward.Allow},
+		{"not understood, in the sandbox, elevated", toolward.CommandAnalysis{}, nil, toolward.HostSandbox, elevated, "command_parse ask", toolward.Ask},
+		{"hidden", covered, []toolward.Finding{hidden}, toolward.HostSandbox, toolward.Normal, "command_hidden ask", toolward.Ask},
+		{"dangerous", covered, []toolward.Finding{dangerous}, toolward.HostGateway, toolward.Normal, "command_dangerous ask", toolward.Ask},
+		{"environment", covered, []toolward.Finding{env}, toolward.HostGateway, toolward.Normal, "env_dangerous deny", toolward.Deny},
 	} {
-		s := compile(t, Config{Tools: full, Around: Surroundings{Commands: commands{analysis: c.analysis}}}, coreTools()...)
-		r := request(t, "exec", json.RawMessage(`{"command":"ls"}`), toolward.Facts{Command: "ls"})
+		s := compile(t, Config{Tools: full}, coreTools()...)
+		r := request(t, "exec", json.RawMessage(`{"command":"ls"}`), toolward.Facts{Command: "ls", Analysis: &c.analysis, Findings: c.finding})
 		r.Call.Host, r.Level = c.host, c.level
 		j := s.Judge(r)
 		if got := codesOf(j); got != c.want || j.Verdict != c.verdict {

@@ -23,10 +23,8 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
 	}
 	c := s.classify(a, r)
 	c.findings = validator{a.keepsInWorkspace(r.Tool.Name), r.Tool.Plugin != "" || c.row.Class != toolward.Safe, &s.around}.findings(r)
-	var command analysed
 	if c.row.runsCommand() {
-		command = s.analyse(r)
-		c.findings = command.findings(c.findings, c.row.host(r), level)
+		c.findings = commandFindings(c.findings, r.Facts.Analysis, c.row.host(r), level)
 	}
 	worst, code := c.raise()
 	if worst != toolward.EffectDeny {
@@ -44,7 +42,7 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
 			w.code = toolward.CodeBlocked
 		}
 	case c.row.runsCommand():
-		w = a.weighCommand(r, command, level, &c, w, worst)
+		w = a.weighCommand(r.Facts.Analysis, c.row.host(r), level, &c, w, worst)
 	case w.verdict == toolward.Ask && w.grantOK && s.hostsAllowed(r, c.Grant):
 		w = weighed{verdict: toolward.Allow}
 		c.explain(hostsReason)
@@ -57,7 +55,7 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
 	}
 	j := toolward.Judgement{
 		Verdict: w.verdict, Code: w.code, Class: c.Classification, Row: c.row.name, Overrides: c.overrides,
-		AllowAlways: w.allowAlways, GrantOK: w.grantOK, Findings: c.findings, Reasons: c.reasons,
+		AllowAlways: w.allowAlways, GrantOK: w.grantOK, Listed: w.listed, Unanswered: w.unanswered, Findings: c.findings, Reasons: c.reasons,
 	}
 	if worst == toolward.EffectDeny {
 		j.Finding = code

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -153,25 +152,22 @@ func TestPluginsAreUnknownTools(t *testing.T) {
 	}
 }
 
-// commands is a CommandPolicy with one answer.
-type commands struct {
-	analysis Analysis
-	err      error
-}
-
-func (c commands) Analyse(*toolward.Request) (Analysis, error) { return c.analysis, c.err }
-
 func TestCommands(t *testing.T) {
-	listed := &commands{analysis: Analysis{OK: true, Satisfied: true}}
-	missed := &commands{analysis: Analysis{OK: true}}
-	odd := &commands{analysis: Analysis{OK: true, Satisfied: true, Forced: []string{ForcedObfuscation}}}
-	broken := &commands{err: errors.New("no\nluck")}
+	always := []toolward.CommandEntry{{Pattern: "/bin/ls"}}
+	listed := &toolward.CommandAnalysis{Understood: true, Covered: true, Always: always}
+	missed := &toolward.CommandAnalysis{Understood: true, Always: always}
+	unsavable := &toolward.CommandAnalysis{Understood: true}
+	odd := &toolward.CommandAnalysis{Understood: true, Covered: true, Forced: []string{ForcedObfuscation}, Always: always}
+	forbidden := &toolward.CommandAnalysis{Understood: true, Covered: true, Forbidden: "never"}
+	file := func(security, ask string) *toolward.CommandAnalysis {
+		return &toolward.CommandAnalysis{Understood: true, Covered: true, Security: security, Ask: ask, Always: always}
+	}
 	const ask, deny, allow = toolward.Ask, toolward.Deny, toolward.Allow
 	for _, c := range []struct {
 		name   string
 		exec   Exec
 		teg    TEG
-		by     CommandPolicy
+		by     *toolward.CommandAnalysis
 		host   toolward.Host
 		level  toolward.Level
 		want   toolward.Verdict
@@ -190,23 +186,26 @@ func TestCommands(t *testing.T) {
 		{"off the list", Exec{}, TEG{}, missed, "node:x", toolward.Normal, ask, true},
 		{"obfuscated", Exec{Security: "full", Ask: "off"}, TEG{}, odd, "gateway", toolward.Normal, ask, false},
 		{"sandbox", Exec{}, TEG{}, missed, "sandbox", toolward.Normal, allow, false},
-		{"sandbox that asks", Exec{}, TEG{Exec: TEGExec{Sandbox: "ask"}}, missed, "sandbox", toolward.Normal, ask, true},
+		{"sandbox that asks", Exec{}, TEG{Exec: TEGExec{Sandbox: "ask"}}, missed, "sandbox", toolward.Normal, ask, false},
 		{"sandbox, tense", Exec{}, TEG{}, missed, "sandbox", toolward.Elevated, ask, true},
-		{"analysis failed", Exec{}, TEG{}, broken, "sandbox", toolward.Normal, deny, false},
+		{"off the list, nothing to save", Exec{}, TEG{}, unsavable, "gateway", toolward.Normal, ask, false},
+		{"forbidden by a rule", Exec{Security: "full", Ask: "off"}, TEG{}, forbidden, "gateway", toolward.Normal, deny, false},
+		{"forbidden by a rule, in the sandbox", Exec{}, TEG{}, forbidden, "sandbox", toolward.Normal, deny, false},
+		{"the file denies", Exec{Security: "full", Ask: "off"}, TEG{}, file("deny", ""), "gateway", toolward.Normal, deny, false},
+		{"the file has no known word", Exec{Security: "full", Ask: "off"}, TEG{}, file("yes", ""), "gateway", toolward.Normal, deny, false},
+		{"the file always asks", Exec{}, TEG{}, file("", "always"), "gateway", toolward.Normal, ask, false},
+		{"the file asks in no known word", Exec{}, TEG{}, file("", "never"), "gateway", toolward.Normal, ask, false},
+		{"a loose file loosens nothing", Exec{Ask: "always"}, TEG{}, file("full", "off"), "gateway", toolward.Normal, ask, false},
 		{"tightened", Exec{}, TEG{Tools: map[string]string{"exec": "needs_approval"}}, listed, "gateway", toolward.Normal, ask, true},
 		{"blocked", Exec{}, TEG{Tools: map[string]string{"bash": "blocked"}}, listed, "gateway", toolward.Normal, deny, false},
 		{"loosening does not reach the list", Exec{}, TEG{Tools: map[string]string{"exec": "safe"}}, missed, "gateway", toolward.Normal, ask, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			config := Config{Tools: Tools{Exec: c.exec}, TEG: c.teg, Around: Surroundings{Commands: c.by}}
-			if c.by == nil {
-				config.Around.Commands = nil
-			}
-			s := compile(t, config, coreTools()...)
-			r := request(t, "exec", json.RawMessage(`{"command":"ls"}`), toolward.Facts{Command: "ls"})
+			s := compile(t, Config{Tools: Tools{Exec: c.exec}, TEG: c.teg}, coreTools()...)
+			r := request(t, "exec", json.RawMessage(`{"command":"ls"}`), toolward.Facts{Command: "ls", Analysis: c.by})
 			r.Call.Host, r.Level = c.host, c.level
 			j := s.Judge(r)
-			if j.Verdict != c.want || j.AllowAlways != c.always || j.GrantOK != c.always {
+			if j.Verdict != c.want || j.AllowAlways != c.always || c.always && !j.GrantOK {
 				t.Errorf("got %s, always %t, grant %t: %+v", j.Verdict, j.AllowAlways, j.GrantOK, j.Reasons)
 			}
 			if j.Verdict == deny && j.Code == "" {

@@ -326,12 +326,8 @@ func (s *Snapshot) addCommands(p *Possible, a *agent, caller *toolward.Caller, c
 	if caller.Sandboxed {
 		host = toolward.HostSandbox
 	}
-	analysed := s.around.Commands != nil
-	kinds := []Analysis{{OK: true, Satisfied: true}, {OK: true}, {Forced: []string{ForcedObfuscation}}}
-	if !analysed {
-		kinds = []Analysis{{}}
-	}
-	for _, kind := range kinds {
-		p.add(a.weighAnalysed(analysed, kind, host, level, c, w, toolward.EffectNote).verdict)
+	kinds := []toolward.CommandAnalysis{{Understood: true, Covered: true}, {Understood: true}, {Forced: []string{ForcedObfuscation}}}
+	for i := range kinds {
+		p.add(a.weighCommand(&kinds[i], host, level, c, w, toolward.EffectNote).verdict)
 	}
 }

@@ -126,7 +126,7 @@ func TestOutlookCases(t *testing.T) {
 		{"main", "web_fetch", toolward.Normal, Possible{Allow: true}},
 		{"main", "web_fetch", toolward.Elevated, Possible{Allow: true, Ask: true}}, // to the hosts of the list
 		{"main", "write", toolward.Normal, Possible{Allow: true, Ask: true, Deny: true}},
-		{"main", "exec", toolward.Normal, Possible{Ask: true, Deny: true}},
+		{"main", "exec", toolward.Normal, Possible{Allow: true, Ask: true, Deny: true}},
 		{"closed", "exec", toolward.Normal, Possible{Deny: true}},
 		{"main", "process", toolward.Normal, Possible{Allow: true, Ask: true, Deny: true}},
 		{"main", "github__issue", toolward.Normal, Possible{Ask: true}},

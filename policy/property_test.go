@@ -65,12 +65,6 @@ func anyConfig() *rapid.Generator[Config] {
 				Exec:   TEGExec{Sandbox: rapid.SampledFrom([]string{"", "ask"}).Draw(t, "sandbox")},
 			},
 		}
-		if rapid.Bool().Draw(t, "analysed") {
-			c.Around.Commands = commands{analysis: Analysis{
-				OK: rapid.Bool().Draw(t, "ok"), Satisfied: rapid.Bool().Draw(t, "satisfied"),
-				Forced: rapid.SliceOfN(rapid.SampledFrom([]string{ForcedHeredoc, ForcedInlineEval, ForcedObfuscation}), 0, 2).Draw(t, "forced"),
-			}}
-		}
 		return c
 	})
 }
@@ -86,6 +80,15 @@ func anyRequest() *rapid.Generator[*toolward.Request] {
 			Scope:     rapid.SampledFrom([]string{"", "self", "tree", "other"}).Draw(t, "scope"),
 			BrowserOn: rapid.SampledFrom([]string{"", "sandbox", "host"}).Draw(t, "browser"),
 			Hosts:     rapid.SampledFrom([][]string{nil, {"https://example.org:443"}, {"https://other.org:443"}}).Draw(t, "hosts"),
+		}
+		if rapid.Bool().Draw(t, "analysed") {
+			facts.Analysis = &toolward.CommandAnalysis{
+				Understood: rapid.Bool().Draw(t, "ok"), Covered: rapid.Bool().Draw(t, "satisfied"),
+				Forced:    rapid.SliceOfN(rapid.SampledFrom([]string{ForcedHeredoc, ForcedInlineEval, ForcedObfuscation, ForcedRule}), 0, 2).Draw(t, "forced"),
+				Security:  rapid.SampledFrom([]string{"", "deny", "allowlist", "full", "odd"}).Draw(t, "file security"),
+				Ask:       rapid.SampledFrom([]string{"", "always", "on-miss", "off", "odd"}).Draw(t, "file ask"),
+				Forbidden: rapid.SampledFrom([]string{"", "", "", "never"}).Draw(t, "forbidden"),
+			}
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "targets") {
 			place := rapid.SampledFrom([]string{"workspace", "instructions", "outside", "protected", "secret", "self"}).Draw(t, "place")

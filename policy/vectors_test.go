@@ -209,7 +209,7 @@ func TestExecVerdictVectors(t *testing.T) {
 		}
 		gatetest.Decode(t, input, &in)
 		rules := ExecRules{Security: in.Security, Ask: in.Ask}.At(in.Host, in.Level)
-		verdict := rules.Judge(Analysis{OK: in.AnalysisOK, Satisfied: in.AllowlistSatisfied, Forced: in.Forced})
+		verdict := rules.Judge(&toolward.CommandAnalysis{Understood: in.AnalysisOK, Covered: in.AllowlistSatisfied, Forced: in.Forced})
 		return object{"security": rules.Security, "ask": rules.Ask, "verdict": verdict}
 	})
 }

@@ -7,6 +7,8 @@ type weighed struct {
 	verdict     toolward.Verdict
 	grantOK     bool // a grant may answer for a person
 	allowAlways bool // people may answer "always"
+	listed      bool // the allowlist of commands let it through
+	unanswered  bool // it runs if nobody answers
 	code        toolward.Code
 }
 

@@ -98,7 +98,7 @@ func judgeShell(t *testing.T, c *attack) (outcome, error) {
 // answer is what the gateway's modes make of the assessment, which must agree with its own outcome.
 func (m *machine) answer(a *execpolicy.Assessment) answer {
 	rules := policy.ExecRules{Security: policy.SecurityAllowlist, Ask: policy.AskOnMiss}
-	verdict := rules.Judge(policy.Analysis{OK: a.OK, Satisfied: a.Satisfied, Forced: a.Forced})
+	verdict := rules.Judge(&toolward.CommandAnalysis{Understood: a.OK, Covered: a.Satisfied, Forced: a.Forced})
 	switch {
 	case a.Forbidden != "" || a.Outcome == execpolicy.Refuse, a.Reason == shell.TooLong: // exec takes no such text
 		return denied

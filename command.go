@@ -1,0 +1,27 @@
+package toolward
+
+// CommandAnalysis is what is known about the command of a call, and what the allowlist of the host that runs it says. It
+// is found with the facts, so that decisions, records and replays are about the same analysis. The zero value is a
+// command that nobody understood.
+type CommandAnalysis struct {
+	Understood bool     // every program that it starts, and what each would do, is known
+	Covered    bool     // the allowlist, a rule or a preset covers all of it
+	Forced     []string // reasons for a question that no setting switches off: heredoc, inline-eval, obfuscation, rule
+	Forbidden  string   // why a rule of the operator refuses it in every mode
+
+	// Security ("deny", "allowlist", "full") and Ask ("always", "on-miss", "off") are what the host's own file and the
+	// call say about this command; "" is no word. They only tighten what the configuration says.
+	Security, Ask string
+	// Unanswered says that the host's file lets a covered command run if nobody answers its question.
+	Unanswered bool
+
+	// Always is what an "always" would add to the allowlist; without any it is not offered.
+	Always []CommandEntry
+}
+
+// CommandEntry lets a program run without a question.
+type CommandEntry struct {
+	Pattern string   `json:"pattern"`        // absolute path of the program
+	Effects []string `json:"effects"`        // what it may do by its arguments: read, write, network
+	Argv    []string `json:"argv,omitempty"` // if given: exactly these words and no others
+}
