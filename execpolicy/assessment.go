@@ -94,6 +94,7 @@ type Segment struct {
 	effects []shell.Effect // by its profile
 	profile bool           // it has one
 	loads   string         // script that a shell is given
+	globs   bool           // words are patterns for files, which another shell matches again
 }
 
 // Wrapper is a program that only starts another one.

@@ -38,11 +38,11 @@ func isShell(name string) bool {
 
 func isMultiplexer(name string) bool { return name == "busybox" || name == "toybox" }
 
-// shellBuiltins change the shell or run text in it: as programs they are never what they seem.
-var shellBuiltins = []string{
-	"eval", "exec", "command", "builtin", "source", ".", "trap", "alias", "unalias", "enable", "hash", "set", "shopt",
-	"umask", "ulimit", "unset",
-}
+// shellBuiltins change the shell, run text in it, or evaluate subscripts in their arguments: as programs they are never
+// what they seem.
+var shellBuiltins = strings.Fields(`eval exec command builtin source . trap alias unalias enable hash set shopt umask
+	ulimit unset let read wait declare typeset local export readonly integer float mapfile readarray getopts fc bind
+	complete compgen compopt pushd popd disown suspend autoload zmodload emulate functions setopt unsetopt`)
 
 // carriers run code that their arguments or the files around them hold: a path entry for one would allow any code.
 var carriers = strings.Fields(`python pypy node nodejs bun deno ruby irb perl php lua luajit awk gawk mawk nawk osascript

@@ -64,6 +64,10 @@ type Request struct {
 	Getenv  func(name string) (string, bool) // the environment that the command would get, PATH and HOME included
 	Level   toolward.Level
 	Places  Places // nil: no file is in a place that is allowed
+
+	// ByShell: somebody else's shell will run the text, with an environment of its own: the client behind a hook. What
+	// that shell may read in another way than it is judged here asks.
+	ByShell bool
 }
 
 // Evaluate judges a command.
@@ -95,6 +99,7 @@ type evaluation struct {
 	out    *Assessment
 
 	several bool // commands: an earlier one may change what a later one finds
+	written bool // an earlier command may have written files
 	bounds  bounds
 }
 
@@ -128,6 +133,9 @@ type argument struct {
 // expanded gives the words of a segment as they would run.
 func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
 	words := make([]argument, 0, len(s.Words))
+	if v.r.ByShell {
+		v.foreignWords(s, seg)
+	}
 	if !slices.ContainsFunc(s.Words, func(w shell.Word) bool { return w.Expands() }) {
 		for i := range s.Words {
 			words = append(words, argument{text: s.Words[i].Text})

@@ -42,6 +42,7 @@ func (v *evaluation) command(c *shell.Command, dirs []string, depth int) []Segme
 				loose = true
 			}
 		}
+		v.afterwards(segments[i:end])
 		// Every program of a pipeline runs in a shell of its own: a cd among them moves nobody else.
 		if end == i+1 && segments[i].Builtin == "cd" {
 			states = v.moved(runs, &segments[i])

@@ -2,6 +2,8 @@ package shell
 
 import (
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -172,11 +174,40 @@ func checkSplit(a *arguments) {
 	}
 }
 
-// checkTest reads the conditions of test: which files does it look at?
+// plainVariable is a variable, or an element of one, whose name a shell has nothing to evaluate in.
+var plainVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\[([A-Za-z0-9_]*|[@*])\])?$`)
+
+// evaluatedSubscript is a subscript in which a shell would run a command: test -v 'a[$(id)]'. The programs test and
+// printf do not look into it, but whoever runs the text in a shell has them as its own commands.
+var evaluatedSubscript = regexp.MustCompile("\\[[^]]*[$`]")
+
+// checkSubscripts looks for arguments that shells evaluate as arithmetic, with the subscripts in them.
+func checkSubscripts(a *arguments) {
+	for _, word := range a.operands {
+		if evaluatedSubscript.MatchString(word) {
+			a.does(Effect{Kind: Evaluates, Lang: "sh", Text: word})
+		}
+	}
+}
+
+// comparesNumbers are the operators of test on whose sides shells evaluate arithmetic.
+var comparesNumbers = []string{"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
+
+// checkTest reads the conditions of test: which files does it look at, and what would a shell evaluate in them?
 func checkTest(a *arguments) {
 	words := a.operands
 	for i, word := range words {
 		switch {
+		case (word == "-v" || word == "-R") && i+1 < len(words) && words[i+1] != "]":
+			if !plainVariable.MatchString(words[i+1]) {
+				a.does(Effect{Kind: Evaluates, Lang: "sh", Text: words[i+1], Via: word})
+			}
+		case slices.Contains(comparesNumbers, word) || word == "-t":
+			for _, n := range []int{i - 1, i + 1} {
+				if n >= 0 && n < len(words) && strings.ContainsAny(words[n], "[$`(") && words[n] != "[" {
+					a.does(Effect{Kind: Evaluates, Lang: "sh", Text: words[n], Via: word})
+				}
+			}
 		case word == "-nt" || word == "-ot" || word == "-ef":
 			for _, n := range []int{i - 1, i + 1} {
 				if n >= 0 && n < len(words) {

@@ -39,6 +39,7 @@ var checks = map[string]func(*arguments){
 	"ripgrep":       checkRipgrep,
 	"split":         checkSplit,
 	"test":          checkTest,
+	"subscripts":    checkSubscripts,
 	"into":          checkInto,
 	"link":          checkLink,
 	"mode":          checkMode,

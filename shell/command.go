@@ -85,6 +85,21 @@ type Word struct {
 // Expands reports whether a shell would make something else of the word.
 func (w *Word) Expands() bool { return w.Glob || w.Brace || w.Tilde || w.Param }
 
+// Params lists the parameters that a shell would put into the word.
+func (w *Word) Params() []string {
+	if !w.Param {
+		return nil
+	}
+	var names []string
+	syntax.Walk(w.node, func(node syntax.Node) bool {
+		if p, ok := node.(*syntax.ParamExp); ok {
+			names = append(names, p.Param.Value)
+		}
+		return true
+	})
+	return names
+}
+
 // Redirect is a redirection whose effect is known: of or to one literal file, or between the standard streams.
 type Redirect struct {
 	FD     string // descriptor before the operator: "", "0", "1" or "2"

@@ -1,0 +1,113 @@
+package execpolicy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolward/toolward/shell"
+)
+
+// Where somebody else's shell runs the text, it expands the words once more, in an environment of its own and after
+// whatever ran before them. What was judged is what runs only for words whose meaning cannot have changed since.
+
+// knownParameters mean the same to every shell that runs for the person in this directory.
+var knownParameters = []string{"HOME", "PWD"}
+
+// foreignWords objects to words that the other shell may read in another way.
+func (v *evaluation) foreignWords(s *shell.Segment, seg *Segment) {
+	for i := range s.Words {
+		w := &s.Words[i]
+		for _, name := range w.Params() {
+			if !slices.Contains(knownParameters, name) {
+				seg.object(Expansion, "the shell that runs the command may have another $"+name)
+			}
+		}
+		if strings.HasPrefix(w.Source, "=") && len(w.Source) > 1 {
+			seg.object(Expansion, w.Source+" is a program to zsh") // "=id" is /usr/bin/id
+		}
+		seg.globs = seg.globs || w.Glob
+	}
+}
+
+// afterwards notes that a pipeline may have written files. It objects to patterns that another shell matches when files
+// may have come or gone since they were judged: "touch -- --checkpoint-action=exec=sh; tar cf x *". Programs of one
+// pipeline run at the same time.
+func (v *evaluation) afterwards(pipeline []Segment) {
+	writers := 0
+	for i := range pipeline {
+		if mayWriteFiles(&pipeline[i]) {
+			writers++
+		}
+	}
+	for i := range pipeline {
+		s := &pipeline[i]
+		others := writers
+		if mayWriteFiles(s) {
+			others--
+		}
+		if s.matchesFiles() && (v.written || others > 0) {
+			s.object(Expansion, "another part of the command may write files that a pattern matches when it runs")
+			s.By = NotSatisfied
+		}
+	}
+	v.written = v.written || writers > 0
+}
+
+// matchesFiles reports whether the segment, or what it gives a shell, has patterns for files.
+func (s *Segment) matchesFiles() bool {
+	if s.globs {
+		return true
+	}
+	for i := range s.Inner {
+		if s.Inner[i].matchesFiles() {
+			return true
+		}
+	}
+	return false
+}
+
+// mayWriteFiles reports whether a segment may do more than read: create files, or change where links lead.
+func mayWriteFiles(s *Segment) bool {
+	for _, r := range s.Redirs {
+		if r.Writes() && !r.Harmless() {
+			return true
+		}
+	}
+	if s.Builtin == "cd" || s.By == BySafeBins {
+		return false
+	}
+	if len(s.Inner) > 0 {
+		for i := range s.Inner {
+			if mayWriteFiles(&s.Inner[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	return !s.profile || writesAny(s.Effects, s.effects)
+}
+
+// writesAny looks through the effects of a program, and through those of what it runs.
+func writesAny(judged []Judged, effects []shell.Effect) bool {
+	for i := range judged {
+		if run := judged[i].Runs; judged[i].Kind == shell.Runs && (run == nil || mayWriteFiles(run)) {
+			return true
+		}
+	}
+	for i := range effects {
+		switch effects[i].Kind {
+		case shell.Reads, shell.Network, shell.Environment, shell.Enters:
+		case shell.Runs:
+			if len(judged) == 0 {
+				return true
+			}
+		case shell.Writes:
+			if effects[i].Path != "/dev/null" {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
