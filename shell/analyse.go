@@ -23,6 +23,15 @@ var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant
 
 // Analyse takes a command line apart. The error is always a *[NotAnalysable].
 func Analyse(text string) (*Command, error) {
+	trimmed := strings.Trim(text, " \t\n")
+	if segments := plain(trimmed); segments != nil {
+		return &Command{Text: trimmed, Segments: segments}, nil
+	}
+	return parse(text)
+}
+
+// parse takes any command line apart.
+func parse(text string) (*Command, error) {
 	if continuesLine(text) {
 		return nil, &NotAnalysable{Reason: LineContinuation}
 	}

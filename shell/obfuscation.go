@@ -30,7 +30,7 @@ const (
 func Obfuscations(text string) (ids []string) {
 	lower := strings.ToLower(text)
 	seen := obfuscation{}
-	if strings.ContainsAny(lower, "|(<") || strings.Contains(lower, "eval") || strings.Contains(lower, "-") {
+	if containsAny(lower, suspects) {
 		for line := range strings.SplitSeq(lower, "\n") {
 			seen.line(line)
 		}
@@ -62,6 +62,10 @@ func Obfuscations(text string) (ids []string) {
 	}
 	return ids
 }
+
+// suspects are texts of which every shape that a line can have needs one: a shell behind a pipe or before code, a word
+// that evaluates, an interpreter, or a redirection that is not of a file. All names of shells end in "sh".
+var suspects = append([]string{"sh", "eval", "$(", "<<", "<("}, interpreters...)
 
 // obfuscation is which shapes were seen.
 type obfuscation struct {
