@@ -93,6 +93,7 @@ type Segment struct {
 	at      int            // position of the program in Argv
 	effects []shell.Effect // by its profile
 	profile bool           // it has one
+	shell   bool           // the program is one, or has one in it
 	loads   string         // script that a shell is given
 	globs   bool           // words are patterns for files, which another shell matches again
 }

@@ -10,9 +10,16 @@ import (
 // names by which a program goes: that of the word and that of the file behind it. A link must not give an interpreter
 // an innocent name.
 func (p *Program) names() []string {
-	name := plainName(p.Word)
-	if real := plainName(p.Real); p.Real != "" && real != name {
-		return []string{name, real}
+	if p.called == nil {
+		p.called = namesOf(p.Word, p.Real)
+	}
+	return p.called
+}
+
+func namesOf(word, real string) []string {
+	name := plainName(word)
+	if other := plainName(real); real != "" && other != name {
+		return []string{name, other}
 	}
 	return []string{name}
 }

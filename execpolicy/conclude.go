@@ -57,7 +57,7 @@ func (v *evaluation) always(segments []Segment) {
 			v.always(s.Inner)
 			continue
 		}
-		if entry, ok := s.always(v.isShell(s)); ok && !slices.ContainsFunc(v.out.Always, func(a Always) bool { return sameEntry(a, entry) }) {
+		if entry, ok := s.always(s.shell); ok && !slices.ContainsFunc(v.out.Always, func(a Always) bool { return sameEntry(a, entry) }) {
 			v.out.Always = append(v.out.Always, entry)
 		}
 	}

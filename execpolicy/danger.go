@@ -106,6 +106,9 @@ func (s *Segment) dangers(where *Where, add func(string)) {
 	argv := s.Argv
 	rm, dd, chmod := false, false, false
 	for i, word := range argv {
+		if i != s.at && !maybeDanger(word) {
+			continue
+		}
 		// Only the first of each: what follows a later one follows the first, too.
 		switch name := shell.ProgramName(word); {
 		case name == "rm" && !rm:
@@ -126,6 +129,11 @@ func (s *Segment) dangers(where *Where, add func(string)) {
 			add("changes what runs by the clock")
 		}
 	}
+}
+
+// maybeDanger is false for most words that are not rm, dd or chmod by any name.
+func maybeDanger(word string) bool {
+	return word != "" && strings.IndexByte("mdeMDE/\\", word[len(word)-1]) >= 0
 }
 
 // writesDevice reports whether an operand of dd names a device to write to.

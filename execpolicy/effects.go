@@ -13,7 +13,7 @@ import (
 
 // known finds out what the program does with its arguments, if it has a profile.
 func (v *evaluation) known(seg *Segment) {
-	if !seg.Program.Found() || seg.Blocked != "" || v.isShell(seg) {
+	if !seg.Program.Found() || seg.Blocked != "" || seg.shell {
 		return
 	}
 	name, real := path.Base(seg.Program.Path), path.Base(seg.Program.Real)

@@ -10,6 +10,14 @@ import (
 // render is the text of what would run: absolute programs, every word quoted, nothing left to a shell to expand.
 func render(segments []Segment) string {
 	var b strings.Builder
+	size := 0
+	for i := range segments {
+		for _, word := range segments[i].Argv {
+			size += len(word) + len("'' ")
+		}
+		size += len(segments[i].Program.Path) + len(" && ")
+	}
+	b.Grow(size)
 	for i := range segments {
 		segments[i].render(&b)
 		if i < len(segments)-1 {
@@ -17,7 +25,9 @@ func render(segments []Segment) string {
 			if op == shell.None {
 				op = shell.Sequence
 			}
-			b.WriteString(" " + string(op) + " ")
+			b.WriteByte(' ')
+			b.WriteString(string(op))
+			b.WriteByte(' ')
 		}
 	}
 	return b.String()

@@ -72,7 +72,7 @@ type Request struct {
 
 // Evaluate judges a command.
 func (e *Evaluator) Evaluate(r *Request) *Assessment {
-	v := &evaluation{e: e, r: r, moment: e.resolver.at(), out: &Assessment{Command: r.Command, Dir: r.Dir}}
+	v := &evaluation{e: e, r: r, moment: moment{r: e.resolver}, out: &Assessment{Command: r.Command, Dir: r.Dir}}
 	v.where = Where{Dir: r.Dir, Home: v.getenv("HOME"), Path: v.getenv("PATH")}
 	if r.Places != nil {
 		v.where.Workspace = r.Places.Layout().Workspace
@@ -94,9 +94,11 @@ func (e *Evaluator) Evaluate(r *Request) *Assessment {
 type evaluation struct {
 	e      *Evaluator
 	r      *Request
-	moment *moment
+	moment moment
 	where  Where
 	out    *Assessment
+
+	words []argument // room for those of the next segments
 
 	several bool // commands: an earlier one may change what a later one finds
 	written bool // an earlier command may have written files
@@ -130,9 +132,19 @@ type argument struct {
 	glob   bool // from a pattern for files, or from braces
 }
 
+// room is for the words of one segment: those of all segments stand in few pieces of memory.
+func (v *evaluation) room(n int) []argument {
+	if n > cap(v.words)-len(v.words) {
+		v.words = make([]argument, 0, max(n, 32))
+	}
+	at := len(v.words)
+	v.words = v.words[:at+n]
+	return v.words[at:at:len(v.words)]
+}
+
 // expanded gives the words of a segment as they would run.
 func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
-	words := make([]argument, 0, len(s.Words))
+	words := v.room(len(s.Words))
 	if v.r.ByShell {
 		v.foreignWords(s, seg)
 	}

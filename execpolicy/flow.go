@@ -36,8 +36,9 @@ func (v *evaluation) command(c *shell.Command, dirs []string, depth int) []Segme
 			end++
 		}
 		runs, skips := reach(states, before)
+		starts := directories(runs)
 		for j := i; j < end; j++ {
-			segments[j] = v.segment(&c.Segments[j], segments[i:j], directories(runs), loose, depth)
+			v.segment(&segments[j], &c.Segments[j], segments[i:j], starts, loose, depth)
 			if op := c.Segments[j].Op; segments[j].Builtin == "cd" && op != shell.And && op != shell.None {
 				loose = true
 			}
@@ -47,7 +48,7 @@ func (v *evaluation) command(c *shell.Command, dirs []string, depth int) []Segme
 		if end == i+1 && segments[i].Builtin == "cd" {
 			states = v.moved(runs, &segments[i])
 		} else {
-			states = either(runs)
+			states = either(starts)
 		}
 		states = append(states, skips...)
 		before, i = c.Segments[end-1].Op, end
@@ -81,8 +82,9 @@ func directories(states []state) (dirs []string) {
 }
 
 // either is what is after a program: it may succeed or fail.
-func either(states []state) (after []state) {
-	for _, dir := range directories(states) {
+func either(dirs []string) []state {
+	after := make([]state, 0, 2*len(dirs))
+	for _, dir := range dirs {
 		after = append(after, state{dir, true}, state{dir, false})
 	}
 	return after
@@ -101,14 +103,12 @@ func (v *evaluation) moved(states []state, cd *Segment) (after []state) {
 }
 
 // segment judges one simple command. feeding are those of its pipeline before it.
-func (v *evaluation) segment(s *shell.Segment, feeding []Segment, dirs []string, loose bool, depth int) Segment {
-	seg := Segment{Written: s.Argv(), Assigns: s.Assigns, Op: s.Op, Dir: dirs[0], OtherDir: dirs[1:], ScriptArg: -1}
-	words := v.expanded(s, &seg)
-	seg.Argv = make([]string, len(words))
-	for i := range words {
-		seg.Argv[i] = words[i].text
-	}
-	if text, ok := s.Body(shell.Surroundings{Dir: seg.Dir, Getenv: v.lookup}); ok {
+func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, dirs []string, loose bool, depth int) {
+	*seg = Segment{Written: s.Argv(), Assigns: s.Assigns, Op: s.Op, Dir: dirs[0], OtherDir: dirs[1:], ScriptArg: -1}
+	words := v.expanded(s, seg)
+	seg.Argv = argvOf(words, seg.Written)
+	if s.Heredoc != nil {
+		text, _ := s.Body(shell.Surroundings{Dir: seg.Dir, Getenv: v.lookup})
 		seg.Heredoc = &text
 		v.force(ForcedHeredoc)
 	}
@@ -117,17 +117,28 @@ func (v *evaluation) segment(s *shell.Segment, feeding []Segment, dirs []string,
 	}
 	if len(words) > maxWords {
 		seg.object(Expansion, "it has more words than anybody reads")
-		return seg
+		return
 	}
 	plain := len(s.Redirs) == 0 && s.Heredoc == nil && len(s.Assigns) == 0
 	if seg.Argv[0] == "cd" && plain && changesDirectory(words) {
 		seg.Builtin, seg.By, seg.Args = "cd", ByBuiltin, seg.Argv[1:]
 		seg.Target = absolute(seg.Dir, seg.Args[0])
-		return seg
+		return
 	}
-	v.judge(&seg, words, circumstances{feeding: feeding, fed: len(feeding) > 0, loose: loose, depth: depth})
-	v.redirections(&seg, s.Redirs)
-	return seg
+	v.judge(seg, words, circumstances{feeding: feeding, fed: len(feeding) > 0, loose: loose, depth: depth})
+	v.redirections(seg, s.Redirs)
+}
+
+// argvOf gives the texts of words, in the memory of what is written if they are the same: nobody changes either.
+func argvOf(words []argument, written []string) []string {
+	if len(words) == len(written) && !slices.ContainsFunc(words, func(w argument) bool { return w.expand }) {
+		return written
+	}
+	argv := make([]string, len(words))
+	for i := range words {
+		argv[i] = words[i].text
+	}
+	return argv
 }
 
 func (v *evaluation) lookup(name string) (string, bool) { return v.getenv(name), true }

@@ -2,7 +2,6 @@ package execpolicy
 
 import (
 	"path"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -16,7 +15,8 @@ type Program struct {
 	// an agent or a stranger can write.
 	Hijack string `json:"hijack,omitempty"`
 
-	searched bool // found by its name on the search path
+	searched bool     // found by its name on the search path
+	called   []string // what names gives; nil if that is not known yet
 }
 
 // Found reports whether the program exists and can be run.
@@ -59,6 +59,7 @@ const (
 type answer struct {
 	path, real string // "" if there is none
 	writable   string
+	names      []string // of a program that was searched
 	seen       []seen
 	passing    bool // it may change without a directory changing: not remembered
 }
@@ -72,15 +73,16 @@ func NewResolver(files FileSystem) *Resolver {
 }
 
 // Program finds the program that a word means.
-func (r *Resolver) Program(word string, where Where) Program { return r.at().program(word, where) }
+func (r *Resolver) Program(word string, where Where) Program {
+	m := moment{r: r}
+	return m.program(word, where)
+}
 
-// at begins a decision: within it every directory is looked at once.
-func (r *Resolver) at() *moment { return &moment{r: r, fresh: make([]seen, 0, 16)} }
-
-// moment is a resolver during one decision.
+// moment is a resolver during one decision: within it every directory is looked at once.
 type moment struct {
 	r     *Resolver
 	fresh []seen // directories that were looked at already
+	room  [16]seen
 }
 
 func (m *moment) program(word string, where Where) Program {
@@ -95,7 +97,7 @@ func (m *moment) program(word string, where Where) Program {
 		found = m.lookup(lookup{word: absolute(where.Dir, word)})
 	} else {
 		found = m.search(word, where.Path)
-		p.searched = true
+		p.searched, p.called = true, found.names
 	}
 	p.Path, p.Real = found.path, found.real
 	if p.Found() {
@@ -110,7 +112,13 @@ func (m *moment) program(word string, where Where) Program {
 // leadsHere reports whether a search path has an element that means the working directory. It is skipped here, but what
 // the program itself looks up would be found there.
 func leadsHere(searchPath string) bool {
-	return searchPath != "" && slices.ContainsFunc(strings.Split(searchPath, ":"), func(dir string) bool { return !path.IsAbs(dir) })
+	for rest, more := searchPath, searchPath != ""; more; {
+		var dir string
+		if dir, rest, more = strings.Cut(rest, ":"); !path.IsAbs(dir) {
+			return true
+		}
+	}
+	return false
 }
 
 // hijack says why the program may be another than people think.
@@ -134,7 +142,10 @@ func within(p, dir string) bool {
 
 // absolute makes a path absolute and clean.
 func absolute(dir, p string) string {
-	if path.IsAbs(p) {
+	switch {
+	case p == "":
+		return path.Clean(dir)
+	case path.IsAbs(p):
 		return path.Clean(p)
 	}
 	return path.Join(dir, p)
@@ -160,7 +171,11 @@ func (m *moment) lookup(key lookup) *answer {
 	}
 	w := &walk{files: m.r.files}
 	found := find(w, key)
-	if found.seen = w.seen; found.passing {
+	found.seen = w.seen
+	if key.path != "" {
+		found.names = namesOf(key.word, found.real)
+	}
+	if found.passing {
 		return found
 	}
 	m.r.mu.Lock()
@@ -191,6 +206,9 @@ func (m *moment) stamp(dir string) Stamp {
 	node, err := m.r.files.Look(dir)
 	if err != nil {
 		node = Node{} // never the stamp of a directory that was seen
+	}
+	if m.fresh == nil {
+		m.fresh = m.room[:0]
 	}
 	m.fresh = append(m.fresh, seen{dir, node.Stamp})
 	return node.Stamp

@@ -47,7 +47,7 @@ func (v *evaluation) judge(seg *Segment, words []argument, c circumstances) {
 	v.wrappers(seg, &u)
 	where := v.where
 	where.Dir = seg.Dir
-	seg.Args = append(seg.Args, seg.Argv[u.Program+1:]...)
+	seg.Args = seg.Argv[u.Program+1 : len(seg.Argv) : len(seg.Argv)]
 	seg.Program = v.moment.program(seg.Argv[u.Program], where)
 	seg.at = u.Program
 	if relative(seg.Program.Word) && (c.loose || len(seg.OtherDir) > 0) {
@@ -57,13 +57,14 @@ func (v *evaluation) judge(seg *Segment, words []argument, c circumstances) {
 		// Unwrap looked at the name; a link gave it another.
 		seg.block(name + " is called by another name")
 	}
+	seg.shell = slices.ContainsFunc(seg.Program.names(), isShell) || isMultiplexer(shell.ProgramName(seg.Program.Word))
 	v.applyRules(seg)
 	if isMultiplexer(shell.ProgramName(seg.Program.Word)) && (len(seg.Args) == 0 || !slices.Contains(posixShells, seg.Args[0])) {
 		seg.block("only a shell of " + seg.Program.Word + " is looked into")
 	}
 	v.known(seg)
 	v.inlineCode(seg, c)
-	if v.isShell(seg) {
+	if seg.shell {
 		v.shellRun(seg, words[u.Program:], c)
 	}
 	v.satisfy(seg, words[u.Program+1:], c)
@@ -103,10 +104,6 @@ func (v *evaluation) applyRules(seg *Segment) {
 	seg.block(rule.reason())
 }
 
-func (v *evaluation) isShell(seg *Segment) bool {
-	return slices.ContainsFunc(seg.Program.names(), isShell) || isMultiplexer(shell.ProgramName(seg.Program.Word))
-}
-
 // satisfy looks for what says yes to the segment, in the order of the specification.
 func (v *evaluation) satisfy(seg *Segment, args []argument, c circumstances) {
 	if seg.Blocked != "" || len(seg.Doubts) > 0 || seg.refuses(Expansion) ||
@@ -125,7 +122,7 @@ func (v *evaluation) satisfy(seg *Segment, args []argument, c circumstances) {
 	case !seg.Program.Found():
 		seg.object(NotFound, "there is no program "+seg.Program.Word)
 		return
-	case v.isShell(seg):
+	case seg.shell:
 		return // shellRun has looked for what can satisfy it
 	}
 	switch {

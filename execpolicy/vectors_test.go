@@ -153,7 +153,7 @@ func TestMatchVectors(t *testing.T) {
 		var in vectorInput
 		gatetest.Decode(t, input, &in)
 		w := vectorWorld(t, &in)
-		m := NewResolver(w.files).at()
+		m := &moment{r: NewResolver(w.files)}
 		prog := m.program(in.Executable, Where{Dir: w.dir, Home: w.home, Path: strings.Join(w.path, ":")})
 		p := compilePattern(in.Pattern, w.home, false)
 		return map[string]any{

@@ -31,9 +31,22 @@ type given struct {
 	option   *Option
 }
 
+// newArguments begins with room for as many words as most commands have.
+func newArguments(p *Profile) *arguments {
+	first := &struct {
+		arguments
+		given    [4]given
+		operands [6]string
+	}{}
+	a := &first.arguments
+	a.profile, a.section, a.plain = p, p.Sections[""], -1
+	a.given, a.operands = first.given[:0], first.operands[:0]
+	return a
+}
+
 // effects says what the program does with args.
 func (p *Profile) effects(args []string) []Effect {
-	a := &arguments{profile: p, section: p.Sections[""], plain: -1}
+	a := newArguments(p)
 	if p.Style == Raw {
 		a.operands = args
 		if a.section.Operands != nil {
