@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 )
 
@@ -86,7 +87,11 @@ func exampleCall(t *testing.T, s *policy.Snapshot, name, arguments string, tense
 	switch name {
 	case "write":
 		real := path.Join("/ws", params.Text("path"))
-		r.Facts = toolward.Facts{Mutates: true, Targets: []toolward.Target{{Path: params.Text("path"), Real: real, Op: toolward.OpWrite, Place: "workspace", Kind: "missing"}}}
+		where, err := place.New(place.Layout{Workspace: "/ws", Home: "/home/u", StateDir: "/home/u/.toolward", ConfigFile: "/home/u/.toolward/c"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Facts = toolward.Facts{Mutates: true, Targets: []toolward.Target{{Path: params.Text("path"), Real: real, Op: toolward.OpWrite, Place: where.Classify(real).String(), Kind: "missing"}}}
 	case "exec":
 		r.Facts = toolward.Facts{Mutates: true, Command: params.Text("command")}
 	case "web_fetch":

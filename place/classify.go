@@ -42,6 +42,7 @@ type rules struct {
 	bases      map[string]Place
 	extensions map[string]Place
 	workspace  map[string]Place
+	beginnings map[string]Place
 	guarded    map[string]bool   // every element that another spelling could imitate
 	short      map[string]string // "git" → ".git": what 8.3 short names begin with
 }
@@ -83,7 +84,7 @@ func New(layout Layout) (*Classifier, error) {
 func compile(table []row, home string, fold func(string) string) rules {
 	r := rules{
 		trees: map[string]Place{}, anywhere: map[string]Place{}, pairs: map[string]Place{}, heads: map[string]bool{},
-		bases: map[string]Place{}, extensions: map[string]Place{}, workspace: map[string]Place{},
+		bases: map[string]Place{}, extensions: map[string]Place{}, workspace: map[string]Place{}, beginnings: map[string]Place{},
 		guarded: map[string]bool{}, short: map[string]string{},
 	}
 	put := func(m map[string]Place, name string, p Place) {
@@ -123,6 +124,8 @@ func compile(table []row, home string, fold func(string) string) rules {
 				put(r.extensions, name, row.place)
 			case inWorkspace:
 				put(r.workspace, name, row.place)
+			case beginsInWorkspace:
+				put(r.beginnings, name, row.place)
 			}
 		}
 	}
@@ -284,6 +287,22 @@ func (c *Classifier) byBase(base string, inside bool) Place {
 		if place, ok := c.rules.workspace[base]; ok {
 			return place
 		}
+		return c.byBeginning(base)
+	}
+	return Workspace
+}
+
+// byBeginning looks up a name up to each of its dots: vite.config.ts, Dockerfile.dev.
+func (c *Classifier) byBeginning(base string) Place {
+	for i := 1; i < len(base); i++ {
+		if base[i] == '.' {
+			if place, ok := c.rules.beginnings[base[:i]]; ok {
+				return place
+			}
+		}
+	}
+	if place, ok := c.rules.beginnings[base]; ok {
+		return place
 	}
 	return Workspace
 }

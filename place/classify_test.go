@@ -194,3 +194,32 @@ func BenchmarkClassify(b *testing.B) {
 		c.Classify("/home/u/proj/internal/deep/er/still/handlers/file_test.go")
 	}
 }
+
+// Files that say what later runs start are no ordinary files of the workspace; sources whose names resemble them are.
+func TestFilesThatLaterRunsObey(t *testing.T) {
+	c, err := New(Layout{Workspace: "/ws", Home: "/home/dev", StateDir: "/home/dev/.toolward", ConfigFile: "/home/dev/.toolward/toolward.jsonc"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, want := range map[string]Place{
+		"/ws/package.json": Instructions, "/ws/packages/a/package.json": Instructions, "/ws/Makefile": Instructions,
+		"/ws/docs/GNUmakefile": Instructions, "/ws/vite.config.ts": Instructions, "/ws/.eslintrc": Instructions,
+		"/ws/.eslintrc.json": Instructions, "/ws/Dockerfile": Instructions, "/ws/Dockerfile.dev": Instructions,
+		"/ws/tests/conftest.py": Instructions, "/ws/build.rs": Instructions, "/ws/.gitattributes": Instructions,
+		"/ws/.npmrc": Instructions, "/ws/compose.yaml": Instructions, "/ws/.github/copilot-instructions.md": Instructions,
+		"/ws/.bashrc": Protected, "/ws/dot/.zshrc": Protected, "/ws/.gitlab-ci.yml": Protected, "/ws/.circleci/config.yml": Protected,
+		"/ws/.cargo/config.toml": Protected, "/ws/.pre-commit-config.yaml": Protected, "/ws/a.code-workspace": Protected,
+		"/ws/.git": Protected, "/ws/sub/.git": Protected, "/ws/.git/commondir": Protected, "/ws/.git/info/attributes": Protected,
+		"/ws/.git/rebase-merge/git-rebase-todo": Protected, "/ws/.git/modules/x/commondir": Protected,
+
+		"/ws/.git/objects/aa/bb": Workspace, "/ws/.git/HEAD": Workspace, "/ws/src/compose.ts": Workspace, "/ws/src/app.config.ts": Workspace,
+		"/ws/src/makefile.go": Workspace, "/ws/docs/package.json.md": Workspace, "/ws/package-lock.json": Workspace,
+		"/ws/setup.ts": Workspace, "/ws/src/vite.ts": Workspace, "/ws/.gitignore": Workspace, "/ws/.editorconfig": Workspace,
+		"/ws/requirements.txt": Workspace, "/ws/go.mod": Workspace, "/ws/Cargo.toml": Workspace, "/ws/tsconfig.json": Workspace,
+		"/ws/config/dockerfile_test.go": Workspace, "/srv/Makefile": Outside, "/srv/package.json": Outside, "/srv/vite.config.ts": Outside,
+	} {
+		if got := c.Classify(p); got != want {
+			t.Errorf("%s: %s, want %s", p, got, want)
+		}
+	}
+}

@@ -1,4 +1,4 @@
-// Package place says what a path is to a tool firewall: part of the workspace, text that later runs obey,
+// Package place says what a path is to a tool firewall: part of the workspace, a file that later runs obey,
 // a file that other programs run or trust, a secret, or a part of Toolward itself.
 //
 // Three steps, used in this order by everything that touches files on behalf of an agent:
@@ -23,7 +23,7 @@ const (
 	Self         Place = iota // Toolward's own configuration, state and programs
 	Secret                    // credentials and keys
 	Protected                 // files that other programs run or trust: shell start-up files, git hooks, editor tasks
-	Instructions              // text in the workspace that later runs of an agent obey
+	Instructions              // files in the workspace that later runs obey: of agents, builds, tests and installations
 	Outside                   // everything else that is not in the workspace
 	Workspace                 // the agent's workspace
 )

@@ -4,12 +4,13 @@ package place
 type anchor uint8
 
 const (
-	atRoot      anchor = iota // the file system's root; the name and everything below it
-	atHome                    // the person's home directory; the name and everything below it
-	anywhere                  // at any depth; the name and everything below it (in the workspace: only the part below its root)
-	baseName                  // the last element, at any depth
-	extension                 // the end of the last element, at any depth
-	inWorkspace               // the last element, at any depth of the workspace
+	atRoot            anchor = iota // the file system's root; the name and everything below it
+	atHome                          // the person's home directory; the name and everything below it
+	anywhere                        // at any depth; the name and everything below it (in the workspace: only the part below its root)
+	baseName                        // the last element, at any depth
+	extension                       // the end of the last element, at any depth
+	inWorkspace                     // the last element, at any depth of the workspace
+	beginsInWorkspace               // the last element up to one of its dots, at any depth of the workspace
 )
 
 type row struct {
@@ -48,13 +49,59 @@ var table = []row{
 	{Protected, anywhere, []string{
 		".git/hooks", ".git/config", ".git/config.worktree", ".gitmodules", ".envrc", ".vscode", ".idea", ".cursor",
 		".claude", ".codex", ".gemini", ".copilot", ".opencode", ".mcp.json", ".husky", ".devcontainer", ".toolward",
-		".github/workflows",
+		".github/workflows", ".github/actions", ".github/instructions", ".github/prompts", ".github/agents", ".circleci",
+		".buildkite", ".githooks", ".lefthook", ".cargo/config", ".cargo/config.toml", ".yarn/plugins", ".yarn/releases",
+		".zed", ".windsurf", ".clinerules", ".roo", ".kiro", ".continue", ".junie", ".amazonq",
 	}},
+	// What git reads as orders besides: where its configuration lies, which filters apply, which commands a rebase that
+	// was interrupted runs next.
+	{Protected, anywhere, []string{
+		".git/commondir", ".git/info", ".git/rebase-merge", ".git/rebase-apply", ".git/sequencer",
+	}},
+	// A file of this name makes a repository of what it points to, with the configuration that lies there.
+	{Protected, baseName, []string{".git"}},
+	// Start-up files, hooks, and what build servers and editors run, by whatever way they come to be used from here: a
+	// directory of dotfiles, a home that lies in the workspace.
+	{Protected, inWorkspace, []string{
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
+		".zprofile", ".zlogin", ".zlogout", ".inputrc", ".xprofile", ".xsessionrc", ".xinitrc", ".gitconfig", ".vimrc",
+		".exrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".dir-locals.el", ".gdbinit", ".lldbinit", ".pre-commit-config.yaml",
+		".pre-commit-config.yml", "lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml", ".overcommit.yml",
+		".gitlab-ci.yml", ".travis.yml", ".drone.yml", ".woodpecker.yml", "appveyor.yml", ".appveyor.yml", "Jenkinsfile",
+		"azure-pipelines.yml", "bitbucket-pipelines.yml", "cloudbuild.yaml", "mise.toml", ".mise.toml", "mise.local.toml",
+		".mise.local.toml",
+	}},
+	{Protected, extension, []string{".code-workspace"}},
 
 	// Text that later runs obey: writing it is writing tomorrow's orders.
 	{Instructions, inWorkspace, []string{
 		"AGENTS.md", "CLAUDE.md", "GEMINI.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "BOOTSTRAP.md",
-		"HEARTBEAT.md",
+		"HEARTBEAT.md", "AGENT.md", "AGENTS.override.md", "CLAUDE.local.md", "copilot-instructions.md", ".cursorrules",
+		".windsurfrules", ".roorules", ".goosehints",
+	}},
+	// So are the files in which a project says what builds, tests and installations run. Agents change them now and then,
+	// unlike sources, and a person should see it: the next "make" or "npm install" is somebody else's.
+	{Instructions, inWorkspace, []string{
+		"Makefile", "makefile", "GNUmakefile", "BSDmakefile", "justfile", "Justfile", ".justfile", "Taskfile.yml",
+		"Taskfile.yaml", "taskfile.yml", "taskfile.yaml", "Rakefile", "CMakeLists.txt", "CMakePresets.json",
+		"CMakeUserPresets.json", "meson.build", "SConstruct", "wscript", "configure.ac", "build.rs", "build.zig",
+		"WORKSPACE", "WORKSPACE.bazel", "MODULE.bazel", ".bazelrc", "build.gradle", "build.gradle.kts", "settings.gradle",
+		"settings.gradle.kts", "gradle.properties", "gradle-wrapper.properties", "gradlew", "gradlew.bat", "mvnw",
+		"mvnw.cmd", "maven-wrapper.properties", "pom.xml", "build.sbt", "build.xml", "Gemfile", "composer.json", "Podfile",
+		"Fastfile", "package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs", "bunfig.toml",
+		"deno.json", "deno.jsonc", "gulpfile.js", "Gruntfile.js", "setup.py", "setup.cfg", "pyproject.toml", "conftest.py",
+		"sitecustomize.py", "usercustomize.py", "pytest.ini", "tox.ini", "noxfile.py", "fabfile.py", "dodo.py", "pip.conf",
+		"Containerfile", "compose.yml", "compose.yaml", "Vagrantfile", "Procfile", "Tiltfile", "Jakefile", "flake.nix", "shell.nix", "default.nix",
+		"devenv.nix", ".gitattributes",
+	}},
+	{Instructions, beginsInWorkspace, []string{
+		"Dockerfile", "docker-compose", "docker-bake", ".eslintrc", ".babelrc", ".prettierrc", ".stylelintrc",
+		".mocharc", ".lintstagedrc", ".commitlintrc", ".huskyrc", ".nycrc", ".swcrc", "eslint.config", "babel.config",
+		"prettier.config", "stylelint.config", "commitlint.config", "lint-staged.config", "jest.config", "jest.setup",
+		"vitest.config", "vitest.workspace", "vite.config", "webpack.config", "rollup.config", "rspack.config",
+		"rsbuild.config", "esbuild.config", "tsup.config", "next.config", "nuxt.config", "svelte.config", "astro.config",
+		"vue.config", "postcss.config", "tailwind.config", "playwright.config", "cypress.config", "karma.conf",
+		"metro.config", "craco.config", "wdio.conf", "gulpfile", "Gruntfile",
 	}},
 }
 

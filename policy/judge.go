@@ -68,7 +68,7 @@ var placeReasons = map[string]string{
 	place.Self.String():         "it is Toolward's own",
 	place.Secret.String():       "it is a secret: a key, a password or what holds them",
 	place.Protected.String():    "other programs run it or trust it",
-	place.Instructions.String(): "later runs of the agent obey what it says",
+	place.Instructions.String(): "later runs obey what it says",
 	place.Outside.String():      "it is outside the workspace",
 }
 
