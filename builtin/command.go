@@ -5,39 +5,19 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/toolward/toolward/job"
 )
-
-// keepDescriptors marks every open file beyond the three standard ones as not to be passed on. What the gateway opens
-// is marked already; what it was itself started with (a terminal multiplexer's socket, a supervisor's pipe) is not,
-// and would be open in every command. A descriptor that cannot be marked is left: it may have been closed meanwhile.
-func keepDescriptors() error {
-	entries, err := os.ReadDir(openFiles)
-	if err != nil {
-		return fmt.Errorf("look for inherited open files: %w", err)
-	}
-	for _, entry := range entries {
-		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
-			unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC) //nolint:errcheck // see above
-		}
-	}
-	return nil
-}
 
 // commandSpec is everything that starting a command needs. Nothing in it is looked up again.
 type commandSpec struct {
-	path    string // program, absolute
-	args    []string
-	env     []string
-	dir     *os.File // open working directory; start does not close it
-	stdin   bool     // keep standard input open for later writes
-	tty     bool     // run on a terminal if one can be opened
+	plan    job.Plan
+	dir     string // its working directory, for people
+	stdin   bool   // keep standard input open for later writes
+	tty     bool   // run on a terminal if one can be opened
 	timeout time.Duration
 	grace   time.Duration // between TERM and KILL
 	output  *transcript
@@ -71,42 +51,31 @@ type exit struct {
 	at       time.Time
 }
 
-// command is a running or finished command: one process group, and whoever its members start.
+// command is a running or finished command.
 type command struct {
-	cmd     *exec.Cmd
+	job     *job.Job
 	spec    commandSpec
-	pid     int
+	pid     int // of its first program; 0 if none was started
 	started time.Time
 	stdin   *os.File // nil if closed or never open
 	tty     bool     // it runs on a terminal, which is also its standard input
 	done    chan struct{}
 	stuck   chan struct{} // closed when it has not ended a while after KILL
 
-	mu      sync.Mutex
-	reaped  bool // the process id may belong to somebody else now: no more signals
-	ending  ending
-	timers  []*time.Timer
-	escaped []*os.Process // descendants that left the process group
-	exit    exit          // valid once done is closed
+	mu     sync.Mutex
+	ended  bool // no more timers
+	ending ending
+	timers []*time.Timer
+	exit   exit // valid once done is closed
 }
 
-// startCommand starts a command in a process group of its own, with standard output and error on one pipe or
-// terminal so that their order is kept.
+// startCommand starts a command with standard output and error on one pipe or terminal, so that their order is kept.
 func startCommand(spec commandSpec) (*command, error) {
 	c := &command{spec: spec, done: make(chan struct{}), stuck: make(chan struct{})}
-	c.cmd = &exec.Cmd{Path: spec.path, Args: spec.args, Env: spec.env, Dir: directoryPath(spec.dir)}
-	output, ends, err := c.connect()
+	output, streams, err := c.connect()
 	if err != nil {
 		return nil, err
 	}
-	err = c.cmd.Start()
-	closeAll(ends) // our copies; the command has its own
-	if err != nil {
-		closeAll([]*os.File{output})
-		c.closeStdin()
-		return nil, startError(err)
-	}
-	c.pid, c.started = c.cmd.Process.Pid, time.Now()
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -116,6 +85,14 @@ func startCommand(spec commandSpec) (*command, error) {
 		}
 		io.Copy(spec.output, output) //nolint:errcheck // it ends with the pipe or when we close it
 	}()
+	c.started = time.Now()
+	if c.job, err = job.Start(spec.plan, streams); err != nil {
+		output.Close() //nolint:errcheck // nobody has written
+		<-drained
+		c.closeStdin()
+		return nil, startError(err)
+	}
+	c.pid = c.job.Process()
 	if spec.timeout > 0 {
 		c.after(spec.timeout, func() { c.stop(endedTimeout) })
 	}
@@ -123,40 +100,27 @@ func startCommand(spec commandSpec) (*command, error) {
 	return c, nil
 }
 
-// connect gives the command its standard files. It returns the end that its output is read from, and the command's
-// own ends, to be closed once it has started.
-func (c *command) connect() (output *os.File, ends []*os.File, err error) {
+// connect makes the command's standard files. It returns the end that its output is read from, and the command's own.
+func (c *command) connect() (output *os.File, streams job.Streams, err error) {
 	if c.spec.tty {
 		if ours, theirs, err := openTerminal(); err == nil {
 			c.tty, c.stdin = true, ours
-			c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = theirs, theirs, theirs
-			c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-			return ours, []*os.File{theirs}, nil
+			return ours, job.Streams{In: theirs, Out: theirs, Err: theirs, Terminal: true}, nil
 		}
 	}
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	output, outputEnd, err := os.Pipe()
+	output, end, err := os.Pipe()
 	if err != nil {
-		return nil, nil, fmt.Errorf("open a pipe for the output: %w", err)
+		return nil, streams, fmt.Errorf("open a pipe for the output: %w", err)
 	}
-	c.cmd.Stdout, c.cmd.Stderr = outputEnd, outputEnd
-	ends = []*os.File{outputEnd}
+	streams.Out, streams.Err = end, end
 	if c.spec.stdin {
-		stdinEnd, stdin, err := os.Pipe()
-		if err != nil {
-			closeAll([]*os.File{output, outputEnd})
-			return nil, nil, fmt.Errorf("open a pipe for the input: %w", err)
+		if streams.In, c.stdin, err = os.Pipe(); err != nil {
+			output.Close() //nolint:errcheck // nothing was written
+			end.Close()    //nolint:errcheck // nothing was written
+			return nil, streams, fmt.Errorf("open a pipe for the input: %w", err)
 		}
-		c.cmd.Stdin, c.stdin = stdinEnd, stdin
-		ends = append(ends, stdinEnd)
 	}
-	return output, ends, nil
-}
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		f.Close() //nolint:errcheck // there is nothing to lose
-	}
+	return output, streams, nil
 }
 
 // startError explains why a command could not be started.
@@ -167,12 +131,12 @@ func startError(err error) error {
 	case errors.Is(err, syscall.EAGAIN):
 		return errors.New("too many processes are running on this machine; try again when some have ended")
 	}
-	return fmt.Errorf("start the command: %w", err)
+	return err
 }
 
 // wait follows the command to its end, ends what it left behind, and collects it.
 func (c *command) wait(output *os.File, drained <-chan struct{}) {
-	waitErr := awaitExit(c.pid)
+	<-c.job.Done()
 	leftover := false
 	select {
 	case <-drained:
@@ -180,27 +144,13 @@ func (c *command) wait(output *os.File, drained <-chan struct{}) {
 		// A process in the background holds the pipe open. Waiting for it would hang the call.
 		leftover = true
 	}
-	// The group is ended while its first process is still a zombie: that keeps the group's id from being given to
-	// somebody else, who would be hit instead.
 	c.mu.Lock()
-	c.signalGroup(syscall.SIGKILL)
-	c.reaped = true
+	c.ended = true
 	for _, timer := range c.timers {
 		timer.Stop()
 	}
-	escaped := c.escaped
-	c.escaped = nil
 	c.mu.Unlock()
-	for _, process := range escaped {
-		process.Kill()    //nolint:errcheck // it may have ended
-		process.Release() //nolint:errcheck // nothing depends on it
-	}
-	if err := c.cmd.Wait(); err != nil && waitErr == nil {
-		var status *exec.ExitError
-		if !errors.As(err, &status) {
-			waitErr = err
-		}
-	}
+	c.job.Release()
 	if leftover {
 		select {
 		case <-drained:
@@ -210,17 +160,18 @@ func (c *command) wait(output *os.File, drained <-chan struct{}) {
 	output.Close() //nolint:errcheck // reading is over: this ends the copy even if a stranger holds the pipe
 	<-drained
 	c.closeStdin()
-	c.finish(leftover, waitErr)
+	c.finish(leftover)
 }
 
-func (c *command) finish(leftover bool, err error) {
+func (c *command) finish(leftover bool) {
+	end := c.job.Result()
 	c.mu.Lock()
-	c.exit = exit{code: -1, ending: c.ending, leftover: leftover, err: err, at: time.Now()}
-	if state := c.cmd.ProcessState; state != nil {
-		c.exit.code = state.ExitCode()
-		if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-			c.exit.signal = status.Signal()
-		}
+	c.exit = exit{code: end.Code, signal: end.Signal, ending: c.ending, leftover: leftover, at: time.Now()}
+	if end.Signal != 0 {
+		c.exit.code = -1
+	}
+	if !errors.Is(end.Err, job.ErrStopped) {
+		c.exit.err = end.Err
 	}
 	c.mu.Unlock()
 	close(c.done)
@@ -240,49 +191,32 @@ func (c *command) result() exit {
 func (c *command) after(d time.Duration, f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.reaped {
+	if !c.ended {
 		c.timers = append(c.timers, time.AfterFunc(d, f))
 	}
 }
 
-// stop asks the whole group to end, and ends it when the grace is over. The first reason counts. It does not wait.
+// stop asks all of the command to end, and ends it when the grace is over. The first reason counts. It does not wait.
 func (c *command) stop(why ending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.reaped || c.ending != endedItself {
+	if c.ended || c.ending != endedItself {
 		return
 	}
 	c.ending = why
-	c.escaped = append(c.escaped, descendants(c.pid)...)
-	c.signalGroup(syscall.SIGTERM)
-	c.signalGroup(syscall.SIGCONT) // a stopped process could not notice
-	for _, process := range c.escaped {
-		process.Signal(syscall.SIGTERM) //nolint:errcheck // it may have ended
-	}
+	c.job.Stop(syscall.SIGTERM)
 	c.timers = append(c.timers, time.AfterFunc(c.spec.grace, c.kill))
 }
 
 func (c *command) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.reaped {
+	if c.ended {
 		return
 	}
-	c.escaped = append(c.escaped, descendants(c.pid)...)
-	c.signalGroup(syscall.SIGKILL)
-	for _, process := range c.escaped {
-		process.Kill() //nolint:errcheck // it may have ended
-	}
+	c.job.Stop(syscall.SIGKILL)
 	// Only a process that hangs in the kernel, for instance on a dead network disk, survives KILL.
 	c.timers = append(c.timers, time.AfterFunc(stuckAfter, func() { close(c.stuck) }))
-}
-
-// signalGroup signals every member of the process group. The caller holds mu.
-func (c *command) signalGroup(signal syscall.Signal) {
-	// 0 and 1 would be our own group and everybody.
-	if !c.reaped && c.pid > 1 {
-		syscall.Kill(-c.pid, signal) //nolint:errcheck // a group without members is what we want
-	}
 }
 
 // input writes to the command's standard input, within the given time.

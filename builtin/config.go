@@ -139,6 +139,8 @@ func (c Config) Check() error {
 type Deps struct {
 	// Places gives the classifier of a caller: workspace, home and roots. Required.
 	Places func(toolward.Caller) (*place.Classifier, error)
+	// Commands judges commands; *execpolicy.Commands does. Nil: nobody looks at them, and each one asks.
+	Commands Commands
 	// MayUse reports whether the caller sees another tool; exec asks it about process before it leaves a command in
 	// the background. Nil: every caller sees every tool.
 	MayUse func(caller toolward.Caller, tool string) bool
@@ -156,10 +158,10 @@ type Toolbox struct {
 	shell    string
 	rules    *execpolicy.Environment
 	environ  map[string]string // what every command inherits
+	binder   execpolicy.Binder
 }
 
-// New makes the tools. It fails on settings out of range, without Places, when there is no shell, and when it cannot
-// see to it that commands inherit no open files.
+// New makes the tools. It fails on settings out of range, without Places, and when there is no shell.
 func New(cfg Config, deps Deps) (*Toolbox, error) {
 	if deps.Places == nil {
 		return nil, errors.New("builtin: the tools need to know the places of a caller")
@@ -170,9 +172,6 @@ func New(cfg Config, deps Deps) (*Toolbox, error) {
 	cfg = cfg.Defaults()
 	shell, err := findShell(cfg.Shell)
 	if err != nil {
-		return nil, fmt.Errorf("builtin: %w", err)
-	}
-	if err := keepDescriptors(); err != nil {
 		return nil, fmt.Errorf("builtin: %w", err)
 	}
 	if deps.Log == nil {

@@ -6,22 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/place"
 )
 
 const execSchema = `{
   "type": "object",
   "properties": {
-    "command": {"type": "string", "description": "Shell command; it runs exactly as written."},
+    "command": {"type": "string", "description": "Shell command."},
     "workdir": {"type": "string", "description": "Directory to run in; default is the working directory."},
     "env": {"type": "object", "additionalProperties": {"type": "string"}, "description": "Variables to set for the command."},
     "yieldMs": {"type": "number", "minimum": 0, "description": "Milliseconds after which a command that still runs goes to the background; default 10000."},
@@ -29,7 +26,10 @@ const execSchema = `{
     "timeout": {"type": "number", "exclusiveMinimum": 0, "description": "Seconds after which the command is ended; default 1800, none in the background."},
     "pty": {"type": "boolean", "description": "Run on a terminal, for programs that need one."},
     "elevated": {"type": "boolean", "description": "Ask for more rights than the host gives by itself."},
-    "host": {"type": "string", "description": "Where to run; only \"gateway\" is there."}
+    "host": {"type": "string", "description": "Where to run: sandbox, gateway or node. Only the configured one can be named."},
+    "node": {"type": "string", "description": "Which node, with host node."},
+    "security": {"type": "string", "description": "Tightens which commands may run: deny, allowlist or full."},
+    "ask": {"type": "string", "description": "Tightens when people are asked: always, on-miss or off."}
   },
   "required": ["command"],
   "additionalProperties": false
@@ -37,16 +37,6 @@ const execSchema = `{
 
 // maxCommand is the length of a command text in bytes. Linux allows 128 KiB for one argument.
 const maxCommand = 65_536
-
-// execPlan is what exec hands from Facts to Run.
-type execPlan struct {
-	command string
-	dir     place.Resolved
-	env     map[string]string // the whole environment
-	timing  execTiming
-	tty     bool
-	scope   string
-}
 
 // execTiming is how long a command may run and when it goes to the background.
 type execTiming struct {
@@ -69,50 +59,6 @@ func (b *Toolbox) execTool() *toolward.Tool {
 		Facts:  b.execFacts,
 		Run:    b.exec,
 	}
-}
-
-func (b *Toolbox) execFacts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
-	plan := execPlan{command: r.Params.Text("command"), scope: b.scope(r)}
-	if err := checkCommand(plan.command); err != nil {
-		return toolward.Facts{}, err
-	}
-	if host := strings.ToLower(strings.TrimSpace(r.Params.Text("host"))); host != "" && host != string(toolward.HostGateway) {
-		return toolward.Facts{}, &toolward.InvalidArgs{Field: "host", Text: `only "gateway" is available`}
-	}
-	at, err := b.locate(r)
-	if err != nil {
-		return toolward.Facts{}, err
-	}
-	if plan.dir, err = at.commandDir(r.Params.Text("workdir")); err != nil {
-		return toolward.Facts{}, err
-	}
-	plan.tty = wantsTerminal(r.Params, toolward.HostGateway)
-	plan.timing = b.timing(r.Params, b.backgroundAllowed(r.Call.Caller))
-	facts := toolward.Facts{Command: plan.command, Mutates: true, Bound: []string{"workdir " + plan.dir.Real}}
-	facts.Elevated, _ = r.Params.Bool("elevated")
-
-	overrides := map[string]string{}
-	if values, ok := r.Params.Value("env").(map[string]any); ok {
-		for name, value := range values {
-			overrides[name], _ = value.(string)
-			facts.Outbound = append(facts.Outbound, overrides[name])
-		}
-	}
-	slices.Sort(facts.Outbound) // maps have no order, and the same call must give the same facts
-	hash, _ := execpolicy.EnvironmentHash(overrides)
-	facts.Bound = append(facts.Bound, "environment "+hash)
-	plan.env, err = b.rules.Build(b.environ, overrides, execpolicy.RejectOverrides)
-	if err != nil {
-		// The variable would make an ordinary program run or trust something else than the person who approves sees.
-		facts.Findings = append(facts.Findings, toolward.Finding{Code: "env_dangerous", Effect: toolward.EffectDeny, Detail: err.Error()})
-		return facts, nil
-	}
-	plan.env["PWD"] = plan.dir.Real
-	if _, chosen := overrides["TERM"]; plan.tty && !chosen {
-		plan.env["TERM"] = "xterm-256color"
-	}
-	facts.Prepared = plan
-	return facts, nil
 }
 
 func checkCommand(command string) error {
@@ -198,52 +144,36 @@ func (b *Toolbox) scope(r *toolward.Request) string {
 }
 
 func (b *Toolbox) exec(ctx context.Context, r *toolward.Request) (toolward.Result, error) {
-	plan, ok := r.Facts.Prepared.(execPlan)
-	if !ok {
+	plan, ok := r.Facts.Prepared.(*execPlan)
+	if !ok || len(plan.job.Segments) == 0 {
 		return toolward.Result{}, errNotPrepared
 	}
-	dir, err := place.OpenDir(plan.dir)
-	if err != nil {
-		return fileFailure("The working directory", err), nil
-	}
-	defer dir.Close() //nolint:errcheck // the command has its own
-	if err := sameDirectory(dir, plan.dir); err != nil {
-		return fileFailure("The working directory", err), nil
+	if err := b.unchanged(plan); err != nil {
+		return failed("The command was not started: %v. Look at what changed and try again.", err), nil
 	}
 	if err := ctx.Err(); err != nil {
 		return toolward.Result{}, err
 	}
-	started, err := b.sessions.start(plan.scope, plan.command, b.commandSpec(plan, dir))
+	started, err := b.sessions.start(plan.scope, plan.command, b.commandSpec(plan))
 	if err != nil {
 		return failed("The command was not started: %v", err), nil
 	}
+	if plan.listed() {
+		b.deps.Commands.RecordUse(plan.ruling.Assessment)
+	}
+	timing := plan.timing
 	if plan.tty && !started.tty {
-		plan.timing.warning = strings.TrimPrefix(plan.timing.warning+","+warnNoTerminal, ",")
+		timing.warning = strings.TrimPrefix(timing.warning+","+warnNoTerminal, ",")
 	}
-	return b.follow(ctx, started, plan)
+	return b.follow(ctx, started, timing)
 }
 
-// sameDirectory refuses a directory that was exchanged for another one of the same name since it was judged.
-func sameDirectory(dir *os.File, judged place.Resolved) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
-		return err
-	}
-	if uint64(st.Dev) != judged.Device || st.Ino != judged.Inode { //nolint:unconvert // widths differ between systems
-		return place.ErrChanged
-	}
-	return nil
-}
-
-func (b *Toolbox) commandSpec(plan execPlan, dir *os.File) commandSpec {
+func (b *Toolbox) commandSpec(plan *execPlan) commandSpec {
 	return commandSpec{
-		path: b.shell,
-		// "--" keeps a text that begins with a dash from being taken for options of the shell.
-		args:    []string{b.shell, "-c", "--", plan.command},
-		env:     execpolicy.EnvironmentList(plan.env),
-		dir:     dir,
+		plan:    plan.job,
+		dir:     plan.dir.Real,
 		stdin:   plan.timing.yield == 0,
-		tty:     plan.tty,
+		tty:     plan.tty && plan.job.Alone(), // a terminal has one program in front
 		timeout: plan.timing.timeout,
 		grace:   time.Duration(b.cfg.KillGraceMs) * time.Millisecond,
 		output:  newTranscript(b.cfg.ResultChars/2, b.cfg.OutputChars, b.cfg.UnreadChars),
@@ -251,14 +181,14 @@ func (b *Toolbox) commandSpec(plan execPlan, dir *os.File) commandSpec {
 }
 
 // follow waits for a command until it ends, goes to the background, or the call is cancelled.
-func (b *Toolbox) follow(ctx context.Context, started *session, plan execPlan) (toolward.Result, error) {
-	if plan.timing.yield == 0 {
+func (b *Toolbox) follow(ctx context.Context, started *session, timing execTiming) (toolward.Result, error) {
+	if timing.yield == 0 {
 		b.sessions.keep(started)
-		return runningResult(started, plan.timing), nil
+		return runningResult(started, timing), nil
 	}
 	var yield <-chan time.Time
-	if plan.timing.yield > 0 {
-		timer := time.NewTimer(plan.timing.yield)
+	if timing.yield > 0 {
+		timer := time.NewTimer(timing.yield)
 		defer timer.Stop()
 		yield = timer.C
 	}
@@ -267,7 +197,7 @@ func (b *Toolbox) follow(ctx context.Context, started *session, plan execPlan) (
 	case <-started.stuck:
 	case <-yield:
 		b.sessions.keep(started)
-		return runningResult(started, plan.timing), nil
+		return runningResult(started, timing), nil
 	case <-ctx.Done():
 		started.stop(endedByCall)
 		b.gone(started)
@@ -278,7 +208,7 @@ func (b *Toolbox) follow(ctx context.Context, started *session, plan execPlan) (
 	if !b.gone(started) {
 		return failed("The command was sent KILL and still does not end (pid %d): it hangs in the operating system.", started.pid), nil
 	}
-	return b.finishedResult(started, plan.timing), nil
+	return b.finishedResult(started, timing), nil
 }
 
 // gone waits until a command that is ending has ended. False: it hangs in the operating system.
@@ -369,7 +299,7 @@ func (e exit) describe(timeout time.Duration) string {
 	case e.ending != endedItself:
 		notes = append(notes, "Command was ended: "+string(e.ending))
 	case e.err != nil:
-		notes = append(notes, "How the command ended is not known: "+e.err.Error())
+		notes = append(notes, "A part of the command was not started: "+e.err.Error())
 	case e.signal != 0:
 		notes = append(notes, "Command was ended by signal "+unix.SignalName(e.signal))
 	case e.code == 126:

@@ -74,7 +74,12 @@ func TestExecRefusesBadArguments(t *testing.T) {
 		{"too long", args{"command": strings.Repeat("x", maxCommand+1)}, "command: is longer than 65536 bytes"},
 		{"no such directory", args{"command": "true", "workdir": "gone"}, "workdir: is not an existing directory"},
 		{"file as directory", args{"command": "true", "workdir": "file"}, "workdir: is not an existing directory"},
-		{"other host", args{"command": "true", "host": "sandbox"}, `host: only "gateway"`},
+		{"no sandbox", args{"command": "true", "host": "sandbox"}, `host: there is no sandbox`},
+		{"other host", args{"command": "true", "host": "moon"}, `host: "moon" is none of`},
+		{"not the configured host", args{"command": "true", "host": "node"}, "host: commands run on"},
+		{"no node", args{"command": "true", "node": "pi"}, "node: there is no node"},
+		{"security", args{"command": "true", "security": "lax"}, `security: "lax" is none of`},
+		{"ask", args{"command": "true", "ask": "never"}, `ask: "never" is none of`},
 		{"no time", args{"command": "true", "timeout": 0}, "timeout"},
 		{"unknown parameter", args{"command": "true", "cmd": "false"}, "cmd"},
 	} {
@@ -90,7 +95,7 @@ func TestFactsOfExec(t *testing.T) {
 	r := w.facts("exec", args{"command": "ls  -l", "env": args{"A": "1", "B": "2"}, "elevated": true})
 	f := r.Facts
 	want := []string{"workdir " + w.workspace, "environment b520ef3fdba6b3bf44b4f861557837d41373b19d5667a5ad2e9b0b46f1f3baf1"}
-	if diff := cmp.Diff(want, f.Bound); diff != "" || f.Command != "ls  -l" || !f.Mutates || !f.Elevated || len(f.Findings) > 0 {
+	if diff := cmp.Diff(want, f.Bound[:2]); diff != "" || len(f.Bound) != 3 || f.Command != "ls  -l" || !f.Mutates || !f.Elevated || len(f.Findings) > 0 {
 		t.Errorf("%+v\n%s", f, diff)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/schema"
 )
@@ -19,6 +20,7 @@ type world struct {
 	testing.TB
 	root, workspace, home, outside string
 	box                            *Toolbox
+	commands                       *execpolicy.Commands
 	tools                          map[string]*toolward.Tool
 	level                          toolward.Level
 	agent                          string
@@ -50,9 +52,13 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	for _, f := range change {
 		f(&cfg)
 	}
+	file := execpolicy.OpenApprovals(w.home+"/.toolward", execpolicy.Options{})
+	t.Cleanup(file.Close)
+	w.commands = execpolicy.NewCommands(file, w.home, false)
 	w.box, err = New(cfg, Deps{
-		Places:  func(toolward.Caller) (*place.Classifier, error) { return places, nil },
-		Environ: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + w.home, "LANG=C.UTF-8", "SECRET_TOKEN=s3cret", "TOOLWARD_KEY=k", "LD_PRELOAD=x"},
+		Commands: w.commands,
+		Places:   func(toolward.Caller) (*place.Classifier, error) { return places, nil },
+		Environ:  []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + w.home, "LANG=C.UTF-8", "SECRET_TOKEN=s3cret", "TOOLWARD_KEY=k", "LD_PRELOAD=x"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -240,7 +239,8 @@ func TestCursorQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeAll([]*os.File{theirs, program})
+	defer theirs.Close()
+	defer program.Close()
 	// As an input of some time ago has left it.
 	if err := ours.SetWriteDeadline(time.Now().Add(-time.Second)); err != nil {
 		t.Fatal(err)
@@ -277,7 +277,7 @@ func TestCursorQueries(t *testing.T) {
 		for range read {
 		}
 	}()
-	closeAll([]*os.File{ours})
+	ours.Close()
 	<-end
 	close(read)
 }

@@ -228,7 +228,7 @@ func finishedSession(s *sessions, scope string, chars int) *session {
 	fmt.Fprint(out, strings.Repeat("x", chars))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gone := &session{id: s.freshID(), scope: scope, output: out, background: true, command: &command{done: done, reaped: true, exit: exit{at: time.Now()}}}
+	gone := &session{id: s.freshID(), scope: scope, output: out, background: true, command: &command{done: done, ended: true, exit: exit{at: time.Now()}}}
 	s.byID[gone.id] = gone
 	s.tidy()
 	return gone
@@ -293,11 +293,19 @@ func TestBackgroundLeavesNothing(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	needProc(t)
 	w := newWorld(t)
-	if got := w.ok("exec", args{"command": "test -t 0 && test -t 1 && test -t 2 && echo $TERM; stty size", "pty": true}); got != "xterm-256color\r\n40 120\r\n" {
+	if got := w.ok("exec", args{"command": "{ test -t 0 && test -t 1 && test -t 2 && echo $TERM; stty size; }", "pty": true}); got != "xterm-256color\r\n40 120\r\n" {
 		t.Errorf("got %q", got)
 	}
+	// One program gets the terminal without a shell; several cannot share one.
+	if got := w.ok("exec", args{"command": "cd . && stty size", "pty": true}); got != "40 120\r\n" {
+		t.Errorf("got %q", got)
+	}
+	result := w.run("exec", args{"command": "stty size | cat", "pty": true})
+	if d := details[finishedDetails](t, result); d.Warning != warnNoTerminal {
+		t.Errorf("%+v", d)
+	}
 	// A program that asks for the cursor gets an answer.
-	if got := w.ok("exec", args{"command": `stty -echo raw; printf '\033[6n'; head -c 6 | tr -d '\033'`, "pty": true}); got != "[1;1R" {
+	if got := w.ok("exec", args{"command": `{ stty -echo raw; printf '\033[6n'; head -c 6 | tr -d '\033'; }`, "pty": true}); got != "[1;1R" {
 		t.Errorf("got %q", got)
 	}
 	id := w.background("while read -r line; do echo got $line; done; echo bye", args{"pty": true})
@@ -308,7 +316,7 @@ func TestTerminal(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	sleep, left := marked(t)
-	result := w.run("exec", args{"command": "trap '' HUP TERM; " + sleep + " & " + sleep, "pty": true, "timeout": 0.3})
+	result = w.run("exec", args{"command": "trap '' HUP TERM; " + sleep + " & " + sleep, "pty": true, "timeout": 0.3})
 	if d := details[finishedDetails](t, result); !d.TimedOut {
 		t.Errorf("%+v", d)
 	}

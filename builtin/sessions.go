@@ -75,10 +75,7 @@ func (s *sessions) start(scope, text string, spec commandSpec) (*session, error)
 	if own >= s.limits.running || all >= s.limits.runningTotal {
 		return nil, errTooMany
 	}
-	started := &session{id: s.freshID(), scope: scope, text: text, output: spec.output}
-	if spec.dir != nil {
-		started.dir = spec.dir.Name()
-	}
+	started := &session{id: s.freshID(), scope: scope, text: text, dir: spec.dir, output: spec.output}
 	spec.onExit = func() { s.ended(started) }
 	var err error
 	if started.command, err = startCommand(spec); err != nil {

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/shell"
 )
 
 // Commands judges the commands of all agents, by the configuration in force and by exec-approvals.json as it is at that
@@ -171,4 +173,49 @@ func (c *Commands) Allow(ctx context.Context, agent string, entries []toolward.C
 		return changed, nil
 	})
 	return err
+}
+
+// Findings are what is wrong with the command whatever the settings.
+func (r *Ruling) Findings() (found []toolward.Finding) {
+	if len(r.Dangers) > 0 {
+		found = append(found, toolward.Finding{Code: "command_dangerous", Effect: toolward.EffectAsk, Detail: strings.Join(r.Dangers, "; ")})
+	}
+	if len(r.Obscured) > 0 {
+		found = append(found, toolward.Finding{Code: "command_hidden", Effect: toolward.EffectAsk, Detail: strings.Join(r.Obscured, ", ")})
+	}
+	if slices.Contains(r.Forced, ForcedInlineEval) {
+		// It forces a question by itself where an allowlist applies; in a sandbox the container is the guard.
+		found = append(found, toolward.Finding{Code: "command_inline", Effect: toolward.EffectNote, Detail: "there is code in the arguments"})
+	}
+	return found
+}
+
+// External names the commands that read what strangers wrote, if there are any. What is not understood may.
+func (r *Ruling) External() []string {
+	if !r.OK {
+		return []string{"command that is not understood"}
+	}
+	if !r.Network {
+		return nil
+	}
+	var sources []string
+	var walk func([]Segment)
+	walk = func(segments []Segment) {
+		for i := range segments {
+			s := &segments[i]
+			for j := range s.Effects {
+				e := &s.Effects[j]
+				if e.Kind == shell.Network {
+					sources = append(sources, strings.TrimSpace("command "+s.Program.Word+" "+e.Host))
+				}
+				if e.Runs != nil {
+					walk([]Segment{*e.Runs})
+				}
+			}
+			walk(s.Inner)
+		}
+	}
+	walk(r.Segments)
+	slices.Sort(sources)
+	return slices.Compact(sources)
 }

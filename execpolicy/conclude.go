@@ -32,6 +32,7 @@ func (v *evaluation) conclude() {
 		a.Enforced = render(a.Segments)
 	}
 	v.files()
+	a.ByShell = a.byShell()
 }
 
 // forcedIn reports whether a forced prompt applies: here-documents and inline code are a matter of what the allowlist

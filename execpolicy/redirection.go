@@ -21,8 +21,9 @@ func (v *evaluation) redirections(seg *Segment, redirs []shell.Redirect) {
 		judged := Redirect{Redirect: r, Verdict: toolward.Allow}
 		if !r.Harmless() {
 			judged.Verdict = toolward.Ask
-			if file, ok := v.redirection(seg, r, p); ok {
-				judged.File, judged.Verdict = file, toolward.Allow
+			var ok bool
+			if judged.File, ok = v.redirection(seg, r, p); ok {
+				judged.Verdict = toolward.Allow
 			}
 		}
 		if judged.Verdict != toolward.Allow {

@@ -142,20 +142,26 @@ func (p *Plan) check(streams Streams) error {
 	if err := checkVariables(p.Env); err != nil {
 		return err
 	}
-	programs := 0
 	for i := range p.Segments {
-		s := &p.Segments[i]
-		if err := s.check(i == len(p.Segments)-1); err != nil {
+		if err := p.Segments[i].check(i == len(p.Segments)-1); err != nil {
 			return fmt.Errorf("segment %d: %w", i+1, err)
 		}
-		if s.Chdir == nil {
-			programs++
-		}
 	}
-	if streams.Terminal && programs > 1 {
+	if streams.Terminal && !p.Alone() {
 		return ErrTerminal
 	}
 	return nil
+}
+
+// Alone reports whether the plan starts one program at most, which can then have a terminal.
+func (p *Plan) Alone() bool {
+	programs := 0
+	for i := range p.Segments {
+		if p.Segments[i].Chdir == nil {
+			programs++
+		}
+	}
+	return programs <= 1
 }
 
 // name is what messages call the segment.

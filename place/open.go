@@ -84,6 +84,18 @@ func OpenDir(r Resolved) (*os.File, error) {
 	return openDirectoryIn(dir, base, r.Real)
 }
 
+// SameDirectory refuses a directory that was exchanged for another one of the same name since it was resolved.
+func SameDirectory(dir *os.File, r Resolved) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return &os.PathError{Op: "stat", Path: r.Real, Err: err}
+	}
+	if uint64(st.Dev) != r.Device || st.Ino != r.Inode { //nolint:unconvert // widths differ between systems
+		return fmt.Errorf("%s: %w", r.Real, ErrChanged)
+	}
+	return nil
+}
+
 // OpenChild opens a regular file by its name in an open directory; a symbolic link is refused.
 func OpenChild(dir *os.File, name string) (*os.File, error) {
 	if err := childName(name); err != nil {

@@ -1,0 +1,58 @@
+package builtin
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/place"
+)
+
+// Commands judges commands. *execpolicy.Commands does.
+type Commands interface {
+	Judge(toolward.Caller, execpolicy.HostParams, *execpolicy.Request) (*execpolicy.Ruling, error)
+	RecordUse(*execpolicy.Assessment)
+}
+
+// judge has the command analysed and judged, and puts what is found into the facts.
+func (b *Toolbox) judge(plan *execPlan, r *toolward.Request, places *place.Classifier, params execpolicy.HostParams, byClient bool, facts *toolward.Facts) error {
+	if b.deps.Commands == nil {
+		return nil
+	}
+	ruling, err := b.deps.Commands.Judge(r.Call.Caller, params, &execpolicy.Request{
+		Command: plan.command, Dir: plan.dir.Real, Level: r.Level, Places: places, ByShell: byClient,
+		Getenv: func(name string) (string, bool) { value, ok := plan.env[name]; return value, ok },
+	})
+	var nowhere *execpolicy.HostError
+	switch {
+	case errors.As(err, &nowhere) && nowhere.Code == execpolicy.CodeElevatedUnavailable:
+		// The model learns nothing of the settings; the class of the call refuses it.
+		facts.Elevated = true
+		facts.Analysis = &toolward.CommandAnalysis{Forbidden: nowhere.Text}
+		return nil
+	case errors.As(err, &nowhere):
+		return &toolward.InvalidArgs{Field: hostField(nowhere.Code), Text: nowhere.Text}
+	case err != nil:
+		return fmt.Errorf("judge the command: %w", err)
+	}
+	plan.ruling = ruling
+	facts.Elevated = facts.Elevated || ruling.Place.Elevated != execpolicy.ElevatedOff
+	facts.Analysis = ruling.Analysis()
+	facts.Findings = append(facts.Findings, ruling.Findings()...)
+	facts.External = ruling.External()
+	return nil
+}
+
+// hostField is the parameter that an error about the place of a command is about.
+func hostField(code string) string {
+	switch code {
+	case execpolicy.CodeInvalidSecurity:
+		return "security"
+	case execpolicy.CodeInvalidAsk:
+		return "ask"
+	case execpolicy.CodeDeniedByApprovalFile:
+		return "elevated"
+	}
+	return "host"
+}

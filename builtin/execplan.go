@@ -1,0 +1,129 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/job"
+	"github.com/toolward/toolward/place"
+)
+
+// execPlan is what exec hands from Facts to Run. Nothing in it is parsed or looked up again.
+type execPlan struct {
+	command   string
+	dir       place.Resolved
+	overrides map[string]string // what the call sets
+	env       map[string]string // the whole environment
+	timing    execTiming
+	tty       bool
+	scope     string
+
+	ruling   *execpolicy.Ruling // nil if nobody judged the command
+	bindable execpolicy.Bindable
+	binding  *execpolicy.Binding
+	job      job.Plan
+}
+
+// listed reports whether the allowlist let the command run.
+func (p *execPlan) listed() bool { return p.ruling != nil && p.ruling.Satisfied }
+
+func (b *Toolbox) execFacts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
+	plan := &execPlan{command: r.Params.Text("command"), scope: b.scope(r)}
+	if err := checkCommand(plan.command); err != nil {
+		return toolward.Facts{}, err
+	}
+	if node := strings.TrimSpace(r.Params.Text("node")); node != "" {
+		return toolward.Facts{}, &toolward.InvalidArgs{Field: "node", Text: "there is no node of this name"}
+	}
+	at, err := b.locate(r)
+	if err != nil {
+		return toolward.Facts{}, err
+	}
+	if plan.dir, err = at.commandDir(r.Params.Text("workdir")); err != nil {
+		return toolward.Facts{}, err
+	}
+	plan.tty = wantsTerminal(r.Params, toolward.HostGateway)
+	plan.timing = b.timing(r.Params, b.backgroundAllowed(r.Call.Caller))
+	facts := toolward.Facts{Command: plan.command, Mutates: true, Bound: []string{"workdir " + plan.dir.Real}}
+	facts.Elevated, _ = r.Params.Bool("elevated")
+	if !b.environment(plan, r.Params, &facts) {
+		return facts, nil
+	}
+	if err := b.judge(plan, r, at.Classifier, hostParams(r.Params), false, &facts); err != nil {
+		return facts, err
+	}
+	if err := b.prepare(plan, at.Classifier); err != nil {
+		return facts, err
+	}
+	facts.Bound = append(facts.Bound, "command "+plan.binding.Digest())
+	facts.Prepared = plan
+	return facts, nil
+}
+
+// environment builds the environment of the command; false if the call sets what it may not.
+func (b *Toolbox) environment(plan *execPlan, params toolward.Params, facts *toolward.Facts) bool {
+	plan.overrides = map[string]string{}
+	if values, ok := params.Value("env").(map[string]any); ok {
+		for name, value := range values {
+			plan.overrides[name], _ = value.(string)
+			facts.Outbound = append(facts.Outbound, plan.overrides[name])
+		}
+	}
+	slices.Sort(facts.Outbound) // maps have no order, and the same call must give the same facts
+	hash, _ := execpolicy.EnvironmentHash(plan.overrides)
+	facts.Bound = append(facts.Bound, "environment "+hash)
+	var err error
+	if plan.env, err = b.rules.Build(b.environ, plan.overrides, execpolicy.RejectOverrides); err != nil {
+		// The variable would make an ordinary program run or trust something else than the person who approves sees.
+		facts.Findings = append(facts.Findings, toolward.Finding{Code: "env_dangerous", Effect: toolward.EffectDeny, Detail: err.Error()})
+		return false
+	}
+	plan.env["PWD"] = plan.dir.Real
+	if _, chosen := plan.overrides["TERM"]; plan.tty && !chosen {
+		plan.env["TERM"] = "xterm-256color"
+	}
+	return true
+}
+
+func hostParams(p toolward.Params) execpolicy.HostParams {
+	params := execpolicy.HostParams{Host: p.Text("host"), Security: p.Text("security"), Ask: p.Text("ask")}
+	if elevated, ok := p.Bool("elevated"); ok {
+		params.Elevated = &elevated
+	}
+	return params
+}
+
+// prepare makes what will run of what was judged, and binds both to the files as they are now.
+func (b *Toolbox) prepare(plan *execPlan, places *place.Classifier) (err error) {
+	env := execpolicy.EnvironmentList(plan.env)
+	plan.bindable = execpolicy.Bindable{Host: string(toolward.HostGateway), Dir: plan.dir.Real, Env: plan.overrides, Text: plan.command}
+	if plan.ruling != nil {
+		plan.bindable = plan.ruling.Bindable(plan.bindable)
+	}
+	if plan.ruling != nil && plan.ruling.ByShell == "" {
+		plan.job, err = plan.ruling.Plan(plan.dir, places, env)
+	} else {
+		plan.job, err = execpolicy.ShellPlan(b.shell, plan.command, plan.dir, env)
+	}
+	if err != nil {
+		return fmt.Errorf("prepare the command: %w", err)
+	}
+	if plan.binding, err = b.binder.Bind(plan.bindable); err != nil {
+		return fmt.Errorf("bind the command: %w", err)
+	}
+	return nil
+}
+
+// unchanged looks again, at the last moment, at everything that the decision is bound to: programs, scripts and the
+// directory may have been exchanged since.
+func (b *Toolbox) unchanged(plan *execPlan) error {
+	now, err := b.binder.Bind(plan.bindable)
+	if err != nil {
+		return err
+	}
+	return plan.binding.Check(now)
+}
