@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
 )
 
 // smallDisk puts the workspace on a file system of half a mebibyte.

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/hook"
 	"github.com/toolward/toolward/mcp"
+	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/redact"
 	"github.com/toolward/toolward/server"
@@ -55,6 +58,7 @@ type daemon struct {
 	server   *server.Server
 	secrets  *redact.Redactor
 	commands *execpolicy.Approvals // exec-approvals.json
+	exec     *execpolicy.Commands  // which commands run
 	events   *eventRecorder
 	measured *telemetry.Telemetry
 	streams  context.CancelFunc // ends the streams of local MCP clients
@@ -91,6 +95,11 @@ func (d *daemon) openState(ctx context.Context, o daemonOptions) (err error) {
 	}
 	d.home = d.db.Home()
 	d.commands = execpolicy.OpenApprovals(d.home, execpolicy.Options{Redact: d.secrets.String, Log: d.log})
+	userHome, err := os.UserHomeDir()
+	if err != nil {
+		return fmt.Errorf("find the home directory: %w", err)
+	}
+	d.exec = execpolicy.NewCommands(d.commands, userHome, place.FoldsCase(d.home))
 	key, _, err := audit.LoadKey(d.home)
 	if err != nil {
 		return err
@@ -149,7 +158,7 @@ func (d *daemon) openTools(context.Context, daemonOptions) (err error) {
 	if d.places, err = newPlaces(d.home); err != nil {
 		return err
 	}
-	if d.toolbox, err = builtin.New(d.atStart.Limits.Tools, builtin.Deps{Places: d.places.of, MayUse: d.mayUse, Log: d.log}); err != nil {
+	if d.toolbox, err = builtin.New(d.atStart.Limits.Tools, builtin.Deps{Places: d.places.of, Commands: d.exec, MayUse: d.mayUse, Log: d.log}); err != nil {
 		return err
 	}
 	d.tools = d.toolbox.Tools()
