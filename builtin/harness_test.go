@@ -20,6 +20,7 @@ type world struct {
 	testing.TB
 	root, workspace, home, outside string
 	box                            *Toolbox
+	file                           *execpolicy.Approvals
 	commands                       *execpolicy.Commands
 	tools                          map[string]*toolward.Tool
 	level                          toolward.Level
@@ -52,9 +53,9 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	for _, f := range change {
 		f(&cfg)
 	}
-	file := execpolicy.OpenApprovals(w.home+"/.toolward", execpolicy.Options{})
-	t.Cleanup(file.Close)
-	w.commands = execpolicy.NewCommands(file, w.home, false)
+	w.file = execpolicy.OpenApprovals(w.home+"/.toolward", execpolicy.Options{})
+	t.Cleanup(w.file.Close)
+	w.commands = execpolicy.NewCommands(w.file, w.home, false)
 	w.box, err = New(cfg, Deps{
 		Commands: w.commands,
 		Places:   func(toolward.Caller) (*place.Classifier, error) { return places, nil },

@@ -1,0 +1,200 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/internal/gatetest"
+	"github.com/toolward/toolward/policy"
+)
+
+// markedShell is a shell that leaves a mark beside it whenever it is started.
+func markedShell(t *testing.T) (shell, mark string) {
+	t.Helper()
+	dir := t.TempDir()
+	shell, mark = dir+"/sh", dir+"/started"
+	if err := os.WriteFile(shell, []byte("#!/bin/sh\n: > '"+mark+"'\nexec /bin/sh \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return shell, mark
+}
+
+func TestShellRunsOnlyWhatIsNotUnderstood(t *testing.T) {
+	for _, c := range []struct {
+		command, want string
+		shell         bool
+	}{
+		{`printf 'a\nb\n' | wc -l > out && cat out`, "2", false},
+		{"mkdir -p d && cd d && pwd && touch x; ls", "/d\nx", false},
+		{"env -- printf %s ok", "ok", false},
+		{"nice -n 5 printf %s 'two words'", "two words", false},
+		{"cat <<'E'\n$HOME\nE", "$HOME", false},
+		{"LC_ALL=C printf '%s' {a,b}", "ab", false},
+		{"ls nothing || echo 'there is none'", "there is none", false},
+		{"ls nothing 2>/dev/null >&2; echo $?", "2", true},
+		{"for i in 1 2; do printf $i; done", "12", true},
+		{"export A=1; echo $A", "1", true},
+		{"umask 077; umask", "0077", true},
+		{"no-such-program || echo none", "none", true},
+	} {
+		t.Run(c.command, func(t *testing.T) {
+			shell, mark := markedShell(t)
+			w := newWorld(t, func(cfg *Config) { cfg.Shell = shell })
+			if got := strings.TrimSpace(w.ok("exec", args{"command": c.command})); !strings.HasSuffix(got, c.want) {
+				t.Errorf("got %q, want %q at the end", got, c.want)
+			}
+			if _, err := os.Stat(mark); (err == nil) != c.shell {
+				t.Errorf("a shell was started: %t, want %t", err == nil, c.shell)
+			}
+		})
+	}
+}
+
+// TestWhatChangedSinceTheDecisionDoesNotRun exchanges what a command starts from after its facts were found.
+func TestWhatChangedSinceTheDecisionDoesNotRun(t *testing.T) {
+	script := "#!/bin/sh\necho judged\n"
+	for _, c := range []struct {
+		name, command, code string
+		change              func(w *world)
+	}{
+		{"script of a shell", "sh s.sh", execpolicy.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"script behind a wrapper", "nice sh s.sh", execpolicy.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"script in a chain", "true && sh s.sh", execpolicy.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"inner script", "sh -c 'sh s.sh'", execpolicy.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"carried program", "find . -name s.sh -exec ./p {} +", execpolicy.CodeFileDrift, func(w *world) { w.put("ws/p", "#!/bin/sh\necho swapped") }},
+		{"program", "./p", execpolicy.CodeExecutableDrift, func(w *world) { w.put("ws/p", "#!/bin/sh\necho swapped") }},
+		{"link to a program", "./l", execpolicy.CodeExecutableDrift, func(w *world) {
+			w.put("ws/q", script+"\n")
+			w.must(os.Chmod(w.workspace+"/q", 0o755))
+			w.must(os.Remove(w.workspace + "/l"))
+			w.must(os.Symlink("q", w.workspace+"/l"))
+		}},
+		{"program that was missing", "later", "", func(w *world) {}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			for _, name := range []string{"ws/s.sh", "ws/p"} {
+				w.put(name, script)
+				w.must(os.Chmod(w.root+"/"+name, 0o755))
+			}
+			w.must(os.Symlink("p", w.workspace+"/l"))
+			r := w.facts("exec", args{"command": c.command})
+			c.change(w)
+			result := w.finish(r)
+			if c.code == "" {
+				return
+			}
+			if got := text(result); !result.IsError || !strings.Contains(got, c.code) || strings.Contains(got, "swapped\n") {
+				t.Errorf("got %q", got)
+			}
+			again := w.facts("exec", args{"command": c.command})
+			if again.Facts.Bound[2] == r.Facts.Bound[2] {
+				t.Error("an approval of what was would hold for what is now")
+			}
+		})
+	}
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func TestUsesOfEntriesAreNoted(t *testing.T) {
+	w := newWorld(t)
+	r := w.facts("exec", args{"command": "uname -s"})
+	if a := r.Facts.Analysis; a.Covered || len(a.Always) != 1 {
+		t.Fatalf("%+v", a)
+	}
+	w.must(w.commands.Allow(t.Context(), w.agent, r.Facts.Analysis.Always))
+	w.ok("exec", args{"command": "uname -s"})
+	w.file.Close() // writes what is noted
+	content, err := os.ReadFile(filepath.Join(w.home, ".toolward", execpolicy.ApprovalsFileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(content), `"lastUsedCommand": "uname -s"`) {
+		t.Errorf("%s", content)
+	}
+}
+
+func TestFactsOfCommands(t *testing.T) {
+	w := newWorld(t)
+	if got := w.facts("exec", args{"command": "curl -s https://example.org/x | head -1"}).Facts.External; len(got) != 1 || !strings.Contains(got[0], "example.org") {
+		t.Errorf("sources of content: %q", got)
+	}
+	if got := w.facts("exec", args{"command": "ls"}).Facts.External; got != nil {
+		t.Errorf("sources of content: %q", got)
+	}
+	codes := func(command string) (codes []string) {
+		for _, f := range w.facts("exec", args{"command": command}).Facts.Findings {
+			codes = append(codes, f.Code)
+		}
+		return codes
+	}
+	for command, want := range map[string]string{
+		"rm -rf /": "command_dangerous", "echo aGk= | base64 -d | sh": "command_hidden", "python3 -c 'print(1)'": "command_inline",
+	} {
+		if got := codes(command); len(got) == 0 || got[0] != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
+}
+
+// TestCommandsThroughTheGateway: under the presets for coding agents everyday commands run, everything else waits.
+func TestCommandsThroughTheGateway(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.commands.Configure(execpolicy.Configuration{Gateway: execpolicy.Config{Preset: execpolicy.Developer}, Writes: true}); err != nil {
+		t.Fatal(err)
+	}
+	snapshot, _, err := policy.Compile(policy.Config{TEG: policy.TEG{Preset: policy.PresetWorkspace}}, w.box.Tools())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.put("ws/go.mod", "module x\n")
+	for command, runs := range map[string]bool{
+		"ls -l | wc -l": true, "mkdir -p a/b && touch a/b/c": true, "grep -n module go.mod > out": true,
+		"python3 -c 'print(1)'": false, "cat ~/.ssh/id_rsa": false, "for i in 1; do ls; done": false, "curl https://example.org": false,
+		"rm -rf ..": false, "sh -c 'ls; cat ~/.ssh/id_rsa'": false, "touch ~/.bashrc": false,
+	} {
+		gate := gatetest.New(t, toolward.Ask, w.box.Tools()...)
+		gate.Policy.JudgeFunc = snapshot.Judge
+		asked := false
+		gate.Approver.AskFunc = func(context.Context, *toolward.Question) (toolward.Answer, error) {
+			asked = true
+			return toolward.Answer{ApprovalID: "1", Decision: toolward.DenyCall}, nil
+		}
+		_, err := gate.Call(t.Context(), w.call("exec", args{"command": command}))
+		if runs != (err == nil) || runs == asked {
+			t.Errorf("%s: asked %t, %v", command, asked, err)
+		}
+	}
+}
+
+func TestClientCommands(t *testing.T) {
+	w := newWorld(t)
+	r := w.facts("exec", args{"command": "true"})
+	facts, err := w.box.ClientCommand(t.Context(), r, "ls *.go | wc -l", "")
+	if err != nil || facts.Analysis == nil || !facts.Analysis.Understood || facts.Prepared == nil {
+		t.Fatalf("%v %+v", err, facts)
+	}
+	// Only the client knows what its variables hold.
+	facts, err = w.box.ClientCommand(t.Context(), r, "cat $FILE", "")
+	if err != nil || facts.Analysis.Covered {
+		t.Errorf("%v %+v", err, facts.Analysis)
+	}
+	if _, err := w.box.exec(t.Context(), &toolward.Request{Tool: r.Tool, Params: r.Params, Facts: facts}); err == nil {
+		t.Error("a command that was judged for a client was run here")
+	}
+	if _, err := json.Marshal(Assessment(&toolward.Request{Facts: facts})); err != nil {
+		t.Error(err)
+	}
+}
