@@ -92,6 +92,7 @@ type Segment struct {
 	ScriptArg int       `json:"scriptArg"`        // position of the script in Argv; -1 if there is none
 
 	at      int            // position of the program in Argv
+	forms   []wordForms    // of words that are not as written
 	effects []shell.Effect // by its profile
 	profile bool           // it has one
 	shell   bool           // the program is one, or has one in it

@@ -61,19 +61,6 @@ func judgedCounting(t *testing.T, command string, files int) (*Assessment, *coun
 	return e.Evaluate(request), disk, places
 }
 
-// eachSegment visits all commands of an assessment, scripts and what programs run included.
-func eachSegment(segments []Segment, visit func(*Segment)) {
-	for i := range segments {
-		visit(&segments[i])
-		eachSegment(segments[i].Inner, visit)
-		for _, e := range segments[i].Effects {
-			if e.Runs != nil {
-				eachSegment([]Segment{*e.Runs}, visit)
-			}
-		}
-	}
-}
-
 // What 64 KiB can make us do is bounded by counts: files that are looked up, directories that are read, commands that
 // are judged, and bytes of the paths that they make.
 func TestHostileTextIsBounded(t *testing.T) {

@@ -142,23 +142,12 @@ func (r *Ruling) Analysis() *toolward.CommandAnalysis {
 func (c *Commands) RecordUse(a *Assessment) {
 	now := time.Now()
 	var uses []Use
-	var walk func([]Segment)
-	walk = func(segments []Segment) {
-		for i := range segments {
-			s := &segments[i]
-			if s.Entry != nil {
-				path := cmp.Or(s.loads, s.Program.Path)
-				uses = append(uses, Use{Agent: s.Entry.Agent, Pattern: s.Entry.Pattern, Argv: s.Entry.Argv, Command: a.Command, ResolvedPath: path, At: now})
-			}
-			walk(s.Inner)
-			for j := range s.Effects {
-				if runs := s.Effects[j].Runs; runs != nil {
-					walk([]Segment{*runs})
-				}
-			}
+	eachSegment(a.Segments, func(s *Segment) {
+		if s.Entry != nil {
+			path := cmp.Or(s.loads, s.Program.Path)
+			uses = append(uses, Use{Agent: s.Entry.Agent, Pattern: s.Entry.Pattern, Argv: s.Entry.Argv, Command: a.Command, ResolvedPath: path, At: now})
 		}
-	}
-	walk(a.Segments)
+	})
 	c.file.RecordUse(uses...)
 }
 

@@ -75,20 +75,7 @@ func dangers(a *Assessment, text string, where *Where) (found []string) {
 	if isForkBomb(text) {
 		add("starts itself again and again")
 	}
-	var walk func(segments []Segment)
-	walk = func(segments []Segment) {
-		for i := range segments {
-			s := &segments[i]
-			s.dangers(where, add)
-			walk(s.Inner)
-			for _, e := range s.Effects {
-				if e.Runs != nil {
-					walk([]Segment{*e.Runs})
-				}
-			}
-		}
-	}
-	walk(a.Segments)
+	eachSegment(a.Segments, func(s *Segment) { s.dangers(where, add) })
 	return found
 }
 

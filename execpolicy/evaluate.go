@@ -172,6 +172,7 @@ func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
 		}
 		return words
 	}
+	seg.forms = formsOf(s.Words, got.Origin)
 	for i, text := range got.Argv {
 		w := &s.Words[got.Origin[i]]
 		words = append(words, argument{text, w.Expands(), w.Glob || w.Brace})

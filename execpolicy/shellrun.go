@@ -87,7 +87,7 @@ func (v *evaluation) inner(seg *Segment, script int, c circumstances) {
 		in := &seg.Inner[i]
 		satisfied = satisfied && in.By != NotSatisfied
 		if in.refuses(InlineCode) {
-			seg.object(InlineCode, "in the script")
+			seg.object(InlineCode, "the script")
 		}
 		if in.Blocked != "" {
 			seg.block(in.Blocked)

@@ -126,7 +126,7 @@ func (p *printer) parts(d *approval.Details) {
 func (p *printer) part(label, text string) {
 	var rows []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(display.Block(text), "\n"), "\n") {
-		rows = append(rows, fold(line, p.width()-4)...)
+		rows = append(rows, display.Fold(line, p.width()-4)...)
 	}
 	p.rows("", label+":")
 	for i, row := range rows {
@@ -142,33 +142,10 @@ func (p *printer) part(label, text string) {
 
 // rows prints a text with an indent on its first row and as much space before the others.
 func (t *Terminal) rows(indent, text string) {
-	for _, row := range fold(text, t.width()-len(indent)) {
+	for _, row := range display.Fold(text, t.width()-len(indent)) {
 		t.printf("%s%s\n", indent, row)
 		indent = strings.Repeat(" ", len(indent))
 	}
-}
-
-// fold cuts a line into rows of at most width columns. What is not ASCII counts as two columns, which is the most
-// that anything takes; a tab counts as eight.
-func fold(line string, width int) []string {
-	width = max(width, 20)
-	var rows []string
-	start, column := 0, 0
-	for i, r := range line {
-		columns := 1
-		switch {
-		case r == '\t':
-			columns = 8
-		case r >= 0x80:
-			columns = 2
-		}
-		if column+columns > width {
-			rows = append(rows, line[start:i])
-			start, column = i, 0
-		}
-		column += columns
-	}
-	return append(rows, line[start:])
 }
 
 func sortedNames(m map[string]json.RawMessage) []string { return slices.Sorted(maps.Keys(m)) }

@@ -44,8 +44,7 @@ func (c *shellExplainCommand) Run(inv *invocation) error {
 	if inv.json {
 		return inv.printJSON(assessment)
 	}
-	explanation := &commandExplanation{inv: inv}
-	explanation.assessment(assessment)
+	inv.explain(assessment)
 	return nil
 }
 
@@ -95,88 +94,26 @@ func (c *shellExplainCommand) evaluator(inv *invocation) (*execpolicy.Evaluator,
 	}, nil
 }
 
-// commandExplanation prints an assessment as a tree.
-type commandExplanation struct{ inv *invocation }
-
-func (x *commandExplanation) line(depth int, format string, args ...any) {
-	for i, arg := range args {
-		if text, ok := arg.(string); ok {
-			args[i] = display.Line(text)
-		}
-	}
-	fmt.Fprintf(x.inv.stdout, strings.Repeat("  ", depth)+format+"\n", args...)
-}
-
 var commandOutcomes = map[execpolicy.Outcome]string{
-	execpolicy.Run: "runs without a question", execpolicy.Person: "a person is asked", execpolicy.Refuse: "is refused",
+	execpolicy.Run: "It runs without a question.", execpolicy.Person: "A person is asked.", execpolicy.Refuse: "It is refused.",
 }
 
-func (x *commandExplanation) assessment(a *execpolicy.Assessment) {
-	x.line(0, "%s", a.Command)
-	if !a.OK {
-		x.line(1, "not understood (%s): %s", string(a.Reason), a.Detail)
-	}
-	x.segments(a.Segments, 1)
-	for _, danger := range a.Dangers {
-		x.line(1, "! %s", danger)
-	}
-	if a.Forbidden != "" {
-		x.line(1, "! forbidden: %s", a.Forbidden)
-	}
-	for _, reason := range a.Forced {
-		x.line(1, "always asks: %s", reason)
-	}
-	x.line(0, "→ %s", commandOutcomes[a.Outcome])
-	for _, entry := range a.Always {
-		what := strings.Join(entry.Effects, ", ")
-		if what == "" {
-			what = "no effects"
-		}
-		x.line(1, "\"always\" would save %s (%s)", entry.Pattern, what)
+// explain prints an assessment as people are shown it when they are asked.
+func (inv *invocation) explain(a *execpolicy.Assessment) {
+	fmt.Fprintln(inv.stdout, display.Block(a.Command))
+	inv.printOutline("", a.Outline())
+	fmt.Fprintln(inv.stdout, commandOutcomes[a.Outcome])
+}
+
+// printOutline prints what a call would do.
+func (inv *invocation) printOutline(indent string, o *display.Outline) {
+	for _, row := range o.Rows(terminalWidth - len(indent)) {
+		fmt.Fprintln(inv.stdout, indent+row.Text)
 	}
 }
 
-func (x *commandExplanation) segments(segments []execpolicy.Segment, depth int) {
-	for i := range segments {
-		s := &segments[i]
-		x.line(depth, "%s  %s", strings.Join(s.Argv, " "), string(s.Op))
-		x.segment(s, depth+1)
-	}
-}
-
-func (x *commandExplanation) segment(s *execpolicy.Segment, depth int) {
-	switch {
-	case s.Builtin == "cd":
-		x.line(depth, "goes to %s", s.Target)
-	case s.Program.Found() && s.Program.Real != s.Program.Path:
-		x.line(depth, "program %s, which is %s", s.Program.Path, s.Program.Real)
-	case s.Program.Found():
-		x.line(depth, "program %s", s.Program.Path)
-	}
-	for _, w := range s.Wrappers {
-		x.line(depth, "started by %s", w.Program.Path)
-	}
-	for _, r := range s.Redirs {
-		x.line(depth, "redirection %s: %s", r.String(), r.Verdict.String())
-	}
-	for _, e := range s.Effects {
-		where := ""
-		if e.Place != "" {
-			where = " — " + e.Place
-		}
-		x.line(depth, "%s%s: %s", e.String(), where, e.Verdict.String())
-		if e.Runs != nil {
-			x.segment(e.Runs, depth+1)
-		}
-	}
-	x.segments(s.Inner, depth)
-	if s.By != execpolicy.NotSatisfied {
-		x.line(depth, "allowed by %s", string(s.By))
-	}
-	for _, o := range s.Asks {
-		x.line(depth, "asks (%s): %s", string(o.Code), o.Detail)
-	}
-}
+// terminalWidth is how many columns one-shot commands print at most where they fold lines.
+const terminalWidth = 100
 
 type shellProfilesCommand struct {
 	Program string `arg:"" optional:"" help:"Show one program in full."`
