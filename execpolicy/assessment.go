@@ -121,7 +121,16 @@ type Judged struct {
 	Verdict toolward.Verdict `json:"verdict"` // ask or allow
 	Code    Code             `json:"code,omitempty"`
 	Place   string           `json:"place,omitempty"` // of the path
+	Why     string           `json:"why,omitempty"`   // it asks, if the effect and the place do not tell
 	Runs    *Segment         `json:"runs,omitempty"`  // the command that is run
+}
+
+// text tells people what asks.
+func (j *Judged) text() string {
+	if j.Why != "" {
+		return j.Effect.String() + ": " + j.Why
+	}
+	return j.Effect.String()
 }
 
 // Objection is a reason why a segment is not satisfied.

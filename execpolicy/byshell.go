@@ -51,6 +51,7 @@ func (v *evaluation) afterwards(pipeline []Segment) {
 		}
 	}
 	v.written = v.written || writers > 0
+	v.unpacked = v.unpacked || slices.ContainsFunc(pipeline, func(s Segment) bool { return makesRepositories(&s) })
 }
 
 // matchesFiles reports whether the segment, or what it gives a shell, has patterns for files.

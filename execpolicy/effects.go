@@ -117,7 +117,7 @@ func (v *evaluation) permits(seg *Segment, p permit, c circumstances) bool {
 		j := v.judgeEffect(seg, effect, p, c)
 		if j.Verdict != toolward.Allow {
 			covered = false
-			asks = appendObjection(asks, Objection{j.Code, effect.String()})
+			asks = appendObjection(asks, Objection{j.Code, j.text()})
 		}
 		judged = append(judged, j)
 	}
@@ -150,7 +150,12 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 		ok = ok && (p.write || p.everything)
 	case shell.Enters:
 		j.Code = ArgumentExec
-		ok, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool { return mayEnter(r, p) })
+		ok, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool {
+			if mayEnter(r, p) && !p.everything && seg.obeysRepositories() {
+				j.Why = v.strangeRepository(r.Real)
+			}
+			return mayEnter(r, p) && j.Why == ""
+		})
 	case shell.Runs:
 		j.Code = ArgumentExec
 		ok = v.runs(seg, &j, c)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -121,7 +122,21 @@ func (e *Environment) Inherited(environ, prepend []string) map[string]string {
 	}
 	env["PATH"] = cleanPath(prepend, env["PATH"])
 	env["TERM"] = "dumb"
+	plainRepositories(env)
 	return env
+}
+
+// plainRepositories tells git to leave directories alone that only look like a repository: a HEAD, objects and refs among
+// ordinary files, with a configuration that names programs. It stands behind what is judged: such a directory may have
+// come a moment ago.
+func plainRepositories(env map[string]string) {
+	count, err := strconv.Atoi(env["GIT_CONFIG_COUNT"])
+	if err != nil || count < 0 {
+		count = 0
+	}
+	env["GIT_CONFIG_COUNT"] = strconv.Itoa(count + 1)
+	env["GIT_CONFIG_KEY_"+strconv.Itoa(count)] = "safe.bareRepository"
+	env["GIT_CONFIG_VALUE_"+strconv.Itoa(count)] = "explicit"
 }
 
 // cleanPath leaves absolute directories, each once. An empty or relative entry means "wherever the command runs": a file

@@ -45,9 +45,16 @@ func TestInherited(t *testing.T) {
 		"OTHER=o", "nonsense", "=x", "LANG=a\x00b",
 	}
 	// Naming a loader variable or one of the gateway's own passes nothing.
-	want := map[string]string{"MY_PROXY": "p", "PATH": "/opt/x:/bin:/usr/bin", "TERM": "dumb"}
+	want := map[string]string{
+		"MY_PROXY": "p", "PATH": "/opt/x:/bin:/usr/bin", "TERM": "dumb",
+		"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.bareRepository", "GIT_CONFIG_VALUE_0": "explicit",
+	}
 	if got := e.Inherited(environ, []string{"/opt/x", "rel"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	more := NewEnvironment([]string{"GIT_CONFIG_COUNT"}).Inherited([]string{"GIT_CONFIG_COUNT=2"}, nil)
+	if more["GIT_CONFIG_COUNT"] != "3" || more["GIT_CONFIG_KEY_2"] != "safe.bareRepository" {
+		t.Errorf("settings that are there already: %v", more)
 	}
 	if got := e.Inherited([]string{}, nil)["PATH"]; got != "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" {
 		t.Errorf("default PATH is %q", got)

@@ -100,9 +100,10 @@ type evaluation struct {
 
 	words []argument // room for those of the next segments
 
-	several bool // commands: an earlier one may change what a later one finds
-	written bool // an earlier command may have written files
-	bounds  bounds
+	several  bool // commands: an earlier one may change what a later one finds
+	written  bool // an earlier command may have written files
+	unpacked bool // an earlier command may have put a repository together
+	bounds   bounds
 }
 
 func (v *evaluation) getenv(name string) string {

@@ -6,12 +6,15 @@ import (
 	"strings"
 )
 
-// FileSystem tells what stands where. It is asked for metadata and names, never for contents.
+// FileSystem tells what stands where. It is asked for metadata and names, and for no contents but where a file ".git"
+// leads.
 type FileSystem interface {
 	// Look tells what stands at an absolute path. A symbolic link is not followed.
 	Look(path string) (Node, error)
 	// ReadDir lists an absolute directory.
 	ReadDir(dir string) ([]fs.DirEntry, error)
+	// GitPointer reads a small regular file: the ".git" of a submodule or worktree. A symbolic link is not followed.
+	GitPointer(path string) (string, error)
 }
 
 // Node is what stands at a path.

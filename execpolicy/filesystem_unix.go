@@ -3,6 +3,7 @@
 package execpolicy
 
 import (
+	"io"
 	"io/fs"
 	"os"
 
@@ -39,6 +40,27 @@ func (Disk) Look(path string) (Node, error) {
 		node.Mode |= fs.ModeIrregular
 	}
 	return node, nil
+}
+
+// maxPointer bounds what is read of a file ".git", in bytes: no path is longer.
+const maxPointer = 4200
+
+// GitPointer reads the file.
+func (Disk) GitPointer(path string) (string, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular() || info.Size() > maxPointer:
+		return "", &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid}
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxPointer))
+	return string(text), err
 }
 
 // ReadDir lists a directory.

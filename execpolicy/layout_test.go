@@ -48,6 +48,14 @@ func (l layout) Look(p string) (Node, error) {
 	return Node{Mode: 0o644}, nil
 }
 
+// GitPointer reads what stands behind "p:".
+func (l layout) GitPointer(p string) (string, error) {
+	if text, ok := strings.CutPrefix(l[p], "p:"); ok {
+		return "gitdir: " + text + "\n", nil
+	}
+	return "", fs.ErrNotExist
+}
+
 func (l layout) ReadDir(dir string) ([]fs.DirEntry, error) {
 	files := fstest.MapFS{}
 	for p, what := range l {

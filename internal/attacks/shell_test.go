@@ -207,6 +207,9 @@ func (m *machine) above(dir string) bool {
 	return dir == "/ws" || dir == m.home
 }
 
+// GitPointer: no file leads to a repository elsewhere.
+func (m *machine) GitPointer(string) (string, error) { return "", fs.ErrNotExist }
+
 // ReadDir lists a directory.
 func (m *machine) ReadDir(dir string) ([]fs.DirEntry, error) {
 	files := fstest.MapFS{}
