@@ -40,8 +40,8 @@ type Config struct {
 	KillGraceMs    int `json:"killGraceMs,omitempty"` // between asking a command to end and ending it
 	YieldMs        int `json:"yieldMs,omitempty"`     // after which a command that still runs goes to the background
 
-	Shell           string   `json:"shell,omitempty"`           // absolute path of the shell; default bash, else sh
-	PathPrepend     []string `json:"pathPrepend,omitempty"`     // directories put in front of PATH
+	Shell           string   `json:"-"`                         // tools.exec.shell: absolute path of the shell; default bash, else sh
+	PathPrepend     []string `json:"-"`                         // tools.exec.pathPrepend: directories put in front of PATH
 	PassEnvironment []string `json:"passEnvironment,omitempty"` // further variables that commands inherit
 	NoBackground    bool     `json:"noBackground,omitempty"`    // commands never go to the background
 	SessionScope    bool     `json:"sessionScope,omitempty"`    // background commands belong to one session, not to the agent

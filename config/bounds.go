@@ -35,8 +35,8 @@ var words = map[string][]any{
 	"teg.approval.absent": {"refuse", "wait"},
 	"teg.audit.sync":      {"auto", "always"},
 	"bridge.attended":     {"toolward", "client"},
-	"tools.exec.security": {"deny", "allowlist", "full"},
-	"tools.exec.ask":      {"off", "on-miss", "always"},
+
+	"agents.defaults.elevatedDefault": {"off", "on", "ask", "full"},
 }
 
 // describe tells editors the ranges and words, so that a wrong value is marked while it is typed.
@@ -61,6 +61,8 @@ func describe(schema *jsonschema.Schema) {
 	}
 	describePlugin(at("plugins.entries").AdditionalProperties)
 	describeAnomaly(at("teg.anomaly"))
+	describeCommands(at("tools"))
+	describeCommands(at("agents.list").Items.Properties["tools"])
 }
 
 // describePlugin tells the words of one entry of plugins.entries.

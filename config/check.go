@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/toolward/toolward/execpolicy"
 )
 
 // decoder compares a parsed file with the types of File and collects what does not fit.
@@ -52,6 +55,9 @@ func (d *decoder) value(v *hujson.Value, t reflect.Type, key string) {
 		}
 		d.object(object, t, key)
 	case reflect.Slice:
+		if literal, ok := v.Value.(hujson.Literal); ok && literal.Kind() == '"' && t == reflect.TypeFor[execpolicy.Alternatives]() {
+			return // a single word stands for a list of one
+		}
 		array, ok := v.Value.(*hujson.Array)
 		if !ok {
 			d.wrongType(v, key, "a list")
@@ -104,8 +110,10 @@ func JoinKey(parent, name string) string {
 	}
 }
 
-// collectFields lists the JSON names of a struct, those of embedded structs included.
+// collectFields lists the JSON names of a struct, those of embedded structs included. As in encoding/json, a field of
+// the struct itself stands for one of the same name in an embedded struct.
 func collectFields(t reflect.Type, fields map[string]reflect.Type) {
+	own := map[string]reflect.Type{}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -113,9 +121,10 @@ func collectFields(t reflect.Type, fields map[string]reflect.Type) {
 		case f.Anonymous && name == "":
 			collectFields(f.Type, fields)
 		case name != "" && name != "-":
-			fields[name] = f.Type
+			own[name] = f.Type
 		}
 	}
+	maps.Copy(fields, own)
 }
 
 func (d *decoder) literal(v *hujson.Value, t reflect.Type, key string) {
@@ -233,12 +242,13 @@ func checkValues(f File) []error {
 		wrong("telemetry."+problem.Key, "%s", problem.Text)
 	}
 	errs = append(errs, checkAnomaly(f)...)
+	errs = append(errs, checkCommands(f)...)
 	for _, l := range Table() {
 		if v := l.value(&f.Limits); v != 0 && (v < l.Least || v > l.Most) {
 			wrong(l.Key, "%d is out of range: write %d to %d", v, l.Least, l.Most)
 		}
 	}
-	if err := f.Limits.Tools.Check(); err != nil {
+	if err := f.Builtin().Check(); err != nil {
 		errs = append(errs, toolLimitErrors(err)...)
 	}
 	return errs
@@ -249,7 +259,11 @@ func toolLimitErrors(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		name, _, _ := strings.Cut(err.Error(), " ")
-		return []error{keyError{"limits.tools." + strings.TrimSuffix(name, ":"), err.Error()}}
+		switch name = strings.TrimSuffix(name, ":"); name {
+		case "shell", "pathPrepend":
+			return []error{keyError{"tools.exec." + name, strings.TrimPrefix(err.Error(), name+": ")}}
+		}
+		return []error{keyError{"limits.tools." + name, err.Error()}}
 	}
 	var all []error
 	for _, e := range joined.Unwrap() {

@@ -41,7 +41,8 @@ type Agents struct {
 
 // AgentDefaults is agents.defaults.
 type AgentDefaults struct {
-	Subagents policy.SubagentDefaults `json:"subagents,omitzero" jsonschema:"sub-agents"`
+	Subagents       policy.SubagentDefaults `json:"subagents,omitzero" jsonschema:"sub-agents"`
+	ElevatedDefault string                  `json:"elevatedDefault,omitempty" jsonschema:"level of commands with more rights, of sessions that nobody has set one for: off (default), on, ask or full"`
 }
 
 // Gateway is the section "gateway".
@@ -148,6 +149,10 @@ func (f File) withDefaults() File {
 	if f.Bridge.Attended == "" {
 		f.Bridge.Attended = "toolward"
 	}
+	if f.Agents.Defaults.ElevatedDefault == "" {
+		f.Agents.Defaults.ElevatedDefault = "off"
+	}
+	f.Tools.Exec = f.Tools.Exec.withDefaults()
 	for _, l := range Table() {
 		if l.value(&f.Limits) == 0 {
 			l.set(&f.Limits, l.Default)
@@ -162,10 +167,10 @@ func (f File) Policy() policy.Config {
 	agents := make([]policy.Agent, len(f.Agents.List))
 	for i, a := range f.Agents.List {
 		agents[i] = a.Agent
-		agents[i].Tools = a.Tools.Tools
+		agents[i].Tools = a.Tools.policy()
 	}
 	return policy.Config{
-		Tools: f.Tools.Tools, Agents: agents, TEG: f.TEG.TEG,
+		Tools: f.Tools.policy(), Agents: agents, TEG: f.TEG.TEG,
 		Subagents: f.Agents.Defaults.Subagents, Channels: f.Channels, HTTP: f.Gateway.Tools,
 	}
 }

@@ -84,12 +84,12 @@ func (e *examination) gateway() error {
 	execs := []struct {
 		key string
 		policy.Exec
-	}{{"tools.exec", e.file.Tools.Exec}}
+	}{{"tools.exec", e.file.Tools.Exec.Exec}}
 	for _, a := range e.file.Agents.List {
 		execs = append(execs, struct {
 			key string
 			policy.Exec
-		}{"agents.list[" + a.ID + "].tools.exec", a.Tools.Exec})
+		}{"agents.list[" + a.ID + "].tools.exec", a.Tools.Exec.Exec})
 	}
 	for _, exec := range execs {
 		if exec.Security == "full" && exec.Ask != "always" {

@@ -97,7 +97,7 @@ func (c *Commands) elevation(caller toolward.Caller) Elevation {
 	defer c.mu.RUnlock()
 	return Elevation{
 		Level:       c.config.ElevatedDefault,
-		FailedGates: ElevatedGates(c.config.Elevated, c.config.AgentElevated[caller.Agent], caller),
+		FailedGates: ElevatedGates(c.config.Elevated, c.config.AgentElevated[agentKey(cmp.Or(caller.Agent, MainAgent))], caller),
 	}
 }
 

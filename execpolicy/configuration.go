@@ -1,9 +1,11 @@
 package execpolicy
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Config is what tools.exec says about commands, for the whole gateway or for one agent. What an agent's section says
@@ -15,7 +17,7 @@ type Config struct {
 
 	SafeBins           []string           `json:"safeBins,omitzero" jsonschema:"stream filters that run without an entry; default cut, uniq, head, tail, tr, wc; [] is none"`
 	SafeBinProfiles    map[string]SafeBin `json:"safeBinProfiles,omitempty" jsonschema:"what stream filters may be given, by name"`
-	SafeBinTrustedDirs []string           `json:"safeBinTrustedDirs,omitempty" jsonschema:"directories besides /bin and /usr/bin where stream filters, wrappers and shells may lie"`
+	SafeBinTrustedDirs []string           `json:"safeBinTrustedDirs,omitzero" jsonschema:"directories besides /bin and /usr/bin where stream filters, wrappers and shells may lie"`
 
 	StrictInlineEval *bool `json:"strictInlineEval,omitempty" jsonschema:"inline code such as python -c always asks; default true"`
 }
@@ -23,7 +25,7 @@ type Config struct {
 // Configuration is everything that the configuration says about commands.
 type Configuration struct {
 	Gateway Config
-	Agents  map[string]Config // by agent id
+	Agents  map[string]Config // by agent id, in lower case
 	Writes  bool              // files of the workspace are written without a question: teg.preset "workspace"
 
 	Elevated        ElevatedConfig
@@ -33,7 +35,7 @@ type Configuration struct {
 
 // For is the section that counts for an agent.
 func (c *Configuration) For(agent string) Config {
-	merged, own := c.Gateway, c.Agents[agent]
+	merged, own := c.Gateway, c.Agents[agentKey(agent)]
 	merged.Host, merged.Preset = given(own.Host, merged.Host), given(own.Preset, merged.Preset)
 	merged.Rules = slices.Concat(merged.Rules, own.Rules)
 	if own.SafeBins != nil {
@@ -53,32 +55,67 @@ func (c *Configuration) For(agent string) Config {
 	return merged
 }
 
-// Check compiles every section and reports the first one that is wrong, with its place in the file, and what is ignored.
+// agentKey is the name under which the configuration has an agent.
+func agentKey(agent string) string { return strings.ToLower(strings.TrimSpace(agent)) }
+
+// Check reports everything that is wrong, in every section, and in words what of it is ignored or risky. An error of an
+// agent's section begins with the agent.
 func (c *Configuration) Check() (warnings []string, err error) {
-	resolver := NewResolver(Disk{})
-	sections := map[string]Config{"tools.exec": c.Gateway}
-	for agent := range c.Agents {
-		sections["agent "+agent+": tools.exec"] = c.For(agent)
-	}
-	for _, name := range slices.Sorted(maps.Keys(sections)) {
-		section := sections[name]
-		_, more, err := New(section.policy(Modes{}, nil, false, false), "", resolver)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		for _, w := range more {
-			if !slices.Contains(warnings, w) {
-				warnings = append(warnings, w)
+	var wrong []error
+	note := func(agent string, errs ...SettingError) {
+		for _, e := range errs {
+			if agent == "" {
+				wrong = append(wrong, e)
+			} else {
+				wrong = append(wrong, fmt.Errorf("agent %s: %w", agent, e))
 			}
 		}
 	}
-	return warnings, nil
+	note("", slices.Concat(c.Gateway.Check(), c.Elevated.Check())...)
+	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {
+		own := c.Agents[agent]
+		note(agent, own.Check()...)
+	}
+	for _, agent := range slices.Sorted(maps.Keys(c.AgentElevated)) {
+		note(agent, c.AgentElevated[agent].Check()...)
+	}
+	if _, err := ParseElevatedLevel(c.ElevatedDefault); err != nil {
+		wrong = append(wrong, fmt.Errorf("agents.defaults.elevatedDefault: %w", err))
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	return c.warnings(NewResolver(Disk{}))
+}
+
+// warnings are those of the gateway's section, and those that an agent's section adds.
+func (c *Configuration) warnings(resolver *Resolver) (texts []string, err error) {
+	_, common, err := New(c.Gateway.policy(Modes{}, nil, false, false), "", resolver)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range common {
+		texts = append(texts, w.Error())
+	}
+	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {
+		section := c.For(agent)
+		_, own, err := New(section.policy(Modes{}, nil, false, false), "", resolver)
+		if err != nil {
+			return nil, fmt.Errorf("agent %s: %w", agent, err)
+		}
+		for _, w := range own {
+			if !slices.Contains(common, w) {
+				texts = append(texts, "agent "+agent+": "+w.Error())
+			}
+		}
+	}
+	return texts, nil
 }
 
 func (c *Config) policy(modes Modes, entries []Listed, writes, foldCase bool) Policy {
 	return Policy{
 		Modes: modes, Preset: c.Preset, Writes: writes, Entries: entries, Rules: c.Rules,
 		SafeBins: c.SafeBins, SafeBinProfiles: c.SafeBinProfiles, SafeBinTrustedDirs: c.SafeBinTrustedDirs,
-		LooseInlineEval: c.StrictInlineEval != nil && !*c.StrictInlineEval, FoldCase: foldCase,
+		LooseInlineEval: c.looseInlineEval(), FoldCase: foldCase,
 	}
 }

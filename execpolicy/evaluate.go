@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/place"
@@ -21,33 +20,26 @@ type Evaluator struct {
 	trusted  []string // directories of safe bins, wrappers and shells
 }
 
-// New compiles policy. home is what "~/" means in patterns. Warnings tell people what is ignored, and why.
-func New(policy Policy, home string, resolver *Resolver) (*Evaluator, []string, error) {
-	if i, err := CheckRules(policy.Rules); err != nil {
-		return nil, nil, fmt.Errorf("tools.exec.rules[%d].%w", i, err)
+// New compiles policy. home is what "~/" means in patterns. Warnings tell people what is ignored or risky, and why.
+func New(policy Policy, home string, resolver *Resolver) (e *Evaluator, warnings []SettingError, err error) {
+	settings := Config{
+		Preset: policy.Preset, Rules: policy.Rules,
+		SafeBins: policy.SafeBins, SafeBinProfiles: policy.SafeBinProfiles, SafeBinTrustedDirs: policy.SafeBinTrustedDirs,
 	}
-	if _, err := ParsePreset(string(policy.Preset)); err != nil {
-		return nil, nil, err
+	if wrong := settings.Check(); len(wrong) > 0 {
+		return nil, nil, wrong[0]
 	}
-	bins, warnings, err := compileSafeBins(policy.SafeBins, policy.SafeBinProfiles)
-	if err != nil {
-		return nil, nil, err
-	}
-	e := &Evaluator{policy: policy, resolver: resolver, bins: bins, trusted: []string{"/bin", "/usr/bin"}}
-	for _, dir := range policy.SafeBinTrustedDirs {
-		dir = strings.TrimSpace(dir)
-		if !path.IsAbs(dir) {
-			warnings = append(warnings, fmt.Sprintf("tools.exec.safeBinTrustedDirs: %q is not absolute: ignored", dir))
-			continue
-		}
+	bins, ignored := compileSafeBins(policy.SafeBins, policy.SafeBinProfiles)
+	e = &Evaluator{policy: policy, resolver: resolver, bins: bins, trusted: []string{"/bin", "/usr/bin"}}
+	for i, dir := range policy.SafeBinTrustedDirs {
 		dir = path.Clean(dir)
 		if node, err := resolver.files.Look(dir); err == nil && node.Mode&0o022 != 0 {
-			warnings = append(warnings, fmt.Sprintf("tools.exec.safeBinTrustedDirs: others can write to %s", dir))
+			ignored.add(fmt.Sprintf("exec.safeBinTrustedDirs[%d]", i), "others can write to %s: what they put there would be trusted", dir)
 		}
 		e.trusted = append(e.trusted, dir)
 	}
 	e.entries = compileEntries(policy.Entries, home, policy.FoldCase)
-	return e, warnings, nil
+	return e, ignored, nil
 }
 
 // Places tells what paths are. *place.Classifier is one.

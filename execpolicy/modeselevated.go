@@ -12,7 +12,7 @@ type ElevatedConfig struct {
 	Enabled *bool `json:"enabled,omitempty" jsonschema:"elevated commands may be asked for; default false for the gateway"`
 	// AllowFrom names senders by channel. An entry without a prefix is an identity that its bearer cannot change: id or
 	// phone number; "name:" and "username:" can be chosen by anybody and count only when written so.
-	AllowFrom map[string][]string `json:"allowFrom,omitempty" jsonschema:"who may, by channel: id, phone number, id:…, e164:…, username:…, name:… or *"`
+	AllowFrom map[string][]string `json:"allowFrom,omitzero" jsonschema:"who may, by channel: id, phone number, id:…, e164:…, username:…, name:… or *"`
 }
 
 // ElevatedGates lists the settings that keep a caller from elevated commands; none means that it may have them.

@@ -1,23 +1,20 @@
 package execpolicy
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/toolward/toolward/shell"
 )
 
 // Rule says what happens to commands that begin with certain words. All rules that fit apply; the strictest decides.
 type Rule struct {
-	Prefix        []Alternatives `json:"prefix"`
-	Decision      Decision       `json:"decision"`
-	Justification string         `json:"justification,omitempty"`
+	Prefix        []Alternatives `json:"prefix" jsonschema:"the words that the command begins with: each one word, or a list of alternatives"`
+	Decision      Decision       `json:"decision" jsonschema:"allow: as an entry for all that the program does; prompt: a person is asked; forbidden: refused in every mode"`
+	Justification string         `json:"justification,omitempty" jsonschema:"why, for people"`
 	// Examples, checked when the configuration is read: a rule that does not mean what its author thinks is worse than
 	// none.
-	Match    []string `json:"match,omitempty"`
-	NotMatch []string `json:"notMatch,omitempty"`
+	Match    []string `json:"match,omitempty" jsonschema:"commands that the rule is about"`
+	NotMatch []string `json:"notMatch,omitempty" jsonschema:"commands that it is not about"`
 }
 
 // Alternatives are words of which one must stand in a place.
@@ -32,57 +29,6 @@ const (
 	Prompt    Decision = "prompt"    // a person is asked, whatever else is said
 	Allow     Decision = "allow"     // as an entry for all that the program does; not for guarded files
 )
-
-// CheckRules tries the examples of rules. index tells which rule the error is about.
-func CheckRules(rules []Rule) (index int, err error) {
-	for i := range rules {
-		if err := rules[i].check(); err != nil {
-			return i, err
-		}
-	}
-	return 0, nil
-}
-
-func (r *Rule) check() error {
-	switch {
-	case len(r.Prefix) == 0:
-		return fmt.Errorf("prefix: name at least the program")
-	case !slices.Contains([]Decision{Forbidden, Prompt, Allow}, r.Decision):
-		return fmt.Errorf("decision: invalid value %q: use one of allow, prompt, forbidden", r.Decision)
-	}
-	for i, words := range r.Prefix {
-		if len(words) == 0 || slices.Contains(words, "") && i == 0 {
-			return fmt.Errorf("prefix[%d]: a word or a list of words is missing", i)
-		}
-	}
-	for i, example := range r.Match {
-		if ok, err := r.covers(example); err != nil || !ok {
-			return fmt.Errorf("match[%d]: the rule does not cover %q%s", i, example, because(err))
-		}
-	}
-	for i, example := range r.NotMatch {
-		if ok, err := r.covers(example); err != nil || ok {
-			return fmt.Errorf("notMatch[%d]: the rule covers %q%s", i, example, because(err))
-		}
-	}
-	return nil
-}
-
-func because(err error) string {
-	if err == nil {
-		return ""
-	}
-	return ": " + err.Error()
-}
-
-// covers reports whether any command of an example begins with the prefix.
-func (r *Rule) covers(example string) (bool, error) {
-	command, err := shell.Analyse(example)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(command.Segments, func(s shell.Segment) bool { return r.begins(s.Argv(), nil) }), nil
-}
 
 // begins reports whether a command begins with the prefix. The program may be named by its base name or by one of its
 // paths.

@@ -1,7 +1,7 @@
 package execpolicy
 
 import (
-	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,11 +9,11 @@ import (
 
 // SafeBin is what a stream filter may be given so that it reads its standard input and nothing else.
 type SafeBin struct {
-	MinPositional     int      `json:"minPositional,omitempty"`
-	MaxPositional     int      `json:"maxPositional,omitempty"`
-	AllowedFlags      []string `json:"allowedFlags,omitempty"`      // without a value
-	AllowedValueFlags []string `json:"allowedValueFlags,omitempty"` // with one
-	DeniedFlags       []string `json:"deniedFlags,omitempty"`       // for long options: also their abbreviations
+	MinPositional     int      `json:"minPositional,omitempty" jsonschema:"least operands; default 0"`
+	MaxPositional     int      `json:"maxPositional,omitempty" jsonschema:"most operands; default 0. None may look like a path"`
+	AllowedFlags      []string `json:"allowedFlags,omitempty" jsonschema:"options without a value, as -x or --name"`
+	AllowedValueFlags []string `json:"allowedValueFlags,omitempty" jsonschema:"options with a value"`
+	DeniedFlags       []string `json:"deniedFlags,omitempty" jsonschema:"options that are refused, long ones also abbreviated; so is every option that is in no list"`
 
 	pairs  []string          // flags with two values
 	number bool              // "-20" is a flag
@@ -214,28 +214,29 @@ func jqReaches(program string) bool {
 // safeBinSet is the compiled set of an agent.
 type safeBinSet map[string]*SafeBin
 
-// compileSafeBins takes names and rows of the configuration. What is ignored is said in warnings.
-func compileSafeBins(names []string, custom map[string]SafeBin) (set safeBinSet, warnings []string, err error) {
+// compileSafeBins takes names and rows of the configuration, and says what is ignored.
+func compileSafeBins(names []string, custom map[string]SafeBin) (set safeBinSet, ignored settingErrors) {
 	if names == nil {
 		names = DefaultSafeBins
 	}
 	set = safeBinSet{}
 	for _, name := range names {
-		name = strings.TrimSpace(name)
 		row, own := custom[name]
 		switch {
 		case own:
-			if row.MinPositional < 0 || row.MaxPositional < row.MinPositional {
-				return nil, nil, fmt.Errorf("tools.exec.safeBinProfiles.%s: minPositional and maxPositional do not fit", name)
-			}
 			set[name] = &row
 		case safeBins[name] != nil:
 			set[name] = safeBins[name]
 		case carriesCode(name):
-			warnings = append(warnings, fmt.Sprintf("tools.exec.safeBins: %s runs code that it is given: ignored without a profile in safeBinProfiles", name))
+			ignored.add("exec.safeBins", "%s runs code that it is given: ignored without a profile in safeBinProfiles", name)
 		default:
-			warnings = append(warnings, fmt.Sprintf("tools.exec.safeBins: there is no profile for %s: ignored; write one in safeBinProfiles", name))
+			ignored.add("exec.safeBins", "there is no profile for %s: ignored; write one in safeBinProfiles", name)
 		}
 	}
-	return set, warnings, nil
+	for _, name := range slices.Sorted(maps.Keys(custom)) {
+		if set[name] == nil {
+			ignored.add("exec.safeBinProfiles"+memberKey(name), "safeBins does not name it: the profile has no effect")
+		}
+	}
+	return set, ignored
 }

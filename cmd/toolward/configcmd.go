@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/config"
@@ -83,6 +84,14 @@ func (c *configCheckCommand) Run(inv *invocation) error {
 	}
 	for _, w := range warnings {
 		fmt.Fprintf(inv.stderr, "%s: %s\n", w.Severity, display.Line(w.String()))
+	}
+	commands := loaded.File.Commands()
+	ignored, err := commands.Check()
+	if err != nil {
+		return err
+	}
+	for _, text := range ignored {
+		fmt.Fprintf(inv.stderr, "%s: %s\n", toolward.Warning, display.Line(text))
 	}
 	return inv.done("sound", loaded.Name+" is sound.")
 }

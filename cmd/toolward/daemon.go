@@ -58,7 +58,7 @@ type daemon struct {
 	server   *server.Server
 	secrets  *redact.Redactor
 	commands *execpolicy.Approvals // exec-approvals.json
-	exec     *execpolicy.Commands  // which commands run
+	exec     *execpolicy.Commands  // judges commands by it and by the configuration
 	events   *eventRecorder
 	measured *telemetry.Telemetry
 	streams  context.CancelFunc // ends the streams of local MCP clients
@@ -158,7 +158,7 @@ func (d *daemon) openTools(context.Context, daemonOptions) (err error) {
 	if d.places, err = newPlaces(d.home); err != nil {
 		return err
 	}
-	if d.toolbox, err = builtin.New(d.atStart.Limits.Tools, builtin.Deps{Places: d.places.of, Commands: d.exec, MayUse: d.mayUse, Log: d.log}); err != nil {
+	if d.toolbox, err = builtin.New(d.atStart.Builtin(), builtin.Deps{Places: d.places.of, Commands: d.exec, MayUse: d.mayUse, Log: d.log}); err != nil {
 		return err
 	}
 	d.tools = d.toolbox.Tools()
@@ -199,6 +199,10 @@ func (d *daemon) applyConfig(loaded *config.Loaded) error {
 	if err != nil {
 		return err
 	}
+	commands := loaded.File.Commands()
+	if _, err := commands.Check(); err != nil {
+		return err
+	}
 	settings, err := approvalSettings(loaded.File)
 	if err != nil {
 		return err
@@ -219,6 +223,10 @@ func (d *daemon) applyConfig(loaded *config.Loaded) error {
 	if err := d.plugins.Configure(loaded.File.Plugins); err != nil {
 		return err
 	}
+	ignored, err := d.exec.Configure(commands)
+	if err != nil {
+		return err
+	}
 	d.places.protect(loaded.File.Plugins.Files())
 	d.holdSecrets(loaded.File.Plugins)
 	d.policy.Swap(snapshot)
@@ -233,6 +241,11 @@ func (d *daemon) applyConfig(loaded *config.Loaded) error {
 				level = slog.LevelInfo
 			}
 			d.log.Log(context.Background(), level, "configuration", "warning", text, "severity", w.Severity.String())
+		}
+	}
+	for _, text := range ignored {
+		if d.warned.first(text) {
+			d.log.Warn("configuration", "warning", text, "severity", toolward.Warning.String())
 		}
 	}
 	if d.mcp != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/toolward/toolward"
@@ -20,6 +21,9 @@ func tightened(before, after config.File, snapshot *policy.Snapshot) func(*appro
 		if before.TEG.Preset == policy.PresetWorkspace && after.TEG.Preset == policy.PresetStrict && writesFiles(g.Tool) {
 			return true
 		}
+		if g.Tool == "exec" && stricterCommands(before, after, g.Agent) {
+			return true
+		}
 		return stricterFor(g.Tool, before.TEG.Tools, after.TEG.Tools) ||
 			stricterFor(g.Tool, agentTools(before, g.Agent), agentTools(after, g.Agent))
 	}
@@ -28,6 +32,30 @@ func tightened(before, after config.File, snapshot *policy.Snapshot) func(*appro
 // byClient reports whether a tool comes with its client's calls and is in no catalogue.
 func byClient(tool string) bool {
 	return strings.Contains(tool, "/") || strings.HasPrefix(tool, "mcp__")
+}
+
+// stricterCommands reports whether commands of an agent are judged more strictly than before.
+func stricterCommands(before, after config.File, agent string) bool {
+	was, is := before.Commands(), after.Commands()
+	if is.Stricter(&was, agent) {
+		return true
+	}
+	securityBefore, askBefore := commandModes(before, agent)
+	security, ask := commandModes(after, agent)
+	return security < securityBefore || ask < askBefore
+}
+
+// commandModes are the configured modes of an agent.
+func commandModes(f config.File, agent string) (security policy.Security, ask policy.AskMode) {
+	words := f.Tools.Exec.Exec
+	for i := range f.Agents.List {
+		if own := f.Agents.List[i].Tools.Exec; strings.EqualFold(strings.TrimSpace(f.Agents.List[i].ID), agent) {
+			words.Security, words.Ask = cmp.Or(own.Security, words.Security), cmp.Or(own.Ask, words.Ask)
+		}
+	}
+	_ = security.UnmarshalText([]byte(words.Security)) // what is not known is the strictest
+	_ = ask.UnmarshalText([]byte(words.Ask))
+	return security, ask
 }
 
 func writesFiles(tool string) bool {

@@ -28,6 +28,20 @@ func TestTightened(t *testing.T) {
 		{"denied by name", `{}`, `{"tools":{"deny":["exec"]}}`, "exec", true},
 		{"agent's own row", `{"agents":{"list":[{"id":"coder"}]}}`, `{"agents":{"list":[{"id":"coder","teg":{"tools":{"exec":"blocked"}}}]}}`, "exec", true},
 		{"preset back to strict", `{"teg":{"preset":"workspace"}}`, `{"teg":{"preset":"strict"}}`, "write", true},
+		{"commands: nothing changed", `{"tools":{"exec":{"preset":"developer"}}}`, `{"tools":{"exec":{"preset":"developer"}}}`, "exec", false},
+		{"commands: preset back to strict", `{"tools":{"exec":{"preset":"developer"}}}`, `{}`, "exec", true},
+		{"commands: preset loosened", `{}`, `{"tools":{"exec":{"preset":"developer"}}}`, "exec", false},
+		{"commands: a rule asks", `{}`, `{"tools":{"exec":{"rules":[{"prefix":["git"],"decision":"prompt"}]}}}`, "exec", true},
+		{"commands: a rule asks about another tool", `{}`, `{"tools":{"exec":{"rules":[{"prefix":["git"],"decision":"prompt"}]}}}`, "write", false},
+		{"commands: ask always", `{}`, `{"tools":{"exec":{"ask":"always"}}}`, "exec", true},
+		{"commands: ask less", `{"tools":{"exec":{"ask":"always"}}}`, `{}`, "exec", false},
+		{"commands: less security", `{}`, `{"tools":{"exec":{"security":"full"}}}`, "exec", false},
+		{
+			"commands: the agent's own security", `{"tools":{"exec":{"security":"full"}}}`,
+			`{"tools":{"exec":{"security":"full"}},"agents":{"list":[{"id":"Coder","tools":{"exec":{"security":"deny"}}}]}}`, "exec", true,
+		},
+		{"commands: another agent's preset", `{"agents":{"list":[{"id":"x","tools":{"exec":{"preset":"developer"}}}]}}`, `{}`, "exec", false},
+		{"commands: writes ask again", `{"teg":{"preset":"workspace"}}`, `{}`, "exec", true},
 		{"tool of a client", `{}`, `{}`, "mcp__mail__send", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

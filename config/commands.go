@@ -1,0 +1,105 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/policy"
+)
+
+// Exec is tools.exec, of the gateway and of agents. Who is asked is policy's part; which commands need no question is
+// execpolicy's.
+type Exec struct {
+	policy.Exec
+	execpolicy.Config
+	Shell       string   `json:"shell,omitempty" jsonschema:"absolute path of the shell for what is run as text; default bash, else sh; of the gateway only, from the next start"`
+	PathPrepend []string `json:"pathPrepend,omitempty" jsonschema:"absolute directories in front of the search path; of the gateway only, from the next start"`
+}
+
+// withDefaults fills in what the gateway's section leaves out.
+func (e Exec) withDefaults() Exec {
+	if e.Security == "" {
+		e.Security = string(execpolicy.SecurityAllowlist)
+	}
+	if e.Ask == "" {
+		e.Ask = string(execpolicy.AskOnMiss)
+	}
+	if e.Preset == "" {
+		e.Preset = execpolicy.Strict
+	}
+	return e
+}
+
+// policy is the part that policy compiles.
+func (t *Tools) policy() policy.Tools {
+	p := t.Tools
+	p.Exec = t.Exec.Exec
+	return p
+}
+
+// Commands is the part that execpolicy judges commands by.
+func (f *File) Commands() execpolicy.Configuration {
+	c := execpolicy.Configuration{
+		Gateway: f.Tools.Exec.Config, Agents: map[string]execpolicy.Config{},
+		Writes:   f.TEG.Preset == policy.PresetWorkspace,
+		Elevated: f.Tools.Elevated, AgentElevated: map[string]*execpolicy.ElevatedConfig{},
+		ElevatedDefault: f.Agents.Defaults.ElevatedDefault,
+	}
+	for i := range f.Agents.List {
+		a := &f.Agents.List[i]
+		if id := strings.ToLower(strings.TrimSpace(a.ID)); id != "" {
+			c.Agents[id], c.AgentElevated[id] = a.Tools.Exec.Config, &a.Tools.Elevated
+		}
+	}
+	return c
+}
+
+// Builtin is the part that the built-in tools are made with.
+func (f *File) Builtin() builtin.Config {
+	c := f.Limits.Tools
+	c.Shell, c.PathPrepend = f.Tools.Exec.Shell, f.Tools.Exec.PathPrepend
+	return c
+}
+
+// checkCommands checks the settings of commands.
+func checkCommands(f File) (errs []error) {
+	section := func(at string, t *Tools) {
+		for _, wrong := range append(t.Exec.Config.Check(), t.Elevated.Check()...) {
+			errs = append(errs, keyError{at + wrong.Key, wrong.Text})
+		}
+	}
+	section("tools.", &f.Tools)
+	for i := range f.Agents.List {
+		t, at := &f.Agents.List[i].Tools, fmt.Sprintf("agents.list[%d].tools.", i)
+		section(at, t)
+		if t.Exec.Shell != "" {
+			errs = append(errs, keyError{at + "exec.shell", "an agent has no shell of its own: write it in tools.exec of the gateway"})
+		}
+		if len(t.Exec.PathPrepend) > 0 {
+			errs = append(errs, keyError{at + "exec.pathPrepend", "an agent has no search path of its own: write it in tools.exec of the gateway"})
+		}
+	}
+	if _, err := execpolicy.ParseElevatedLevel(f.Agents.Defaults.ElevatedDefault); err != nil {
+		errs = append(errs, keyError{"agents.defaults.elevatedDefault", fmt.Sprintf("%q: write off, on, ask or full", f.Agents.Defaults.ElevatedDefault)})
+	}
+	return errs
+}
+
+// describeCommands tells editors the words of a section "tools".
+func describeCommands(tools *jsonschema.Schema) {
+	exec := tools.Properties["exec"]
+	for name, list := range map[string][]any{
+		"security": {"deny", "allowlist", "full"}, "ask": {"off", "on-miss", "always"},
+		"host": {"gateway", "sandbox"}, "preset": {"strict", "developer"},
+	} {
+		exec.Properties[name].Enum = list
+	}
+	rule := exec.Properties["rules"].Items.Properties
+	rule["decision"].Enum = []any{"allow", "prompt", "forbidden"}
+	word := rule["prefix"].Items
+	rule["prefix"].Items = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, word}}
+}
