@@ -221,8 +221,7 @@ const clientRewrite = "A plug-in changed its arguments, and this client cannot t
 func (a *admission) raiseForHook() error {
 	if a.hookAsks {
 		a.judged.Verdict = Stricter(a.judged.Verdict, Ask)
-		a.judged.GrantOK = false
-		a.judged.AllowAlways = false
+		a.judged.GrantOK, a.judged.AllowAlways, a.judged.Unanswered = false, false, false
 		a.judged.Reasons = append(slices.Clip(a.judged.Reasons), Reason{Layer: "hook", Text: "a plug-in asks for a person's decision"})
 	}
 	return nil
@@ -236,6 +235,7 @@ func stricterJudgement(first, second Judgement) Judgement {
 	if first.Verdict == Ask {
 		second.GrantOK = second.GrantOK && first.GrantOK
 		second.AllowAlways = second.AllowAlways && first.AllowAlways
+		second.Unanswered = second.Unanswered && first.Unanswered
 		second.Reasons = append(slices.Clip(first.Reasons), second.Reasons...)
 		second.Findings = append(slices.Clip(first.Findings), second.Findings...)
 	}

@@ -79,8 +79,7 @@ func (a *admission) raiseForAlarm() {
 		return
 	}
 	a.judged.Verdict = Stricter(a.judged.Verdict, Ask)
-	a.judged.GrantOK = false
-	a.judged.AllowAlways = false
+	a.judged.GrantOK, a.judged.AllowAlways, a.judged.Unanswered = false, false, false
 	a.judged.Reasons = append(slices.Clip(a.judged.Reasons), a.alarm.Reasons...)
 }
 
