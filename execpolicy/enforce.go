@@ -7,9 +7,10 @@ import (
 	"github.com/toolward/toolward/shell"
 )
 
-// render is the text of what would run: absolute programs, every word quoted, nothing left to a shell to expand.
+// render is the text of what would run: absolute programs, every word quoted, nothing left to a shell to expand. The
+// bodies of here-documents follow below the one line of commands.
 func render(segments []Segment) string {
-	var b strings.Builder
+	var b, bodies strings.Builder
 	size := 0
 	for i := range segments {
 		for _, word := range segments[i].Argv {
@@ -29,8 +30,20 @@ func render(segments []Segment) string {
 			b.WriteString(string(op))
 			b.WriteByte(' ')
 		}
+		if body := segments[i].Heredoc; body != nil {
+			bodies.WriteString("\n" + *body + delimiter(*body))
+		}
 	}
-	return b.String()
+	return b.String() + bodies.String()
+}
+
+// delimiter is a word that is no line of a here-document.
+func delimiter(body string) string {
+	word := "EOF"
+	for strings.Contains("\n"+body, "\n"+word+"\n") {
+		word += "_"
+	}
+	return word
 }
 
 func (s *Segment) render(b *strings.Builder) {
@@ -67,6 +80,9 @@ func (s *Segment) render(b *strings.Builder) {
 			arg = s.Script
 		}
 		write(quote(arg))
+	}
+	if s.Heredoc != nil {
+		write("<<" + quote(delimiter(*s.Heredoc)))
 	}
 	for _, r := range s.Redirs {
 		write(r.FD + r.Op + plainOrQuoted(r.Target))

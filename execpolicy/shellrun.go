@@ -76,6 +76,10 @@ func (v *evaluation) inner(seg *Segment, script int, c circumstances) {
 		seg.object(ArgumentUnknown, "the script has something that only bash understands")
 		return
 	}
+	if name, unset := v.unset(command); unset && endsAtUnset(seg.Argv[seg.at+1:seg.ScriptArg]) {
+		seg.object(ArgumentUnknown, "with -u the shell ends where it finds $"+name+", which is not set")
+		return
+	}
 	if v.bounds.commands += len(command.Segments); v.bounds.commands > maxInnerCommands {
 		seg.object(BlockedWrapper, "its scripts run more commands than anybody reads")
 		return
@@ -98,6 +102,24 @@ func (v *evaluation) inner(seg *Segment, script int, c circumstances) {
 	} else if len(seg.Asks) == 0 {
 		seg.object(NotListed, "nothing says yes to all of the script")
 	}
+}
+
+// endsAtUnset reports whether a shell has the option -u.
+func endsAtUnset(options []string) bool {
+	return slices.ContainsFunc(options, func(o string) bool { return !strings.HasPrefix(o, "--") && strings.Contains(o, "u") })
+}
+
+// unset finds a parameter that has no value.
+func (v *evaluation) unset(c *shell.Command) (name string, found bool) {
+	for _, name := range c.Parameters() {
+		if v.r.Getenv == nil {
+			return name, true
+		}
+		if _, set := v.r.Getenv(name); !set && name != "PWD" {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 // scriptFile judges a script in a file: the file is the program.

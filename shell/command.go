@@ -26,6 +26,41 @@ func (c *Command) Portable() bool {
 	return true
 }
 
+// Parameters lists the names of the parameters in words and here-documents, in the order of the text but for the
+// bodies of here-documents, as often as they stand there.
+func (c *Command) Parameters() []string {
+	var names []string
+	for i := range c.Segments {
+		s := &c.Segments[i]
+		for j := range s.Words {
+			if s.Words[j].Param {
+				names = appendParameters(names, s.Words[j].node.Parts)
+			}
+		}
+		if s.Heredoc == nil {
+			continue
+		}
+		for _, p := range s.Heredoc.body {
+			if p.param {
+				names = append(names, p.text)
+			}
+		}
+	}
+	return names
+}
+
+func appendParameters(names []string, parts []syntax.WordPart) []string {
+	for _, part := range parts {
+		switch p := part.(type) {
+		case *syntax.ParamExp:
+			names = append(names, p.Param.Value)
+		case *syntax.DblQuoted:
+			names = appendParameters(names, p.Parts)
+		}
+	}
+	return names
+}
+
 // Segment is one simple command.
 type Segment struct {
 	Assigns  []Assign // harmless variables for this command alone

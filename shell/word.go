@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -33,6 +34,9 @@ func (w *walker) word(node *syntax.Word) Word {
 	word.Text = text.String()
 	if oddBrackets(node) {
 		w.refuse(ExtendedGlob, node.Pos())
+	}
+	if tildeLater(node) {
+		w.refuse(UserHome, node.Pos())
 	}
 	w.braces(&word, node)
 	return word
@@ -149,6 +153,23 @@ func tildeIn(value string, first bool) int {
 		}
 	}
 	return -1
+}
+
+// tildeLater reports whether a word that looks like an assignment has a "~" which a shell expands behind its first
+// literal: "a=$X:~".
+func tildeLater(node *syntax.Word) bool {
+	first, ok := node.Parts[0].(*syntax.Lit)
+	if !ok || len(node.Parts) == 1 {
+		return false
+	}
+	name, _, assigned := strings.Cut(first.Value, "=")
+	if !assigned || !plainParameter.MatchString("$"+name) {
+		return false
+	}
+	return slices.ContainsFunc(node.Parts[1:], func(part syntax.WordPart) bool {
+		lit, ok := part.(*syntax.Lit)
+		return ok && (strings.HasPrefix(lit.Value, "~") || strings.Contains(lit.Value, ":~"))
+	})
 }
 
 // unescape removes backslashes before the given characters.

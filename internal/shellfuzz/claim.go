@@ -6,16 +6,25 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
 )
 
 // Claim is what analysis says that a text does: pipelines, one after the other.
-type Claim struct{ pipelines []pipeline }
+type Claim struct {
+	pipelines []pipeline
+	files     map[string]bool // that it writes or reads, for the executor
+	messages  bool            // standard error goes where it is compared
+}
 
 type pipeline struct {
 	after  shell.Operator // how it follows what is before it
@@ -24,14 +33,17 @@ type pipeline struct {
 
 // stage is one simple command.
 type stage struct {
-	segment *shell.Segment
-	dir     string     // where it runs
+	segment *execpolicy.Segment
 	chain   [][]string // argv of what starts: itself, and what wrappers start
 	builtin bool       // the shell itself does it
 	inner   *Claim     // of a shell's -c
-	open    bool       // the last of the chain gets more words when it runs (xargs)
-	body    string     // of a here-document
+	dash    bool       // that shell is dash, or may be
+	errexit bool       // that shell ends with the first command that fails
+	carried []carried  // what xargs and find start, again and again
 }
+
+// carried is a command that gets operands nobody knows: at the end, or where "{}" stands.
+type carried struct{ chain [][]string }
 
 // Refusal is why nothing is claimed.
 type Refusal string
@@ -46,100 +58,99 @@ var otherBuiltins = strings.Fields(`. alias bg bind break builtin caller command
 
 var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "ash", "fish", "cmd", "powershell", "pwsh", "busybox", "toybox"}
 
-// Understand analyses a text and expands it as it would be before it is approved.
-func (b *Bash) Understand(text, dir string) (*Claim, Refusal) { return b.understand(text, dir, 0) }
+// analyst judges commands as the gateway does, in a sandbox where every program is there and every file may be used:
+// what is left of its objections are those about the command itself.
+type analyst struct {
+	root      string // of the sandbox, as seen from here
+	evaluator *execpolicy.Evaluator
+}
 
-func (b *Bash) understand(text, dir string, depth int) (*Claim, Refusal) {
-	command, err := shell.Analyse(text)
-	if err != nil {
-		reason := err.(*shell.NotAnalysable).Reason
-		return nil, Refusal(reason)
+func newAnalyst(root string) (*analyst, error) {
+	policy := execpolicy.Policy{
+		Preset: execpolicy.Developer, Writes: true, LooseInlineEval: true,
+		Entries: []execpolicy.Listed{{Entry: execpolicy.Entry{Pattern: "*"}}},
 	}
+	evaluator, _, err := execpolicy.New(policy, homeDir, execpolicy.NewResolver(sandboxFiles{root}))
+	return &analyst{root, evaluator}, err
+}
+
+// Understand analyses a text and expands it as it would be before it is approved.
+func (a *analyst) Understand(text string) (*Claim, Refusal) {
+	assessment := a.evaluator.Evaluate(&execpolicy.Request{
+		Command: text, Dir: workDir, Getenv: Getenv, Level: toolward.Normal, Places: everywhere{},
+	})
+	if !assessment.OK {
+		return nil, Refusal(assessment.Reason)
+	}
+	return understand(assessment.Segments)
+}
+
+func understand(segments []execpolicy.Segment) (*Claim, Refusal) {
 	claim := &Claim{}
 	op := shell.Sequence
-	known := true // the directory is
 	written := false
-	for i := range command.Segments {
-		s := &command.Segments[i]
-		if !known {
-			return nil, "directory-unknown"
-		}
-		st, refusal := b.stage(s, dir, depth)
+	for i := range segments {
+		s := &segments[i]
+		st, refusal := newStage(s)
 		if refusal != "" {
 			return nil, refusal
 		}
-		if (written || writesBeside(command, i)) && slices.ContainsFunc(s.Words, func(w shell.Word) bool { return w.Glob }) {
+		if (written || writesBeside(segments, i)) && len(s.Expanded) > 0 && slices.ContainsFunc(s.Written, func(w string) bool { return strings.ContainsAny(w, "*?[") }) {
 			return nil, "glob-after-write" // files that appear between decision and start are not picked up
 		}
-		written = written || slices.ContainsFunc(s.Redirs, func(r shell.Redirect) bool { return r.Writes() })
+		written = written || writes(s)
 		if op == shell.Pipe {
 			last := &claim.pipelines[len(claim.pipelines)-1]
 			last.stages = append(last.stages, st)
 		} else {
 			claim.pipelines = append(claim.pipelines, pipeline{after: op, stages: []stage{st}})
 		}
-		// A directory that was changed is known as long as what follows runs only if the change did.
-		if s.Words[0].Text == "cd" && op != shell.Pipe && s.Op != shell.Pipe {
-			if op == shell.Or || s.Op != shell.And && i+1 < len(command.Segments) {
-				known = false
-			}
-			dir = join(dir, st.chain[0][1])
-		} else if dir != workDir && depth == 0 && (s.Op == shell.Or || s.Op == shell.Sequence) && i+1 < len(command.Segments) {
-			known = false
-		}
 		op = s.Op
 	}
 	return claim, ""
 }
 
-func join(dir, to string) string {
-	if path.IsAbs(to) {
-		return path.Clean(to)
-	}
-	return path.Join(dir, to)
-}
-
-// Surroundings are those of a directory in the sandbox.
-func (b *Bash) Surroundings(dir string) shell.Surroundings {
-	return shell.Surroundings{
-		Dir: dir, Getenv: Getenv,
-		ReadDir: func(dir string) ([]fs.DirEntry, error) { return os.ReadDir(filepath.Join(b.Root, path.Clean(dir))) },
-	}
-}
-
-func (b *Bash) stage(s *shell.Segment, dir string, depth int) (stage, Refusal) {
-	in := b.Surroundings(dir)
-	expanded, err := s.Expand(in)
+func newStage(s *execpolicy.Segment) (stage, Refusal) {
+	st := stage{segment: s, chain: [][]string{s.Argv}}
 	switch {
-	case err != nil:
-		return stage{}, "expand-error"
-	case len(expanded.Doubts) > 0:
-		return stage{}, Refusal(expanded.Doubts[0])
-	}
-	argv := expanded.Argv
-	st := stage{segment: s, dir: dir, chain: [][]string{argv}}
-	st.body, _ = s.Body(in)
-	if slices.Contains(otherBuiltins, argv[0]) {
-		return stage{}, "builtin"
-	}
-	if slices.Contains(harmlessBuiltins, argv[0]) {
+	case len(s.Doubts) > 0:
+		return st, Refusal(s.Doubts[0])
+	case s.By == execpolicy.NotSatisfied && len(s.Asks) > 0:
+		return st, Refusal(s.Asks[0].Code)
+	case s.By == execpolicy.NotSatisfied:
+		return st, "not satisfied"
+	case slices.ContainsFunc(s.Redirs, func(r execpolicy.Redirect) bool { return r.Writes() && !st.writable(r.Target) }):
+		return st, "elsewhere" // it would break the sandbox
+	case slices.Contains(otherBuiltins, s.Argv[0]), s.Argv[0] == "cd" && s.Builtin != "cd":
+		return st, "builtin"
+	case slices.Contains(harmlessBuiltins, s.Argv[0]):
 		st.builtin = true
-		if argv[0] == "cd" && (len(argv) != 2 || s.Words[1].Expands() || argv[1] == "" || argv[1][0] == '-') {
-			return stage{}, "cd"
+		return st, harmless(s.Argv)
+	}
+	at := 0
+	for _, w := range s.Wrappers {
+		if !isStarter(w.Program.Word) {
+			return st, "wrapper" // the sandbox has no real program for ENV
 		}
-		return st, harmless(argv)
+		at += 1 + len(w.Args)
+		st.chain = append(st.chain, s.Argv[at:])
 	}
-	u := shell.Unwrap(argv)
-	if u.Blocked != "" || slices.ContainsFunc(u.At, func(at int) bool { return !isStarter(argv[at]) }) {
-		return stage{}, "wrapper" // the sandbox has no real program for ENV or ./env
-	}
-	for _, at := range append(u.At[min(1, len(u.At)):], u.Program) {
-		if at > 0 {
-			st.chain = append(st.chain, argv[at:])
-		}
-	}
-	refusal := b.carried(&st, argv[u.Program:], len(s.Literalized()) > 0, depth)
-	return st, refusal
+	return st, st.carries(s.Argv[at:])
+}
+
+// shIsDash tells what "sh" is on this machine.
+var shIsDash = sync.OnceValue(func() bool {
+	path, _ := exec.LookPath("sh")
+	real, err := filepath.EvalSymlinks(path)
+	return err == nil && filepath.Base(real) == "dash"
+})
+
+// writable reports whether a file lies where the sandbox is put in order again.
+func (st *stage) writable(file string) bool {
+	return !slices.ContainsFunc(st.dirs(), func(dir string) bool {
+		at := join(dir, file)
+		return !slices.ContainsFunc([]string{workDir + "/", homeDir + "/", "/tmp/"}, func(top string) bool { return strings.HasPrefix(at, top) }) && file != os.DevNull
+	})
 }
 
 // isStarter reports whether a program runs for real in the sandbox.
@@ -157,63 +168,124 @@ func harmless(argv []string) Refusal {
 	return ""
 }
 
-// carried looks at programs that carry others in their arguments.
-func (b *Bash) carried(st *stage, argv []string, literalized bool, depth int) Refusal {
-	name := shell.ProgramName(argv[0])
-	switch {
+// carries looks at programs that carry others in their arguments.
+func (st *stage) carries(argv []string) Refusal {
+	switch name := shell.ProgramName(argv[0]); {
 	case slices.Contains(shells, name):
-		script, ok := script(argv)
-		if !ok || literalized || depth == 3 {
+		if st.segment.Script == "" || !isStarter(argv[0]) {
 			return "shell"
 		}
-		if command, err := shell.Analyse(script); argv[0] != "bash" && err == nil && !command.Portable() {
-			return "not-portable"
-		}
-		inner, refusal := b.understand(script, st.dir, depth+1)
+		inner, refusal := understand(st.segment.Inner)
 		if refusal != "" {
 			return refusal
 		}
-		st.inner = inner
-	case name == "xargs":
-		effects, known := shell.Effects("xargs", argv[1:])
-		if !known || len(effects) != 1 || effects[0].Kind != shell.Runs {
-			return "xargs"
+		st.inner, st.dash = inner, name == "dash" || name == "sh" && shIsDash()
+		st.errexit = slices.ContainsFunc(argv[1:len(argv)-1], func(w string) bool { return strings.Contains(w, "e") && !strings.HasPrefix(w, "--") })
+	case isStarter(argv[0]):
+		effects, _ := shell.Effects(name, argv[1:])
+		for _, e := range effects {
+			switch e.Kind {
+			case shell.Reads:
+			case shell.Runs:
+				c, ok := newCarried(e.Argv)
+				if !ok {
+					return "carried"
+				}
+				st.carried = append(st.carried, c)
+			default:
+				return "carrier" // what it does itself nobody watches
+			}
 		}
-		if u := shell.Unwrap(effects[0].Argv); u.Blocked != "" || len(u.At) > 0 || slices.Contains(shells, shell.ProgramName(effects[0].Argv[0])) || isStarter(effects[0].Argv[0]) {
-			return "xargs"
-		}
-		st.chain, st.open = append(st.chain, effects[0].Argv), true
 	}
 	return ""
 }
 
-// script is the text of a shell that gets nothing but a text.
-func script(argv []string) (string, bool) {
-	if !slices.Contains([]string{"bash", "sh", "dash"}, argv[0]) {
-		return "", false
+func newCarried(argv []string) (carried, bool) {
+	u := shell.Unwrap(argv)
+	if u.Blocked != "" || u.Program >= len(argv) || slices.ContainsFunc(u.At, func(at int) bool { return !isStarter(argv[at]) }) || isStarter(argv[u.Program]) || slices.Contains(shells, shell.ProgramName(argv[u.Program])) {
+		return carried{}, false
 	}
-	at := 1
-	for at < len(argv) && len(argv[at]) > 1 && argv[at][0] == '-' && strings.Trim(argv[at][1:], "euxv") == "" {
-		at++
+	c := carried{}
+	for _, at := range append(u.At, u.Program) {
+		c.chain = append(c.chain, argv[at:])
 	}
-	if len(argv) != at+2 || argv[at+1] == "" || strings.IndexByte("-+", argv[at+1][0]) >= 0 || !slices.Contains([]string{"-c", "-lc", "-cl", "-ec", "-euc", "-xc"}, argv[at]) {
-		return "", false
-	}
-	return argv[at+1], true
+	return c, true
 }
 
-func (st *stage) String() string { return fmt.Sprintf("%q in %s", st.chain, st.dir) }
+// starts reports whether an argv is that of a carried command with some operands.
+func starts(got, carried []string) bool {
+	for i, word := range carried {
+		if word != "{}" {
+			if i >= len(got) || got[i] != word {
+				return false
+			}
+			continue
+		}
+		for n := i + 1; n <= len(got); n++ {
+			if rest := carried[i+1:]; len(rest) == 0 || starts(got[n:], rest) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+func (st *stage) String() string { return fmt.Sprintf("%q in %q", st.chain, st.dirs()) }
+
+// dirs are the directories in which the stage may start.
+func (st *stage) dirs() []string { return append([]string{st.segment.Dir}, st.segment.OtherDir...) }
+
+func writes(s *execpolicy.Segment) bool {
+	return slices.ContainsFunc(s.Redirs, func(r execpolicy.Redirect) bool { return r.Writes() })
+}
 
 // writesBeside reports whether a redirection in the same pipeline makes files while the words of segment i are expanded.
-func writesBeside(command *shell.Command, i int) bool {
-	first, last := i, i
-	for first > 0 && command.Segments[first-1].Op == shell.Pipe {
+func writesBeside(segments []execpolicy.Segment, i int) bool {
+	first, last := i, i+1
+	for first > 0 && segments[first-1].Op == shell.Pipe {
 		first--
 	}
-	for last < len(command.Segments)-1 && command.Segments[last].Op == shell.Pipe {
+	for last < len(segments) && segments[last-1].Op == shell.Pipe {
 		last++
 	}
-	return slices.ContainsFunc(command.Segments[first:last+1], func(s shell.Segment) bool {
-		return slices.ContainsFunc(s.Redirs, func(r shell.Redirect) bool { return r.Writes() })
-	})
+	for i := first; i < last; i++ {
+		if writes(&segments[i]) {
+			return true
+		}
+	}
+	return false
 }
+
+func join(dir, to string) string {
+	if path.IsAbs(to) {
+		return path.Clean(to)
+	}
+	return path.Join(dir, to)
+}
+
+// sandboxFiles is the file system of the sandbox, where every name in /bin and /usr/bin is a program.
+type sandboxFiles struct{ root string }
+
+func (f sandboxFiles) Look(name string) (execpolicy.Node, error) {
+	switch dir := path.Dir(name); {
+	case dir == "/bin" || dir == "/usr/bin":
+		return execpolicy.Node{Mode: 0o755, Stamp: execpolicy.Stamp{Inode: 1}}, nil
+	case name == "/bin" || name == "/usr/bin":
+		return execpolicy.Node{Mode: fs.ModeDir | 0o755, Stamp: execpolicy.Stamp{Inode: 2}}, nil
+	}
+	return execpolicy.Disk{}.Look(filepath.Join(f.root, name))
+}
+
+func (f sandboxFiles) ReadDir(dir string) ([]fs.DirEntry, error) {
+	return os.ReadDir(filepath.Join(f.root, path.Clean(dir)))
+}
+
+// everywhere calls every place the workspace: which files a command may use is not compared here.
+type everywhere struct{}
+
+func (everywhere) Resolve(dir, asked string) (place.Resolved, error) {
+	return place.Resolved{Asked: asked, Real: join(dir, asked), Place: place.Workspace, Kind: place.KindMissing}, nil
+}
+func (everywhere) InRoots(string, bool) bool { return true }
+func (everywhere) Layout() place.Layout      { return place.Layout{Workspace: workDir, Home: homeDir} }

@@ -4,10 +4,10 @@ package shellfuzz
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/toolward/toolward/shell"
 )
@@ -28,10 +28,10 @@ func (b *Bash) Compare(claim *Claim, trace *Trace) *Difference {
 	case trace.Left:
 		return &Difference{"left", "bash left processes running"}
 	}
-	var skipped []bool
+	var choices []status
 	var first *Difference
 	for range maxChoices {
-		m := &matching{bash: b, trace: trace, taken: make([]bool, len(trace.Starts)), skipped: skipped}
+		m := &matching{bash: b, trace: trace, done: map[uint32]int{}, choices: choices}
 		m.all(claim)
 		if m.difference == nil {
 			return nil
@@ -39,50 +39,40 @@ func (b *Bash) Compare(claim *Claim, trace *Trace) *Difference {
 		if first == nil {
 			first = m.difference
 		}
-		// Where it was not known whether a pipeline ran, it may not have: the last such choice is changed.
-		last := slices.Index(m.skipped, false)
-		for i, skip := range m.skipped {
-			if !skip {
-				last = i
-			}
+		// Nobody sees how a builtin ended. The last one that was taken to have succeeded may have failed.
+		choices = m.choices
+		for len(choices) > 0 && choices[len(choices)-1] == failed {
+			choices = choices[:len(choices)-1]
 		}
-		if last < 0 {
+		if len(choices) == 0 {
 			break
 		}
-		skipped = append(slices.Clone(m.skipped[:last]), true)
+		choices[len(choices)-1] = failed
 	}
 	return first
 }
 
-// maxChoices bounds how often a claim is compared with other choices of what ran.
-const maxChoices = 32
+// maxChoices bounds how often a claim is compared with other guesses of how builtins ended.
+const maxChoices = 256
 
-func (m *matching) all(claim *Claim) {
-	m.claim(claim, m.bash.base, 0)
-	for i, taken := range m.taken {
-		if s := &m.trace.Starts[i]; m.difference == nil && !taken {
-			m.differ("start", "%q was started in %s, standard streams %v", s.Argv, s.Dir, s.Files)
-		}
-	}
-	m.files()
-}
-
-// matching finds for every claimed program its start.
+// matching goes through a claim as a shell would, and through what its processes did, step by step. Which process is
+// whose, and how each ended, is known: nothing is guessed but the status of builtins.
 type matching struct {
 	bash       *Bash
 	trace      *Trace
-	taken      []bool
-	skipped    []bool // for every pipeline that need not have run, in order: that it did not
-	choices    int
+	done       map[uint32]int // how many steps of a process are accounted for
+	choices    []status       // how builtins ended, in order
+	chosen     int
 	inherited  []shell.Assign // variables of the shells around
-	mayOpen    []target       // that redirections may open
+	buffered   bool           // by stdbuf, which sets variables of its own
 	difference *Difference
 }
 
-// target is a file of a redirection.
-type target struct {
-	dir, path     string
-	reads, writes bool
+// process is one that runs a shell.
+type process struct {
+	pid  uint32
+	dash bool
+	base [3]file // its standard streams
 }
 
 func (m *matching) differ(class, format string, args ...any) {
@@ -91,145 +81,371 @@ func (m *matching) differ(class, format string, args ...any) {
 	}
 }
 
-// status is how a pipeline ended.
+func (m *matching) all(claim *Claim) {
+	m.claim(claim, process{pid: m.trace.Process, base: m.bash.base}, false)
+	for i := range m.trace.Starts {
+		if s := &m.trace.Starts[i]; !m.accounted(s.PID, Started, i) {
+			m.differ("start", "%q was started in %s, standard streams %v", s.Argv, s.Dir, s.Files)
+		}
+	}
+	for pid, steps := range m.trace.Steps {
+		for i, e := range steps {
+			if e.Kind == Forked && i >= m.done[pid] {
+				m.differ("fork", "process %d made another one", pid)
+			}
+		}
+	}
+	m.files()
+}
+
+// accounted reports whether a step of a process has been passed.
+func (m *matching) accounted(pid uint32, kind EventKind, index int) bool {
+	at := slices.IndexFunc(m.trace.Steps[pid], func(e Event) bool { return e.Kind == kind && e.Index == index })
+	return at < m.done[pid]
+}
+
+// next is the next step of a process; files that shells open for themselves are passed over.
+func (m *matching) next(pid uint32) (Event, bool) {
+	steps := m.trace.Steps[pid]
+	for m.done[pid] < len(steps) {
+		e := steps[m.done[pid]]
+		if e.Kind != Opened || !ownFile(&m.trace.Opens[e.Index]) {
+			return e, true
+		}
+		m.done[pid]++
+	}
+	return Event{}, false
+}
+
+// pass takes the next step of a process, if it is of a kind.
+func (m *matching) pass(pid uint32, kind EventKind) (Event, bool) {
+	e, ok := m.next(pid)
+	if !ok || e.Kind != kind {
+		return Event{}, false
+	}
+	m.done[pid]++
+	return e, true
+}
+
+// status is how a command ended.
 type status int
 
 const (
 	succeeded status = iota
 	failed
-	unknown
 )
 
-// claim matches pipelines in their order. It returns the status and where the next start may be.
-func (m *matching) claim(c *Claim, base [3]file, from int) (status, int) {
+func statusOf(ok bool) status {
+	if ok {
+		return succeeded
+	}
+	return failed
+}
+
+// ended is how a process ended; what nobody waited for was the last, whose status nothing depends on.
+func (m *matching) ended(pid uint32) status {
+	s, waited := m.trace.Ended[pid]
+	return statusOf(!waited || s.Exited() && s.ExitStatus() == 0)
+}
+
+// choose is the next guess of how a builtin ended.
+func (m *matching) choose() status {
+	if m.chosen == len(m.choices) {
+		m.choices = append(m.choices, succeeded)
+	}
+	m.chosen++
+	return m.choices[m.chosen-1]
+}
+
+// claim follows a shell through its pipelines.
+func (m *matching) claim(c *Claim, in process, errexit bool) {
 	last := succeeded
-	for _, p := range c.pipelines {
-		runs := p.after == shell.Sequence || p.after == shell.And && last == succeeded || p.after == shell.Or && last == failed
-		if !runs && (last != unknown || m.skips()) {
+	for i := range c.pipelines {
+		p := &c.pipelines[i]
+		if p.after == shell.And && last == failed || p.after == shell.Or && last == succeeded {
 			continue
 		}
-		state, next, ran := m.pipeline(&p, base, from, runs)
-		if ran {
-			last, from = state, next
+		if len(p.stages) > 1 {
+			last = m.pipeline(p, in)
+		} else {
+			last = m.single(&p.stages[0], in)
 		}
-		if m.difference != nil {
-			return unknown, from
+		ends := i+1 == len(c.pipelines) || c.pipelines[i+1].after == shell.Sequence
+		if m.difference != nil || errexit && last == failed && ends {
+			return
 		}
 	}
-	return last, from
 }
 
-// skips is the next choice for a pipeline that need not have run.
-func (m *matching) skips() bool {
-	if m.choices == len(m.skipped) {
-		m.skipped = append(m.skipped, false)
+// single follows a command that is not part of a pipeline.
+func (m *matching) single(st *stage, in process) status {
+	if st.builtin || in.dash {
+		if m.redirects(st, in.pid) == failed {
+			return failed
+		}
 	}
-	m.choices++
-	return m.skipped[m.choices-1]
+	if st.builtin {
+		switch st.chain[0][0] {
+		case "true", ":":
+			return succeeded
+		case "false":
+			return failed
+		}
+		return m.choose()
+	}
+	runs := in.pid
+	if e, ok := m.pass(in.pid, Forked); ok {
+		runs = e.PID
+	} // else it is the last command, for which the shell does not fork
+	return m.external(st, runs, in, streams{base: in.base})
 }
 
-// pipeline matches the stages of one pipeline. If it need not run, nothing may have started.
-func (m *matching) pipeline(p *pipeline, base [3]file, from int, must bool) (last status, next int, ran bool) {
-	next = from
-	m.targets(p)
+// pipeline follows every stage in a process of its own.
+func (m *matching) pipeline(p *pipeline, in process) (last status) {
 	var before *file // pipe from the stage before, if it is known
 	for i := range p.stages {
 		st := &p.stages[i]
-		want := streams{base: base, pipeIn: i > 0, pipeOut: i+1 < len(p.stages), in: before}
-		at := m.find(st.chain[0], st, want, from)
+		e, ok := m.pass(in.pid, Forked)
+		if !ok {
+			m.differ("missing", "%s did not start", st)
+			return failed
+		}
+		want := streams{base: in.base, pipeIn: i > 0, pipeOut: i+1 < len(p.stages), in: before}
 		before = nil
-		if at < 0 {
-			state, why := m.notStarted(st)
-			if !why && must {
-				m.differ("missing", "%s did not start", st)
-			}
-			last = state
-			if !why {
-				last = unknown
-			}
-			ran = ran || why
+		if st.builtin {
+			m.redirects(st, e.PID)
+			last = m.ended(e.PID)
 			continue
 		}
-		ran = true
-		if want.pipeOut && m.trace.Starts[at].Files[1].pipe() {
-			before = &m.trace.Starts[at].Files[1]
+		if first := m.trace.firstStart(e.PID); first != nil && want.pipeOut && first.Files[1].pipe() {
+			before = &first.Files[1]
 		}
-		last, at = m.started(st, at, base)
-		next = max(next, at+1)
-	}
-	return last, next, ran
-}
-
-// started follows a program to what it starts.
-func (m *matching) started(st *stage, at int, base [3]file) (status, int) {
-	m.taken[at] = true
-	first := &m.trace.Starts[at]
-	m.environment(st, first)
-	end := first
-	for i, argv := range st.chain[1:] {
-		open := st.open && i == len(st.chain)-2
-		next := m.follow(argv, end, at+1, open)
-		if open {
-			at = max(at, next)
-			return unknown, at
-		}
-		if next < 0 { // the wrapper found something wrong with its own arguments
-			return failed, at
-		}
-		m.taken[next] = true
-		end, at = &m.trace.Starts[next], next
-	}
-	if st.inner != nil {
-		outer := m.inherited
-		m.inherited = append(slices.Clone(outer), st.segment.Assigns...)
-		state, next := m.claim(st.inner, end.Files, at+1)
-		m.inherited = outer
-		return state, max(at, next-1)
-	}
-	if st.segment.Heredoc != nil && end.Input != st.body {
-		m.differ("body", "%q read %q, its here-document is %q", end.Argv, end.Input, st.body)
-	}
-	if strings.Contains(end.Argv[0], "false") {
-		return failed, at
-	}
-	return succeeded, at
-}
-
-// follow finds what a wrapper started; all of them, and the last, if it is open.
-func (m *matching) follow(argv []string, wrapper *Start, from int, open bool) int {
-	last := -1
-	for i := from; i < len(m.trace.Starts); i++ {
-		s := &m.trace.Starts[i]
-		if m.taken[i] || s.Dir != wrapper.Dir || !s.Files[1].is(wrapper.Files[1]) || !s.Files[2].is(wrapper.Files[2]) {
+		if in.dash && m.redirects(st, e.PID) == failed {
+			last = failed
 			continue
 		}
-		if open && s.PPID == wrapper.PID && len(s.Argv) >= len(argv) && slices.Equal(s.Argv[:len(argv)], argv) {
-			m.taken[i] = true
-			last = i
-		} else if !open && slices.Equal(s.Argv, argv) && s.Files[0].is(wrapper.Files[0]) {
-			return i
-		}
+		last = m.external(st, e.PID, in, want)
 	}
 	return last
 }
 
-// notStarted says why a command need not have started anything, and how it ended then.
-func (m *matching) notStarted(st *stage) (status, bool) {
-	for _, o := range m.trace.Opens {
-		if o.Err != 0 && slices.ContainsFunc(st.segment.Redirs, func(r shell.Redirect) bool { return r.Op != ">&" && r.Target == o.Path }) {
-			return failed, true
+func (t *Trace) firstStart(pid uint32) *Start {
+	for _, e := range t.Steps[pid] {
+		if e.Kind == Started {
+			return &t.Starts[e.Index]
 		}
 	}
-	if !st.builtin {
-		return unknown, false
+	return nil
+}
+
+// redirects follows the files that a process opens for a stage, up to one that it cannot open.
+func (m *matching) redirects(st *stage, pid uint32) status {
+	if doc := st.segment.Heredoc; doc != nil && *doc == "" {
+		defer m.passNull(pid) // which is what bash reads for an empty document
 	}
-	switch st.chain[0][0] {
-	case "true", ":":
-		return succeeded, true
-	case "false":
-		return failed, true
+	for _, r := range st.segment.Redirs {
+		if r.Op == ">&" {
+			continue
+		}
+		if doc := st.segment.Heredoc; doc != nil && *doc == "" {
+			m.passNull(pid)
+		}
+		e, ok := m.pass(pid, Opened)
+		if !ok {
+			m.differ("missing", "%s did not open %s", st, r.Target)
+			continue
+		}
+		o := &m.trace.Opens[e.Index]
+		if o.Path != r.Target || o.Writes() != r.Writes() || o.appends() != strings.HasSuffix(r.Op, ">>") || !m.inDir(o.Dir, st.dirs()) {
+			m.differ("file", "%s was opened in %s, flags %#x, not %s for %s", o.Path, o.Dir, o.Flags, r, st)
+		}
+		if o.Err != 0 {
+			return failed
+		}
 	}
-	return unknown, true
+	return succeeded
+}
+
+// passNull takes the next step of a process if it opens /dev/null for reading.
+func (m *matching) passNull(pid uint32) {
+	if e, ok := m.next(pid); ok && e.Kind == Opened && m.trace.Opens[e.Index].Path == os.DevNull && !m.trace.Opens[e.Index].Writes() {
+		m.done[pid]++
+	}
+}
+
+// external follows a process that becomes a program.
+func (m *matching) external(st *stage, pid uint32, in process, want streams) status {
+	if !in.dash && m.redirects(st, pid) == failed {
+		return failed
+	}
+	e, ok := m.pass(pid, Started)
+	if !ok {
+		m.differ("missing", "%s did not start", st)
+		return failed
+	}
+	first := &m.trace.Starts[e.Index]
+	switch {
+	case !slices.Equal(first.Argv, st.chain[0]):
+		m.differ("argv", "%q was started, not %q", first.Argv, st.chain[0])
+	case !m.inDir(first.Dir, st.dirs()):
+		m.differ("directory", "%q was started in %s, not in %q", first.Argv, first.Dir, st.dirs())
+	default:
+		m.connected(first, st, want)
+	}
+	m.started(st, first)
+	return m.ended(pid)
+}
+
+// started follows a program to what it starts.
+func (m *matching) started(st *stage, first *Start) {
+	outer, buffered := m.inherited, m.buffered
+	defer func() { m.inherited, m.buffered = outer, buffered }()
+	m.inherited = append(slices.Clone(outer), st.segment.Assigns...)
+	m.environment(first)
+	end := first
+	for i := 1; i < len(st.chain); i++ {
+		if end = m.wrapped(end, func(s *Start) bool { return slices.Equal(s.Argv, st.chain[i]) && s.Files[0].is(end.Files[0]) }); end == nil {
+			return
+		}
+	}
+	switch {
+	case st.inner != nil:
+		m.claim(st.inner, process{pid: end.PID, dash: st.dash, base: end.Files}, st.errexit)
+	case len(st.carried) > 0:
+		m.carried(st.carried, end)
+	case st.segment.Heredoc != nil && end.Read && end.Input != *st.segment.Heredoc:
+		m.differ("body", "%q read %q, its here-document is %q", end.Argv, end.Input, *st.segment.Heredoc)
+	}
+}
+
+// wrapped is what a wrapper started, in its own process or another; nil if it started nothing.
+func (m *matching) wrapped(wrapper *Start, is func(*Start) bool) *Start {
+	m.buffered = m.buffered || shell.ProgramName(wrapper.Argv[0]) == "stdbuf"
+	pid := wrapper.PID
+	if e, ok := m.pass(pid, Forked); ok {
+		pid = e.PID
+	}
+	e, ok := m.pass(pid, Started)
+	if !ok {
+		// It found something wrong with its own arguments.
+		if s, waited := m.trace.Ended[wrapper.PID]; waited && s.ExitStatus() != statusWrapper || !waited && m.trace.Status.ExitStatus() != statusWrapper {
+			m.differ("missing", "%q started nothing", wrapper.Argv)
+		}
+		return nil
+	}
+	s := &m.trace.Starts[e.Index]
+	if !is(s) || s.Dir != wrapper.Dir || !s.Files[1].is(wrapper.Files[1]) || !s.Files[2].is(wrapper.Files[2]) {
+		m.differ("wrapped", "%q started %q in %s, standard streams %v", wrapper.Argv, s.Argv, s.Dir, s.Files)
+		return nil
+	}
+	m.environment(s)
+	return s
+}
+
+// statusWrapper is the status of env, nice, nohup, stdbuf and timeout that fail themselves.
+const statusWrapper = 125
+
+// carried follows all that xargs or find started.
+func (m *matching) carried(commands []carried, carrier *Start) {
+	for {
+		for own := true; own; { // files of the carrier itself
+			_, own = m.pass(carrier.PID, Opened)
+		}
+		e, ok := m.pass(carrier.PID, Forked)
+		if !ok {
+			return
+		}
+		m.passNull(e.PID) // standard input of what xargs starts
+		child, ok := m.pass(e.PID, Started)
+		if !ok {
+			m.differ("missing", "%q made a process that started nothing", carrier.Argv)
+			return
+		}
+		end := &m.trace.Starts[child.Index]
+		at := slices.IndexFunc(commands, func(c carried) bool { return starts(end.Argv, c.chain[0]) })
+		if at < 0 {
+			m.differ("carried", "%q started %q", carrier.Argv, end.Argv)
+			return
+		}
+		m.environment(end)
+		for _, argv := range commands[at].chain[1:] {
+			if end = m.wrapped(end, func(s *Start) bool { return starts(s.Argv, argv) }); end == nil {
+				break
+			}
+		}
+	}
+}
+
+// environment compares the variables that a program gets.
+func (m *matching) environment(s *Start) {
+	want := map[string]string{}
+	for _, entry := range environment {
+		name, value, _ := strings.Cut(entry, "=")
+		want[name] = value
+	}
+	for _, a := range m.inherited {
+		want[a.Name] = a.Value
+	}
+	for _, entry := range s.Env {
+		name, value, _ := strings.Cut(entry, "=")
+		if slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name) || m.buffered && strings.HasPrefix(name, "_STDBUF_") || name == "LD_PRELOAD" && m.buffered {
+			continue
+		}
+		if expected, known := want[name]; !known || value != expected {
+			m.differ("environment", "%q got %q", s.Argv, entry)
+		}
+		delete(want, name)
+	}
+	for name, value := range want {
+		m.differ("environment", "%q did not get %s=%q", s.Argv, name, value)
+	}
+}
+
+func (m *matching) inDir(real string, claimed []string) bool {
+	return slices.ContainsFunc(claimed, func(dir string) bool { return real == dir || real == m.bash.physical(dir) })
+}
+
+func (b *Bash) physical(dir string) string {
+	real, err := filepath.EvalSymlinks(filepath.Join(b.Root, dir))
+	if err != nil {
+		return dir
+	}
+	return strings.TrimPrefix(real, b.realRoot)
+}
+
+// files looks for what shells opened besides the files of redirections. Programs open what they like.
+func (m *matching) files() {
+	for i := range m.trace.Opens {
+		if o := &m.trace.Opens[i]; !m.accounted(o.PID, Opened, i) && !ownFile(o) && !m.byProgram(o) {
+			m.differ("file", "%s was opened in %s, flags %#x", o.Path, o.Dir, o.Flags)
+		}
+	}
+}
+
+// byProgram reports whether a process had become a program that is no shell when it opened a file.
+func (m *matching) byProgram(o *Open) bool {
+	program := false
+	for _, e := range m.trace.Steps[o.PID] {
+		switch {
+		case e.Kind == Started:
+			program = !slices.Contains(shells, shell.ProgramName(m.trace.Starts[e.Index].Argv[0]))
+		case e.Kind == Opened && &m.trace.Opens[e.Index] == o:
+			return program
+		}
+	}
+	return false
+}
+
+// ownFile reports whether a shell opens a file for itself: the terminal, what holds a here-document, and what login
+// shells read first.
+func ownFile(o *Open) bool {
+	switch o.Path {
+	case "/dev/tty":
+		return true
+	case "/etc/profile", homeDir + "/.bash_profile", homeDir + "/.bash_login", homeDir + "/.profile":
+		return !o.Writes()
+	}
+	return strings.HasPrefix(o.Path, "/tmp/sh-thd")
 }
 
 // streams are what the standard streams of a stage must be, before its redirections.
@@ -239,35 +455,8 @@ type streams struct {
 	in              *file
 }
 
-// find finds the start of a program.
-func (m *matching) find(argv []string, st *stage, want streams, from int) int {
-	if st.builtin {
-		return -1
-	}
-	for i := from; i < len(m.trace.Starts); i++ {
-		s := &m.trace.Starts[i]
-		if !m.taken[i] && slices.Equal(s.Argv, argv) && m.sameDir(s.Dir, st.dir) && m.connected(s, st, want) {
-			return i
-		}
-	}
-	return -1
-}
-
-func (m *matching) sameDir(real, claimed string) bool {
-	return real == claimed || real == m.bash.physical(claimed)
-}
-
-func (b *Bash) physical(dir string) string {
-	real, err := filepath.EvalSymlinks(filepath.Join(b.Root, dir))
-	if err != nil {
-		return dir
-	}
-	root, _ := filepath.EvalSymlinks(b.Root)
-	return strings.TrimPrefix(real, root)
-}
-
-// connected reports whether the standard streams of a program are what pipes, redirections and here-documents say.
-func (m *matching) connected(s *Start, st *stage, want streams) bool {
+// connected compares the standard streams of a program with what pipes, redirections and here-documents say.
+func (m *matching) connected(s *Start, st *stage, want streams) {
 	var expect [3]func(file) bool
 	for i := range expect {
 		expect[i] = want.base[i].is
@@ -283,27 +472,25 @@ func (m *matching) connected(s *Start, st *stage, want streams) bool {
 	}
 	same := [3]int{0, 1, 2}
 	for i, r := range st.segment.Redirs {
-		fds, to := descriptors(r)
+		fds, to := descriptors(r.Redirect)
 		if to >= 0 {
 			expect[fds[0]], same[fds[0]] = expect[to], same[to]
 			continue
 		}
-		opened := func(f file) bool { return m.opened(r, f) }
+		opened := func(f file) bool { return m.opened(r.Redirect, f) }
 		for _, fd := range fds {
 			expect[fd], same[fd] = opened, i+10
 		}
 	}
 	for i, ok := range expect {
-		if !ok(s.Files[i]) {
-			return false
-		}
+		wrong := !ok(s.Files[i])
 		for j := range i {
-			if same[i] == same[j] && !s.Files[i].is(s.Files[j]) {
-				return false
-			}
+			wrong = wrong || same[i] == same[j] && !s.Files[i].is(s.Files[j])
+		}
+		if wrong {
+			m.differ("stream", "%q has a standard stream %d that is not claimed: %v", s.Argv, i, s.Files)
 		}
 	}
-	return true
 }
 
 // descriptors are those that a redirection sets, and the one that it copies, or -1.
@@ -326,79 +513,7 @@ func descriptors(r shell.Redirect) (set []int, from int) {
 
 // opened reports whether the target of a redirection was opened as f.
 func (m *matching) opened(r shell.Redirect, f file) bool {
-	for _, o := range m.trace.Opens {
-		if o.Path == r.Target && o.Err == 0 && o.File.is(f) && o.Writes() == r.Writes() &&
-			(o.Flags&syscall.O_APPEND != 0) == strings.HasSuffix(r.Op, ">>") {
-			return true
-		}
-	}
-	return false
-}
-
-// environment compares the variables that a program gets.
-func (m *matching) environment(st *stage, s *Start) {
-	want := map[string]string{}
-	for _, entry := range environment {
-		name, value, _ := strings.Cut(entry, "=")
-		want[name] = value
-	}
-	for _, a := range append(slices.Clone(m.inherited), st.segment.Assigns...) {
-		want[a.Name] = a.Value
-	}
-	for _, entry := range s.Env {
-		name, value, _ := strings.Cut(entry, "=")
-		if slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name) {
-			continue
-		}
-		if expected, known := want[name]; !known || value != expected {
-			m.differ("environment", "%q got %q", s.Argv, entry)
-		}
-		delete(want, name)
-	}
-	for name, value := range want {
-		m.differ("environment", "%q did not get %s=%q", s.Argv, name, value)
-	}
-}
-
-// targets notes what the redirections of a pipeline may open.
-func (m *matching) targets(p *pipeline) {
-	for i := range p.stages {
-		st := &p.stages[i]
-		for _, r := range st.segment.Redirs {
-			if r.Op != ">&" {
-				m.mayOpen = append(m.mayOpen, target{st.dir, r.Target, r.Reads(), r.Writes()})
-			}
-		}
-	}
-}
-
-// files compares what bash opened with the redirections that are claimed.
-func (m *matching) files() {
-	var own []uint32 // processes of programs, which open what they like
-	for _, s := range m.trace.Starts {
-		if !slices.Contains(shells, s.Argv[0]) {
-			own = append(own, s.PID)
-		}
-	}
-	for _, o := range m.trace.Opens {
-		known := slices.ContainsFunc(m.mayOpen, func(t target) bool {
-			return t.path == o.Path && m.sameDir(o.Dir, t.dir) && (t.writes || !o.Writes()) && (t.reads || o.Writes())
-		})
-		started := slices.ContainsFunc(m.trace.Starts[:min(o.After, len(m.trace.Starts))], func(s Start) bool { return s.PID == o.PID && slices.Contains(own, s.PID) })
-		if !known && !started && !ownFile(&o) {
-			m.differ("file", "%s was opened in %s, flags %#x", o.Path, o.Dir, o.Flags)
-		}
-	}
-}
-
-// ownFile reports whether a shell opens a file for itself: the terminal, what holds a here-document, and what login
-// shells read first.
-func ownFile(o *Open) bool {
-	switch o.Path {
-	case "/dev/tty":
-		return true
-	case "/dev/null", "/etc/profile", homeDir + "/.bash_profile", homeDir + "/.bash_login", homeDir + "/.profile":
-		return !o.Writes()
-	}
-	return strings.HasPrefix(o.Path, "/tmp/sh-thd")
+	return slices.ContainsFunc(m.trace.Opens, func(o Open) bool {
+		return o.Path == r.Target && o.Err == 0 && o.File.is(f) && o.Writes() == r.Writes() && o.appends() == strings.HasSuffix(r.Op, ">>")
+	})
 }

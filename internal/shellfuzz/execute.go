@@ -3,19 +3,27 @@
 package shellfuzz
 
 import (
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolward/toolward/job"
 	"github.com/toolward/toolward/shell"
 )
+
+// ExecutorRole is the environment variable that makes of a test program the executor of a sandbox: see [Serve].
+const ExecutorRole = "TOOLWARD_FUZZ_EXECUTOR"
 
 // Outcome is what a command leaves: what it wrote, how it ended, and the files that are not as they were.
 type Outcome struct {
@@ -24,57 +32,131 @@ type Outcome struct {
 	Files  string
 }
 
-// Executable reports whether our executor and bash can be compared: programs are names, no builtins but cd, and no file
-// is used twice, whose content would depend on who is faster.
-func (c *Claim) Executable() bool {
-	used := map[string]bool{}
-	for _, p := range c.pipelines {
-		for _, st := range p.stages {
-			if st.open || st.builtin && st.chain[0][0] != "cd" || st.inner != nil && !st.inner.Executable() {
-				return false
-			}
-			shell := st.chain[len(st.chain)-1]
-			if st.inner != nil && slices.ContainsFunc(shell, func(word string) bool { return word == "-lc" || word == "-cl" }) {
-				return false // login shells read the profile of this machine, which sets PATH
-			}
-			for _, argv := range st.chain {
-				if strings.Contains(argv[0], "/") || len(argv[0]) > 200 || argv[0] == "." || argv[0] == ".." {
-					return false
-				}
-			}
-			for _, r := range st.segment.Redirs {
-				at := join(st.dir, r.Target)
-				if r.Op != ">&" && r.Target != os.DevNull && (used[at] || strings.HasPrefix(r.Target, "/") || strings.Contains(r.Target, "/..") || r.FD == "2" || r.FD == "0" && r.Writes() || strings.HasPrefix(r.Op, "&")) {
-					return false
-				}
-				// Standard error is not compared: bash writes messages of its own.
-				if r.Op == ">&" && (r.Target == "2" || r.FD == "2") {
-					return false
-				}
-				used[at] = true
-			}
-		}
-	}
-	return true
+// executor is our executor in a process of its own, whose root directory is that of the sandbox and that has no
+// network: its programs are real processes.
+type executor struct {
+	process *exec.Cmd
+	request *gob.Encoder
+	answer  *gob.Decoder
+	in      io.Closer
 }
 
-// Execute runs what is claimed by our executor, with real programs that do what those in the sandbox seem to do.
-func (b *Bash) Execute(c *Claim) (Outcome, error) {
-	env := slices.Clone(environment)
-	for i, entry := range env {
-		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
-			env[i] = "PATH=" + b.Root + value
+// answer is what the executor says of a text.
+type answer struct {
+	Out    string
+	Status int
+	Err    string // why it did not run
+}
+
+func newExecutor(root string) (*executor, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	e := &executor{process: exec.Command(self)}
+	e.process.Env = append(os.Environ(), ExecutorRole+"="+root)
+	e.process.Stderr = os.Stderr
+	e.process.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		Pdeathsig:   syscall.SIGKILL,
+	}
+	in, err := e.process.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := e.process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	e.in, e.request, e.answer = in, gob.NewEncoder(in), gob.NewDecoder(out)
+	return e, e.process.Start()
+}
+
+func (e *executor) run(text string) (answer, error) {
+	if err := e.request.Encode(text); err != nil {
+		return answer{}, fmt.Errorf("the executor is gone: %w", err)
+	}
+	var a answer
+	if err := e.answer.Decode(&a); err != nil {
+		return answer{}, fmt.Errorf("the executor is gone: %w", err)
+	}
+	return a, nil
+}
+
+func (e *executor) close() {
+	e.in.Close()
+	e.process.Wait() //nolint:errcheck // nothing depends on it any more
+}
+
+// Serve is the executor of the sandbox in root: it runs the texts that it reads until there are no more.
+func Serve(root string) error {
+	if err := enter(root); err != nil {
+		return fmt.Errorf("enter the sandbox: %w", err)
+	}
+	analyst, err := newAnalyst("/")
+	if err != nil {
+		return err
+	}
+	requests, answers := gob.NewDecoder(os.Stdin), gob.NewEncoder(os.Stdout)
+	for {
+		var text string
+		if err := requests.Decode(&text); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		a, err := analyst.execute(text)
+		if err != nil {
+			a.Err = err.Error()
+		}
+		if err := answers.Encode(a); err != nil {
+			return err
 		}
 	}
-	plan := job.Plan{Dir: b.directory(workDir), Env: env}
-	for _, p := range c.pipelines {
+}
+
+// enter makes the sandbox the root directory, with the /dev/null and the /proc that the executor needs.
+func enter(root string) error {
+	dev, proc := filepath.Join(root, "dev"), filepath.Join(root, "proc")
+	for _, step := range []func() error{
+		func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") },
+		func() error { return unix.Mount("tmpfs", dev, "tmpfs", 0, "") },
+		func() error { return os.WriteFile(filepath.Join(dev, "null"), nil, 0o600) },
+		func() error { return unix.Mount(os.DevNull, filepath.Join(dev, "null"), "", unix.MS_BIND, "") },
+		func() error { return os.MkdirAll(proc, 0o755) },
+		func() error { return unix.Mount("/proc", proc, "", unix.MS_BIND|unix.MS_REC, "") },
+		func() error { return unix.Chroot(root) },
+		func() error { return os.Chdir(workDir) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// execute runs a text.
+func (a *analyst) execute(text string) (answer, error) {
+	claim, refusal := a.Understand(text)
+	if refusal != "" {
+		return answer{}, fmt.Errorf("refused: %s", refusal)
+	}
+	linked := links{}
+	defer linked.remove()
+	if err := linked.make(claim); err != nil {
+		return answer{}, err
+	}
+	plan := job.Plan{Dir: directory(workDir), Env: environment}
+	for _, p := range claim.pipelines {
 		if n := len(plan.Segments); n > 0 {
 			plan.Segments[n-1].Op = job.Operator(p.after)
 		}
 		for i := range p.stages {
-			segment, err := b.segment(&p.stages[i])
+			segment, err := planned(&p.stages[i])
 			if err != nil {
-				return Outcome{}, err
+				return answer{}, err
 			}
 			if i+1 < len(p.stages) {
 				segment.Op = job.Pipe
@@ -82,62 +164,52 @@ func (b *Bash) Execute(c *Claim) (Outcome, error) {
 			plan.Segments = append(plan.Segments, segment)
 		}
 	}
-	if err := b.link(c); err != nil {
-		return Outcome{}, err
-	}
 	read, write, err := os.Pipe()
 	if err != nil {
-		return Outcome{}, err
+		return answer{}, err
 	}
 	defer read.Close()
 	running, err := job.Start(plan, job.Streams{Out: write})
 	if err != nil {
-		return Outcome{}, fmt.Errorf("start: %w", err)
+		return answer{}, fmt.Errorf("start: %w", err)
 	}
+	written := make(chan string, 1)
+	go func() {
+		out, _ := io.ReadAll(read)
+		written <- string(out)
+	}()
 	select {
 	case <-running.Done():
 	case <-time.After(10 * time.Second):
 		running.Stop(syscall.SIGKILL)
-		return Outcome{}, errors.New("the executor does not end")
+		return answer{}, errors.New("the executor does not end")
 	}
 	running.Release()
-	out, err := io.ReadAll(read)
-	return Outcome{Out: strings.ReplaceAll(string(out), b.Root, ""), Status: running.Result().Code, Files: b.Files()}, err
-}
-
-// Files lists what is not as it was, and its content.
-func (b *Bash) Files() string {
-	var text strings.Builder
-	for _, name := range b.fixture.changed() {
-		content, _ := os.ReadFile(b.Root + name)
-		fmt.Fprintf(&text, "%s: %q\n", name, strings.ReplaceAll(string(content), b.Root, ""))
+	result := running.Result()
+	if result.Err != nil {
+		return answer{}, result.Err
 	}
-	return text.String()
+	return answer{Out: <-written, Status: result.Code}, nil
 }
 
-func (b *Bash) directory(dir string) job.Directory {
-	path := b.Root + dir
-	return job.Directory{Name: dir, Path: path, Open: func() (*os.File, error) {
-		return os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY, 0)
-	}}
-}
+// links are the programs that a claim names, in /bin.
+type links struct{ made []string }
 
-// link makes every program that is named: a starter, or a filter.
-func (b *Bash) link(c *Claim) error {
+func (l *links) make(c *Claim) error {
 	for _, p := range c.pipelines {
-		for _, st := range p.stages {
-			for _, argv := range st.chain {
-				real := "filter"
-				if slices.Contains(starters, argv[0]) {
-					real = argv[0]
-				}
-				err := os.Symlink(filepath.Join(b.Root, "real", real), filepath.Join(b.Root, "bin", argv[0]))
-				if err != nil && !errors.Is(err, os.ErrExist) {
+		for i := range p.stages {
+			st := &p.stages[i]
+			chains := [][][]string{st.chain}
+			for _, carried := range st.carried {
+				chains = append(chains, carried.chain)
+			}
+			for _, argv := range slices.Concat(chains...) {
+				if err := l.link(argv[0]); err != nil {
 					return err
 				}
 			}
 			if st.inner != nil {
-				if err := b.link(st.inner); err != nil {
+				if err := l.make(st.inner); err != nil {
 					return err
 				}
 			}
@@ -146,37 +218,79 @@ func (b *Bash) link(c *Claim) error {
 	return nil
 }
 
-func (b *Bash) segment(st *stage) (job.Segment, error) {
-	out := job.Segment{Dir: b.Root + st.dir, Argv: slices.Clone(st.chain[0])}
-	for _, a := range st.segment.Assigns {
-		out.Env = append(out.Env, a.Name+"="+a.Value)
+func (l *links) link(name string) error {
+	if !strings.Contains(name, "/") {
+		name = "/bin/" + name
 	}
-	if st.segment.Heredoc != nil {
-		out.Redirects = append(out.Redirects, job.Document(st.body))
+	if dir := filepath.Dir(name); dir != "/bin" && dir != "/usr/bin" {
+		return nil
 	}
-	for _, r := range st.segment.Redirs {
-		out.Redirects = append(out.Redirects, b.redirect(r, st.dir))
+	real := "/real/filter"
+	if base := filepath.Base(name); slices.Contains(starters, base) || slices.Contains(utilities, base) {
+		real = "/real/" + base
 	}
-	if out.Argv[0] == "cd" {
-		target := b.directory(join(st.dir, out.Argv[1]))
-		out.Chdir = &target
-		return out, nil
+	err := os.Symlink(real, name)
+	if errors.Is(err, os.ErrExist) {
+		return nil
 	}
-	if err := b.link(&Claim{pipelines: []pipeline{{stages: []stage{*st}}}}); err != nil {
-		return out, err
-	}
-	for _, argv := range st.chain {
-		path := filepath.Join(b.Root, "bin", argv[0])
-		identity, err := job.Identify(path)
-		if err != nil {
-			return out, err
-		}
-		out.Programs = append(out.Programs, job.Program{Path: path, Identity: identity, At: len(out.Argv) - len(argv)})
-	}
-	return out, nil
+	l.made = append(l.made, name)
+	return err
 }
 
-func (b *Bash) redirect(r shell.Redirect, dir string) job.Redirect {
+func (l *links) remove() {
+	for _, name := range l.made {
+		os.Remove(name) //nolint:errcheck // it is used again otherwise
+	}
+}
+
+func directory(dir string) job.Directory {
+	return job.Directory{Name: dir, Path: dir, Open: func() (*os.File, error) {
+		return os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	}}
+}
+
+// planned is a stage as the executor runs it: without env, which does nothing, and with the text that a shell is given
+// in the place of its script.
+func planned(st *stage) (job.Segment, error) {
+	s := st.segment
+	out := job.Segment{Dir: s.Dir}
+	for _, a := range s.Assigns {
+		out.Env = append(out.Env, a.Name+"="+a.Value)
+	}
+	if s.Heredoc != nil {
+		out.Redirects = append(out.Redirects, job.Document(*s.Heredoc))
+	}
+	for _, r := range s.Redirs {
+		out.Redirects = append(out.Redirects, redirect(r.Redirect, s.Dir))
+	}
+	if s.Builtin == "cd" {
+		target := directory(s.Target)
+		out.Chdir, out.Argv = &target, s.Argv
+		return out, nil
+	}
+	add := func(path string, words ...string) error {
+		identity, err := job.Identify(path)
+		out.Programs = append(out.Programs, job.Program{Path: path, Identity: identity, At: len(out.Argv)})
+		out.Argv = append(out.Argv, words...)
+		return err
+	}
+	at := 0
+	for _, w := range s.Wrappers {
+		if !w.Dropped {
+			if err := add(w.Program.Path, s.Argv[at:at+1+len(w.Args)]...); err != nil {
+				return out, err
+			}
+		}
+		at += 1 + len(w.Args)
+	}
+	words := slices.Clone(s.Argv[at:])
+	if st.inner != nil {
+		words[s.ScriptArg-at] = s.Script
+	}
+	return out, add(s.Program.Path, words...)
+}
+
+func redirect(r shell.Redirect, dir string) job.Redirect {
 	fds, from := descriptors(r)
 	if from >= 0 {
 		return job.Copy(fds[0], from)
@@ -188,46 +302,160 @@ func (b *Bash) redirect(r shell.Redirect, dir string) job.Redirect {
 	case r.Writes():
 		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
-	path := b.Root + join(dir, r.Target)
-	if strings.HasSuffix(r.Target, "/") {
-		path += "/" // bash writes no file by such a name
+	path := r.Target // as it is: bash writes no file by a name that ends in a slash
+	if !filepath.IsAbs(path) {
+		path = dir + "/" + path
 	}
 	open := func() (*os.File, error) { return os.OpenFile(path, flags, 0o644) }
-	if r.Target == os.DevNull {
+	switch {
+	case r.Target == os.DevNull:
 		open = job.OpenNull
+		fallthrough
+	case !strings.HasPrefix(r.Op, "&"):
+		if r.Reads() {
+			return job.Input(fds[0], r.Target, open)
+		}
+		return job.Output(fds[0], r.Target, open)
 	}
-	if r.Reads() {
-		return job.Input(fds[0], r.Target, open)
+	return job.OutputBoth(r.Target, open)
+}
+
+// utilities are programs that do the same as the builtins of their names.
+var utilities = []string{"true", "false", "echo", "pwd", "test", "["}
+
+// Executable reports whether what our executor and bash leave can be compared: the same every time, and not told by
+// messages that each words in its own way.
+func (c *Claim) Executable() bool {
+	c.files = map[string]bool{}
+	return c.executable(c, false)
+}
+
+func (c *Claim) executable(whole *Claim, noisy bool) bool {
+	for _, p := range c.pipelines {
+		for i := range p.stages {
+			st := &p.stages[i]
+			if !st.repeats() {
+				return false
+			}
+			noisy := noisy || st.builtin || len(st.chain) > 1 || st.inner != nil
+			for _, r := range st.segment.Redirs {
+				if r.Target == "2" || r.FD == "2" || strings.HasPrefix(r.Op, "&") {
+					if noisy {
+						return false // standard error holds messages
+					}
+					whole.messages = true
+				}
+				if r.Op == ">&" || r.Target == os.DevNull {
+					continue
+				}
+				// A file that is used twice has a content that depends on who is faster.
+				at := join(st.segment.Dir, r.Target)
+				if whole.files[at] || r.FD == "0" && r.Writes() || !st.writable(r.Target) {
+					return false
+				}
+				whole.files[at] = true
+			}
+			if st.inner != nil && !st.inner.executable(whole, true) {
+				return false
+			}
+		}
 	}
-	return job.Output(fds[0], r.Target, open)
+	return true
+}
+
+// bashTests are what the builtin test knows and the program does not, or not as well.
+var bashTests = strings.Fields("-v -R -o -a -N -G -O == =~ < > ( )")
+
+// repeats reports whether the stage does the same whoever starts it.
+func (st *stage) repeats() bool {
+	words := st.chain[len(st.chain)-1]
+	switch name := words[0]; {
+	case len(st.segment.OtherDir) > 0, name == ":", name == "printf", name == "find" || strings.HasSuffix(name, "/find"):
+		return false // the program printf has options that the builtin has not; find lists files in no order
+	case name == "echo" && (len(words) > 1 && strings.HasPrefix(words[1], "-") || strings.ContainsAny(strings.Join(words, ""), `\`)), name == "pwd" && len(words) > 1:
+		return false
+	case (name == "test" || name == "[") && slices.ContainsFunc(words[1:], func(w string) bool { return slices.Contains(bashTests, w) }):
+		return false
+	case st.inner != nil && slices.ContainsFunc(words, func(w string) bool { return w == "-lc" || w == "-cl" }):
+		return false // login shells may set another PATH
+	}
+	chains := slices.Clone(st.chain)
+	for _, c := range st.carried {
+		chains = append(chains, c.chain...)
+	}
+	for _, argv := range chains {
+		if !isProgram(argv[0]) && (len(chains) > 1 || !strings.HasPrefix(st.segment.Program.Real, "/real/")) {
+			return false
+		}
+	}
+	return true
+}
+
+// isProgram reports whether the sandbox has a program of that name, or gets it.
+func isProgram(name string) bool {
+	if dir := filepath.Dir(name); strings.Contains(name, "/") && dir != "/bin" && dir != "/usr/bin" {
+		return false
+	}
+	return len(name) < 200 && name != "." && name != ".."
 }
 
 // TryExecutor compares our executor with bash for a text that both can run; compared is false for others.
 func (b *Bash) TryExecutor(text string) (compared bool, difference *Difference, err error) {
-	claim, refusal := b.Understand(text, workDir)
+	claim, refusal := b.analyst.Understand(text)
 	if refusal != "" || !claim.Executable() {
 		return false, nil, nil
+	}
+	if b.executor == nil {
+		if b.executor, err = newExecutor(b.Root); err != nil {
+			return false, nil, err
+		}
 	}
 	trace, err := b.Run(text)
 	if err != nil {
 		return false, nil, err
 	}
-	want := Outcome{Status: trace.Status.ExitStatus(), Files: b.Files()}
+	if claim.messages && slices.ContainsFunc(trace.Opens, func(o Open) bool { return o.Err != 0 }) {
+		return false, nil, b.Restore(trace)
+	}
+	want := Outcome{Status: trace.Status.ExitStatus(), Files: b.content(claim)}
 	if want.Out, err = b.Output(); err != nil {
 		return false, nil, err
 	}
-	if err := b.fixture.restore(); err != nil {
+	if err := b.Restore(trace); err != nil {
 		return false, nil, err
 	}
-	got, err := b.Execute(claim)
-	if restored := b.fixture.restore(); restored != nil {
-		return false, nil, restored
+	a, err := b.executor.run(text)
+	if err != nil {
+		return false, nil, err
+	}
+	got := Outcome{Out: a.Out, Status: a.Status, Files: b.content(claim)}
+	if err := b.restoreFiles(claim); err != nil {
+		return false, nil, err
 	}
 	switch {
-	case err != nil:
-		return true, &Difference{"executor", err.Error()}, nil
+	case a.Err != "":
+		return true, &Difference{"executor", a.Err}, nil
 	case got != want:
 		return true, &Difference{"executor", fmt.Sprintf("%+v, bash %+v", got, want)}, nil
 	}
 	return true, nil, nil
+}
+
+// content is that of the files that a claim says may change. Others are looked at now and then: see [Bash.Restore].
+func (b *Bash) content(c *Claim) string {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(c.files)) {
+		content, err := os.ReadFile(b.Root + b.physical(name))
+		fmt.Fprintf(&text, "%s: %q %t\n", name, content, err == nil)
+	}
+	return text.String()
+}
+
+func (b *Bash) restoreFiles(c *Claim) error {
+	for name := range c.files {
+		if err := b.fixture.restoreOne(b.physical(name)); err != nil {
+			return err
+		}
+	}
+	return b.looked()
 }

@@ -3,11 +3,23 @@
 package shellfuzz
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"testing"
 	"time"
 )
+
+func TestMain(m *testing.M) {
+	if root := os.Getenv(ExecutorRole); root != "" {
+		if err := Serve(root); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
 
 // TestExecutorAgrees compares what our executor does with what bash does, for seeds and generated commands.
 func TestExecutorAgrees(t *testing.T) {

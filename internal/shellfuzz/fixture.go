@@ -40,7 +40,7 @@ var fixtureFiles = []string{
 	"/w/a.go", "/w/b.go", "/w/B.go", "/w/.hidden", "/w/.h.go", "/w/with space", "/w/-rf", "/w/[x]", "/w/x", "/w/README.md",
 	"/w/a*b", "/w/a\\b", "/w/é.txt", "/w/{a,b}", "/w/~", "/w/sub/c.go", "/w/sub/d.txt", "/w/sub/deep/e.go", "/w/sub/.s",
 	"/w/empty/", "/w/dir with space/f", "/w/-d/g", "/w/link -> sub", "/w/dangling -> nowhere", "/w/$PLAIN", "/w/a\nb",
-	"/w/quote's", "/w/sub.d/", "/w/1", "/w/2", "/w/x1y", "/w/#c", "/w/=", "/w/!h", "/w/test", "/w/out.txt", "/w/src/main.py",
+	"/w/quote's", "/w/sub.d/", "/w/1", "/w/2", "/w/x1y", "/w/#c", "/w/=", "/w/!h", "/w/test", "/w/out.txt", "/w/src/main.py", "/w/run.sh -> /real/filter", "/w/sub/tool -> /real/filter",
 	"/home/u/x", "/home/u/notes.txt", "/tmp/",
 }
 

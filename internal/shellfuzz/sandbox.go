@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,7 +31,10 @@ const (
 )
 
 // starters are the programs that run for real: all that they do is start others.
-var starters = []string{"bash", "sh", "dash", "env", "nice", "nohup", "stdbuf", "timeout", "xargs"}
+var starters = []string{"bash", "sh", "dash", "env", "nice", "nohup", "stdbuf", "timeout", "xargs", "find"}
+
+// stdbufLibrary is what stdbuf loads into what it starts.
+const stdbufLibrary = "/usr/libexec/coreutils/libstdbuf.so"
 
 // Bash is a real bash in a sandbox of its own, where no program ever starts: name spaces without network and other
 // processes, and a root directory that is thrown away.
@@ -44,6 +48,10 @@ type Bash struct {
 	base            [3]file // what the standard streams are
 	null            file
 	fixture         fixture
+	analyst         *analyst
+	executor        *executor     // started when it is needed
+	patience        time.Duration // how long a command may take; on a busy machine one that ends takes seconds
+	realRoot        string        // Root without links
 	runs            int
 }
 
@@ -52,7 +60,7 @@ var ErrNoSandbox = errors.New("no sandbox")
 
 // NewBash builds a sandbox in dir, which must be empty, and starts a bash in it.
 func NewBash(dir string) (*Bash, error) {
-	b := &Bash{Root: dir}
+	b := &Bash{Root: dir, patience: 10 * time.Second}
 	if err := b.build(); err != nil {
 		return nil, err
 	}
@@ -157,7 +165,7 @@ func (b *Bash) build() error {
 	if err := b.compile(); err != nil {
 		return err
 	}
-	for _, name := range starters {
+	for _, name := range slices.Concat(starters, utilities) {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrNoSandbox, err)
@@ -169,11 +177,23 @@ func (b *Bash) build() error {
 			return err
 		}
 	}
+	if data, err := os.ReadFile(stdbufLibrary); err == nil {
+		if err := errors.Join(os.MkdirAll(b.Root+filepath.Dir(stdbufLibrary), 0o755), os.WriteFile(b.Root+stdbufLibrary, data, 0o755)); err != nil {
+			return err
+		}
+	}
 	// Without its locale bash would count bytes where the pattern "?" means a character.
 	if locale, err := os.ReadDir("/usr/lib/locale/C.utf8"); err == nil && len(locale) > 0 {
 		if err := os.CopyFS(filepath.Join(b.Root, "usr/lib/locale/C.utf8"), os.DirFS("/usr/lib/locale/C.utf8")); err != nil {
 			return err
 		}
+	}
+	var err error
+	if b.realRoot, err = filepath.EvalSymlinks(b.Root); err != nil {
+		return err
+	}
+	if b.analyst, err = newAnalyst(b.Root); err != nil {
+		return err
 	}
 	b.fixture = newFixture(b.Root)
 	return b.fixture.restore()
@@ -239,6 +259,7 @@ func (b *Bash) Run(text string) (*Trace, error) {
 		return nil, err
 	}
 	binary.LittleEndian.PutUint32(b.shared, uint32(len(text)))
+	binary.LittleEndian.PutUint32(b.shared[24:], uint32(b.patience.Milliseconds()))
 	copy(b.shared[headerSize:], text)
 	if _, err := b.request.Write([]byte{1}); err != nil {
 		return nil, err
@@ -274,6 +295,11 @@ func (b *Bash) Restore(trace *Trace) error {
 			return err
 		}
 	}
+	return b.looked()
+}
+
+// looked counts what ran, and now and then looks whether other files changed than was seen.
+func (b *Bash) looked() error {
 	if b.runs++; b.runs%checkEvery == 0 {
 		if changed := b.fixture.changed(); len(changed) > 0 {
 			return fmt.Errorf("files changed that bash was not seen to open: %q", changed)
@@ -287,5 +313,8 @@ func (b *Bash) Close() error {
 	b.request.Close()
 	b.answer.Close()
 	b.process.Wait()
+	if b.executor != nil {
+		b.executor.close()
+	}
 	return unix.Munmap(b.shared)
 }

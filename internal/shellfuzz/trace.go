@@ -37,7 +37,6 @@ type Open struct {
 	Flags uint32
 	Err   syscall.Errno
 	File  file
-	After int // how many programs had started before
 }
 
 // Writes reports whether the file was opened to be changed, or created.
@@ -45,23 +44,35 @@ func (o *Open) Writes() bool {
 	return o.Flags&(syscall.O_WRONLY|syscall.O_RDWR|syscall.O_CREAT|syscall.O_TRUNC) != 0
 }
 
+func (o *Open) appends() bool { return o.Flags&syscall.O_APPEND != 0 }
+
+// Event is one step of one process.
+type Event struct {
+	Kind  EventKind
+	Index int    // of a start or an open file, in the trace
+	PID   uint32 // of a process that was forked
+}
+
+// EventKind says what a process did.
+type EventKind int
+
+// The kinds of events.
+const (
+	Forked EventKind = iota + 1
+	Started
+	Opened
+)
+
 // Trace is what bash did with a text.
 type Trace struct {
+	Process  uint32 // the first one, which was given the text
 	Starts   []Start
 	Opens    []Open
+	Steps    map[uint32][]Event            // of every process, in order
+	Ended    map[uint32]syscall.WaitStatus // of processes that were waited for
 	Status   syscall.WaitStatus
 	TimedOut bool // it was ended
 	Left     bool // it left processes running
-}
-
-// Wrote reports whether files may have changed.
-func (t *Trace) Wrote() bool {
-	for i := range t.Opens {
-		if t.Opens[i].Writes() && t.Opens[i].Err == 0 {
-			return true
-		}
-	}
-	return t.TimedOut
 }
 
 var errTrace = errors.New("the trace of bash cannot be read")
@@ -69,7 +80,10 @@ var errTrace = errors.New("the trace of bash cannot be read")
 func readTrace(shared []byte, answer [8]byte) (*Trace, error) {
 	order := binary.LittleEndian
 	flags := order.Uint32(answer[4:])
-	t := &Trace{Status: syscall.WaitStatus(order.Uint32(answer[:])), TimedOut: flags&1 != 0, Left: flags&2 != 0}
+	t := &Trace{Steps: map[uint32][]Event{}, Ended: map[uint32]syscall.WaitStatus{}}
+	t.Status = syscall.WaitStatus(order.Uint32(answer[:]))
+	t.Process = order.Uint32(shared[20:])
+	t.TimedOut, t.Left = flags&1 != 0, flags&2 != 0
 	used, overflow := order.Uint32(shared[4:]), order.Uint32(shared[12:])
 	log := shared[headerSize+textSize:]
 	if overflow != 0 || int(used) > len(log) {
@@ -87,9 +101,15 @@ func readTrace(shared []byte, answer [8]byte) (*Trace, error) {
 		pid, ppid := order.Uint32(log[5:]), order.Uint32(log[9:])
 		switch log[4] {
 		case 'X':
+			t.step(pid, Event{Kind: Started, Index: len(t.Starts)})
 			t.Starts = append(t.Starts, r.start(pid, ppid))
 		case 'O':
-			t.Opens = append(t.Opens, r.open(pid, len(t.Starts)))
+			t.step(pid, Event{Kind: Opened, Index: len(t.Opens)})
+			t.Opens = append(t.Opens, r.open(pid))
+		case 'F':
+			t.step(pid, Event{Kind: Forked, PID: r.number()})
+		case 'W':
+			t.Ended[r.number()] = syscall.WaitStatus(r.number())
 		case 'I':
 			t.input(pid, string(r.bytes(int(r.number()))))
 		}
@@ -100,6 +120,8 @@ func readTrace(shared []byte, answer [8]byte) (*Trace, error) {
 	}
 	return t, nil
 }
+
+func (t *Trace) step(pid uint32, e Event) { t.Steps[pid] = append(t.Steps[pid], e) }
 
 func (t *Trace) input(pid uint32, text string) {
 	for i := len(t.Starts) - 1; i >= 0; i-- {
@@ -161,8 +183,8 @@ func (r *reader) start(pid, ppid uint32) Start {
 	return s
 }
 
-func (r *reader) open(pid uint32, after int) Open {
-	o := Open{PID: pid, After: after, Flags: r.number()}
+func (r *reader) open(pid uint32) Open {
+	o := Open{PID: pid, Flags: r.number()}
 	o.Err = syscall.Errno(r.number())
 	o.File, o.Path, o.Dir = r.file(), r.text(), r.text()
 	return o

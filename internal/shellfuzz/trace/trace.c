@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -29,13 +30,13 @@ enum {
 	TEXT_SIZE = 1 << 17, // the text comes first, then the log
 	COPY_LIMIT = 1 << 16,
 	MAX_FORKS = 200,
-	DEADLINE_MS = 3000,
+	PATIENCE = 4000,     // times half a millisecond: how long processes may outlive bash
 };
 
 enum { TIMED_OUT = 1, LEFT_RUNNING = 2 };
 
 struct shared {
-	uint32_t text_length, used, forks, overflow, calls, reserved[3];
+	uint32_t text_length, used, forks, overflow, calls, process, deadline_ms, reserved;
 	char text[TEXT_SIZE];
 	char log[];
 };
@@ -47,6 +48,7 @@ static enum { IDLE, COUNTS, SERVES, RUNS } serving;
 extern char **environ;
 
 static pid_t (*real_fork)(void);
+static pid_t (*real_waitpid)(pid_t, int *, int);
 
 // --- the log: records of a length, a kind and NUL-terminated strings or fixed-size numbers
 
@@ -141,9 +143,10 @@ static void filter(char *const argv[]) {
 int main(int argc, char *argv[]) { filter(argv); }
 #else
 
-// starter finds the real program that only starts others, and that may run therefore.
+// starter finds the real program that only starts others, or does what a builtin does, and that may run therefore.
 static const char *starter(const char *path) {
-	static const char *names[] = {"env", "nice", "nohup", "stdbuf", "timeout", "xargs", "bash", "sh", "dash", 0};
+	static const char *names[] = {"env", "nice", "nohup", "stdbuf", "timeout", "xargs", "find", "bash", "sh", "dash",
+		"true", "false", "echo", "pwd", "test", "[", 0};
 	static char real[64];
 	const char *name = base(path);
 	size_t dir = name - path;
@@ -267,23 +270,56 @@ int kill(pid_t pid, int sig) { return errno = EPERM, -1; }
 int killpg(pid_t pid, int sig) { return errno = EPERM, -1; }
 int socket(int domain, int type, int protocol) { return errno = EACCES, -1; }
 
+// --- which process is whose, and how it ended
+
 pid_t fork(void) {
 	if (shared && serving == RUNS && __atomic_fetch_add(&shared->forks, 1, __ATOMIC_SEQ_CST) > MAX_FORKS)
 		syscall(SYS_kill, 0, SIGKILL);
-	return real_fork();
+	pid_t child = real_fork();
+	if (child > 0 && serving == RUNS) {
+		uint32_t v = child;
+		struct record r = record('F', sizeof v);
+		put(&r, &v, sizeof v);
+	}
+	return child;
 }
+// A child that shares its parent's memory would write into it what it notes.
+pid_t vfork(void) { return fork(); }
+
+static pid_t ended(pid_t child, const int *status) {
+	if (child > 0 && serving == RUNS && (WIFEXITED(*status) || WIFSIGNALED(*status))) {
+		uint32_t v[2] = {child, *status};
+		struct record r = record('W', sizeof v);
+		put(&r, v, sizeof v);
+	}
+	return child;
+}
+
+pid_t waitpid(pid_t which, int *status, int options) {
+	int own;
+	if (!status) status = &own;
+	return ended(real_waitpid(which, status, options), status);
+}
+pid_t wait(int *status) { return waitpid(-1, status, 0); }
+pid_t wait4(pid_t which, int *status, int options, struct rusage *usage) {
+	int own;
+	if (!status) status = &own;
+	long child = syscall(SYS_wait4, which, status, options, usage);
+	return ended(child, status);
+}
+pid_t wait3(int *status, int options, struct rusage *usage) { return wait4(-1, status, options, usage); }
 
 // --- the server
 
 static void reap(int *flags) {
 	for (int tries = 0;; tries++) {
-		pid_t p = waitpid(-1, 0, WNOHANG);
+		pid_t p = real_waitpid(-1, 0, WNOHANG);
 		if (p < 0) return;
 		if (p > 0) continue;
-		if (tries == 50) { // as process 1 of its own namespace it can end all others
+		if (tries == PATIENCE) { // as process 1 of its own namespace it can end all others
 			syscall(SYS_kill, -1, SIGKILL);
 			*flags |= LEFT_RUNNING;
-		} else if (tries < 50)
+		} else if (tries < PATIENCE)
 			usleep(500);
 		else
 			usleep(100);
@@ -309,15 +345,16 @@ static void serve(void) {
 			marker[shared->text_length] = 0;
 			return;
 		}
+		shared->process = child;
 		struct pollfd p = {.fd = syscall(SYS_pidfd_open, child, 0), .events = POLLIN};
-		while (poll(&p, 1, DEADLINE_MS) < 0 && errno == EINTR)
+		while (poll(&p, 1, shared->deadline_ms) < 0 && errno == EINTR)
 			;
 		if (!(p.revents & POLLIN)) {
 			flags |= TIMED_OUT;
 			syscall(SYS_kill, -1, SIGKILL);
 		}
 		close(p.fd);
-		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		while (real_waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
 		reap(&flags);
 		int answer[2] = {status, flags};
@@ -341,6 +378,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	shared = mmap(0, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, FD_SHARED, 0);
 	if (shared == MAP_FAILED) _exit(124);
 	real_fork = (pid_t (*)(void))dlsym(RTLD_NEXT, "fork");
+	real_waitpid = (pid_t (*)(pid_t, int *, int))dlsym(RTLD_NEXT, "waitpid");
 	marker = argv[argc - 1];
 	calls = shared->calls;
 	serving = !strcmp(role, "count") ? COUNTS : !strcmp(role, "server") ? SERVES : RUNS;
