@@ -133,7 +133,7 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		if w.Glob && strings.Contains(w.Text, "//") && slices.ContainsFunc(fields, func(f string) bool { return !strings.Contains(f, "//") }) {
+		if w.Glob && slashes(part, in) && slices.ContainsFunc(fields, func(f string) bool { return !strings.Contains(f, "//") }) {
 			doubt = OddPattern // a shell keeps both slashes
 		}
 		if w.Brace && len(fields) == 1 && fields[0] == "" && !isQuoted(part) {

@@ -77,6 +77,13 @@ func each(parts []syntax.WordPart, in Surroundings, add func(text string, quoted
 	}
 }
 
+// slashes reports whether a word has two slashes beside each other.
+func slashes(word *syntax.Word, in Surroundings) bool {
+	var whole strings.Builder
+	each(word.Parts, in, func(text string, _ bool) { whole.WriteString(text) })
+	return strings.Contains(whole.String(), "//")
+}
+
 // visible leaves out files whose names begin with a dot.
 func visible(entries []fs.DirEntry) []fs.DirEntry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })
