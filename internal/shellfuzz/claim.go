@@ -277,6 +277,9 @@ func (f sandboxFiles) Look(name string) (execpolicy.Node, error) {
 	return execpolicy.Disk{}.Look(filepath.Join(f.root, name))
 }
 
+// GitPointer finds none: the sandbox has no repositories.
+func (sandboxFiles) GitPointer(string) (string, error) { return "", fs.ErrNotExist }
+
 func (f sandboxFiles) ReadDir(dir string) ([]fs.DirEntry, error) {
 	return os.ReadDir(filepath.Join(f.root, path.Clean(dir)))
 }
