@@ -23,7 +23,7 @@ const lookupCost = 3
 
 // bounds counts what one decision has looked at.
 type bounds struct {
-	runs, commands, elements, dirs, names int
+	runs, commands, elements, dirs, names, walked int
 }
 
 var (

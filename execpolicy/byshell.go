@@ -33,25 +33,45 @@ func (v *evaluation) foreignWords(s *shell.Segment, seg *Segment) {
 // may have come or gone since they were judged: "touch -- --checkpoint-action=exec=sh; tar cf x *". Programs of one
 // pipeline run at the same time.
 func (v *evaluation) afterwards(pipeline []Segment) {
-	writers := 0
+	writers := others{found: v.written}
+	linkers := others{found: v.linked}
 	for i := range pipeline {
-		if mayWriteFiles(&pipeline[i]) {
-			writers++
-		}
+		writers.note(i, mayWriteFiles(&pipeline[i]))
+		linkers.note(i, mayMakeLinks(&pipeline[i]))
 	}
 	for i := range pipeline {
 		s := &pipeline[i]
-		others := writers
-		if mayWriteFiles(s) {
-			others--
-		}
-		if s.matchesFiles() && (v.written || others > 0) {
+		if s.matchesFiles() && writers.besides(i) {
 			s.object(Expansion, "another part of the command may write files that a pattern matches when it runs")
 			s.By = NotSatisfied
 		}
+		if s.followsLinks() && linkers.besides(i) {
+			s.object(ArgumentRead, "it follows links that another part of the command may make")
+			s.By = NotSatisfied
+		}
 	}
-	v.written = v.written || writers > 0
+	v.written = writers.any()
+	v.linked = linkers.any()
 	v.unpacked = v.unpacked || slices.ContainsFunc(pipeline, func(s Segment) bool { return makesRepositories(&s) })
+}
+
+// others tells which programs of a pipeline do something that matters to those beside them.
+type others struct {
+	found bool // something before the pipeline did
+	at    []int
+}
+
+func (o *others) note(i int, does bool) {
+	if does {
+		o.at = append(o.at, i)
+	}
+}
+
+func (o *others) any() bool { return o.found || len(o.at) > 0 }
+
+// besides reports whether something does that is not the one at i itself.
+func (o *others) besides(i int) bool {
+	return o.found || len(o.at) > 1 || len(o.at) == 1 && o.at[0] != i
 }
 
 // matchesFiles reports whether the segment, or what it gives a shell, has patterns for files.

@@ -207,8 +207,8 @@ func (v *evaluation) everywhere(seg *Segment, e shell.Effect, p permit, c circum
 			return false, r.Place.String()
 		}
 		where = r.Place.String()
-		if e.Far && r.Kind != place.KindRegular && !p.everything {
-			return false, where // links below a directory may lead anywhere, and nobody has looked
+		if e.Far && r.Kind == place.KindDirectory && !p.everything && !v.linksStay(r.Real, may) {
+			return false, where
 		}
 	}
 	return true, where

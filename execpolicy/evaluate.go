@@ -93,6 +93,7 @@ type evaluation struct {
 	words []argument // room for those of the next segments
 
 	several  bool // commands: an earlier one may change what a later one finds
+	linked   bool // an earlier command may have made links
 	written  bool // an earlier command may have written files
 	unpacked bool // an earlier command may have put a repository together
 	bounds   bounds

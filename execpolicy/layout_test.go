@@ -61,8 +61,11 @@ func (l layout) ReadDir(dir string) ([]fs.DirEntry, error) {
 	for p, what := range l {
 		if path.Dir(p) == dir && p != "/" {
 			mode := fs.FileMode(0o644)
-			if what == "d" {
+			switch {
+			case what == "d":
 				mode = fs.ModeDir | 0o755
+			case strings.HasPrefix(what, "l:"):
+				mode = fs.ModeSymlink | 0o777
 			}
 			files[path.Base(p)] = &fstest.MapFile{Mode: mode}
 		}

@@ -125,6 +125,12 @@ func (a *arguments) tarOption(g given, writes, extract bool) {
 
 // checkZip adds the name that zip makes of one without an end.
 func checkZip(a *arguments) {
+	recursive := slices.ContainsFunc([]string{"-r", "-R", "--recurse-paths"}, a.has)
+	if recursive && !a.has("-y") && !a.has("--symlinks") { // zip packs what links lead to
+		for i := range a.effects {
+			a.effects[i].Far = a.effects[i].Far || a.effects[i].Kind == Reads
+		}
+	}
 	if len(a.operands) == 0 {
 		return
 	}
@@ -196,7 +202,7 @@ func (a *arguments) sevenZipCommand(command, dir string, names []string) {
 			archive.Path = name
 			a.does(archive)
 		case archive.Kind == Writes:
-			a.does(Effect{Kind: Reads, Path: name})
+			a.does(Effect{Kind: Reads, Path: name, Far: true}) // it packs what links lead to
 		}
 	}
 }
