@@ -15,6 +15,10 @@ type CommandAnalysis struct {
 	// Unanswered says that the host's file lets a covered command run if nobody answers its question.
 	Unanswered bool
 
+	// Enforced is the text of what runs if nobody has to be asked: absolute programs, every word quoted, nothing left to a
+	// shell to find or to expand. "" if it cannot be given, or if the command runs as it was written.
+	Enforced string
+
 	// Always is what an "always" would add to the allowlist; without any it is not offered.
 	Always []CommandEntry
 }

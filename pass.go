@@ -22,6 +22,7 @@ type Pass struct {
 	bound     [sha256.Size]byte // over call, session, working directory, host and policy revision
 	deadline  time.Time         // monotonic; a pass found later is worth nothing
 	asks      bool              // the client must still ask its person
+	listed    bool              // the allowlist for commands let it run
 	state     atomic.Int32
 }
 
@@ -44,6 +45,9 @@ func (p *Pass) Request() *Request { return p.request }
 // ClientAsks reports whether the client must ask the person in front of it before it runs the call
 // (Call.ClientAsks).
 func (p *Pass) ClientAsks() bool { return p.asks }
+
+// Listed reports whether the allowlist for commands let the call run, so that nobody was asked about it.
+func (p *Pass) Listed() bool { return p.listed }
 
 // Record is the id of the decision record.
 func (p *Pass) Record() RecordID { return p.record }

@@ -29,6 +29,7 @@ func (a *admission) admit(ctx context.Context) (pass *Pass, err error) {
 		gateway: a.gateway, request: a.request, record: id, admission: ctx,
 		bound:    bind(a.request, a.request.Digest, a.snapshot.Revision()),
 		asks:     a.via == viaClient,
+		listed:   a.via == viaAllowlist,
 		deadline: time.Now().Add(a.gateway.passLife),
 	}, nil
 }

@@ -13,6 +13,7 @@ const (
 	previewWindow = 64 << 10 // bytes that are searched for secrets before the cut
 	errorLimit    = 1 << 10  // bytes of an error
 	detailLimit   = 512      // bytes of one finding, reason or path
+	enforcedLimit = 8 << 10  // bytes of the text that runs in a command's place
 	nameLimit     = 128      // bytes of names that a client chose
 	listLimit     = 64       // elements of one list
 )

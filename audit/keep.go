@@ -55,6 +55,7 @@ func (k *keeper) analysis(b []byte, a *toolward.CommandAnalysis) []byte {
 	return object(b, "analysis", func(b []byte) []byte {
 		b = textField(b, "ask", a.Ask)
 		b = flagField(b, "covered", a.Covered)
+		b = textField(b, "enforced", k.text(a.Enforced, enforcedLimit))
 		b = textField(b, "forbidden", k.text(a.Forbidden, detailLimit))
 		b = k.list(b, "forced", a.Forced)
 		b = flagField(b, "savable", len(a.Always) > 0)

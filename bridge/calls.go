@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
@@ -15,13 +16,14 @@ type callKey struct{ session, id string }
 
 // call is a call that was answered, until its outcome is known.
 type call struct {
-	key    callKey
-	agent  string         // the client's id of the sub-agent, "" in the main thread
-	pass   *toolward.Pass // nil if it was refused
-	digest [32]byte       // of the client's arguments
-	answer hookclient.Answer
-	asks   bool          // the client put it to its person
-	ready  chan struct{} // closed when the answer is there
+	key     callKey
+	agent   string          // the client's id of the sub-agent, "" in the main thread
+	pass    *toolward.Pass  // nil if it was refused
+	updated json.RawMessage // the arguments that the client was told to run instead; nil: its own
+	digest  [32]byte        // of the client's arguments
+	answer  hookclient.Answer
+	asks    bool          // the client put it to its person
+	ready   chan struct{} // closed when the answer is there
 
 	answeredAt time.Time // under the lock of calls
 	size       int       // bytes of arguments that it keeps in memory
@@ -84,15 +86,16 @@ func (c *calls) begin(key callKey, agent string, digest [32]byte) (mine, earlier
 }
 
 // answered makes the answer known.
-func (c *calls) answered(one *call, pass *toolward.Pass, answer hookclient.Answer) {
+func (c *calls) answered(one *call, d decided) {
+	pass := d.pass
 	c.mu.Lock()
-	one.pass, one.answer = pass, answer
+	one.pass, one.answer, one.updated = pass, d.answer, d.updated
 	one.answeredAt = time.Now()
 	one.asks = pass != nil && pass.ClientAsks()
 	gone := c.byKey[one.key] != one
 	var dropped []*call
 	if pass != nil && !gone {
-		one.size = pass.Request().Params.Len() + len(pass.Request().Call.Arguments)
+		one.size = pass.Request().Params.Len() + len(pass.Request().Call.Arguments) + len(d.updated)
 		c.bytes += one.size
 		dropped = c.makeRoom(one)
 	}

@@ -48,9 +48,10 @@ type claudeEvent struct {
 type (
 	claudeDecision struct {
 		Output struct {
-			Event    string `json:"hookEventName"`
-			Decision string `json:"permissionDecision,omitempty"` // allow, deny, ask
-			Reason   string `json:"permissionDecisionReason,omitempty"`
+			Event    string          `json:"hookEventName"`
+			Decision string          `json:"permissionDecision,omitempty"` // allow, deny, ask
+			Reason   string          `json:"permissionDecisionReason,omitempty"`
+			Updated  json.RawMessage `json:"updatedInput,omitempty"` // what the client runs instead
 		} `json:"hookSpecificOutput"`
 	}
 	claudeResult struct {
@@ -156,12 +157,12 @@ func (s *claudeSession) before(ctx context.Context) reply {
 	if earlier != nil {
 		return s.wait(ctx, earlier)
 	}
-	answer, pass := s.decide(ctx)
-	s.h.calls.answered(mine, pass, answer)
-	if pass == nil {
-		return reply{Answer: answer}
+	d := s.decide(ctx)
+	s.h.calls.answered(mine, d)
+	if d.pass == nil {
+		return reply{Answer: d.answer}
 	}
-	return reply{Answer: answer, lost: func() {
+	return reply{Answer: d.answer, lost: func() {
 		if s.h.calls.drop(mine) {
 			s.h.calls.finish(ctx, mine, toolward.OutcomeRecord{Status: toolward.StatusUnused, Error: "the client was gone before the answer"})
 		}
@@ -185,31 +186,64 @@ func (s *claudeSession) digest() [32]byte {
 	return sha256.Sum256(parts)
 }
 
-// decide puts the call to the gateway. A pass is returned only with an answer that lets the call run.
-func (s *claudeSession) decide(ctx context.Context) (hookclient.Answer, *toolward.Pass) {
+// decided is what became of a call.
+type decided struct {
+	answer  hookclient.Answer
+	pass    *toolward.Pass  // only with an answer that lets the call run
+	updated json.RawMessage // the arguments that the client is told to run; nil: its own
+}
+
+// refused is the answer that the model is told why in these words.
+func refused(why string) decided { return decided{answer: decision("deny", why).Answer} }
+
+// decide puts the call to the gateway.
+func (s *claudeSession) decide(ctx context.Context) decided {
 	if err := s.reportUsage(ctx); err != nil {
 		s.h.log.Error("the use of a client's context could not be noted", "session", s.key, "err", err)
-		return decision("deny", "The call did not run: an internal error stopped it.").Answer, nil
+		return refused("The call did not run: an internal error stopped it.")
 	}
 	call, silent, err := s.call()
 	if err != nil {
-		return decision("deny", "The call did not run: "+err.Error()+".").Answer, nil
+		return refused("The call did not run: " + err.Error() + ".")
 	}
 	pass, err := s.h.config.Gateway.Admit(ctx, call)
 	if err != nil {
-		return decision("deny", refusalText(err)).Answer, nil
+		return refused(refusalText(err))
 	}
 	if err := pass.Start(); err != nil {
-		return decision("deny", "The call did not run: it changed while it was decided. Repeat it.").Answer, nil
+		return refused("The call did not run: it changed while it was decided. Repeat it.")
+	}
+	if s.h.config.Started != nil {
+		s.h.config.Started(pass.Request())
 	}
 	switch {
 	case pass.ClientAsks():
-		return decision("ask", "Toolward asks for your decision.").Answer, pass
+		return decided{answer: decision("ask", "Toolward asks for your decision.").Answer, pass: pass}
 	case silent:
 		// The client asks its person about this tool; "allow" would answer in the person's place.
-		return decision("", "").Answer, pass
+		return decided{answer: decision("", "").Answer, pass: pass}
 	}
-	return decision("allow", "").Answer, pass
+	return s.allowed(ctx, pass)
+}
+
+// allowed lets the client run a call, by the text that was judged where that is wanted.
+func (s *claudeSession) allowed(ctx context.Context, pass *toolward.Pass) decided {
+	d := decided{pass: pass}
+	if row := s.row(); row != nil && s.h.config.EnforceText {
+		var err error
+		if d.updated, err = row.enforced(pass, s.event.Input); err != nil {
+			s.h.log.Error("a client's call could not be rewritten", "session", s.key, "call", s.event.CallID, "err", err)
+			unused := toolward.OutcomeRecord{Status: toolward.StatusUnused, Error: "it could not be rewritten to what was judged"}
+			if err := pass.Close(context.WithoutCancel(ctx), unused); err != nil {
+				s.h.log.Error("the outcome of a client's call could not be recorded", "call", s.event.CallID, "err", err)
+			}
+			return refused("The call did not run: an internal error stopped it.")
+		}
+	}
+	var answer claudeDecision
+	answer.Output.Event, answer.Output.Decision, answer.Output.Updated = "PreToolUse", "allow", d.updated
+	d.answer = jsonReply(answer).Answer
+	return d
 }
 
 // refusalText is what the model is told.
@@ -259,12 +293,16 @@ func (s *claudeSession) call() (c toolward.Call, silent bool, err error) {
 	return c, silent, nil
 }
 
+// row is what the table says about the client's tool; nil if it does not know it.
+func (s *claudeSession) row() *form {
+	return s.h.forms[cmp.Or(claudeAliases[s.event.Tool], s.event.Tool)]
+}
+
 // form finds what the client's tool is in our words.
 func (s *claudeSession) form() (tool *toolward.Tool, silent bool, err error) {
-	name := s.event.Tool
-	row := s.h.forms[cmp.Or(claudeAliases[name], name)]
+	row := s.row()
 	if row == nil || !row.knows(s.event.Input) {
-		tool, err := s.foreign(name)
+		tool, err := s.foreign(s.event.Tool)
 		return tool, false, err
 	}
 	made := row.tool

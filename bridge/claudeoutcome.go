@@ -76,6 +76,9 @@ func (s *claudeSession) finish(ctx context.Context, outcome toolward.OutcomeReco
 	}
 	switch {
 	case known == nil || known.pass == nil:
+		if outcome.Status != toolward.StatusUnused {
+			outcome.External = append(outcome.External, s.sources(ctx)...)
+		}
 		if len(outcome.External) > 0 {
 			if err := s.h.config.Sessions.Expose(context.WithoutCancel(ctx), s.key, toolward.Exposure{External: outcome.External}); err != nil {
 				s.h.log.Error("what a session saw could not be noted", "session", s.key, "err", err)
@@ -87,7 +90,7 @@ func (s *claudeSession) finish(ctx context.Context, outcome toolward.OutcomeReco
 			return "Toolward refused this call, but the client reports that it ran. Run: toolward doctor"
 		}
 		return ""
-	case len(e.Input) > 0 && !known.pass.Matches(e.Input):
+	case len(e.Input) > 0 && !known.ran(e.Input):
 		outcome.Error = join(outcome.Error, "the client ran other arguments than were admitted")
 		s.h.log.Error("a client ran other arguments than were admitted", "session", s.key, "call", e.CallID, "tool", e.Tool)
 		warning = "Toolward: " + e.Tool + " ran with other arguments than were admitted. Another hook may have changed them."

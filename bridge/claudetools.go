@@ -25,14 +25,14 @@ var (
 // SendUserFile, ShareOnboardingGuide, and the readers of MCP resources.
 var claudeTools = map[string]native{
 	"Bash": {
-		tool: "exec", mutates: true, look: lookIntoBash,
+		tool: "exec", posix: true, mutates: true, look: lookIntoBash,
 		args: "command:command! timeout>timeoutMs:number description:text run_in_background>background:flag dangerouslyDisableSandbox:flag",
 	},
 	"PowerShell": {
 		tool: "exec", mutates: true, look: lookIntoBash,
 		args: "command:command! timeout>timeoutMs:number description:text run_in_background>background:flag dangerouslyDisableSandbox:flag",
 	},
-	"Monitor": {tool: "exec", mutates: true, // with "ws" it opens a connection instead: unknown
+	"Monitor": {tool: "exec", posix: true, mutates: true, // with "ws" it opens a connection instead: unknown
 		args: "command:command! description:text timeout_ms>timeoutMs:number"},
 
 	"Read": {tool: "read", args: "file_path>path:path! offset:number limit:number pages:text allow_large:flag"},

@@ -33,6 +33,7 @@ type native struct {
 	mutates  bool                                                       // changes state
 	declared *toolward.Classification                                   // class of a tool that only touches the client
 	look     func(*looker, *toolward.Request, *toolward.Facts)          // further facts and findings
+	posix    bool                                                       // a POSIX shell of the client runs its command
 	silent   bool                                                       // the client asks its person by itself: give no opinion
 	diff     func(*looker, *toolward.Request) (unified string, _ error) // what the call would change
 }

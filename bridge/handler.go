@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,18 @@ type Config struct {
 	Sessions Sessions
 	Layout   place.Layout // without workspace: each session has its own
 
+	// Places gives the places of a caller's files, as the gateway's own tools see them. Nil: those of Layout.
+	Places func(toolward.Caller) (*place.Classifier, error)
+
+	// Command finds out what a command would do that the client's own POSIX shell runs in a directory. Nil: commands are
+	// not analysed, and ask.
+	Command func(ctx context.Context, r *toolward.Request, command, dir string) (toolward.Facts, error)
+	// Started is told of every call that the client was let run, before it is told so. Nil: nobody is.
+	Started func(*toolward.Request)
+	// EnforceText rewrites commands that run without a question to the text that was judged: programs by their paths,
+	// words as they were expanded.
+	EnforceText bool
+
 	// Redact hides secrets in a text and reports whether there were any. Nil: results are passed on as they are.
 	Redact func(text string) (clean string, found bool)
 
@@ -84,7 +97,9 @@ func NewHandler(c Config) (*Handler, error) {
 	if c.MaxOpen <= 0 {
 		c.MaxOpen = 10_000
 	}
-	h := &Handler{config: c, log: c.Log, forms: map[string]*form{}, lookers: lookers{layout: c.Layout}}
+	h := &Handler{config: c, log: c.Log, forms: map[string]*form{}, lookers: lookers{
+		layout: c.Layout, agent: cmp.Or(c.Agent, ClaudeCode), shared: c.Places, commands: c.Command, enforces: c.EnforceText,
+	}}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}

@@ -23,11 +23,17 @@ type looker struct {
 	workspace string // the same without symbolic links
 	config    string // the client's own configuration directory
 	managed   string // the administrator's settings of the client
+	commands  commandFacts
+	enforces  bool // what runs without a question is rewritten to what was judged
 }
 
 // lookers keeps the lookers of the workspaces in use.
 type lookers struct {
-	layout place.Layout // without workspace
+	layout   place.Layout // without workspace
+	agent    string
+	shared   func(toolward.Caller) (*place.Classifier, error)
+	commands commandFacts
+	enforces bool
 
 	mu    sync.Mutex
 	known map[string]*looker
@@ -41,7 +47,7 @@ func (l *lookers) of(workspace string) (*looker, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.known[workspace]; known != nil {
-		return known, nil
+		return l.fresh(known)
 	}
 	layout := l.layout
 	layout.Workspace = workspace
@@ -50,12 +56,7 @@ func (l *lookers) of(workspace string) (*looker, error) {
 		return nil, fmt.Errorf("workspace %s: %w", workspace, err)
 	}
 	real := canonical.Workspace
-	if within(canonical.Home, real) || within(canonical.StateDir, real) {
-		// A client that was started in the home directory or in / is told so by its hook. Programs that every shell
-		// finds would be files of its workspace then, so nothing is.
-		canonical.Workspace = ""
-	}
-	places, err := place.New(canonical)
+	places, err := l.places(canonical)
 	if err != nil {
 		return nil, fmt.Errorf("workspace %s: %w", workspace, err)
 	}
@@ -65,15 +66,48 @@ func (l *lookers) of(workspace string) (*looker, error) {
 	made := &looker{
 		places: places, home: canonical.Home, project: workspace, workspace: real,
 		config: filepath.Join(l.layout.Home, ".claude"), managed: claudeManagedSettings(),
+		commands: l.commands, enforces: l.enforces,
 	}
 	l.known[workspace] = made
 	return made, nil
 }
 
+// places are those of the gateway if it shares them: then files that a tool of the client opens and files that a command
+// names are in the same places.
+func (l *lookers) places(canonical place.Layout) (*place.Classifier, error) {
+	if l.shared == nil {
+		return place.New(canonical.Narrowed())
+	}
+	return l.shared(toolward.Caller{Agent: l.agent, Workspace: canonical.Workspace})
+}
+
+// fresh is a known looker with the places of this moment: a changed configuration may have made files Toolward's own.
+// The caller holds the lock.
+func (l *lookers) fresh(known *looker) (*looker, error) {
+	if l.shared == nil {
+		return known, nil
+	}
+	places, err := l.shared(toolward.Caller{Agent: l.agent, Workspace: known.workspace})
+	if err != nil {
+		return nil, fmt.Errorf("workspace %s: %w", known.project, err)
+	}
+	if places == known.places {
+		return known, nil
+	}
+	made := *known
+	made.places = places
+	l.known[known.project] = &made
+	return &made, nil
+}
+
 // facts gives the facts function of a form for this workspace.
 func (l *looker) facts(f *form) func(context.Context, *toolward.Request) (toolward.Facts, error) {
-	return func(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
-		facts := toolward.Facts{Action: squash(f.native.action), Mutates: f.native.mutates}
+	return func(ctx context.Context, r *toolward.Request) (toolward.Facts, error) {
+		facts, err := l.command(ctx, r, f)
+		if err != nil {
+			return toolward.Facts{}, err
+		}
+		facts.Action, facts.Mutates = squash(f.native.action), f.native.mutates
 		for _, a := range f.args {
 			if err := l.look(&facts, r, f, a); err != nil {
 				return toolward.Facts{}, err

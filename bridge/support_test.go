@@ -130,7 +130,7 @@ func (r *rig) postContext(ctx context.Context, event string, body []byte) hookcl
 }
 
 // said reads the decision out of an answer to PreToolUse: allow, deny, ask, "" for no opinion, "exit 2".
-func said(t *testing.T, a hookclient.Answer) (decision, reason string) {
+func said(t testing.TB, a hookclient.Answer) (decision, reason string) {
 	t.Helper()
 	if a.Exit == 2 {
 		if len(a.Stderr) == 0 {

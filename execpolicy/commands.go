@@ -127,7 +127,7 @@ func (r *Ruling) Analysis() *toolward.CommandAnalysis {
 	a := &toolward.CommandAnalysis{
 		Understood: r.OK, Covered: r.Satisfied, Forced: r.Forced, Forbidden: r.Forbidden,
 		Security: string(r.Settings.Security), Ask: string(r.Settings.Ask),
-		Unanswered: r.Settings.AskFallback == FallbackAllowlist,
+		Unanswered: r.Settings.AskFallback == FallbackAllowlist, Enforced: r.Enforced,
 	}
 	if r.Corrupt != nil && a.Forbidden == "" {
 		a.Forbidden = "exec-approvals.json is corrupt: every command is refused until a person mends or replaces it"

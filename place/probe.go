@@ -74,6 +74,16 @@ func (l Layout) Canonical() (Layout, error) {
 	return l, failure
 }
 
+// Narrowed is a canonical layout without a workspace that holds the home or the state directory: an agent that was
+// started there is told so by whoever started it, but then the programs that every shell finds, and every start-up file,
+// would be files of its own.
+func (l Layout) Narrowed() Layout {
+	if within(l.Home, l.Workspace) || within(l.StateDir, l.Workspace) {
+		l.Workspace = ""
+	}
+	return l
+}
+
 func realPath(p string) (string, error) {
 	if !filepath.IsAbs(p) {
 		return "", fmt.Errorf("%q is not an absolute path", p)

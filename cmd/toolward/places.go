@@ -73,7 +73,7 @@ func (p *places) of(caller toolward.Caller) (*place.Classifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("places of workspace %s: %w", caller.Workspace, err)
 	}
-	c, err := place.New(layout)
+	c, err := place.New(layout.Narrowed())
 	if err != nil {
 		return nil, fmt.Errorf("places of workspace %s: %w", caller.Workspace, err)
 	}
