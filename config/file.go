@@ -80,7 +80,8 @@ type Audit struct {
 
 // Bridge is the section "bridge".
 type Bridge struct {
-	Attended string `json:"attended,omitempty" jsonschema:"who answers for an attended session: toolward (default) or client"`
+	Attended    string `json:"attended,omitempty" jsonschema:"who answers for an attended session: toolward (default) or client"`
+	EnforceText bool   `json:"enforceText,omitempty" jsonschema:"the client runs the text that was judged, programs by their paths and words as they were expanded, in the place of a command that runs without a question; default false"`
 }
 
 // Self is the section "config".
