@@ -41,6 +41,7 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 	d.hooks, err = bridge.NewHandler(bridge.Config{
 		Gateway: d.gateway, Sessions: d.sessions, Layout: layout, Attended: settings.Bridge.Attended, Log: d.log,
 		Redact: d.secrets.Clean, Places: d.places.of, EnforceText: settings.Bridge.EnforceText,
+		Command: d.toolbox.ClientCommand, Started: d.toolbox.RecordUse,
 	})
 	if err != nil {
 		return err
