@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/redact"
 )
@@ -25,7 +28,21 @@ type candidate struct {
 	tools    []*toolward.Tool
 	around   policy.Surroundings
 	snapshot *policy.Snapshot
+	commands *judgedCommands
 	close    func() error
+}
+
+// judgedCommands judges commands as a gateway does, and remembers the last ruling so that people can see it.
+type judgedCommands struct {
+	*execpolicy.Commands
+	last *execpolicy.Ruling
+}
+
+// Judge judges and remembers.
+func (j *judgedCommands) Judge(caller toolward.Caller, params execpolicy.HostParams, r *execpolicy.Request) (*execpolicy.Ruling, error) {
+	ruling, err := j.Commands.Judge(caller, params, r)
+	j.last = ruling
+	return ruling, err
 }
 
 // pastCandidate is candidate for calls of the past.
@@ -38,32 +55,59 @@ func (inv *invocation) candidate(file string) (*candidate, error) {
 	return inv.candidateAround(file, policy.Surroundings{Secrets: redact.New()})
 }
 
-func (inv *invocation) candidateAround(file string, around policy.Surroundings) (*candidate, error) {
+func (inv *invocation) candidateAround(file string, around policy.Surroundings) (_ *candidate, err error) {
 	around.ClientTools = bridge.ToolNames()
+	c := &candidate{around: around}
+	if c.loaded, err = inv.load(file); err != nil {
+		return nil, err
+	}
+	if c.loaded.Source == nil && file != "" {
+		return nil, fmt.Errorf("%s does not exist", file)
+	}
 	places, err := newPlaces(inv.home)
 	if err != nil {
 		return nil, err
 	}
-	c := &candidate{around: around}
-	toolbox, err := builtin.New(builtin.Config{}, builtin.Deps{Places: places.of, MayUse: func(caller toolward.Caller, tool string) bool {
-		found, _ := c.snapshot.Find(caller, tool)
-		return found != nil
-	}})
-	if err != nil {
-		return nil, err
-	}
-	c.tools, c.close = toolbox.Tools(), toolbox.Close
-	if c.loaded, err = inv.load(file); err == nil && c.loaded.Source == nil && file != "" {
-		err = fmt.Errorf("%s does not exist", file)
-	}
-	if err == nil {
-		places.protect(c.loaded.File.Plugins.Files())
-		c.snapshot, err = c.compile(c.loaded.File.Policy())
+	places.protect(c.loaded.File.Plugins.Files())
+	approvals := execpolicy.OpenApprovals(inv.home, execpolicy.Options{})
+	c.commands = &judgedCommands{Commands: execpolicy.NewCommands(approvals, places.home, place.FoldsCase(inv.home))}
+	c.close = func() error { approvals.Close(); return nil }
+	if _, err = c.commands.Configure(c.loaded.File.Commands()); err == nil {
+		err = c.open(places)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
+}
+
+// open makes the tools and compiles the policy for them.
+func (c *candidate) open(places *places) error {
+	toolbox, err := builtin.New(c.loaded.File.Builtin(), builtin.Deps{
+		Places: places.of, Commands: c.commands,
+		MayUse: func(caller toolward.Caller, tool string) bool {
+			found, _ := c.snapshot.Find(caller, tool)
+			return found != nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	closeCommands := c.close
+	c.tools, c.close = toolbox.Tools(), func() error { return errors.Join(toolbox.Close(), closeCommands()) }
+	c.snapshot, err = c.compile(c.loaded.File.Policy())
+	return err
+}
+
+// explain says what a gateway with this policy would make of a call in a session of that level.
+func (c *candidate) explain(ctx context.Context, level toolward.Level, call toolward.Call) (toolward.Trace, error) {
+	gateway, err := toolward.New(toolward.Config{
+		Policy: policy.NewLive(c.snapshot), Sessions: levelOf(level), Approver: nobody{}, Auditor: nobody{},
+	})
+	if err != nil {
+		return toolward.Trace{}, err
+	}
+	return gateway.Explain(ctx, call, toolward.ExplainOptions{}), nil
 }
 
 // compile compiles a policy for the same tools.

@@ -10,7 +10,6 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/policy"
 )
 
 type policyTestCommand struct {
@@ -93,20 +92,17 @@ func (c *candidate) try(ctx context.Context, k *config.Case, dir string) (tested
 		return testedCase{}, err
 	}
 	defer done()
-	gateway, err := toolward.New(toolward.Config{
-		Policy: policy.NewLive(c.snapshot), Sessions: levelOf(k.At), Approver: nobody{}, Auditor: nobody{},
-	})
-	if err != nil {
-		return testedCase{}, err
-	}
-	trace := gateway.Explain(ctx, toolward.Call{
+	trace, err := c.explain(ctx, k.At, toolward.Call{
 		Tool: k.Tool, Arguments: k.Args, Session: toolward.SessionKey(k.Session), Surface: toolward.Surface(k.Surface),
 		WorkDir: workspace, Host: toolward.HostGateway,
 		Caller: toolward.Caller{
 			Agent: k.Agent, Owner: k.Owner, Depth: k.Depth, Context: "main", Workspace: workspace,
 			Channel: k.Channel, Sender: k.Sender, Provider: k.Provider, Model: k.Model,
 		},
-	}, toolward.ExplainOptions{})
+	})
+	if err != nil {
+		return testedCase{}, err
+	}
 	result := testedCase{
 		Name: k.Name, Line: k.Line, Trace: trace,
 		Want: outcomeWords(k.Expect, k.Code, k.Row), Got: outcomeWords(trace.Verdict.String(), string(trace.Code), trace.Row),

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -20,89 +20,118 @@ type shellCommand struct {
 
 type shellExplainCommand struct {
 	Command   string `arg:"" help:"The command, as one word; - reads it from standard input."`
-	Agent     string `help:"The agent whose entries of exec-approvals.json count." default:"main"`
-	Preset    string `help:"What runs besides the entries: strict or developer." default:"developer" enum:"strict,developer"`
+	Agent     string `help:"The agent that runs it." default:"main"`
+	Preset    string `help:"What runs besides the entries: strict or developer; default what tools.exec.preset says." default:"" enum:",strict,developer"`
 	Workspace string `help:"The agent's own directory; default the present one." type:"existingdir" default:"."`
 	Workdir   string `help:"Where the command starts; default the workspace." type:"existingdir"`
 }
 
-// Run explains a command without the gateway, by the files of this machine.
+// Run explains a command without the gateway, by the files of this machine, as a gateway would judge it.
 func (c *shellExplainCommand) Run(inv *invocation) error {
-	text := c.Command
-	if text == "-" {
-		var err error
-		if text, err = readArgument("@-", inv.stdin); err != nil {
+	if c.Command == "-" {
+		text, err := readArgument("@-", inv.stdin)
+		if err != nil {
 			return err
 		}
+		c.Command = text
 	}
-	evaluator, request, err := c.evaluator(inv)
+	candidate, err := inv.candidate("")
 	if err != nil {
 		return err
 	}
-	request.Command = text
-	assessment := evaluator.Evaluate(request)
-	if inv.json {
-		return inv.printJSON(assessment)
+	err = c.explain(inv, candidate)
+	return errors.Join(err, candidate.close())
+}
+
+func (c *shellExplainCommand) explain(inv *invocation, candidate *candidate) error {
+	if c.Preset != "" {
+		commands := candidate.loaded.File.Commands()
+		section := commands.Agents[strings.ToLower(c.Agent)]
+		section.Preset = execpolicy.Preset(c.Preset)
+		commands.Agents[strings.ToLower(c.Agent)] = section
+		if _, err := candidate.commands.Configure(commands); err != nil {
+			return err
+		}
 	}
-	inv.explain(assessment)
+	call, err := c.call(inv)
+	if err != nil {
+		return err
+	}
+	trace, err := candidate.explain(inv, toolward.Normal, call)
+	if err != nil {
+		return err
+	}
+	explained := explainedCommand{Verdict: trace.Verdict, Code: trace.Code, Reasons: trace.Reasons}
+	if ruling := candidate.commands.last; ruling != nil {
+		if ruling.Corrupt != nil {
+			return &exitErr{exitUnsound, ruling.Corrupt, "until it is mended every command is refused"}
+		}
+		explained.Assessment = ruling.Assessment
+		// The settings of the policy count, too: what analysis concludes from the file alone may differ.
+		if outcome := commandOutcomes[trace.Verdict]; ruling.Outcome == outcome.word {
+			explained.Reasons = nil
+		} else {
+			ruling.Outcome = outcome.word
+		}
+	}
+	if inv.json {
+		return inv.printJSON(explained)
+	}
+	inv.printCommand(c.Command, explained)
 	return nil
 }
 
-// evaluator judges for the agent as the host's own file says.
-func (c *shellExplainCommand) evaluator(inv *invocation) (*execpolicy.Evaluator, *execpolicy.Request, error) {
+// call is the call of exec that would run the command.
+func (c *shellExplainCommand) call(inv *invocation) (toolward.Call, error) {
 	places, err := newPlaces(inv.home)
 	if err != nil {
-		return nil, nil, err
+		return toolward.Call{}, err
 	}
 	workspace, err := places.checkWorkspace(c.Workspace)
 	if err != nil {
-		return nil, nil, err
+		return toolward.Call{}, err
 	}
-	classifier, err := places.of(toolward.Caller{Agent: c.Agent, Workspace: workspace})
-	if err != nil {
-		return nil, nil, err
-	}
-	approvals := execpolicy.OpenApprovals(inv.home, execpolicy.Options{})
-	defer approvals.Close()
-	file := approvals.Current()
-	if file.Corrupt != nil {
-		return nil, nil, &exitErr{exitUnsound, file.Corrupt, "until it is mended every command is refused"}
-	}
-	preset, err := execpolicy.ParsePreset(c.Preset)
-	if err != nil {
-		return nil, nil, err
-	}
-	evaluator, warnings, err := execpolicy.New(execpolicy.Policy{
-		Modes: file.Modes(execpolicy.Settings{}, c.Agent), Preset: preset, Entries: file.Allowlist(c.Agent),
-	}, places.home, execpolicy.NewResolver(execpolicy.Disk{}))
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, w := range warnings {
-		fmt.Fprintln(inv.stderr, "toolward: warning:", w)
-	}
-	dir := workspace
+	arguments := map[string]string{"command": c.Command}
 	if c.Workdir != "" {
-		if dir, err = filepath.Abs(c.Workdir); err != nil {
-			return nil, nil, err
+		if arguments["workdir"], err = filepath.Abs(c.Workdir); err != nil {
+			return toolward.Call{}, err
 		}
 	}
-	env := execpolicy.NewEnvironment(nil).Inherited(os.Environ(), nil)
-	return evaluator, &execpolicy.Request{
-		Dir: dir, Level: toolward.Normal, Places: classifier,
-		Getenv: func(name string) (string, bool) { value, set := env[name]; return value, set },
-	}, nil
+	encoded, err := json.Marshal(arguments)
+	return toolward.Call{
+		Tool: "exec", Arguments: encoded, Session: toolward.SessionKey("agent:" + c.Agent + ":explain"), Surface: toolward.SurfaceMCP,
+		WorkDir: workspace, Host: toolward.HostGateway,
+		Caller: toolward.Caller{Agent: c.Agent, Context: "main", Workspace: workspace},
+	}, err
 }
 
-var commandOutcomes = map[execpolicy.Outcome]string{
-	execpolicy.Run: "It runs without a question.", execpolicy.Person: "A person is asked.", execpolicy.Refuse: "It is refused.",
+// explainedCommand is what analysis knows of a command, and what a gateway would make of it.
+type explainedCommand struct {
+	*execpolicy.Assessment                   // nil if the call is refused before anybody looks at the command
+	Verdict                toolward.Verdict  `json:"verdict"`
+	Code                   toolward.Code     `json:"code,omitempty"`
+	Reasons                []toolward.Reason `json:"reasons,omitempty"` // where analysis alone does not explain the verdict
 }
 
-// explain prints an assessment as people are shown it when they are asked.
-func (inv *invocation) explain(a *execpolicy.Assessment) {
-	fmt.Fprintln(inv.stdout, display.Block(a.Command))
-	inv.printOutline("", a.Outline())
-	fmt.Fprintln(inv.stdout, commandOutcomes[a.Outcome])
+var commandOutcomes = map[toolward.Verdict]struct {
+	word execpolicy.Outcome
+	text string
+}{
+	toolward.Allow: {execpolicy.Run, "It runs without a question."},
+	toolward.Ask:   {execpolicy.Person, "A person is asked."},
+	toolward.Deny:  {execpolicy.Refuse, "It is refused."},
+}
+
+// printCommand prints a command as people are shown it when they are asked.
+func (inv *invocation) printCommand(command string, c explainedCommand) {
+	fmt.Fprintln(inv.stdout, display.Block(command))
+	if c.Assessment != nil {
+		inv.printOutline("", c.Outline())
+	}
+	for _, r := range c.Reasons {
+		fmt.Fprintf(inv.stdout, "because %s: %s\n", display.Line(r.Layer), display.Line(r.Text))
+	}
+	fmt.Fprintln(inv.stdout, commandOutcomes[c.Verdict].text)
 }
 
 // printOutline prints what a call would do.
