@@ -198,3 +198,21 @@ func TestClientCommands(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestCommandsKeepAwayFromTheGate: an agent cannot start, read or change what guards it, not even by asking.
+func TestCommandsKeepAwayFromTheGate(t *testing.T) {
+	w := newWorld(t)
+	snapshot, _, err := policy.Compile(policy.Config{Tools: policy.Tools{Exec: policy.Exec{Security: "full", Ask: "off"}}}, w.box.Tools())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, refused := range map[string]bool{
+		"cat ~/.toolward/state.db": true, "echo x > " + w.home + "/.toolward/toolward.jsonc": true, "echo x > ~/.toolward/toolward.jsonc": false, "sh -c 'rm ~/.toolward/exec-approvals.json'": true,
+		"find ~/.toolward -name state.db -delete": true, "ls | xargs rm -r ~/.toolward": true, "ls ~": false, "cat ws": false,
+	} {
+		j := snapshot.Judge(w.facts("exec", args{"command": command}))
+		if (j.Verdict == toolward.Deny) != refused {
+			t.Errorf("%s: %s %+v", command, j.Verdict, j.Reasons)
+		}
+	}
+}

@@ -1,6 +1,10 @@
 package execpolicy
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/toolward/toolward/place"
+)
 
 // conclude makes an answer of what is known of the segments.
 func (v *evaluation) conclude() {
@@ -13,6 +17,9 @@ func (v *evaluation) conclude() {
 		v.force(ForcedObfuscation)
 	}
 	slices.Sort(a.Forced)
+	if a.Forbidden == "" && v.touchesGate(a.Segments) {
+		a.Forbidden = "it would start, read or change Toolward itself"
+	}
 	a.Requires = Requires(s.Security, s.Ask, a.OK, a.Satisfied) || a.forcedIn(s.Security)
 	switch {
 	case s.Security == SecurityDeny, a.Forbidden != "":
@@ -33,6 +40,28 @@ func (v *evaluation) conclude() {
 	}
 	v.files()
 	a.ByShell = a.byShell()
+}
+
+// touchesGate reports whether the command is aimed at Toolward's own programs and files. An agent that could start or
+// change them would answer its own questions; the file tools refuse the same.
+func (v *evaluation) touchesGate(segments []Segment) bool {
+	if v.r.Places == nil {
+		return false
+	}
+	own := v.r.Places.Layout().Own
+	return slices.ContainsFunc(segments, func(s Segment) bool {
+		if s.Program.Found() && (slices.Contains(own, s.Program.Path) || slices.Contains(own, s.Program.Real)) || v.touchesGate(s.Inner) {
+			return true
+		}
+		for i := range s.Redirs {
+			if r := &s.Redirs[i]; r.File.Real != "" && r.File.Place == place.Self {
+				return true
+			}
+		}
+		return slices.ContainsFunc(s.Effects, func(e Judged) bool {
+			return e.Place == place.Self.String() || e.Runs != nil && v.touchesGate([]Segment{*e.Runs})
+		})
+	})
 }
 
 // forcedIn reports whether a forced prompt applies: here-documents and inline code are a matter of what the allowlist

@@ -203,7 +203,10 @@ func (v *evaluation) everywhere(seg *Segment, e shell.Effect, p permit, c circum
 			continue // "cp a b" makes b/a only if b is a directory
 		}
 		r, err := v.locate(from, e.Path)
-		if err != nil || !may(r) {
+		if err != nil {
+			return false, "" // nobody knows where that is
+		}
+		if !may(r) {
 			return false, r.Place.String()
 		}
 		where = r.Place.String()

@@ -62,7 +62,7 @@ ok        cat README.md
 asks      | into sudo tee /etc/x
 asks        because sudo starts another program in a way that is not looked into — blocked`},
 		{"a carried command", `find . -name x -exec head {} +`, Developer, "ok      runs, with names added, head '{}'\n          program /usr/bin/head\nok        reads '{}'"},
-		{"code that nobody looks into", `find . -exec rm {} +`, Developer, "        reads .\n        runs, with names added, rm '{}'\nasks    because of code in -exec — inline-eval"},
+		{"code that nobody looks into", `find . -exec rm {} +`, Developer, "asks    runs, with names added, rm '{}' — argument-exec\n          program /usr/bin/rm\nasks      writes '{}' — argument-write\nasks    because of code in -exec — inline-eval"},
 		{"here-document", "cat > a.go <<'EOF'\n1\n2\n3\n4\n5\n6\n7\n8\nEOF", Developer, `
         gets this text as input, 8 lines, 16 bytes:
           1

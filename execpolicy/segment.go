@@ -108,6 +108,7 @@ func (v *evaluation) applyRules(seg *Segment) {
 func (v *evaluation) satisfy(seg *Segment, args []argument, c circumstances) {
 	if seg.Blocked != "" || len(seg.Doubts) > 0 || seg.refuses(Expansion) ||
 		seg.refuses(InlineCode) && !v.e.policy.LooseInlineEval {
+		v.explain(seg, c)
 		return
 	}
 	if v.e.entries.star != nil && v.r.Level == toolward.Normal {
