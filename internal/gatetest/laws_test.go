@@ -49,7 +49,7 @@ func TestExplainEqualsAdmitForRandomCalls(t *testing.T) {
 // people gave on the way.
 func TestARaisedLevelNeverAllowsMore(t *testing.T) {
 	changed := 0
-	for n := range uint64(lawConfigs / 5) {
+	for n := range uint64(lawConfigs / 4) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newLawWorld(t, rand.New(rand.NewPCG(n, 5)), nil)
 			defer w.approver.Close()

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/toolward/toolward"
@@ -196,13 +198,47 @@ func jsonOf(v any) string {
 var lawArguments = map[string][]any{
 	"path":          {"/ws/a.txt", "/ws/dir/b.go", "/ws/CLAUDE.md", "/etc/hosts", "/home/p/.ssh/id_rsa", "/home/p/.toolward/state.db", "/tmp/x", "/ws/fifo", "/ws/\u202egnp", " "},
 	"action":        {"list", "poll", "kill", "submit", "send", "broadcast", "camera_snap", "invoke", "run", "status", "nonsense", "SEND"},
-	"command":       {"ls", "make test", "rm -rf /", "echo \u200b", ""},
+	"command":       lawCommands(),
 	"url":           {"https://example.org/", "http://user:pw@example.org", "ftp://x", "https://other.example/x", "not a url"},
 	"to":            {"chat:main:bob", "chat:main:alice", "nonsense"},
 	"elevated":      {true, false, "yes"},
 	"content":       {"hello", ""},
 	"data":          {"hello", "ghp_0123456789abcdefghijABCDEFGHIJ456789"},
 	"invokeCommand": {"sms.send", "device.info", "system.run", "other.thing"},
+}
+
+// lawCommands are a few commands that nobody analysed, and more that somebody did.
+func lawCommands() []any {
+	commands := []any{"ls", "make test", "rm -rf /", "echo \u200b", ""}
+	for i := range 20 {
+		commands = append(commands, fmt.Sprintf("make target%d", i))
+	}
+	return commands
+}
+
+// lawAnalysis is what analysis would say of a command: anything, but always the same of the same command.
+func lawAnalysis(command string) *toolward.CommandAnalysis {
+	if !strings.HasPrefix(command, "make target") {
+		return nil
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(command))
+	draw := rand.New(rand.NewPCG(hash.Sum64(), 0))
+	word := func(words ...string) string { return words[draw.IntN(len(words))] }
+	a := &toolward.CommandAnalysis{
+		Understood: draw.IntN(4) > 0, Covered: draw.IntN(3) > 0, Unanswered: draw.IntN(3) == 0,
+		Security: word("", "", "", "", "deny", "allowlist", "full", "nonsense"), Ask: word("", "", "", "", "off", "on-miss", "always", "nonsense"),
+	}
+	if draw.IntN(4) == 0 {
+		a.Forced = append(a.Forced, word(policy.ForcedHeredoc, policy.ForcedInlineEval, policy.ForcedObfuscation, policy.ForcedRule, "new"))
+	}
+	if draw.IntN(8) == 0 {
+		a.Forbidden = "a rule of the test"
+	}
+	if draw.IntN(2) == 0 {
+		a.Always = []toolward.CommandEntry{{Pattern: "/usr/bin/make", Effects: []string{"read"}}}
+	}
+	return a
 }
 
 // lawNeeds are the parameters that each tool takes.
@@ -275,6 +311,7 @@ func lawFacts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
 	if data := r.Params.Text("data"); data != "" && r.Tool.Name != "write" {
 		facts.Outbound, facts.TargetID = []string{data}, "p1"
 	}
+	facts.Analysis = lawAnalysis(facts.Command)
 	if r.Params.Text("command") == "rm -rf /" {
 		facts.Findings = []toolward.Finding{{Code: "command_dangerous", Effect: toolward.EffectAsk}}
 	}

@@ -46,6 +46,9 @@ func TestReplaySaysWhatTheShadowSaid(t *testing.T) {
 				default:
 					seen[string(got.Change)]++
 				}
+				if p.Request.Facts.Analysis != nil && gap == "" {
+					seen["analysed commands"]++
+				}
 				return nil
 			}}.Run(t.Context(), source)
 			if err != nil {
@@ -59,7 +62,7 @@ func TestReplaySaysWhatTheShadowSaid(t *testing.T) {
 		check(live, func(*toolward.DecisionRecord) *toolward.ShadowJudgement { return nil })
 	}
 	t.Logf("%v", seen)
-	for _, least := range []string{"same", "stricter", "looser", "other"} {
+	for _, least := range []string{"same", "stricter", "looser", "other", "analysed commands"} {
 		if seen[least] < 10 {
 			t.Errorf("only %d calls are %s: the calls are not random enough to mean something", seen[least], least)
 		}
