@@ -154,7 +154,7 @@ func (d *daemon) openPeople(ctx context.Context, _ daemonOptions) (err error) {
 	return err
 }
 
-func (d *daemon) openTools(context.Context, daemonOptions) (err error) {
+func (d *daemon) openTools(ctx context.Context, _ daemonOptions) (err error) {
 	if d.places, err = newPlaces(d.home); err != nil {
 		return err
 	}
