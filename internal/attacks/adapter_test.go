@@ -89,7 +89,9 @@ func (w *world) runHook(event map[string]any) (o outcome, err error) {
 func (w *world) serveHook(body string) (outcome, error) {
 	layout, err := place.Layout{Home: w.at("/home/dev"), StateDir: w.stateDir, ConfigFile: filepath.Join(w.stateDir, config.FileName)}.Canonical()
 	must(w.t, err)
-	handler, err := bridge.NewHandler(bridge.Config{Gateway: w.gateway, Sessions: w.sessions, Layout: layout})
+	handler, err := bridge.NewHandler(bridge.Config{
+		Gateway: w.gateway, Sessions: w.sessions, Layout: layout, Command: w.toolbox.ClientCommand, Started: w.toolbox.RecordUse,
+	})
 	must(w.t, err)
 	request := httptest.NewRequest(http.MethodPost, "/v1/hook/"+bridge.ClaudeCode+"/PreToolUse", strings.NewReader(body))
 	request.Header.Set("Toolward-Deadline-Ms", strconv.FormatInt((clientTimeout-time.Second).Milliseconds(), 10))

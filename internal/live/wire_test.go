@@ -258,7 +258,11 @@ type record struct {
 	Via     string `json:"via"`
 	Status  string `json:"status"`
 	Preview string `json:"preview"`
-	Data    struct {
+	Error   string `json:"error"`
+	Inputs  struct {
+		External bool `json:"external"`
+	} `json:"levelInputs"`
+	Data struct {
 		Event string `json:"event"`
 		ID    string `json:"id"`
 	} `json:"data"`
