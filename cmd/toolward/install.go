@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -15,16 +13,16 @@ import (
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/policy"
 )
 
 type installCommand struct {
-	Client  string `arg:"" enum:"claude-code" help:"The agent: claude-code."`
-	Project string `help:"Install for this project only, instead of for all of this user's." type:"existingdir"`
-	Managed bool   `help:"Install for everybody on this machine, so that no project can switch it off (needs root)."`
-	Preset  string `help:"strict: writes ask. workspace: writes inside the workspace run at level normal." enum:",strict,workspace" default:""`
-	Hook    string `help:"The hook program; default: found beside this one." type:"path"`
-	Yes     bool   `short:"y" help:"Do not ask; the difference is printed all the same."`
+	Client   string `arg:"" enum:"claude-code" help:"The agent: claude-code."`
+	Project  string `help:"Install for this project only, instead of for all of this user's." type:"existingdir"`
+	Managed  bool   `help:"Install for everybody on this machine, so that no project can switch it off (needs root)."`
+	Preset   string `help:"strict: writes ask. workspace: writes inside the workspace run at level normal." enum:",strict,workspace" default:""`
+	Commands string `help:"For this agent, strict: commands ask that exec-approvals.json does not list. developer: reads in the workspace, builds, tests, formatters and version control run." enum:",strict,developer" default:""`
+	Hook     string `help:"The hook program; default: found beside this one." type:"path"`
+	Yes      bool   `short:"y" help:"Do not ask; the difference is printed all the same."`
 }
 
 // Run puts the hook into the client's settings, after showing the difference.
@@ -40,7 +38,7 @@ func (c *installCommand) Run(inv *invocation) error {
 	if err := applyPlan(inv, plan, c.Yes, "already installed"); err != nil {
 		return err
 	}
-	if err := choosePreset(inv, c.Preset); err != nil {
+	if err := choosePresets(inv, c.Client, presets{files: c.Preset, commands: c.Commands}); err != nil {
 		return err
 	}
 	return inv.done("installed", fmt.Sprintf("Toolward stands in front of %s. Prove it: toolward doctor", c.Client))
@@ -100,57 +98,6 @@ func applyPlan(inv *invocation, plan *bridge.Plan, yes bool, unchanged string) e
 		return &exitErr{exitError, errors.New("nothing was changed"), "answer y, or use --yes"}
 	}
 	return plan.Apply()
-}
-
-// choosePreset writes the preset that was named, or that a person at the terminal chooses. A running gateway shows
-// the change and waits for a person before it counts.
-func choosePreset(inv *invocation, preset string) error {
-	source, err := os.ReadFile(inv.configPath())
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	loaded, err := config.Parse(inv.configPath(), source)
-	if err != nil {
-		return &exitErr{exitUnsound, err, "mend the configuration first"}
-	}
-	if preset == "" {
-		if preset = askPreset(inv); preset == "" {
-			return nil
-		}
-	}
-	if loaded.File.TEG.Preset == policy.Preset(preset) {
-		return nil
-	}
-	changed, err := config.Set(source, "teg.preset", preset)
-	if err != nil {
-		return err
-	}
-	if bytes.Equal(changed, source) {
-		return nil
-	}
-	if err := os.MkdirAll(inv.home, 0o700); err != nil {
-		return err
-	}
-	if err := replaceFile(inv.configPath(), changed); err != nil {
-		return err
-	}
-	fmt.Fprintf(inv.words(), "teg.preset is %q in %s. A running gateway waits for your yes: toolward config apply\n", preset, inv.configPath())
-	return nil
-}
-
-func askPreset(inv *invocation) string {
-	if !isTerminal(inv.stdin) {
-		return ""
-	}
-	fmt.Fprint(inv.words(), "Preset:\n  strict     every write asks\n  workspace  writes inside the workspace run while the session is calm\n[strict/workspace, Enter keeps what is] ")
-	line, err := bufio.NewReader(inv.stdin).ReadString('\n')
-	switch answer := strings.TrimSpace(line); {
-	case err != nil:
-		return ""
-	case answer == string(policy.PresetStrict) || answer == string(policy.PresetWorkspace):
-		return answer
-	}
-	return ""
 }
 
 // replaceFile writes beside the file and renames: a crash leaves the old or the new one.
