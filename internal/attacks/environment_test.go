@@ -32,8 +32,9 @@ func judgeEnvironment(t *testing.T, c *attack) (outcome, error) {
 		return p.judgeInherited(c)
 	}
 	a := w.admit(w.newCommand(c.Attempt.text("command"), c.Attempt.object("env")))
-	if c.Control && a.answer == asked {
-		return outcome{}, unsupported{"a command that runs without a question: the gateway asks about every one"}
+	if a.answer == asked && len(c.Setup.list("approved")) == 0 {
+		// The environment is not refused. The programs of the corpus are not on this machine: its own says what they get.
+		return judgeCommand(t, c, c.Attempt.object("env"))
 	}
 	return w.outcome(a), nil
 }

@@ -18,6 +18,9 @@ func judgeFiles(t *testing.T, c *attack) (outcome, error) {
 	if err := setupOnly(c, "profile", "symlinks", "hardlinks", "files", "fs", "race", "rootIsSymlink", "autoApproveWrites", "caller"); err != nil {
 		return outcome{}, err
 	}
+	if c.Attempt.text("tool") == "exec" {
+		return judgeShell(t, c)
+	}
 	tool, args, err := fileCall(c)
 	if err != nil {
 		return outcome{}, err

@@ -60,12 +60,17 @@ var corpusWorld = sync.OnceValues(func() (world struct {
 
 // judgeShell: a command under a profile of the corpus, by the real evaluation and the real modes.
 func judgeShell(t *testing.T, c *attack) (outcome, error) {
-	if err := setupOnly(c, "profile", "allow", "replaceAllow", "pathDirs", "bins", "symlinks", "files"); err != nil {
+	if err := setupOnly(c, "profile", "allow", "replaceAllow", "pathDirs", "bins", "symlinks", "files", "autoApproveWrites", "caller"); err != nil {
 		return outcome{}, err
 	}
-	if err := c.Attempt.only("attempt", "command"); err != nil {
+	if err := c.Attempt.only("attempt", "tool", "command"); err != nil {
 		return outcome{}, err
 	}
+	return judgeCommand(t, c, nil)
+}
+
+// judgeCommand judges the command of an attempt with variables that its call sets.
+func judgeCommand(t *testing.T, c *attack, env fields) (outcome, error) {
 	m, err := newMachine(t, c)
 	if err != nil {
 		return outcome{}, err
@@ -87,7 +92,13 @@ func judgeShell(t *testing.T, c *attack) (outcome, error) {
 	var watch stopwatch
 	watch.time(func() {
 		a := evaluator.Evaluate(&execpolicy.Request{
-			Command: c.Attempt.text("command"), Dir: "/ws", Getenv: m.getenv, Level: toolward.Normal, Places: m,
+			Command: c.Attempt.text("command"), Dir: "/ws", Level: toolward.Normal, Places: m,
+			Getenv: func(name string) (string, bool) {
+				if value, set := env[name]; set {
+					return fmt.Sprint(value), true
+				}
+				return m.getenv(name)
+			},
 		})
 		o = outcome{answer: m.answer(a), why: reasonsOf(a)}
 	})
