@@ -27,7 +27,6 @@ func (c Check) absent(deep bool) string {
 // Reasons why checks are not made.
 const (
 	waitsSandbox  = "waits for sandboxes"
-	waitsExec     = "waits for command analysis"
 	waitsChannels = "waits for chat channels"
 	waitsBrowser  = "waits for the browser tool"
 	waitsModels   = "waits for the agent runtime"
@@ -50,7 +49,8 @@ var catalogue = buildCatalogue()
 
 func checkOf(id string) (Check, bool) {
 	for _, c := range catalogue {
-		if c.ID == id {
+		before, after, part := strings.Cut(c.ID, "<p>") // the name of a channel
+		if c.ID == id || part && strings.HasPrefix(id, before) && strings.HasSuffix(id, after) {
 			return c, true
 		}
 	}
@@ -127,10 +127,21 @@ func buildCatalogue() []Check {
 	waiting(waitsWebhooks, "warn", "hooks.token_too_short", "hooks.default_session_key_unset", "hooks.installs_*")
 	waiting(waitsWebhooks, "info", "config.secrets.hooks_token_in_config")
 
-	waiting("cannot be: commands with more rights are blocked, and nobody is exempt", "critical", "tools.elevated.allowFrom.<p>.wildcard")
-	waiting("cannot be: commands with more rights are blocked, and nobody is exempt", "warn", "tools.elevated.allowFrom.<p>.large")
+	made("who may have commands with more rights",
+		"tools.elevated.allowFrom.<p>.wildcard critical everybody may ask for commands with more rights",
+		"tools.elevated.allowFrom.<p>.large warn many may ask for commands with more rights",
+	)
+	made("settings of commands",
+		"tools.exec.unguarded critical every command runs, and nobody is asked",
+		"tools.exec.safe_bins_interpreter_unprofiled warn a stream filter without a profile is ignored",
+		"tools.exec.safe_bin_trusted_dirs_risky warn others can write to a trusted directory",
+	)
+	made("exec-approvals.json",
+		"exec_approvals.corrupt warn every command is refused",
+		"exec_approvals.wildcard critical an entry covers more than a program",
+		"exec_approvals.interpreter warn an entry covers whatever code a program is given",
+	)
 	waiting(waitsSandbox, "warn", "tools.exec.host_sandbox_no_sandbox_defaults", "tools.exec.host_sandbox_no_sandbox_agents")
-	waiting(waitsExec, "warn", "tools.exec.safe_bins_interpreter_unprofiled", "tools.exec.safe_bin_trusted_dirs_risky")
 	made("profiles", "tools.profile_minimal_overridden warn an agent leaves the minimal profile")
 	waiting(waitsChannels, "critical", "security.exposure.open_groups_with_elevated", "security.exposure.open_groups_with_runtime_or_fs")
 	waiting(waitsChannels, "warn", "security.trust_model.multi_user_heuristic")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/doctor"
+	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 )
@@ -103,11 +105,11 @@ var situations = []situation{
 	{name: "sound", want: []string{}},
 	{
 		name: "world-writable state", spoil: func(t testing.TB, dir string) { chmod(t, dir, 0o777) },
-		want: []string{"critical fs.state_dir.perms_world_writable"}, fixed: []string{"fs.state_dir.perms_world_writable"},
+		want: []string{"critical fs.state_dir.perms_world_writable", "warn exec_approvals.corrupt"}, fixed: []string{"fs.state_dir.perms_world_writable"},
 	},
 	{
 		name: "group-writable state", spoil: func(t testing.TB, dir string) { chmod(t, dir, 0o770) },
-		want: []string{"warn fs.state_dir.perms_group_writable"}, fixed: []string{"fs.state_dir.perms_group_writable"},
+		want: []string{"warn exec_approvals.corrupt", "warn fs.state_dir.perms_group_writable"}, fixed: []string{"fs.state_dir.perms_group_writable"},
 	},
 	{
 		name: "readable state", spoil: func(t testing.TB, dir string) { chmod(t, dir, 0o750) },
@@ -255,7 +257,50 @@ var situations = []situation{
 	},
 	{name: "enabled", source: `{"teg": {"enable": ["nodes.camera_snap"]}}`, want: []string{"warn teg.blocked_enabled"}},
 	{name: "loosened", source: `{"teg": {"tools": {"sessions_send": "safe"}}}`, want: []string{"warn teg.loosened"}},
+	{
+		name: "unguarded commands", source: `{"tools": {"exec": {"security": "full", "ask": "off"}}, "agents": {"list": [
+			{"id": "a", "tools": {"exec": {"ask": "always"}}}, {"id": "b"}, {"id": "c", "tools": {"exec": {"security": "allowlist"}}}, {"id": "D", "tools": {"exec": {"security": "full"}}}]}}`,
+		want: []string{"critical tools.exec.unguarded", "critical tools.exec.unguarded"},
+	},
+	{
+		name: "commands that the file guards", source: `{"tools": {"exec": {"security": "full", "ask": "off"}}}`,
+		spoil: approvalsFile(`{"version": 1, "defaults": {"ask": "on-miss"}}`), want: []string{"warn config.insecure_or_dangerous_flags"},
+	},
+	{
+		name: "senders with more rights", source: fmt.Sprintf(`{"tools": {"elevated": {"enabled": true, "allowFrom": {"telegram": ["*"], "slack": [%s"x"]}}}, "agents": {"defaults": {"elevatedDefault": "full"}}}`, strings.Repeat(`"x", `, 25)),
+		want: []string{"critical tools.elevated.allowFrom.telegram.wildcard", "warn config.insecure_or_dangerous_flags", "warn tools.elevated.allowFrom.slack.large"},
+	},
+	{name: "more rights that are off", source: `{"tools": {"elevated": {"allowFrom": {"telegram": ["*"]}}}, "agents": {"defaults": {"elevatedDefault": "full"}}}`, want: []string{}},
+	{
+		name: "stream filters", source: `{"tools": {"exec": {"safeBins": ["python3"], "safeBinProfiles": {"sort": {}}}}}`,
+		want: []string{"warn policy.unknown_entries", "warn tools.exec.safe_bins_interpreter_unprofiled"},
+	},
+	{
+		name: "trusted directory", want: []string{"warn tools.exec.safe_bin_trusted_dirs_risky"},
+		spoil: func(t testing.TB, dir string) {
+			bin := filepath.Join(filepath.Dir(dir), "bin")
+			if err := os.Mkdir(bin, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			chmod(t, bin, 0o777)
+			write(t, filepath.Join(dir, config.FileName), fmt.Sprintf(`{"tools": {"exec": {"safeBinTrustedDirs": [%q]}}}`, bin))
+		},
+	},
+	{name: "corrupt entries", spoil: approvalsFile(`{"version": 2}`), want: []string{"warn exec_approvals.corrupt"}},
+	{
+		name: "wide entries", spoil: approvalsFile(`{"version": 1, "agents": {"*": {"allowlist": ["*", "/opt/tools/**", "/usr/bin/jq"]}}}`),
+		want: []string{"critical exec_approvals.wildcard", "warn exec_approvals.wildcard"},
+	},
+	{
+		name: "interpreters", spoil: approvalsFile(`{"version": 1, "agents": {"coder": {"allowlist": ["/usr/bin/python3.12", "/bin/bash", "/usr/bin/node*",
+			{"pattern": "/usr/bin/make", "argv": ["/usr/bin/make", "test"]}]}}}`),
+		want: []string{"warn exec_approvals.interpreter", "warn exec_approvals.interpreter", "warn exec_approvals.interpreter"},
+	},
 	{name: "loosened commands", source: `{"teg": {"tools": {"exec": "safe"}}}`, want: []string{"critical teg.loosened"}},
+}
+
+func approvalsFile(content string) func(testing.TB, string) {
+	return func(t testing.TB, dir string) { write(t, filepath.Join(dir, execpolicy.ApprovalsFileName), content) }
 }
 
 func (s situation) prepare(t testing.TB) doctor.Options {
@@ -313,13 +358,16 @@ func TestSituations(t *testing.T) {
 // elsewhere are checks that TestDeep raises, and the one that is always there.
 var elsewhere = []string{"teg.audit_gap", "teg.wide_grant", "summary.attack_surface"}
 
+// channelOf finds the channel in the id of a check, which the catalogue does not name.
+var channelOf = regexp.MustCompile(`\.allowFrom\.\w+\.`)
+
 // TestEveryCheckIsMade: what the catalogue says is checked has been seen to find something.
 func TestEveryCheckIsMade(t *testing.T) {
 	raised := map[string]bool{}
 	for _, s := range situations {
 		for _, w := range s.want {
 			_, id, _ := strings.Cut(w, " ")
-			raised[id] = true
+			raised[channelOf.ReplaceAllString(id, ".allowFrom.<p>.")] = true
 		}
 	}
 	seen := map[string]bool{}

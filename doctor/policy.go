@@ -51,7 +51,7 @@ func (e *examination) surface() error {
 	}
 	parts := []string{
 		fmt.Sprintf("%s reachable from %s", f.Server.Listen, reach),
-		fmt.Sprintf("preset %s", f.TEG.Preset),
+		fmt.Sprintf("preset %s, of commands %s", f.TEG.Preset, f.Tools.Exec.Preset),
 		fmt.Sprintf("agents with settings: %d", len(f.Agents.List)),
 		fmt.Sprintf("channels: %d", len(f.Channels)),
 		fmt.Sprintf("plug-ins around calls: %d", len(f.Plugins.Entries)),

@@ -81,21 +81,6 @@ func (e *examination) gateway() error {
 			flag("set it to false", "teg.mcp.%s.trustHints: the server itself says which of its tools only read", server)
 		}
 	}
-	execs := []struct {
-		key string
-		policy.Exec
-	}{{"tools.exec", e.file.Tools.Exec.Exec}}
-	for _, a := range e.file.Agents.List {
-		execs = append(execs, struct {
-			key string
-			policy.Exec
-		}{"agents.list[" + a.ID + "].tools.exec", a.Tools.Exec.Exec})
-	}
-	for _, exec := range execs {
-		if exec.Security == "full" && exec.Ask != "always" {
-			flag("set security to allowlist, or ask to always", "%s.security is full: every command may run", exec.key)
-		}
-	}
 	return nil
 }
 

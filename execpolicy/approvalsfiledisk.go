@@ -51,12 +51,16 @@ type stateDir struct {
 	lockFile *os.File
 }
 
-// openStateDir opens the directory, and makes it if it is not there. A link in its place is refused: it could lead to
-// a list of allowed commands that somebody else has written.
-func openStateDir(path string) (*stateDir, error) {
+// openStateDir opens the directory. If it is not there, it is made to be written to; whoever only reads gets
+// [fs.ErrNotExist]. A link in its place is refused: it could lead to a list of allowed commands that somebody else has
+// written.
+func openStateDir(path string, write bool) (*stateDir, error) {
 	flags := unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Open(path, flags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
+		if !write {
+			return nil, err
+		}
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			return nil, err
 		}

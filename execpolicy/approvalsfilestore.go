@@ -207,7 +207,7 @@ func (e *InvalidContent) Unwrap() error { return e.Err }
 func (a *Approvals) locked(ctx context.Context, change func(*Snapshot) (*File, error)) (*Snapshot, error) {
 	a.writing.Lock()
 	defer a.writing.Unlock()
-	d, err := openStateDir(a.dir)
+	d, err := openStateDir(a.dir, true)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func (a *Approvals) locked(ctx context.Context, change func(*Snapshot) (*File, e
 }
 
 func (a *Approvals) read() *Snapshot {
-	d, err := openStateDir(a.dir)
+	d, err := openStateDir(a.dir, false)
 	if err != nil {
 		return a.snapshot(nil, err)
 	}

@@ -340,7 +340,7 @@ func TestKilledWriter(t *testing.T) {
 func TestLockedByAnother(t *testing.T) {
 	a := openTest(t)
 	put(t, a, `{"version":1}`)
-	d, err := openStateDir(a.dir)
+	d, err := openStateDir(a.dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}

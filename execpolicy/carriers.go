@@ -1,6 +1,7 @@
 package execpolicy
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -56,5 +57,33 @@ var carriers = strings.Fields(`python pypy node nodejs bun deno ruby irb perl ph
 	tsx ts-node jiti vite-node npx npm pnpm yarn bunx uvx uv pipx make gmake ninja just rake bundle gradle gradlew mvn ant sbt
 	bazel xargs parallel expect tclsh wish julia rscript r ghci swipl erl elixir iex gdb lldb vim vi view nvim emacs ed ex
 	env ssh docker podman kubectl su sudo doas script watch at batch crontab systemd-run`)
+
+// Breadth says how much an entry covers besides one program.
+type Breadth uint8
+
+// The breadths, narrowest first.
+const (
+	Narrow    Breadth = iota
+	AnyCode           // a program that runs whatever code it is given
+	Directory         // every program of a directory
+	Anything          // every command
+)
+
+// Breadth tells how much an entry covers. One with an argv covers that and nothing else.
+func (e *Entry) Breadth() Breadth {
+	pattern := strings.TrimSpace(e.Pattern)
+	name := strings.TrimRight(path.Base(pattern), "*?")
+	switch {
+	case len(e.Argv) > 0 || e.ArgPattern != "":
+		return Narrow
+	case pattern == "*":
+		return Anything
+	case name == "":
+		return Directory
+	case carriesCode(name) || isShell(plainName(name)) || isMultiplexer(plainName(name)):
+		return AnyCode
+	}
+	return Narrow
+}
 
 func carriesCode(name string) bool { return slices.Contains(carriers, plainName(name)) }

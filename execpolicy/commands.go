@@ -44,7 +44,7 @@ func NewCommands(file *Approvals, home string, foldCase bool) *Commands {
 }
 
 // Configure puts a configuration in force, or reports what is wrong with it and changes nothing.
-func (c *Commands) Configure(config Configuration) (warnings []string, err error) {
+func (c *Commands) Configure(config Configuration) (warnings []Warning, err error) {
 	if warnings, err = config.Check(); err != nil {
 		return nil, err
 	}

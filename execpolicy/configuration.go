@@ -58,9 +58,22 @@ func (c *Configuration) For(agent string) Config {
 // agentKey is the name under which the configuration has an agent.
 func agentKey(agent string) string { return strings.ToLower(strings.TrimSpace(agent)) }
 
-// Check reports everything that is wrong, in every section, and in words what of it is ignored or risky. An error of an
-// agent's section begins with the agent.
-func (c *Configuration) Check() (warnings []string, err error) {
+// Warning is what of a section is ignored or risky.
+type Warning struct {
+	Agent string // "": of the gateway's section
+	SettingError
+}
+
+func (w Warning) String() string {
+	if w.Agent == "" {
+		return w.Error()
+	}
+	return "agent " + w.Agent + ": " + w.Error()
+}
+
+// Check reports everything that is wrong, in every section, and what of it is ignored or risky. An error of an agent's
+// section begins with the agent.
+func (c *Configuration) Check() (warnings []Warning, err error) {
 	var wrong []error
 	note := func(agent string, errs ...SettingError) {
 		for _, e := range errs {
@@ -89,13 +102,13 @@ func (c *Configuration) Check() (warnings []string, err error) {
 }
 
 // warnings are those of the gateway's section, and those that an agent's section adds.
-func (c *Configuration) warnings(resolver *Resolver) (texts []string, err error) {
+func (c *Configuration) warnings(resolver *Resolver) (warnings []Warning, err error) {
 	_, common, err := New(c.Gateway.policy(Modes{}, nil, false, false), "", resolver)
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range common {
-		texts = append(texts, w.Error())
+		warnings = append(warnings, Warning{"", w})
 	}
 	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {
 		section := c.For(agent)
@@ -105,11 +118,11 @@ func (c *Configuration) warnings(resolver *Resolver) (texts []string, err error)
 		}
 		for _, w := range own {
 			if !slices.Contains(common, w) {
-				texts = append(texts, "agent "+agent+": "+w.Error())
+				warnings = append(warnings, Warning{agent, w})
 			}
 		}
 	}
-	return texts, nil
+	return warnings, nil
 }
 
 func (c *Config) policy(modes Modes, entries []Listed, writes, foldCase bool) Policy {

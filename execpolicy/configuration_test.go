@@ -42,9 +42,13 @@ func TestWarningsSayWhoseTheyAre(t *testing.T) {
 		Gateway: Config{SafeBins: []string{"wc", "python3", "mystery"}, SafeBinProfiles: map[string]SafeBin{"sort": {}}},
 		Agents:  map[string]Config{"coder": {SafeBinTrustedDirs: []string{loose}}, "same": {}},
 	}
-	got, err := config.Check()
+	warnings, err := config.Check()
 	if err != nil {
 		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range warnings {
+		got = append(got, w.String())
 	}
 	want := []string{
 		"tools.exec.safeBins: python3 runs code that it is given: ignored without a profile in safeBinProfiles",

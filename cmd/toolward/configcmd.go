@@ -90,8 +90,8 @@ func (c *configCheckCommand) Run(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	for _, text := range ignored {
-		fmt.Fprintf(inv.stderr, "%s: %s\n", toolward.Warning, display.Line(text))
+	for _, w := range ignored {
+		fmt.Fprintf(inv.stderr, "%s: %s\n", toolward.Warning, display.Line(w.String()))
 	}
 	return inv.done("sound", loaded.Name+" is sound.")
 }

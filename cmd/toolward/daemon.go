@@ -243,8 +243,8 @@ func (d *daemon) applyConfig(loaded *config.Loaded) error {
 			d.log.Log(context.Background(), level, "configuration", "warning", text, "severity", w.Severity.String())
 		}
 	}
-	for _, text := range ignored {
-		if d.warned.first(text) {
+	for _, w := range ignored {
+		if text := w.String(); d.warned.first(text) {
 			d.log.Warn("configuration", "warning", text, "severity", toolward.Warning.String())
 		}
 	}

@@ -1,0 +1,117 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/execpolicy"
+)
+
+// manySenders is how many senders of a channel may have commands with more rights before that is worth a look.
+const manySenders = 25
+
+// commands looks at what runs commands without a question: the configuration and exec-approvals.json.
+func (e *examination) commands() error {
+	home := e.Home
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real // as the gateway opens it
+	}
+	approvals := execpolicy.OpenApprovals(home, execpolicy.Options{})
+	defer approvals.Close()
+	file := approvals.Current()
+	if file.Corrupt != nil {
+		e.find("exec_approvals.corrupt", "mend it, or replace it: toolward approvals set", "%v", file.Corrupt)
+	}
+	e.modes(file)
+	e.entries(file)
+	e.elevated()
+	commands := e.file.Commands()
+	warnings, err := commands.Check()
+	if err != nil {
+		return fmt.Errorf("check the settings of commands: %w", err)
+	}
+	for _, w := range warnings {
+		switch {
+		case strings.HasPrefix(w.Key, "exec.safeBinTrustedDirs"):
+			e.find("tools.exec.safe_bin_trusted_dirs_risky", "take the rights away: chmod go-w, or remove the directory", "%s", w)
+		case w.Key == "exec.safeBins":
+			e.find("tools.exec.safe_bins_interpreter_unprofiled", "remove the name, or write a profile", "%s", w)
+		default:
+			e.find("policy.unknown_entries", "name it in tools.exec.safeBins, or remove it", "%s", w)
+		}
+	}
+	return nil
+}
+
+// modes looks for agents whose commands run whatever they are. The file can only tighten.
+func (e *examination) modes(file *execpolicy.Snapshot) {
+	look := func(key, agent string, own config.Exec) {
+		given := execpolicy.Settings{Security: execpolicy.Security(own.Security), Ask: execpolicy.Ask(own.Ask)}
+		switch modes := file.Modes(given, agent); {
+		case given.Security != execpolicy.SecurityFull:
+		case modes.Security == execpolicy.SecurityFull && modes.Ask == execpolicy.AskOff:
+			e.find("tools.exec.unguarded", "set security to allowlist, or ask to on-miss", "%s: security is full and ask is off: every command runs, and nobody is asked", key)
+		case given.Ask != execpolicy.AskAlways:
+			e.find("config.insecure_or_dangerous_flags", "set security to allowlist, or ask to always", "%s.security is full: every command may run", key)
+		}
+	}
+	look("tools.exec", execpolicy.AnyAgent, e.file.Tools.Exec)
+	for _, a := range e.file.Agents.List {
+		own := a.Tools.Exec
+		if own.Security == "" && own.Ask == "" {
+			continue // as the gateway
+		}
+		if own.Security == "" {
+			own.Security = e.file.Tools.Exec.Security
+		}
+		if own.Ask == "" {
+			own.Ask = e.file.Tools.Exec.Ask
+		}
+		look("agents.list["+a.ID+"].tools.exec", strings.ToLower(a.ID), own)
+	}
+}
+
+// entries looks for entries that cover more than a program.
+func (e *examination) entries(file *execpolicy.Snapshot) {
+	if file.Corrupt != nil {
+		return
+	}
+	for _, agent := range slices.Sorted(maps.Keys(file.File.Agents)) {
+		for _, entry := range file.File.Agents[agent].Allowlist {
+			where := fmt.Sprintf("exec-approvals.json: agents.%s: %s", agent, entry.Pattern)
+			switch entry.Breadth() {
+			case execpolicy.Anything:
+				e.find("exec_approvals.wildcard", "name the programs", "%s covers every command at level normal", where)
+			case execpolicy.Directory:
+				e.findAs(Warn, "exec_approvals.wildcard", "name the programs", "%s covers every program of a directory", where)
+			case execpolicy.AnyCode:
+				e.find("exec_approvals.interpreter", "give the entry the argv that is meant", "%s runs whatever code it is given", where)
+			}
+		}
+	}
+}
+
+// elevated looks at who may have commands with more rights.
+func (e *examination) elevated() {
+	c := e.file.Tools.Elevated
+	if c.Enabled == nil || !*c.Enabled {
+		return
+	}
+	if e.file.Agents.Defaults.ElevatedDefault == "full" {
+		e.find("config.insecure_or_dangerous_flags", "set it to ask", "agents.defaults.elevatedDefault is full: commands of the senders in tools.elevated.allowFrom are past questions and allowlist")
+	}
+	for _, channel := range slices.Sorted(maps.Keys(c.AllowFrom)) {
+		entries := c.AllowFrom[channel]
+		key := "tools.elevated.allowFrom." + channel
+		if slices.ContainsFunc(entries, func(s string) bool { return strings.TrimSpace(s) == "*" }) {
+			e.find(key+".wildcard", "name the senders by id", "%s lists *: everybody who can write there may ask for commands with more rights", key)
+		}
+		if len(entries) > manySenders {
+			e.find(key+".large", "keep the few who need it", "%s lists %d senders", key, len(entries))
+		}
+	}
+}
