@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/display"
 )
 
 // Kind tells approvals of commands from those of other tools.
@@ -98,6 +99,8 @@ type Details struct {
 	Preview     json.RawMessage     `json:"preview,omitempty"` // redacted final parameters, at most 16 KiB
 	Cut         bool                `json:"cut,omitempty"`     // the preview does not show everything
 	Command     string              `json:"command,omitempty"`
+	Outline     *display.Outline    `json:"outline,omitempty"`   // what the command would do, redacted
+	Variables   []string            `json:"variables,omitempty"` // names of environment variables that the call sets
 	WorkDir     string              `json:"cwd,omitempty"`
 	Host        toolward.Host       `json:"host,omitempty"`
 	Digest      string              `json:"paramsDigest"`
@@ -140,6 +143,9 @@ type Record struct {
 	ResolvedMs int64             `json:"resolvedAtMs,omitempty"`
 	ConsumedMs int64             `json:"consumedAtMs,omitempty"`
 	Grant      string            `json:"grant,omitempty"` // id of the grant that "always" saved
+
+	// Saved is what "always" added to the allowlist of the agent, where it saved no grant.
+	Saved []toolward.CommandEntry `json:"saved,omitempty"`
 }
 
 // Key names a record in the store: ids become free again after an approval is gone.

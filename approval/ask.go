@@ -261,7 +261,7 @@ func (m *Manager) prompt(e *entry, r *Record) {
 			return // no decision: the deadline refuses
 		}
 		decision, err := toolward.ParseDecision(word)
-		if err != nil || !r.Offers(decision) {
+		if decision = r.taken(decision); err != nil || !r.Offers(decision) {
 			return
 		}
 		if _, err := m.write(ctx, e, answerOf{decision: decision, by: "socket:" + cut(by, 64)}); err != nil {

@@ -36,7 +36,8 @@ func (m *Manager) recordOf(q *toolward.Question, now time.Time) (*Record, error)
 			Cause: fmt.Errorf("command has %d bytes, people are asked about at most %d", len(r.Facts.Command), maxCommand),
 		}
 	}
-	if err := m.checkHidden(q); err != nil {
+	err := m.checkHidden(q)
+	if err != nil {
 		return nil, err
 	}
 	preview, previewCut := m.preview(r.Params)
@@ -53,7 +54,11 @@ func (m *Manager) recordOf(q *toolward.Question, now time.Time) (*Record, error)
 	d.Diff = m.diff(q.Diff)
 	d.Targets = m.targets(&r.Facts)
 	d.Title = m.title(r)
-	d.Proposals = propose(q, previewCut, *s)
+	if d.Outline, err = m.outlineOf(r); err != nil {
+		return nil, err
+	}
+	d.Variables = variablesOf(r)
+	d.Proposals = m.propose(q, previewCut, *s)
 
 	allowed := []toolward.Decision{toolward.AllowOnce, toolward.AllowAlways, toolward.DenyCall}
 	if len(d.Proposals) == 0 {

@@ -66,6 +66,9 @@ type Match struct {
 	Attachments bool   `json:"attachments,omitempty"`
 
 	ID string `json:"id,omitempty"` // session, agent, node, process
+
+	// Entries are added to the allowlist of the agent instead of a grant: exec, of commands that were analysed.
+	Entries []toolward.CommandEntry `json:"entries,omitempty"`
 }
 
 // Attempt is a call as grants look at it.
@@ -241,7 +244,7 @@ func (g *Grant) check(nowMs int64) error {
 func (m *Match) check() error {
 	missing := false
 	switch m.Kind {
-	case toolward.GrantExact, toolward.GrantExec:
+	case toolward.GrantExact, toolward.GrantExec: // entries are no grant
 		missing = m.Digest == "" || m.Bound == ""
 	case toolward.GrantPath:
 		missing = !isGrantablePrefix(m.Prefix) || len(m.Ops) == 0

@@ -114,7 +114,7 @@ func TestProposals(t *testing.T) {
 			q := question(tt.edit)
 			_, shortened := m.preview(q.Request.Params)
 			var got []string
-			for _, p := range propose(q, shortened, settings) {
+			for _, p := range m.propose(q, shortened, settings) {
 				got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s%s%s%s", p.Match.Kind, p.Scope, p.Match.Prefix, p.Match.Host, p.Match.To, p.Match.ID)))
 				a := attemptOf(q.Request, time.Now())
 				a.bindExact(q.Request)

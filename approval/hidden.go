@@ -17,12 +17,16 @@ var errHidden = errors.New("what looks like a secret in the command holds charac
 func (m *Manager) checkHidden(q *toolward.Question) error {
 	runs := q.Request.Facts.Command != "" || q.Judgement.Class.Grant == toolward.GrantProcess
 	if runs && (m.hides(q.Request.Facts.Command) || m.hides(q.Request.Params.Object())) {
-		return &toolward.Refusal{
-			Tool: q.Request.Tool.Name, Code: toolward.CodeValidation, Cause: errHidden,
-			Detail: "a secret in the command cannot be hidden without hiding what would run; hand it over in a file",
-		}
+		return refuseHidden(q.Request)
 	}
 	return nil
+}
+
+func refuseHidden(r *toolward.Request) error {
+	return &toolward.Refusal{
+		Tool: r.Tool.Name, Code: toolward.CodeValidation, Cause: errHidden,
+		Detail: "a secret in the command cannot be hidden without hiding what would run; hand it over in a file",
+	}
 }
 
 // hides looks at every text of a command's parameters: its environment runs as well, in a pager or an editor.
@@ -69,14 +73,17 @@ func inWord(c byte) bool {
 }
 
 // withoutMarks drops the marks that stand for hidden parts, "[hidden: <kind>]".
-func withoutMarks(text string) string {
+func withoutMarks(text string) string { return strings.Join(literalsOf(text), "") }
+
+// literalsOf are the parts of a redacted text around its marks.
+func literalsOf(text string) (literals []string) {
 	const mark = "[hidden: "
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, mark)
 		b.WriteString(before)
 		if !found {
-			return b.String()
+			return append(literals, b.String())
 		}
 		kind := len(rest) - len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyz-"))
 		if kind == len(rest) || rest[kind] != ']' {
@@ -84,6 +91,8 @@ func withoutMarks(text string) string {
 			text = rest
 			continue
 		}
+		literals = append(literals, b.String())
+		b.Reset()
 		text = rest[kind+1:]
 	}
 }

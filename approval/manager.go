@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/display"
 )
 
 // Manager asks people, waits and remembers. Its methods may be called from any goroutine.
@@ -20,6 +21,8 @@ type Manager struct {
 	channels []Channel
 	socket   Prompter
 	observe  func(Event)
+	outline  func(*toolward.Request) *display.Outline
+	remember func(ctx context.Context, agent string, entries []toolward.CommandEntry) error
 	log      *slog.Logger
 	settings atomic.Pointer[Settings]
 
@@ -53,6 +56,11 @@ type Options struct {
 	Channels []Channel   // optional ways to reach people who have no surface attached
 	Socket   Prompter    // optional
 	Observe  func(Event) // optional: told of every event, in order; must not block and must not call the manager
+	// Outline says what the command of a call would do; optional, nil if nobody knows.
+	Outline func(*toolward.Request) *display.Outline
+	// Remember adds to what an agent's commands may do without a question, and returns once it is on the disk.
+	// Without it "always" is not offered for commands that were analysed.
+	Remember func(ctx context.Context, agent string, entries []toolward.CommandEntry) error
 	Log      *slog.Logger
 }
 
@@ -64,6 +72,7 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 	}
 	m := &Manager{
 		store: o.Store, redact: o.Redact, channels: o.Channels, socket: o.Socket, observe: o.Observe, log: o.Log,
+		outline: o.Outline, remember: o.Remember,
 		book: newBook(), people: newPeople(), subs: &subscribers{list: map[*Subscription]struct{}{}}, stamps: newStamps(),
 		entries: map[string]*entry{}, byBinding: map[string]*entry{},
 		bySession: map[toolward.SessionKey]int{}, byConn: map[string]int{},
@@ -298,17 +307,18 @@ func (m *Manager) sweep(now time.Time) {
 
 // end resolves a pending entry without a decision. The caller holds the lock.
 func (m *Manager) end(e *entry, by string, now time.Time) {
-	m.settle(e, Resolution{Decision: toolward.NoDecision, By: by, AtMs: now.UnixMilli()}, "", now)
+	m.settle(e, Resolution{Decision: toolward.NoDecision, By: by, AtMs: now.UnixMilli()}, kept{}, now)
 	m.unwritten = append(m.unwritten, Expiry{e.record.Key(), by, now.UnixMilli()})
 	m.wake()
 }
 
 // settle makes an entry resolved and wakes everybody who waits. The caller holds the lock.
-func (m *Manager) settle(e *entry, end Resolution, grant string, now time.Time) {
+func (m *Manager) settle(e *entry, end Resolution, k kept, now time.Time) {
 	m.uncount(e)
 	e.phase, e.claimed = resolved, false
 	e.record.State, e.record.Decision = StateResolved, end.Decision
-	e.record.ResolvedBy, e.record.Reason, e.record.ResolvedMs, e.record.Grant = end.By, end.Reason, end.AtMs, grant
+	e.record.ResolvedBy, e.record.Reason, e.record.ResolvedMs, e.record.Grant = end.By, end.Reason, end.AtMs, k.id()
+	e.record.Saved = k.entries
 	if e.cancel != nil {
 		e.cancel()
 	}

@@ -96,10 +96,13 @@ func recipientsOf(f *toolward.Facts) []Recipient {
 
 // propose lists what "always" could save for a question, the narrowest sensible first; nothing if nothing may be
 // saved.
-func propose(q *toolward.Question, previewCut bool, s Settings) []Proposal {
+func (m *Manager) propose(q *toolward.Question, previewCut bool, s Settings) []Proposal {
 	r := q.Request
 	if !q.Judgement.AllowAlways || r.Level == toolward.Lockdown || q.Judgement.Class.Severity == toolward.Critical {
 		return nil
+	}
+	if r.Facts.Analysis != nil {
+		return m.proposeEntries(r)
 	}
 	var out []Proposal
 	for _, m := range matchesFor(r, q.Judgement.Class.Grant, previewCut) {

@@ -61,7 +61,7 @@ func (m *Manager) Resolve(ctx context.Context, r Response) (*Record, error) {
 		return nil, err
 	}
 	m.people.active()
-	return m.write(ctx, e, answerOf{decision, r.By.Name(), r.Reason, r.Proposal})
+	return m.write(ctx, e, answerOf{e.record.taken(decision), r.By.Name(), r.Reason, r.Proposal})
 }
 
 // answerable finds the approval and checks that this person may answer it so.
@@ -77,7 +77,7 @@ func (m *Manager) answerable(r Response, decision toolward.Decision) (*entry, er
 	switch {
 	case isSelf(e.record.Connection, e.record.Device, r.Connection, r.Device):
 		return nil, ErrSelfApproval
-	case !e.record.Offers(decision):
+	case !e.record.Offers(e.record.taken(decision)):
 		return nil, fmt.Errorf("%w: %s", ErrNotOffered, decision)
 	case r.Typed && now.Sub(e.end.Add(-e.life())) < shownAtLeast:
 		return nil, ErrTooSoon
@@ -141,23 +141,21 @@ func (m *Manager) write(ctx context.Context, e *entry, a answerOf) (*Record, err
 	if a.decision == toolward.DenyCall {
 		end.Reason = a.reason
 	}
-	grant, err := m.grantFor(ctx, &record, detail, a, now)
+	k, err := m.keep(ctx, &record, detail, a, now)
 	if err == nil {
 		write, cancel := storeContext(ctx)
-		err = m.store.ResolveApproval(write, record.Key(), end, grant)
+		err = k.explain(m.store.ResolveApproval(write, record.Key(), end, k.grant))
 		cancel()
 	}
 	if err != nil && a.decision.Allows() {
 		m.release(e)
 		return nil, fmt.Errorf("answer to approval %s was not recorded and does not count: %w", record.ID, err)
 	}
-	grantID := ""
-	if grant != nil {
-		m.book.add(grant)
-		grantID = grant.ID
+	if k.grant != nil {
+		m.book.add(k.grant)
 	}
 	m.mu.Lock()
-	m.settle(e, end, grantID, time.Now())
+	m.settle(e, end, k, time.Now())
 	record = e.record
 	if err != nil {
 		m.unwritten = append(m.unwritten, Expiry{record.Key(), end.By, end.AtMs})
@@ -184,31 +182,6 @@ func (m *Manager) release(e *entry) {
 	if e.askers == 0 && !e.record.Detached && !e.orphan {
 		m.end(e, ByRequesterGone, time.Now()) // whoever waited left while the answer was being written
 	}
-}
-
-// grantFor makes the grant that an "always" saves, from the proposal that was shown.
-func (m *Manager) grantFor(ctx context.Context, r *Record, detail []byte, a answerOf, now time.Time) (*Grant, error) {
-	if a.decision != toolward.AllowAlways {
-		return nil, nil
-	}
-	d, err := m.details(ctx, r.Key(), detail)
-	if err != nil {
-		return nil, err
-	}
-	if a.proposal < 0 || a.proposal >= len(d.Proposals) {
-		return nil, fmt.Errorf("%w: there is no proposal %d", ErrNotOffered, a.proposal)
-	}
-	g := grantFrom(d, d.Proposals[a.proposal], a.by, now)
-	if err := g.check(now.UnixMilli()); err != nil {
-		return nil, err
-	}
-	m.book.mu.RLock()
-	full := len(m.book.byID) >= m.settings.Load().MaxGrants
-	m.book.mu.RUnlock()
-	if full {
-		return nil, fmt.Errorf("%d grants are in force, which is the limit: revoke some, or allow once", m.settings.Load().MaxGrants)
-	}
-	return g, nil
 }
 
 // details returns what people are shown of an approval, from memory or from its row.

@@ -179,6 +179,7 @@ func (m *Manager) getStored(ctx context.Context, id string) (*Record, error) {
 	if r == nil {
 		return nil, ErrUnknown
 	}
+	r.Saved = r.saved()
 	return r, nil
 }
 
@@ -190,6 +191,9 @@ func (m *Manager) Recent(ctx context.Context, by Authority, limit int) ([]*Recor
 	list, err := m.store.RecentApprovals(ctx, min(max(limit, 1), 500))
 	if err != nil {
 		return nil, fmt.Errorf("list recent approvals: %w", err)
+	}
+	for _, r := range list {
+		r.Saved = r.saved()
 	}
 	return list, nil
 }

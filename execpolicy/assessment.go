@@ -30,6 +30,7 @@ type Assessment struct {
 	Always   []Always     `json:"always,omitempty"`          // what "always" would save; if there is none, it is not offered
 	Files    []LoadedFile `json:"files,omitempty"`           // files whose contents decide what runs
 	ByShell  string       `json:"byShell,omitempty"`         // why a shell has to run it as it is written; "": package job runs what was judged
+	Client   bool         `json:"byClient,omitempty"`        // somebody else's shell runs the text
 	Enforced string       `json:"enforcedCommand,omitempty"` // the text of what would run without a person
 	Network  bool         `json:"network,omitempty"`         // it reads what strangers wrote
 }

@@ -64,7 +64,7 @@ type Request struct {
 
 // Evaluate judges a command.
 func (e *Evaluator) Evaluate(r *Request) *Assessment {
-	v := &evaluation{e: e, r: r, moment: moment{r: e.resolver}, out: &Assessment{Command: r.Command, Dir: r.Dir}}
+	v := &evaluation{e: e, r: r, moment: moment{r: e.resolver}, out: &Assessment{Command: r.Command, Dir: r.Dir, Client: r.ByShell}}
 	v.where = Where{Dir: r.Dir, Home: v.getenv("HOME"), Path: v.getenv("PATH")}
 	if r.Places != nil {
 		v.where.Workspace = r.Places.Layout().Workspace

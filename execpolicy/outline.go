@@ -102,12 +102,20 @@ func obscuredIf(reason string, a *Assessment) []string {
 
 // understanding says who reads the text once more, if anybody does.
 func (o *outliner) understanding(a *Assessment) {
-	if a.OK {
-		o.add(0, display.LineNote, display.NoMark, "Understood: these programs start with these words, and no shell reads them again.", "", "")
-		return
+	const exactly = "a shell (bash) gets exactly this text"
+	if !a.OK {
+		o.add(0, display.LineDanger, display.MarkAsk, "Not understood:", a.Detail, string(a.Reason))
 	}
-	o.add(0, display.LineDanger, display.MarkAsk, "Not understood:", a.Detail, string(a.Reason))
-	o.add(0, display.LineNote, display.NoMark, "If it is allowed, a shell (bash) gets exactly this text.", "", "")
+	switch {
+	case a.Client:
+		o.add(0, display.LineNote, display.NoMark, "The program that asks runs this text itself, in its own shell and environment.", "", "")
+	case !a.OK:
+		o.add(0, display.LineNote, display.NoMark, "If it is allowed, "+exactly+".", "", "")
+	case a.ByShell != "":
+		o.add(0, display.LineDanger, display.MarkAsk, "Understood, but if it is allowed, "+exactly+":", a.ByShell, "")
+	default:
+		o.add(0, display.LineNote, display.NoMark, "Understood: these programs start with these words, and no shell reads them again.", "", "")
+	}
 }
 
 func (o *outliner) segments(segments []Segment, dir string, depth int) {
