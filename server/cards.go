@@ -39,6 +39,7 @@ func newCard(base string, r *approval.Record, now time.Time) card {
 	params := paramsOf(d.Preview)
 	c.Title, c.TitleObject = titleOf(d)
 	c.Blocks = blocksOf(d, params)
+	c.Outline = outlineOf(d)
 	c.Targets = targetsOf(d.Targets)
 	c.Reasons = reasonsOf(d)
 	for _, p := range params {
@@ -241,6 +242,8 @@ func said(r *approval.Record) string {
 		return "Allowed before a restart, not used in time, so it did not run"
 	case r.Decision == toolward.AllowOnce:
 		return "Allowed once by " + r.ResolvedBy
+	case len(r.Saved) > 0:
+		return "Allowed by " + r.ResolvedBy + ", and from now on without a question"
 	case r.Decision == toolward.AllowAlways:
 		return "Allowed by " + r.ResolvedBy + ", and saved as a grant"
 	case r.Decision == toolward.DenyCall && r.Reason != "":

@@ -41,6 +41,7 @@ type card struct {
 	Seconds      int // from creation to deadline
 	Left         int // from now to deadline
 	Blocks       []block
+	Outline      []outlineItem // what the command would do
 	Targets      []named
 	Reasons      []reason
 	Params       []namedSpans

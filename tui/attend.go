@@ -235,6 +235,8 @@ func outcome(r *approval.Record) string {
 	switch {
 	case r.Decision == toolward.AllowOnce:
 		return at + "  Allowed once by " + r.ResolvedBy + "."
+	case len(r.Saved) > 0:
+		return at + "  Allowed by " + r.ResolvedBy + ", and from now on without a question."
 	case r.Decision == toolward.AllowAlways:
 		return at + "  Allowed by " + r.ResolvedBy + ", and saved as a grant."
 	case r.Decision == toolward.DenyCall:

@@ -97,6 +97,7 @@ func (p *printer) parts(d *approval.Details) {
 	if d.Command != "" {
 		p.part("Command in "+display.Line(d.WorkDir), d.Command)
 	}
+	p.outline(d)
 	if d.Diff != "" {
 		p.part("Change", d.Diff)
 	}
@@ -121,6 +122,47 @@ func (p *printer) parts(d *approval.Details) {
 	}
 }
 
+// outline prints what a command would do. Its last lines, what "always" would save, stand beside the answers, too.
+func (p *printer) outline(d *approval.Details) {
+	if rows := d.Outline.Rows(p.width() - 2); len(rows) > 0 {
+		p.rows("", "What it would do:")
+		p.limited(len(rows), func(i int) {
+			text := rows[i].Text
+			if colour := colourOf(&rows[i]); colour != "" {
+				text = p.paint(colour, text)
+			}
+			p.printf("  %s\n", text)
+		})
+	}
+	if len(d.Variables) > 0 {
+		p.rows("  ", "Sets in its environment: "+display.Line(display.Words(d.Variables...)))
+	}
+}
+
+// colourOf paints dangers red and what asks yellow.
+func colourOf(row *display.OutlineRow) string {
+	switch {
+	case row.Kind == display.LineDanger, row.Mark == display.MarkDeny:
+		return "31"
+	case row.Mark == display.MarkAsk:
+		return "33"
+	}
+	return ""
+}
+
+// limited prints rows, all of them or the beginning.
+func (p *printer) limited(n int, row func(int)) {
+	for i := range n {
+		if i == shortLines && !p.whole {
+			p.complete = false
+			p.longest = max(p.longest, n)
+			p.printf("  │ … %d more lines are not printed yet …\n", n-i)
+			return
+		}
+		row(i)
+	}
+}
+
 // part prints a text behind a bar. The bar stands on every row, so that no line of an argument, and no row of a long
 // line, can pass for a line of the dialogue.
 func (p *printer) part(label, text string) {
@@ -129,15 +171,7 @@ func (p *printer) part(label, text string) {
 		rows = append(rows, display.Fold(line, p.width()-4)...)
 	}
 	p.rows("", label+":")
-	for i, row := range rows {
-		if i == shortLines && !p.whole {
-			p.complete = false
-			p.longest = max(p.longest, len(rows))
-			p.printf("  │ … %d more lines are not printed yet …\n", len(rows)-i)
-			return
-		}
-		p.printf("  │ %s\n", row)
-	}
+	p.limited(len(rows), func(i int) { p.printf("  │ %s\n", rows[i]) })
 }
 
 // rows prints a text with an indent on its first row and as much space before the others.

@@ -61,6 +61,10 @@ func (inv *invocation) printApproval(a server.Approval) {
 	} else {
 		fmt.Fprintf(inv.stdout, "    %s\n", indent(display.Block(string(r.Preview))))
 	}
+	inv.printOutline("    ", r.Outline)
+	if len(r.Variables) > 0 {
+		fmt.Fprintf(inv.stdout, "    sets in its environment: %s\n", display.Line(display.Words(r.Variables...)))
+	}
 	for _, reason := range r.Reasons {
 		fmt.Fprintf(inv.stdout, "    because %s\n", display.Line(reason))
 	}

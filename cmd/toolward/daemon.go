@@ -146,12 +146,21 @@ func (d *daemon) openPeople(ctx context.Context, _ daemonOptions) (err error) {
 	}
 	d.approver, err = approval.Open(ctx, approval.Options{
 		Store: store.NewApprovals(d.db), Redact: d.secrets.String, Observe: d.recordApproval, Log: d.log,
+		Outline: outlineOf, Remember: d.exec.Allow,
 	})
 	if err != nil {
 		return err
 	}
 	d.sessions, err = session.New(session.Options{Store: store.NewSessions(d.db), OnChange: d.recordLevel, Log: d.log})
 	return err
+}
+
+// outlineOf is what the command of a call would do, as it was judged.
+func outlineOf(r *toolward.Request) *display.Outline {
+	if assessment := builtin.Assessment(r); assessment != nil {
+		return assessment.Outline()
+	}
+	return nil
 }
 
 func (d *daemon) openTools(ctx context.Context, _ daemonOptions) (err error) {

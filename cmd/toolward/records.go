@@ -83,6 +83,11 @@ func (d *daemon) recordApproval(e approval.Event) {
 			"event": "made", "grant": a.Grant, "approval": a.ID, "by": a.ResolvedBy,
 		}})
 	}
+	if e.Type == approval.EventResolved && len(a.Saved) > 0 {
+		d.events.put(audit.Event{Type: audit.TypeGrant, Agent: event.Agent, Session: event.Session, Tool: event.Tool, Data: map[string]any{
+			"event": "added to exec-approvals.json", "entries": a.Saved, "approval": a.ID, "by": a.ResolvedBy,
+		}})
+	}
 }
 
 // takeBack ends the grants that which names, and keeps which they were.

@@ -60,6 +60,7 @@ type Options struct {
 	MCP       http.Handler
 	Hooks     http.Handler
 	Policy    *policy.Snapshot // that people look at; default one that denies write
+	Commands  bool             // commands are judged by the real parts, under the preset developer; else nobody looks at them
 }
 
 // New starts a world; it ends with the test.
@@ -88,7 +89,7 @@ func New(t testing.TB, o Options) *World {
 		absent = approval.AbsentRefuse
 	}
 	w.Approvals, err = approval.Open(ctx, approval.Options{
-		Store: store.NewApprovals(db), Redact: same,
+		Store: store.NewApprovals(db), Redact: same, Outline: outlineOf, Remember: remember,
 		Settings: approval.Settings{Absent: absent, Timeout: o.Timeout, Total: o.Total, PerSession: o.Total, PerConn: o.Total},
 	})
 	must(t, err)
@@ -102,13 +103,13 @@ func New(t testing.TB, o Options) *World {
 	}
 	w.Levels, err = session.New(session.Options{Store: store.NewSessions(db), Settings: session.Settings{DefaultLevel: toolward.Normal}})
 	must(t, err)
-	rules := &gatetest.Policy{Rev: "1", All: tools(), JudgeFunc: judge}
+	rules := &gatetest.Policy{Rev: "1", All: tools(o.Commands), JudgeFunc: judge}
 	w.Gateway, err = toolward.New(toolward.Config{
 		Policy: rules, Approver: w.Approvals, Auditor: w.Audit, Sessions: w.Levels,
 	})
 	must(t, err)
 	if o.Policy == nil {
-		o.Policy, _, err = policy.Compile(policy.Config{Tools: policy.Tools{Deny: []string{"write"}}}, tools())
+		o.Policy, _, err = policy.Compile(policy.Config{Tools: policy.Tools{Deny: []string{"write"}}}, tools(o.Commands))
 		must(t, err)
 	}
 	if o.Listen == "" {
@@ -285,7 +286,7 @@ func (c *Config) Applied() []string {
 }
 
 // tools are read (runs at once), exec, write and mail.
-func tools() []*toolward.Tool {
+func tools(commands bool) []*toolward.Tool {
 	ran := func(context.Context, *toolward.Request) (toolward.Result, error) {
 		return toolward.TextResult("done"), nil
 	}
@@ -305,9 +306,7 @@ func tools() []*toolward.Tool {
 		{Name: "edit", Description: "Edits a file.", Facts: file(toolward.OpWrite), Run: ran, Diff: func(_ context.Context, r *toolward.Request) (string, error) {
 			return r.Params.Text("diff"), nil
 		}},
-		{Name: "exec", Description: "Runs a command.", Run: ran, Facts: func(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
-			return toolward.Facts{Command: r.Params.Text("command"), Mutates: true}, nil
-		}},
+		{Name: "exec", Description: "Runs a command.", Run: ran, Facts: commandFacts(commands)},
 		{Name: "mail", Description: "Sends a message.", Run: ran},
 	}
 	for _, t := range all {
@@ -330,7 +329,7 @@ func judge(r *toolward.Request) toolward.Judgement {
 		j.Verdict, j.Class.Class, j.Class.From = toolward.Allow, toolward.Safe, toolward.Lockdown
 		j.Reasons = []toolward.Reason{{Layer: "class", Text: "reading in the workspace is safe"}}
 	case r.Tool.Name == "exec":
-		j.Reasons = []toolward.Reason{{Layer: "class", Rule: "exec", Text: "Commands are not analysed: each one asks, unless exactly this one was granted"}}
+		j.Reasons = []toolward.Reason{{Layer: "class", Rule: "exec", Text: "Nothing says yes to all of this command"}}
 	default:
 		j.Class.Grant = toolward.GrantPath
 		j.Reasons = []toolward.Reason{{Layer: "class", Rule: "write · workspace", Text: "Changing files in the workspace asks"}}

@@ -21,7 +21,7 @@ import (
 // people to look at (go test -artifacts).
 func TestConsoleLooks(t *testing.T) {
 	open := chromium(t)
-	w := consoletest.New(t, consoletest.Options{Listen: "127.0.0.1:0"})
+	w := consoletest.New(t, consoletest.Options{Listen: "127.0.0.1:0", Commands: true})
 	fresh := consoletest.New(t, consoletest.Options{Fresh: true})
 	exampleCalls(t, w)
 	quiet := consoletest.New(t, consoletest.Options{})
@@ -141,7 +141,7 @@ func exampleCalls(t *testing.T, w *consoletest.World) {
 	settle("write", map[string]any{"path": "docs/invoices.md", "content": "# Invoices\n"}, "")
 	settle("read", map[string]any{"path": "src/billing/money.go"}, "")
 
-	w.Call("coder", "exec", map[string]any{"command": "npm ci && npm run build -- --mode production\nrm -r ./dist.old", "timeout": 120})
+	w.Call("coder", "exec", map[string]any{"command": "npm ci && npm run build -- --mode production && rm -r ./dist.old", "timeout": 120})
 	w.AwaitPending(1)
 	w.Call("coder", "edit", map[string]any{"path": "src/billing/invoice.go", "diff": exampleDiff})
 	w.AwaitPending(2)
