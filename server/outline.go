@@ -18,24 +18,29 @@ type outlineItem struct {
 
 var verdicts = map[display.Mark]string{display.MarkRun: "ok", display.MarkAsk: "asks", display.MarkDeny: "refused"}
 
-// outlineOf makes a tree of what the command would do.
-func outlineOf(d *approval.Details) []outlineItem {
-	var items []outlineItem
+// outlineOf makes a tree of what the command would do. Its environment stands below the dangers.
+func outlineOf(d *approval.Details) (items []outlineItem) {
+	var lines []display.OutlineLine
+	if d.Outline != nil {
+		lines = d.Outline.Lines
+	}
+	for len(lines) > 0 && lines[0].Kind == display.LineDanger {
+		items, lines = appendOutline(items, lines)
+	}
 	if len(d.Variables) > 0 {
 		items = append(items, outlineItem{
 			Kind: string(display.LineNote), Label: oneLine("sets in its environment"), Text: oneLine(display.Words(d.Variables...)),
 		})
 	}
-	if d.Outline == nil {
-		return items
-	}
-	lines := d.Outline.Lines
 	for len(lines) > 0 {
-		var item outlineItem
-		item, lines = outlineTree(lines)
-		items = append(items, item)
+		items, lines = appendOutline(items, lines)
 	}
 	return items
+}
+
+func appendOutline(items []outlineItem, lines []display.OutlineLine) ([]outlineItem, []display.OutlineLine) {
+	item, rest := outlineTree(lines)
+	return append(items, item), rest
 }
 
 // outlineTree takes the first line and those below it.

@@ -16,6 +16,7 @@ import (
 type approvalsCommand struct {
 	List  approvalsListCommand  `cmd:"" help:"List calls that wait."`
 	Watch approvalsWatchCommand `cmd:"" help:"Show calls as they come, until interrupted."`
+	Show  approvalsShowCommand  `cmd:"" help:"Show one call, waiting or answered."`
 	Allow approvalsAllowCommand `cmd:"" help:"Allow a call."`
 	Deny  approvalsDenyCommand  `cmd:"" help:"Refuse a call."`
 
@@ -48,6 +49,23 @@ func (c *approvalsListCommand) Run(inv *invocation) error {
 	for _, a := range list.Approvals {
 		inv.printApproval(a)
 	}
+	return nil
+}
+
+type approvalsShowCommand struct {
+	ID string `arg:"" help:"Id of the approval; of one that waits, its first 8 characters."`
+}
+
+// Run shows one approval.
+func (c *approvalsShowCommand) Run(inv *invocation) error {
+	var a server.Approval
+	if err := inv.daemon().get(inv, "/v1/approvals/"+url.PathEscape(c.ID), nil, &a); err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(a)
+	}
+	inv.printApproval(a)
 	return nil
 }
 

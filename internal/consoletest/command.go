@@ -65,7 +65,7 @@ func remember(context.Context, string, []toolward.CommandEntry) error { return n
 
 // Look knows programs of /usr/bin by their names, and directories.
 func (machine) Look(name string) (execpolicy.Node, error) {
-	programs := strings.Fields("git npm node rm curl sh cat grep head sort make go tar env timeout")
+	programs := strings.Fields("git npm node rm cp curl sh cat grep head sort make go tar env timeout")
 	switch dir, base := path.Split(name); {
 	case dir == "/usr/bin/":
 		for _, p := range programs {
@@ -73,7 +73,7 @@ func (machine) Look(name string) (execpolicy.Node, error) {
 				return execpolicy.Node{Mode: 0o755}, nil
 			}
 		}
-	case name == "/" || strings.HasPrefix(shop+"/", name+"/") || name == "/usr" || name == "/usr/bin" || name == shop+"/dist.old":
+	case name == "/" || strings.HasPrefix(shop+"/", name+"/") || name == "/usr" || name == "/usr/bin" || name == shop+"/dist.new":
 		return execpolicy.Node{Mode: fs.ModeDir | 0o755}, nil
 	case dir == shop+"/" && strings.Contains(base, "."):
 		return execpolicy.Node{Mode: 0o644}, nil
