@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/display"
 )
 
 // How much of a call people are shown.
@@ -58,7 +59,9 @@ func (m *Manager) recordOf(q *toolward.Question, now time.Time) (*Record, error)
 		return nil, err
 	}
 	d.Variables = variablesOf(r)
-	d.Proposals = m.propose(q, previewCut, *s)
+	if d.Proposals = m.propose(q, previewCut, *s); len(d.Proposals) == 0 {
+		d.Outline = d.Outline.Without(display.LineAlways) // it is not offered
+	}
 
 	allowed := []toolward.Decision{toolward.AllowOnce, toolward.AllowAlways, toolward.DenyCall}
 	if len(d.Proposals) == 0 {

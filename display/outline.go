@@ -2,6 +2,7 @@ package display
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -110,6 +111,15 @@ func (o *Outline) Redacted(hide func(string) string) *Outline {
 		clean.Lines[i] = l
 	}
 	return clean
+}
+
+// Without is the outline without the lines of a kind.
+func (o *Outline) Without(kind LineKind) *Outline {
+	if o == nil {
+		return nil
+	}
+	lines := slices.DeleteFunc(slices.Clone(o.Lines), func(l OutlineLine) bool { return l.Kind == kind })
+	return &Outline{Lines: lines, Cut: o.Cut}
 }
 
 // OutlineRow is one row of a terminal.

@@ -122,9 +122,9 @@ func (p *printer) parts(d *approval.Details) {
 	}
 }
 
-// outline prints what a command would do. Its last lines, what "always" would save, stand beside the answers, too.
+// outline prints what a command would do, but for what "always" would save: that stands beside the answers.
 func (p *printer) outline(d *approval.Details) {
-	if rows := d.Outline.Rows(p.width() - 2); len(rows) > 0 {
+	if rows := d.Outline.Without(display.LineAlways).Rows(p.width() - 2); len(rows) > 0 {
 		p.rows("", "What it would do:")
 		p.limited(len(rows), func(i int) {
 			text := rows[i].Text

@@ -79,7 +79,7 @@ func (inv *invocation) printApproval(a server.Approval) {
 	} else {
 		fmt.Fprintf(inv.stdout, "    %s\n", indent(display.Block(string(r.Preview))))
 	}
-	inv.printOutline("    ", r.Outline)
+	inv.printOutline("    ", r.Outline.Without(display.LineAlways)) // the proposals below say the same
 	if len(r.Variables) > 0 {
 		fmt.Fprintf(inv.stdout, "    sets in its environment: %s\n", display.Line(display.Words(r.Variables...)))
 	}

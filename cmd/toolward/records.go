@@ -10,6 +10,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/server"
 	"github.com/toolward/toolward/session"
 )
@@ -84,8 +85,12 @@ func (d *daemon) recordApproval(e approval.Event) {
 		}})
 	}
 	if e.Type == approval.EventResolved && len(a.Saved) > 0 {
+		var entries []string
+		for _, entry := range a.Saved {
+			entries = append(entries, display.AllowedProgram(entry.Pattern, entry.Effects, entry.Argv))
+		}
 		d.events.put(audit.Event{Type: audit.TypeGrant, Agent: event.Agent, Session: event.Session, Tool: event.Tool, Data: map[string]any{
-			"event": "added to exec-approvals.json", "entries": a.Saved, "approval": a.ID, "by": a.ResolvedBy,
+			"event": "added to exec-approvals.json", "entries": entries, "approval": a.ID, "by": a.ResolvedBy,
 		}})
 	}
 }
