@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func newShellRig(t *testing.T, change ...func(*bridge.Config)) *shellRig {
 	}
 	r.Approver.AskFunc = func(_ context.Context, q *toolward.Question) (toolward.Answer, error) {
 		r.asked = append(r.asked, q)
-		return toolward.Answer{ApprovalID: "a", Decision: r.Approver.Decision}, nil
+		return toolward.Answer{ApprovalID: strconv.Itoa(len(r.asked)), Decision: r.Approver.Decision}, nil
 	}
 	r.gateway, err = toolward.New(toolward.Config{Policy: policy.NewLive(snapshot), Approver: r.Approver, Auditor: r.Auditor, Sessions: r.tracker})
 	if err != nil {
@@ -318,8 +319,16 @@ func TestEnforcedText(t *testing.T) {
 	t.Run("what a person allowed runs as they saw it", func(t *testing.T) {
 		r := newShellRig(t, enforce)
 		r.Approver.Decision = toolward.AllowOnce
-		if got := updated(t, r, "toolu_1", map[string]any{"command": "cat .env"}); got != nil {
-			t.Errorf("the client is to run %v", got)
+		for id, input := range map[string]map[string]any{
+			"toolu_1": {"command": "cat .env"},
+			"toolu_2": {"command": "cat *.txt", "dangerouslyDisableSandbox": true}, // the allowlist covers the command itself
+		} {
+			if got := updated(t, r, id, input); got != nil {
+				t.Errorf("the client is to run %v", got)
+			}
+		}
+		if len(r.asked) != 2 {
+			t.Errorf("%d questions", len(r.asked))
 		}
 	})
 	t.Run("off", func(t *testing.T) {

@@ -63,6 +63,7 @@ func Doctor(ctx context.Context, s Setup) []Check {
 		d.examine(one)
 	}
 	d.skills()
+	d.enforcement()
 	for _, one := range d.found {
 		d.canary(ctx, one)
 	}
@@ -73,6 +74,7 @@ type doctor struct {
 	setup  Setup
 	hint   string
 	found  []installed
+	others []string // files with hooks of somebody else before the call
 	checks []Check
 }
 
@@ -103,6 +105,9 @@ func (d *doctor) files() {
 		}
 		if yes, _ := parsed.flag("allowManagedHooksOnly"); yes && path == d.setup.Managed {
 			onlyManaged = true
+		}
+		if hasOthers(parsed) {
+			d.others = append(d.others, path)
 		}
 		if events := oursIn(parsed); len(events) > 0 {
 			d.found = append(d.found, installed{path, events})
@@ -212,6 +217,36 @@ func (d *doctor) skills() {
 	if !l.skillShellOff() {
 		d.add("skills", Warned, d.hint, "shell lines in skills are on: they run without a hook, so every skill asks")
 	}
+}
+
+// enforcement says what comes of bridge.enforceText. Claude Code takes a rewritten call from a hook, but nobody promises
+// which of two hooks counts that both rewrite it.
+func (d *doctor) enforcement() {
+	switch {
+	case !d.setup.EnforceText:
+	case len(d.others) > 0:
+		d.add("enforceText", Warned, "see what that hook does", "%s: another hook may rewrite what Toolward rewrites; the record then says that other arguments ran", d.others[0])
+	default:
+		d.add("enforceText", Passed, "", "commands that run without a question are rewritten to what was judged")
+	}
+}
+
+// hasOthers reports whether hooks of somebody else are asked before calls.
+func hasOthers(s *settings) (found bool) {
+	hooks, err := s.hooks(false)
+	if hooks == nil || err != nil {
+		return false
+	}
+	i := find(hooks, "PreToolUse")
+	if i < 0 {
+		return false
+	}
+	if list, ok := hooks.Members[i].Value.Value.(*hujson.Array); ok {
+		eachGroup(list, func(_ int, handlers *hujson.Array) {
+			found = found || slices.ContainsFunc(handlers.Elements, func(v hujson.Value) bool { return !isOurs(&v) })
+		})
+	}
+	return found
 }
 
 // canaryTime bounds the proof.

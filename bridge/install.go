@@ -40,6 +40,7 @@ type Setup struct {
 
 	State           string        // Toolward's home: where the socket is, and where backups go
 	ApprovalTimeout time.Duration // how long a question waits; default 120 s
+	EnforceText     bool          // the daemon rewrites commands to what was judged
 	KeepSkillShell  bool          // leave the client's shell lines in skills on: every skill will ask
 }
 

@@ -80,6 +80,7 @@ func clientSetup(inv *invocation, client, project string) (bridge.Setup, error) 
 	if err != nil {
 		return setup, &exitErr{exitUnsound, err, "mend the configuration first"}
 	}
+	setup.EnforceText = loaded.File.Bridge.EnforceText
 	setup.ApprovalTimeout = time.Duration(loaded.File.TEG.Approval.TimeoutMs) * time.Millisecond
 	return setup, nil
 }
