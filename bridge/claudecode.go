@@ -213,8 +213,8 @@ func (s *claudeSession) decide(ctx context.Context) decided {
 	if err := pass.Start(); err != nil {
 		return refused("The call did not run: it changed while it was decided. Repeat it.")
 	}
-	if s.h.config.Started != nil {
-		s.h.config.Started(pass.Request())
+	if !pass.ClientAsks() {
+		s.h.started(pass)
 	}
 	switch {
 	case pass.ClientAsks():
@@ -224,6 +224,13 @@ func (s *claudeSession) decide(ctx context.Context) decided {
 		return decided{answer: decision("", "").Answer, pass: pass}
 	}
 	return s.allowed(ctx, pass)
+}
+
+// started tells that a call runs.
+func (h *Handler) started(pass *toolward.Pass) {
+	if h.config.Started != nil {
+		h.config.Started(pass.Request())
+	}
 }
 
 // allowed lets the client run a call, by the text that was judged where that is wanted.

@@ -95,6 +95,9 @@ func (s *claudeSession) finish(ctx context.Context, outcome toolward.OutcomeReco
 		s.h.log.Error("a client ran other arguments than were admitted", "session", s.key, "call", e.CallID, "tool", e.Tool)
 		warning = "Toolward: " + e.Tool + " ran with other arguments than were admitted. Another hook may have changed them."
 	}
+	if known.asks && outcome.Status != toolward.StatusUnused {
+		s.h.started(known.pass) // its person agreed
+	}
 	s.h.calls.finish(ctx, known, outcome)
 	return warning
 }

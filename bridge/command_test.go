@@ -210,6 +210,21 @@ func TestCommandsOfTheClient(t *testing.T) {
 	}
 }
 
+// A call that the client puts to its person has started when the client says so.
+func TestCommandsThatTheClientAsksAbout(t *testing.T) {
+	r := newShellRig(t, func(c *bridge.Config) { c.Attended, c.EnforceText = bridge.AttendedClient, true })
+	r.headers["Toolward-Attended"] = "1"
+	input := map[string]any{"command": "cat .env"}
+	a := r.post("PreToolUse", r.command("PreToolUse-Bash.json", "toolu_1", input, nil))
+	if word, _ := said(t, a); word != "ask" || len(r.started) > 0 {
+		t.Fatalf("%s, started %q", a.Stdout, r.started)
+	}
+	r.post("PostToolUse", r.command("PostToolUse-Bash.json", "toolu_1", input, nil))
+	if o, _ := r.Auditor.Outcome(1); o.Status != toolward.StatusOK || o.Error != "" || !slices.Equal(r.started, []string{"cat .env"}) {
+		t.Errorf("outcome %+v, started %q", o, r.started)
+	}
+}
+
 // Without analysis every command asks, as it did before there was any.
 func TestWithoutAnalysisCommandsAsk(t *testing.T) {
 	r := newShellRig(t, func(c *bridge.Config) { c.Command = nil })

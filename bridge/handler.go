@@ -50,7 +50,7 @@ type Config struct {
 	// Command finds out what a command would do that the client's own POSIX shell runs in a directory. Nil: commands are
 	// not analysed, and ask.
 	Command func(ctx context.Context, r *toolward.Request, command, dir string) (toolward.Facts, error)
-	// Started is told of every call that the client was let run, before it is told so. Nil: nobody is.
+	// Started is told of every call that the client was let run, or that its person let run. Nil: nobody is.
 	Started func(*toolward.Request)
 	// EnforceText rewrites commands that run without a question to the text that was judged: programs by their paths,
 	// words as they were expanded.

@@ -99,6 +99,7 @@ type Segment struct {
 	shell   bool           // the program is one, or has one in it
 	loads   string         // script that a shell is given
 	globs   bool           // words are patterns for files, which another shell matches again
+	loose   []string       // those that may match a name with a dash in front
 }
 
 // Wrapper is a program that only starts another one.

@@ -26,6 +26,37 @@ func (v *evaluation) foreignWords(s *shell.Segment, seg *Segment) {
 			seg.object(Expansion, w.Source+" is a program to zsh") // "=id" is /usr/bin/id
 		}
 		seg.globs = seg.globs || w.Glob
+		if w.Glob && !beginsPlain(w.Source) && !slices.ContainsFunc(s.Words[:i], func(w shell.Word) bool { return w.Source == "--" }) {
+			seg.loose = append(seg.loose, w.Source)
+		}
+	}
+}
+
+// beginsPlain reports whether whatever a word stands for begins with something other than a dash. HOME and PWD begin
+// with a slash, and so does what "~" stands for.
+func beginsPlain(source string) bool {
+	c := source[0]
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("./~_$", c) >= 0
+}
+
+// Programs whose options do no more than change what is shown of the operands; and those that have options to read other
+// files, whose names a pattern that ends in plain text limits.
+var (
+	showOperands = strings.Fields("ls cat head tail echo printf stat cmp od cksum md5sum sha1sum sha256sum sha512sum basename dirname realpath")
+	readOperands = strings.Fields("wc du grep egrep fgrep diff")
+)
+
+// optionsByNames objects to patterns that another shell may match with a name that is an option. A command in the
+// background can make that file between the judgement and the run, where no part of this command does: "sleep 1; touch
+// -- --checkpoint-action=exec=sh\ x" and then "sleep 2; tar cf x *".
+func (v *evaluation) optionsByNames(seg *Segment) {
+	name := seg.Program.names()[0]
+	for _, source := range seg.loose {
+		last := source[len(source)-1]
+		ends := last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z' || last >= '0' && last <= '9'
+		if !slices.Contains(showOperands, name) && !(ends && slices.Contains(readOperands, name)) {
+			seg.object(Expansion, source+" may match a name that is an option by then: write ./"+source)
+		}
 	}
 }
 

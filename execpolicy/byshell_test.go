@@ -20,7 +20,17 @@ func (w *world) evaluateByShell(t testing.TB, s Policy, command string) *Assessm
 func TestRunBySomebodyElsesShell(t *testing.T) {
 	w := newWorld(t, map[string]string{"/usr/bin/tar": "x", "/usr/bin/mkdir": "x", "/ws/a.txt": "f", "/ws/src/a.go": "f"})
 	for command, want := range map[string]struct{ own, other Outcome }{
-		"tar cf x.tar *": {Run, Run},
+		"tar cf x.tar *":             {Run, Person}, // a command in the background may make a name that is an option
+		"sleep 2; tar cf x.tar *":    {Run, Person},
+		"timeout 5 tar cf x.tar *":   {Run, Person},
+		"tar cf x.tar [a-z]*":        {Run, Person},
+		"tar cf x.tar ./*":           {Run, Run},
+		"tar cf x.tar -- *":          {Run, Run},
+		"tar cf x.tar a* src/*":      {Run, Run},
+		"tar cf x.tar $PWD/*":        {Run, Run},
+		"wc -l *":                    {Run, Person}, // --files0-from=.env
+		"wc -l *.txt && grep a *.md": {Run, Run},
+		"ls *":                       {Run, Run},
 		"touch -- --checkpoint-action=exec=sh; tar cf x.tar *": {Run, Person},
 		"echo x > --checkpoint-action=exec=sh; tar cf x.tar *": {Run, Person},
 		"touch -- -x | tar cf x.tar *":                         {Run, Person},

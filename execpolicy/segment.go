@@ -58,6 +58,7 @@ func (v *evaluation) judge(seg *Segment, words []argument, c circumstances) {
 		seg.block(name + " is called by another name")
 	}
 	seg.shell = slices.ContainsFunc(seg.Program.names(), isShell) || isMultiplexer(shell.ProgramName(seg.Program.Word))
+	v.optionsByNames(seg)
 	v.applyRules(seg)
 	if isMultiplexer(shell.ProgramName(seg.Program.Word)) && (len(seg.Args) == 0 || !slices.Contains(posixShells, seg.Args[0])) {
 		seg.block("only a shell of " + seg.Program.Word + " is looked into")
