@@ -65,6 +65,9 @@ func TestLinksThatTheCommandMakes(t *testing.T) {
 		"grep -R TODO src | tee todo.txt":                    Run,
 		"go test ./... && grep -R TODO src":                  Run,
 		"ln -s ../docs src/link && grep -r TODO src":         Run,
+		"ln -s /proc x && cat x/self/environ":                Person,
+		"ln -s ../proc x && cat x/self/environ":              Person,
+		"cd src && ln -s ../docs/x.md y.md && cat y.md":      Run,
 	} {
 		if a := w.evaluate(t, onMiss(Developer), command); a.Outcome != want {
 			t.Errorf("%s: %s %v, want %s", command, a.Outcome, codes(a), want)

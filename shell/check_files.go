@@ -92,11 +92,22 @@ func checkLink(a *arguments) {
 			a.does(Effect{Kind: Writes, Path: target})
 		case path.IsAbs(target) || a.has("-r") || a.has("--relative"):
 			a.does(Effect{Kind: Reads, Path: target})
-		default: // relative to where the link lies
-			if !isDir {
-				a.effects = append(a.effects, Effect{Kind: Reads, Path: target, Dir: path.Join(a.dir, path.Dir(link))})
+			if path.IsAbs(target) {
+				// What lies below it has two names from now on. The next part of the command may use the new one, and
+				// when that was judged the link was not there: "ln -s /proc x && cat x/self/environ".
+				a.does(Effect{Kind: Enters, Path: target})
 			}
-			a.effects = append(a.effects, Effect{Kind: Reads, Path: target, Dir: path.Join(a.dir, link), IfIn: !isDir})
+		default: // relative to where the link lies
+			kinds := []Kind{Reads}
+			if strings.HasPrefix(path.Clean(target), "..") {
+				kinds = append(kinds, Enters)
+			}
+			for _, kind := range kinds {
+				if !isDir {
+					a.effects = append(a.effects, Effect{Kind: kind, Path: target, Dir: path.Join(a.dir, path.Dir(link))})
+				}
+				a.effects = append(a.effects, Effect{Kind: kind, Path: target, Dir: path.Join(a.dir, link), IfIn: !isDir})
+			}
 		}
 	}
 }
