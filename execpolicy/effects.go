@@ -161,6 +161,10 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 		ok = v.runs(seg, &j, c)
 	case shell.Project:
 		j.Code, ok = ArgumentExec, p.project || p.everything
+	case shell.Installs:
+		// A name that a model made up, or mistyped, is one that a stranger may have taken.
+		j.Code, ok = ArgumentExec, p.everything || e.Unless != "" && v.hasTool(seg, e.Unless)
+		v.out.Network = v.out.Network || !ok
 	case shell.Network:
 		j.Code, ok = ArgumentNetwork, p.everything || p.network && publicHost(e.Host)
 		v.out.Network = true
@@ -215,6 +219,41 @@ func (v *evaluation) everywhere(seg *Segment, e shell.Effect, p permit, c circum
 		}
 	}
 	return true, where
+}
+
+// hasTool reports whether a program of the project's own lies in every directory in which the segment may start, or in
+// one above it in the workspace: there npx finds it.
+func (v *evaluation) hasTool(seg *Segment, tool string) bool {
+	if v.r.Places == nil || v.unpacked {
+		return false
+	}
+	for i := -1; i < len(seg.OtherDir); i++ {
+		dir := seg.Dir
+		if i >= 0 {
+			dir = seg.OtherDir[i]
+		}
+		if !v.toolAbove(dir, tool) {
+			return false
+		}
+	}
+	return true
+}
+
+func (v *evaluation) toolAbove(dir, tool string) bool {
+	for range maxLevels {
+		if !within(dir, v.where.Workspace) {
+			return false
+		}
+		r, err := v.locate(dir, tool)
+		if err != nil {
+			return false
+		}
+		if r.Kind != place.KindMissing {
+			return r.Kind == place.KindRegular && (r.Place == place.Workspace || r.Place == place.Instructions)
+		}
+		dir = path.Dir(dir)
+	}
+	return false
 }
 
 // mayBeDirectory reports whether a path is a directory, or can have become one: "mkdir b && cp a b". What cannot be

@@ -309,7 +309,7 @@ var effectLabels = map[shell.Kind]string{
 	shell.Reads: "reads", shell.Writes: "writes", shell.Enters: "works in, or is told what to do by,", shell.Runs: "runs",
 	shell.Destroys: "loses work that nobody has a copy of", shell.Evaluates: "runs code in the language",
 	shell.Project: "runs code of the project", shell.Network: "talks to", shell.Configures: "changes what later runs do",
-	shell.Environment: "shows the environment, where secrets are", shell.Unknown: "has an argument that is not understood",
+	shell.Installs: "installs, and runs, code of others:", shell.Environment: "shows the environment, where secrets are", shell.Unknown: "has an argument that is not understood",
 }
 
 // effectWords is an effect for people: our words, and those of the command.
@@ -322,6 +322,8 @@ func effectWords(e *shell.Effect) (label, text string) {
 		text = display.Words(e.Argv...)
 	case e.Kind == shell.Evaluates:
 		text = strings.TrimSpace(e.Lang + " " + display.Words(e.Text))
+	case e.Kind == shell.Installs:
+		text = display.Words(e.Text)
 	case e.Kind == shell.Network && e.Host == "":
 		label = "talks to a host that the arguments do not name"
 	case e.Kind == shell.Network:

@@ -79,6 +79,37 @@ func checkNpmRun(a *arguments) {
 	}
 }
 
+// localTool is the name of a program that node_modules/.bin can hold. With a version or scope it names a package.
+var localTool = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*$`)
+
+// checkPackageRunner looks at what npx runs: a tool that the project has installed, or else a package that is fetched and
+// run at once, whoever published it.
+func checkPackageRunner(a *arguments) {
+	words := a.operands
+	for len(words) > 0 && slices.Contains([]string{"-y", "--yes", "--no", "--no-install", "-q", "--quiet", "--bun"}, words[0]) {
+		words = words[1:]
+	}
+	switch {
+	case len(words) == 1 && slices.Contains([]string{"--version", "-v", "--help", "-h"}, words[0]):
+		return
+	case len(words) == 0 || !localTool.MatchString(words[0]):
+		a.does(Effect{Kind: Network})
+		a.does(Effect{Kind: Unknown, Via: strings.Join(words, " ")})
+		return
+	}
+	a.does(Effect{Kind: Installs, Text: words[0], Unless: "node_modules/.bin/" + words[0]})
+	a.does(Effect{Kind: Project, Via: words[0]})
+	if _, known := effectsOfProgram(words[0], nil); known {
+		a.inner(words[0], words[1:])
+		return
+	}
+	for _, word := range words[1:] {
+		if slices.Contains([]string{"-e", "--eval", "-p", "--print", "-pe"}, word) || strings.HasPrefix(word, "--eval=") {
+			a.does(Effect{Kind: Evaluates, Lang: "javascript", Via: word})
+		}
+	}
+}
+
 // checkYarnWorkspace looks at the command that follows the name of a workspace.
 func checkYarnWorkspace(a *arguments) {
 	if len(a.operands) > 1 {

@@ -68,6 +68,7 @@ var checks = map[string]func(*arguments){
 	"node":              checkNode,
 	"npm-packages":      checkNpmPackages,
 	"npm-run":           checkNpmRun,
+	"package-runner":    checkPackageRunner,
 	"script-name":       checkScriptName,
 	"yarn-workspace":    checkYarnWorkspace,
 	"yarn-foreach":      checkYarnForeach,

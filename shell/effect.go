@@ -14,6 +14,7 @@ const (
 	Destroys    Kind = "destroys"    // loses work of which no copy is kept
 	Evaluates   Kind = "evaluates"   // program text that was not understood as harmless
 	Project     Kind = "project"     // code that the project itself defines: builds, tests, scripts
+	Installs    Kind = "installs"    // code of others, by the name under which it is published
 	Network     Kind = "network"     // talks to a host
 	Configures  Kind = "config"      // changes what later runs do
 	Environment Kind = "environment" // shows the environment, where secrets are
@@ -29,10 +30,13 @@ type Effect struct {
 	Far  bool     `json:"far,omitempty"`  // symbolic links below Path are followed, wherever they lead
 	Argv []string `json:"argv,omitempty"` // of Runs
 	Open bool     `json:"open,omitempty"` // of Runs: names of files are added when it runs, at the end or where "{}" stands
-	Text string   `json:"text,omitempty"` // of Evaluates
+	Text string   `json:"text,omitempty"` // of Evaluates; of Installs the package
 	Lang string   `json:"lang,omitempty"` // of Evaluates: sh, awk, sed, …
 	Host string   `json:"host,omitempty"` // of Network: "" if the arguments do not name it
 	Via  string   `json:"via,omitempty"`  // the argument that says so
+
+	// Unless is a program of the project's own: if it is there, it is run and nothing is installed.
+	Unless string `json:"unless,omitempty"`
 }
 
 // String tells people about the effect: "writes out.txt (-o)".

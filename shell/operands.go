@@ -103,6 +103,10 @@ func (a *arguments) assign(roles []Role) {
 func (a *arguments) word(r Role, word, via string) {
 	switch r.Name {
 	case "text", "args":
+	case "package":
+		if word != "" && !ownPackage(word) {
+			a.does(Effect{Kind: Installs, Text: word, Via: via})
+		}
 	case "script":
 		switch {
 		case word == "-":
@@ -152,6 +156,12 @@ func (a *arguments) word(r Role, word, via string) {
 	default:
 		a.does(Effect{Kind: Unknown, Via: strings.TrimSpace(via + " " + word)})
 	}
+}
+
+// ownPackage reports whether a package is the project itself, or all that it needs already: ".", ".[dev]", "./...".
+func ownPackage(word string) bool {
+	word, _, _ = strings.Cut(word, "[")
+	return word == "." || strings.HasPrefix(word, "./") || word == "all"
 }
 
 // schemeOf returns the scheme of an address such as "https://x", "npm:x" or "data:x"; "" if it is a path.

@@ -14,6 +14,7 @@ var roleNames = []string{
 	"writes",   // a file or directory that is created, changed or removed
 	"revision", // a revision of git, or a path that is read
 	"enters",   // a directory to work in
+	"package",  // code of others, by the name under which it is published
 	"url",      // an address that is talked to
 	"host",     // a host that is talked to, with a user before it perhaps
 	"runs",     // a command: this word and all that follow
@@ -274,7 +275,7 @@ func parseEffects(words []string) (effects []Effect, err error) {
 			e.Host = object
 		case Evaluates:
 			e.Lang = object
-		case Project, Configures, Environment, Unknown:
+		case Project, Installs, Configures, Environment, Unknown:
 		default:
 			return nil, fmt.Errorf("%q is not an effect", text)
 		}

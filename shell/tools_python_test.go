@@ -67,8 +67,6 @@ func TestPython(t *testing.T) {
 
 func TestPackageManagersOfPython(t *testing.T) {
 	testHarmless(t, `
-		pip install requests
-		pip install 'django>=4,<5' 'uvicorn[standard]==0.30.*'
 		pip install -r requirements.txt
 		pip3 install -U -r requirements.txt -c constraints.txt
 		pip install .
@@ -81,8 +79,6 @@ func TestPackageManagersOfPython(t *testing.T) {
 		pip config list
 		uv sync
 		uv sync --frozen --all-extras
-		uv add httpx
-		uv add --dev pytest
 		uv lock --upgrade
 		uv run pytest -q
 		uv run ruff check .
@@ -95,7 +91,6 @@ func TestPackageManagersOfPython(t *testing.T) {
 		uv tree
 		uv build
 		poetry install
-		poetry add requests@^2.31
 		poetry run pytest tests
 		poetry show --tree
 		poetry lock

@@ -98,7 +98,6 @@ func TestRuntimes(t *testing.T) {
 		php -l src/A.php
 		php -v
 		composer install --no-dev -o
-		composer require monolog/monolog:^3.0
 		composer test
 		phpunit --filter testLogin tests
 		lua app.lua
@@ -108,7 +107,6 @@ func TestRuntimes(t *testing.T) {
 		dotnet build -c Release --no-restore
 		dotnet test --filter Name~Login
 		dotnet run --project src/Api -- --port 3
-		dotnet add package Serilog
 		dotnet format
 		swift build
 		swift test --filter A

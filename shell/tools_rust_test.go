@@ -22,8 +22,6 @@ func TestRust(t *testing.T) {
 		cargo +nightly fmt
 		cargo doc --no-deps
 		cargo bench
-		cargo add serde --features derive
-		cargo add --dev tokio@1
 		cargo remove serde
 		cargo update
 		cargo update -p serde --precise 1.0.1
