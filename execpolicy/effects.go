@@ -68,6 +68,7 @@ type permit struct {
 	read       bool // where the read tool may
 	write      bool // in the workspace
 	network    bool // to public hosts
+	fetchers   bool // to public hosts, by programs within this one that may
 	project    bool // code of the project
 	outside    bool // reading outside the workspace, where the read tool may
 	inline     bool // code in the arguments
@@ -166,7 +167,7 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 		j.Code, ok = ArgumentExec, p.everything || e.Unless != "" && v.hasTool(seg, e.Unless)
 		v.out.Network = v.out.Network || !ok
 	case shell.Network:
-		j.Code, ok = ArgumentNetwork, p.everything || p.network && publicHost(e.Host)
+		j.Code, ok = ArgumentNetwork, p.everything || (p.network || p.fetchers && fetches(e.By)) && publicHost(e.Host)
 		v.out.Network = true
 	case shell.Evaluates:
 		j.Code, ok = ArgumentExec, p.inline || p.everything

@@ -11,7 +11,10 @@ import (
 // fetchers talk to the network under the preset "developer" without an entry: to the remotes and registries that the
 // project names.
 var fetchers = strings.Fields(`git go npm pnpm yarn bun deno pip pip3 uv poetry pipenv pdm tox nox pre-commit govulncheck
-	cargo rustup bundle gem mvn gradle sbt composer dotnet swift zig bazel bazelisk buf gh hugo kubectl mvnw gradlew`)
+	cargo rustup bundle gem mvn gradle sbt composer dotnet swift zig bazel bazelisk buf gh hugo kubectl mvnw gradlew
+	docker podman terraform tofu`)
+
+func fetches(program string) bool { return slices.Contains(fetchers, program) }
 
 // byPreset tries the preset "developer": programs that people installed, that have a profile, and that stay in the
 // workspace.
@@ -26,7 +29,8 @@ func (v *evaluation) byPreset(seg *Segment, c circumstances) bool {
 	}
 	p := v.presetPermit()
 	p.inline = false
-	p.network = p.network && slices.Contains(fetchers, seg.Program.names()[0])
+	p.fetchers = p.network
+	p.network = p.network && fetches(seg.Program.names()[0])
 	if own && v.r.Level != toolward.Normal || !v.permits(seg, p, c) {
 		return false
 	}

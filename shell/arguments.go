@@ -94,7 +94,8 @@ func (a *arguments) subcommand(args []string) []string {
 	}
 	name := rest[0]
 	section, known := a.profile.Sections[name], a.profile.startsCommand(name)
-	for rest = rest[1:]; len(rest) > 0 && a.profile.startsCommand(name+" "+rest[0]); rest = rest[1:] {
+	between, rest := a.leading(section, name, rest[1:])
+	for ; len(rest) > 0 && a.profile.startsCommand(name+" "+rest[0]); rest = rest[1:] {
 		name += " " + rest[0]
 		section = a.profile.Sections[name]
 	}
@@ -106,8 +107,24 @@ func (a *arguments) subcommand(args []string) []string {
 		return nil
 	}
 	a.finish()
+	if between != nil {
+		a.dir, a.effects = between.dir, append(a.effects, between.effects...)
+	}
 	a.section, a.operands, a.given, a.changed, a.plain = section, nil, nil, nil, -1
 	return append([]string{}, rest...)
+}
+
+// leading takes the options that stand between the words of a subcommand, if what follows them is one of its words.
+func (a *arguments) leading(section *Section, name string, args []string) (between *arguments, rest []string) {
+	if section == nil || !section.Leads || len(args) == 0 || !strings.HasPrefix(args[0], "-") {
+		return nil, args
+	}
+	between = &arguments{profile: a.profile, section: section, plain: -1, dir: a.dir}
+	rest = between.read(args, POSIX)
+	if len(rest) == 0 || between.plain >= 0 || !a.profile.startsCommand(name+" "+rest[0]) {
+		return nil, args
+	}
+	return between, rest
 }
 
 // startsCommand reports whether a subcommand begins with these words.

@@ -35,3 +35,20 @@ func checkKubectl(a *arguments) {
 		a.does(Effect{Kind: Unknown, Via: "-o " + output})
 	}
 }
+
+// checkBuildContext looks at what an image is built from: a directory, or an address that is fetched and whose Dockerfile
+// runs.
+func checkBuildContext(a *arguments) {
+	for _, word := range a.operands {
+		if strings.ContainsAny(word, ":@") || strings.HasPrefix(word, "github.com/") {
+			a.does(Effect{Kind: Unknown, Via: word})
+		}
+		a.does(Effect{Kind: Enters, Path: word})
+	}
+	if file, ok := a.value("-f", "--file"); ok {
+		if strings.ContainsAny(file, ":@") {
+			a.does(Effect{Kind: Unknown, Via: file})
+		}
+		a.does(Effect{Kind: Enters, Path: file, Via: "-f"})
+	}
+}

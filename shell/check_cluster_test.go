@@ -12,7 +12,8 @@ func TestContainers(t *testing.T) {
 		},
 		"reads":                        {"docker compose ps", "docker compose logs -f --tail=50 web", "docker compose config -q", "docker-compose ps", "docker-compose logs web", "helm lint chart"},
 		"network":                      {"docker pull alpine:3", "docker search x", "kubectl get pods -A", "kubectl get pods -n x -o wide -w", "kubectl -n kube-system get pod x -oyaml", "kubectl get -l app=x deploy,svc", "kubectl describe pod x", "kubectl logs -f deploy/x -c y --tail=10", "kubectl logs x y --previous", "kubectl top pods", "kubectl explain pod.spec", "kubectl version --client", "kubectl rollout status deploy/x", "kubectl auth can-i get pods", "kubectl --context=dev get ns", "kubectl get pods --namespace x", "kubectl wait --for=condition=Ready pod/x --timeout=60s", "helm list -A", "helm status x -n y", "helm search repo nginx", "helm get values x", "helm history x -n y"},
-		"network project reads":        {"docker build .", "docker build -t x:1 -f Dockerfile.dev --build-arg A=b --no-cache .", "docker buildx build --platform linux/amd64 --load -t x .", "podman build -q -t x .", "terraform plan", "terraform plan -var x=y -target=z -input=false", "tofu plan -no-color", "terraform state list"},
+		"enters network project reads": {"docker build .", "docker build -t x:1 -f Dockerfile.dev --build-arg A=b --no-cache .", "docker buildx build --platform linux/amd64 --load -t x .", "podman build -q -t x ."},
+		"network project reads":        {"terraform plan", "terraform plan -var x=y -target=z -input=false", "tofu plan -no-color", "terraform state list"},
 		"network reads":                {"helm template chart --set a=b", "helm template r chart -f v.yaml", "terraform output -json"},
 		"network project reads writes": {"terraform init -upgrade", "terraform plan -out=plan.bin", "terraform init -backend=false"},
 		"project reads":                {"terraform validate", "tofu validate -json"},
@@ -28,7 +29,7 @@ func TestContainers(t *testing.T) {
 		"docker -H tcp://x ps", "docker -Htcp://x ps", "docker --host=tcp://x ps", "docker --context x ps", "docker -c x ps", "docker --config d ps", "docker --tls ps", "podman --url x ps", "podman --connection x ps",
 		"docker run alpine", "docker run -v /:/h alpine", "docker exec web sh", "docker cp a b:c", "docker compose up -d", "docker compose run x", "docker compose exec x sh", "docker compose down", "docker compose build", "docker-compose up",
 		"docker start x", "docker stop x", "docker push x", "docker create x", "docker attach x", "docker commit x", "docker load", "docker import x", "docker plugin install x", "docker swarm init", "docker stack deploy x", "docker context use x", "docker context create x",
-		"docker build --ssh default .", "docker build --secret id=x,src=y .", "docker build --allow security.insecure .", "docker build --network host .", "docker build --build-context a=b .", "docker build -o out .", "docker build --push .", "docker build --output=x .", "docker ps --frob",
+		"docker build --ssh default .", "docker build --secret id=x,src=y .", "docker build --allow security.insecure .", "docker build --network host .", "docker build --build-context a=b .", "docker build -o out .", "docker build --push .", "docker build https://github.com/a/b.git", "docker build git@github.com:a/b", "docker build github.com/a/b", "docker build --output=x .", "docker ps --frob",
 		"docker buildx bake", "docker --frob", "docker builder", "docker compose --env-file x ps", "docker compose -f x up", "docker-compose -H x ps", "docker-compose --project-directory x ps",
 		"kubectl apply -f x", "kubectl exec x -- id", "kubectl create -f x", "kubectl edit x", "kubectl patch x", "kubectl cp a b:c", "kubectl run x", "kubectl port-forward x 1", "kubectl proxy", "kubectl scale x", "kubectl attach x", "kubectl debug x", "kubectl krew", "kubectl diff -f x", "kubectl plugin list",
 		"kubectl --kubeconfig x get pods", "kubectl get pods --kubeconfig=x", "kubectl -s h get pods", "kubectl --server=h get pods", "kubectl get pods --token=t", "kubectl get pods --as x", "kubectl get -f x", "kubectl get -k x", "kubectl get --raw /x", "kubectl get pods -o go-template-file=x", "kubectl get pods -ojsonpath-file=x", "kubectl get pods --insecure-skip-tls-verify", "kubectl get pods --cache-dir x",
@@ -40,7 +41,7 @@ func TestContainers(t *testing.T) {
 	testAsks(t, Environment, "kubectl config view --raw")
 	testPlaces(t, [][2]string{
 		{"terraform -chdir=infra plan -var-file=../x", "enters infra (-chdir); reads ../x (-var-file); network; reads .; project"},
-		{"docker build -f ../D /src", "reads ../D (-f); reads /src; project; network"},
+		{"docker build -f ../D /src", "reads ../D (-f); reads /src; project; network; enters /src; enters ../D (-f)"},
 		{"helm template c -f /v --output-dir /o", "reads /v (-f); writes /o (--output-dir); reads c; reads .; network"},
 	})
 }

@@ -73,6 +73,18 @@ func checkGoGet(a *arguments) {
 	}
 }
 
+// checkGoPprof: without a kind of report a prompt is shown, which runs commands; a profile may be an address.
+func checkGoPprof(a *arguments) {
+	if !slices.ContainsFunc([]string{"-top", "-text", "-tree", "-raw", "-traces", "-tags", "-list", "-peek"}, a.has) {
+		a.does(Effect{Kind: Unknown, Via: "pprof"})
+	}
+	for _, word := range a.operands {
+		if strings.Contains(word, ":") {
+			a.does(Effect{Kind: Unknown, Via: word})
+		}
+	}
+}
+
 // checkGoCover: a report that goes to no file is shown in a browser, which is started.
 func checkGoCover(a *arguments) {
 	if a.has("-html") && !a.has("-o") {

@@ -124,8 +124,8 @@ func pythonModule(a *arguments, module string, args []string) {
 	case slices.Contains(pythonModules, module):
 		before := len(a.effects)
 		a.inner(strings.ReplaceAll(module, "_", "-"), args)
-		if module == "pip" && slices.ContainsFunc(a.effects[before:], func(e Effect) bool { return e.Kind == Network }) {
-			a.does(Effect{Kind: Unknown, Via: "-m pip"}) // installs into whichever Python this is
+		for i := range a.effects[before:] {
+			a.effects[before+i].By = module
 		}
 	case module == "unittest":
 		pythonUnittest(a, args)

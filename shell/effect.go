@@ -35,6 +35,9 @@ type Effect struct {
 	Host string   `json:"host,omitempty"` // of Network: "" if the arguments do not name it
 	Via  string   `json:"via,omitempty"`  // the argument that says so
 
+	// By is the program that does it, if that is another one within: pip, of "python -m pip".
+	By string `json:"by,omitempty"`
+
 	// Unless is a program of the project's own: if it is there, it is run and nothing is installed.
 	Unless string `json:"unless,omitempty"`
 }

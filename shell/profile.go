@@ -43,6 +43,7 @@ type Section struct {
 	Default  []Effect  // if there are no operands
 	Does     []Effect  // always
 	Checks   []string  // functions that look closer
+	Leads    bool      // its options stand before further words of the subcommand: docker compose -f x ps
 }
 
 // Variant is what operands mean in the presence of options.

@@ -78,6 +78,9 @@ func (r *profileReader) directive(name string, words []string) error {
 		return r.command(words)
 	case "style", "number", "anywhere":
 		return r.setting(name, words)
+	case "leads":
+		r.section.Leads = true
+		return nil
 	case "use":
 		return r.use(words)
 	case "flags":
