@@ -36,7 +36,7 @@ func (v *evaluation) locate(dir, p string) (place.Resolved, error) {
 	if v.bounds.elements += lookupCost + strings.Count(dir, "/") + strings.Count(p, "/"); v.bounds.elements > maxElements {
 		return place.Resolved{}, errTooManyFiles
 	}
-	return v.r.Places.Resolve(dir, p)
+	return v.places.Resolve(dir, p)
 }
 
 // readDir lists a directory for patterns.

@@ -28,6 +28,9 @@ func namesOf(word, real string) []string {
 // plainName is the name of a program without the version at its end: python3.12 is python.
 func plainName(word string) string {
 	name := shell.ProgramName(word)
+	if last := name[len(name)-1]; last >= 'a' && last <= 'z' {
+		return name
+	}
 	if short := strings.TrimRight(name, "-.0123456789"); short != "" {
 		return short
 	}

@@ -17,14 +17,17 @@ func (v *evaluation) known(seg *Segment) {
 		return
 	}
 	name, real := path.Base(seg.Program.Path), path.Base(seg.Program.Real)
-	profile, other := shell.ProfileOf(name), shell.ProfileOf(real)
+	profile := shell.ProfileOf(name)
+	other := profile
+	if real != name {
+		other = shell.ProfileOf(real)
+	}
 	if profile != nil {
-		seg.effects, seg.profile = shell.Effects(name, seg.Args)
+		seg.effects, seg.profile = profile.Effects(seg.Args), true
 	}
 	if other != nil && other != profile {
 		// A link gives one program the name of another: what either would do counts.
-		more, _ := shell.Effects(real, seg.Args)
-		seg.effects, seg.profile = append(seg.effects, more...), true
+		seg.effects, seg.profile = append(seg.effects, other.Effects(seg.Args)...), true
 	}
 	if obeysDirectory(profile) || obeysDirectory(other) || hasEffect(seg.effects, shell.Project) {
 		// git, make and their like run what lies in the directory in which they are started.

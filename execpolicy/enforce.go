@@ -48,49 +48,62 @@ func delimiter(body string) string {
 
 func (s *Segment) render(b *strings.Builder) {
 	if s.Builtin == "cd" {
-		b.WriteString("cd " + quote(s.Target))
+		b.WriteString("cd ")
+		writeQuoted(b, s.Target)
 		return
 	}
 	start := b.Len()
-	write := func(text string) {
+	next := func() *strings.Builder {
 		if b.Len() > start {
 			b.WriteByte(' ')
 		}
-		b.WriteString(text)
+		return b
 	}
 	for _, a := range s.Assigns {
-		write(a.Name + "=" + quote(a.Value))
+		next().WriteString(a.Name + "=")
+		writeQuoted(b, a.Value)
 	}
 	for _, w := range s.Wrappers {
 		if w.Dropped {
 			continue
 		}
-		write(quote(w.Program.Path))
+		writeQuoted(next(), w.Program.Path)
 		for _, arg := range w.Args {
-			write(quote(arg))
+			writeQuoted(next(), arg)
 		}
 	}
 	program := s.Program.Path
 	if program == "" {
 		program = s.Program.Word
 	}
-	write(quote(program))
+	writeQuoted(next(), program)
 	for i, arg := range s.Args {
 		if s.By == ByInner && s.at+1+i == s.ScriptArg {
 			arg = s.Script
 		}
-		write(quote(arg))
+		writeQuoted(next(), arg)
 	}
 	if s.Heredoc != nil {
 		write("<<" + quote(delimiter(*s.Heredoc)))
 	}
 	for _, r := range s.Redirs {
-		write(r.FD + r.Op + plainOrQuoted(r.Target))
+		next().WriteString(r.FD + r.Op + plainOrQuoted(r.Target))
 	}
 }
 
 // quote makes of a text one word that every POSIX shell leaves as it is.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'"'"'`) + "'" }
+
+// writeQuoted writes what quote gives.
+func writeQuoted(b *strings.Builder, text string) {
+	if strings.IndexByte(text, '\'') >= 0 {
+		b.WriteString(quote(text))
+		return
+	}
+	b.WriteByte('\'')
+	b.WriteString(text)
+	b.WriteByte('\'')
+}
 
 var plainTarget = regexp.MustCompile(`^[A-Za-z0-9_./,:@%+-]+$`)
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sync"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/place"
@@ -64,7 +65,14 @@ type Request struct {
 
 // Evaluate judges a command.
 func (e *Evaluator) Evaluate(r *Request) *Assessment {
-	v := &evaluation{e: e, r: r, moment: moment{r: e.resolver}, out: &Assessment{Command: r.Command, Dir: r.Dir, Client: r.ByShell}}
+	v := evaluations.Get().(*evaluation)
+	defer v.end()
+	v.e, v.r, v.moment.r, v.out = e, r, e.resolver, &Assessment{Command: r.Command, Dir: r.Dir, Client: r.ByShell}
+	v.places = r.Places
+	if c, ok := r.Places.(*place.Classifier); ok {
+		v.glance = c.Glance()
+		v.places = &v.glance
+	}
 	v.where = Where{Dir: r.Dir, Home: v.getenv("HOME"), Path: v.getenv("PATH")}
 	if r.Places != nil {
 		v.where.Workspace = r.Places.Layout().Workspace
@@ -82,11 +90,28 @@ func (e *Evaluator) Evaluate(r *Request) *Assessment {
 	return v.out
 }
 
+// evaluations are used again: each is several hundred bytes that nobody keeps.
+var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
+
+func (v *evaluation) end() {
+	v.glance.Close()
+	words := v.words[:0]
+	if clear(words[:cap(words)]); cap(words) > 256 {
+		words = nil // few commands are that long
+	}
+	*v = evaluation{words: words}
+	evaluations.Put(v)
+}
+
 // evaluation is one command being judged.
 type evaluation struct {
 	e      *Evaluator
 	r      *Request
 	moment moment
+	places interface {
+		Resolve(workDir, asked string) (place.Resolved, error)
+	}
+	glance place.Glance // what places is on the disk
 	where  Where
 	out    *Assessment
 

@@ -108,13 +108,13 @@ func (w *walk) enter(dir string) (Node, bool) {
 }
 
 func (w *walk) note(dir string, node Node) {
+	if w.writable == "" && node.Mode&0o002 != 0 && node.Mode&fs.ModeSticky == 0 {
+		w.writable = dir // also of a directory that an earlier search has passed
+	}
 	for i := range w.seen {
 		if w.seen[i].dir == dir {
 			return
 		}
 	}
 	w.seen = append(w.seen, seen{dir, node.Stamp})
-	if w.writable == "" && node.Mode&0o002 != 0 && node.Mode&fs.ModeSticky == 0 {
-		w.writable = dir
-	}
 }

@@ -104,7 +104,8 @@ func (v *evaluation) moved(states []state, cd *Segment) (after []state) {
 
 // segment judges one simple command. feeding are those of its pipeline before it.
 func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, dirs []string, loose bool, depth int) {
-	*seg = Segment{Written: s.Argv(), Assigns: s.Assigns, Op: s.Op, Dir: dirs[0], OtherDir: dirs[1:], ScriptArg: -1}
+	seg.Written, seg.Assigns, seg.Op = s.Argv(), s.Assigns, s.Op
+	seg.Dir, seg.OtherDir, seg.ScriptArg = dirs[0], dirs[1:], -1
 	words := v.expanded(s, seg)
 	seg.Argv = argvOf(words, seg.Written)
 	if s.Heredoc != nil {

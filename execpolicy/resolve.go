@@ -2,8 +2,11 @@ package execpolicy
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // Program is what the first word of a command means. The zero value was not found.
@@ -33,7 +36,8 @@ type Where struct {
 // Resolver finds programs, and remembers where it found them for as long as the directories on the way stay as they
 // are. It is safe for concurrent use.
 type Resolver struct {
-	files FileSystem
+	files    FileSystem
+	listener listener // the same, if it hears of changes; else nil
 
 	mu    sync.RWMutex
 	known map[lookup]*answer
@@ -62,6 +66,9 @@ type answer struct {
 	names      []string // of a program that was searched
 	seen       []seen
 	passing    bool // it may change without a directory changing: not remembered
+
+	watch     *watch       // of the directories in seen; nil if they are not watched
+	confirmed atomic.Int32 // how often looks at the directories confirmed it since
 }
 
 // maxKnown bounds what is remembered: whoever asks for ever new names must not fill the memory.
@@ -69,7 +76,8 @@ const maxKnown = 8192
 
 // NewResolver returns a resolver for a file system.
 func NewResolver(files FileSystem) *Resolver {
-	return &Resolver{files: files, known: map[lookup]*answer{}}
+	hears, _ := files.(listener)
+	return &Resolver{files: files, listener: hears, known: map[lookup]*answer{}}
 }
 
 // Program finds the program that a word means.
@@ -81,6 +89,7 @@ func (r *Resolver) Program(word string, where Where) Program {
 // moment is a resolver during one decision: within it every directory is looked at once.
 type moment struct {
 	r     *Resolver
+	heard bool   // changes until this decision began were taken note of
 	fresh []seen // directories that were looked at already
 	room  [16]seen
 }
@@ -167,34 +176,64 @@ func (m *moment) lookup(key lookup) *answer {
 	known := m.r.known[key]
 	m.r.mu.RUnlock()
 	if known != nil && m.holds(known) {
+		if m.r.listener != nil && known.confirmed.Load() >= watchAfter {
+			return m.promote(key, known)
+		}
 		return known
 	}
-	w := &walk{files: m.r.files}
+	found := m.r.find(key)
+	m.r.remember(key, found)
+	return found
+}
+
+func (r *Resolver) find(key lookup) *answer {
+	w := &walk{files: r.files}
 	found := find(w, key)
 	found.seen = w.seen
 	if key.path != "" {
 		found.names = namesOf(key.word, found.real)
 	}
-	if found.passing {
-		return found
-	}
-	m.r.mu.Lock()
-	if len(m.r.known) >= maxKnown {
-		clear(m.r.known)
-	}
-	m.r.known[key] = found
-	m.r.mu.Unlock()
 	return found
+}
+
+// remember keeps an answer, unless it may change without notice.
+func (r *Resolver) remember(key lookup, found *answer) {
+	if found.passing || found.recent() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.known) >= maxKnown {
+		clear(r.known)
+	}
+	r.known[key] = found
 }
 
 // holds reports whether all directories on the way are as they were.
 func (m *moment) holds(known *answer) bool {
+	if known.watch != nil {
+		if !m.heard {
+			m.r.listener.hear()
+			m.heard = true
+		}
+		if known.watch.quiet() {
+			return true
+		}
+	}
 	for i := range known.seen {
 		if m.stamp(known.seen[i].dir) != known.seen[i].stamp {
 			return false
 		}
 	}
+	known.confirmed.Add(1)
 	return true
+}
+
+// recent reports whether a directory on the way has just changed: another change at once could leave it with the same
+// stamp.
+func (a *answer) recent() bool {
+	since := time.Now().Add(-tick).UnixNano()
+	return slices.ContainsFunc(a.seen, func(s seen) bool { return s.stamp.Changed > since })
 }
 
 func (m *moment) stamp(dir string) Stamp {

@@ -72,6 +72,28 @@ func fastMissing(p string) (Resolved, bool) {
 	return Resolved{Real: path.Clean(p), Kind: KindMissing}, true
 }
 
+// lookIn describes a name in an open directory; not if it is a symbolic link.
+func lookIn(dir int, base string) (r Resolved, ok bool) {
+	var st unix.Stat_t
+	switch unix.Fstatat(dir, base, &st, unix.AT_SYMLINK_NOFOLLOW) {
+	case nil:
+	case unix.ENOENT:
+		return Resolved{Kind: KindMissing}, true
+	default:
+		return Resolved{}, false
+	}
+	kind := kindOfMode(uint32(st.Mode)) //nolint:unconvert // widths differ between architectures
+	return Resolved{Kind: kind, Links: uint64(st.Nlink), Device: st.Dev, Inode: st.Ino}, kind != KindSymlink
+}
+
+// openWithoutLinks opens a directory if there is no symbolic link in its path.
+func openWithoutLinks(dir string) (fd int, ok bool) {
+	fd, there, err := openat2(unix.AT_FDCWD, dir, searchDir)
+	return fd, there && err == nil
+}
+
+func closeDirectory(fd int) { unix.Close(fd) }
+
 // openDirectory opens a real directory for use with the *at calls.
 func openDirectory(real string) (int, error) {
 	fd, ok, err := openat2(unix.AT_FDCWD, real, searchDir)

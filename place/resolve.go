@@ -81,16 +81,16 @@ const (
 // not exist the rest is appended to the real path of its nearest existing ancestor. ".." is taken after links
 // are followed, as the kernel does.
 func (c *Classifier) Resolve(workDir, asked string) (Resolved, error) {
-	return c.resolve(workDir, asked, true)
+	return c.resolve(workDir, asked, true, nil)
 }
 
 // ResolveEntry is Resolve for operations on the directory entry itself (remove, rename): a symbolic link
 // as the last element is not followed.
 func (c *Classifier) ResolveEntry(workDir, asked string) (Resolved, error) {
-	return c.resolve(workDir, asked, false)
+	return c.resolve(workDir, asked, false, nil)
 }
 
-func (c *Classifier) resolve(workDir, asked string, follow bool) (Resolved, error) {
+func (c *Classifier) resolve(workDir, asked string, follow bool, g *Glance) (Resolved, error) {
 	p, err := c.absolute(workDir, asked)
 	if err != nil {
 		return Resolved{}, err
@@ -99,7 +99,7 @@ func (c *Classifier) resolve(workDir, asked string, follow bool) (Resolved, erro
 		return Resolved{}, err
 	}
 	w := walk{c: c, asked: asked, follow: follow}
-	r, ok := fastResolve(p)
+	r, ok := g.look(p)
 	if !ok {
 		if r, err = w.run(p); err != nil {
 			return Resolved{}, err

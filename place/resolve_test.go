@@ -201,6 +201,8 @@ func TestMagicLinksAreNotFollowed(t *testing.T) {
 // The walk and the short way through the kernel must never differ.
 func TestWalkAgreesWithFastPath(t *testing.T) {
 	w := newWorld(t)
+	glance := w.Glance()
+	defer glance.Close()
 	for _, p := range []string{"/f", "/a", "/a/b/g", "/a/../f", "/new", "/a/new", "/a/b/.", "/a/b/..", "/a/b/"} {
 		p = w.ws + p
 		fast, ok := fastResolve(p)
@@ -211,6 +213,11 @@ func TestWalkAgreesWithFastPath(t *testing.T) {
 		must(t, err)
 		if fast != slow {
 			t.Errorf("%s:\nfast %+v\nslow %+v", p, fast, slow)
+		}
+		for range 2 {
+			if kept, ok := glance.look(p); !ok || kept != slow {
+				t.Errorf("%s:\nwith its directory open %+v\nslow %+v", p, kept, slow)
+			}
 		}
 	}
 }

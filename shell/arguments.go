@@ -35,8 +35,8 @@ type given struct {
 func newArguments(p *Profile) *arguments {
 	first := &struct {
 		arguments
-		given    [4]given
-		operands [6]string
+		given    [2]given
+		operands [3]string
 	}{}
 	a := &first.arguments
 	a.profile, a.section, a.plain = p, p.Sections[""], -1
@@ -44,8 +44,8 @@ func newArguments(p *Profile) *arguments {
 	return a
 }
 
-// effects says what the program does with args.
-func (p *Profile) effects(args []string) []Effect {
+// Effects says what the program does with these arguments, as far as they tell.
+func (p *Profile) Effects(args []string) []Effect {
 	a := newArguments(p)
 	if p.Style == Raw {
 		a.operands = args

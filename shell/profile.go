@@ -136,5 +136,6 @@ func Effects(program string, args []string) (effects []Effect, known bool) {
 	if p == nil {
 		return nil, false
 	}
-	return p.effects(args), true
+	return p.Effects(args), true
 }
+

@@ -13,7 +13,7 @@ func effectsBy(t *testing.T, profile, line string) (texts []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range parsed[0].effects(strings.Fields(line)) {
+	for _, e := range parsed[0].Effects(strings.Fields(line)) {
 		texts = append(texts, e.String())
 	}
 	return texts

@@ -50,8 +50,21 @@ func IsWrapper(name string) bool {
 
 // ProgramName is the name by which a program is known: the base name of its path in lower case, without ".exe".
 func ProgramName(word string) string {
+	if isName(word) {
+		return word
+	}
 	name := strings.ToLower(path.Base(strings.ReplaceAll(word, `\`, "/")))
 	return strings.TrimSuffix(name, ".exe")
+}
+
+// isName reports whether a word is the name of a program already, as most are.
+func isName(word string) bool {
+	for i := range len(word) {
+		if c := word[i]; kindOf(c) != 'a' && kindOf(c) != '0' && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return word != ""
 }
 
 // blockedWrappers start other programs in ways that are not looked into.
