@@ -84,7 +84,7 @@ func (s *Segment) render(b *strings.Builder) {
 		writeQuoted(next(), arg)
 	}
 	if s.Heredoc != nil {
-		write("<<" + quote(delimiter(*s.Heredoc)))
+		next().WriteString("<<" + quote(delimiter(*s.Heredoc)))
 	}
 	for _, r := range s.Redirs {
 		next().WriteString(r.FD + r.Op + plainOrQuoted(r.Target))
