@@ -138,4 +138,3 @@ func Effects(program string, args []string) (effects []Effect, known bool) {
 	}
 	return p.Effects(args), true
 }
-
