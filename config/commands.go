@@ -34,8 +34,8 @@ func (e Exec) withDefaults() Exec {
 	return e
 }
 
-// policy is the part that policy compiles.
-func (t *Tools) policy() policy.Tools {
+// Policy is the part that policy compiles.
+func (t *Tools) Policy() policy.Tools {
 	p := t.Tools
 	p.Exec = t.Exec.Exec
 	return p

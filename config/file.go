@@ -168,10 +168,10 @@ func (f File) Policy() policy.Config {
 	agents := make([]policy.Agent, len(f.Agents.List))
 	for i, a := range f.Agents.List {
 		agents[i] = a.Agent
-		agents[i].Tools = a.Tools.policy()
+		agents[i].Tools = a.Tools.Policy()
 	}
 	return policy.Config{
-		Tools: f.Tools.policy(), Agents: agents, TEG: f.TEG.TEG,
+		Tools: f.Tools.Policy(), Agents: agents, TEG: f.TEG.TEG,
 		Subagents: f.Agents.Defaults.Subagents, Channels: f.Channels, HTTP: f.Gateway.Tools,
 	}
 }

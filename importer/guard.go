@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/policy"
 )
 
@@ -127,13 +129,13 @@ func newWorld(files ...config.File) *world {
 		}
 	}
 	for _, f := range files {
-		tools(f.Tools.Tools)
+		tools(f.Tools.Policy())
 		tell(f.Gateway.Tools.Allow, f.Gateway.Tools.Deny)
 		tell(slices.Collect(maps.Keys(f.TEG.Tools)))
 		w.overrides = append(w.overrides, slices.Collect(maps.Keys(f.TEG.Tools))...)
 		for _, a := range f.Agents.List {
 			w.agents = append(w.agents, strings.ToLower(strings.TrimSpace(a.ID)))
-			tools(a.Tools.Tools)
+			tools(a.Tools.Policy())
 			tell(slices.Collect(maps.Keys(a.TEG.Tools)))
 			w.overrides = append(w.overrides, slices.Collect(maps.Keys(a.TEG.Tools))...)
 		}
@@ -344,6 +346,9 @@ func request(agent, tool, action string) *toolward.Request {
 
 // compareSettings compares what has an order of its own.
 func compareSettings(before, after config.File, w *world) string {
+	if text := compareCommands(before, after, w); text != "" {
+		return text
+	}
 	for _, agent := range w.agents {
 		was, is := ownSettings(before, agent), ownSettings(after, agent)
 		switch {
@@ -367,6 +372,32 @@ func compareSettings(before, after config.File, w *world) string {
 	return ""
 }
 
+// compareCommands compares what runs commands without a question. Who may have commands with more rights, and the shell
+// and search path of commands, must not change.
+func compareCommands(before, after config.File, w *world) string {
+	was, is := before.Commands(), after.Commands()
+	for _, agent := range w.agents {
+		if was.Stricter(&is, agent) {
+			return fmt.Sprintf("commands of agent %s would run that ask", agent)
+		}
+	}
+	elevated := func(c *execpolicy.Configuration, agent string) execpolicy.ElevatedConfig {
+		if own := c.AgentElevated[agent]; own != nil {
+			return *own
+		}
+		return execpolicy.ElevatedConfig{}
+	}
+	changed := !reflect.DeepEqual(was.Elevated, is.Elevated) || was.ElevatedDefault != is.ElevatedDefault
+	for _, agent := range w.agents {
+		changed = changed || !reflect.DeepEqual(elevated(&was, agent), elevated(&is, agent))
+	}
+	one, other := before.Tools.Exec, after.Tools.Exec
+	if changed || one.Shell != other.Shell || !slices.Equal(one.PathPrepend, other.PathPrepend) {
+		return "who may have commands with more rights, or what commands are run by, would change"
+	}
+	return ""
+}
+
 // effective are settings as they hold for one agent.
 type effective struct {
 	security, ask                          string
@@ -375,10 +406,10 @@ type effective struct {
 
 func ownSettings(f config.File, agent string) effective {
 	e := effective{"allowlist", "on-miss", false, true, true}
-	e.over(f.Tools.Tools)
+	e.over(f.Tools.Policy())
 	for _, a := range f.Agents.List {
 		if strings.EqualFold(strings.TrimSpace(a.ID), agent) {
-			e.over(a.Tools.Tools)
+			e.over(a.Tools.Policy())
 		}
 	}
 	return e

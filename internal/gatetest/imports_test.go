@@ -46,7 +46,7 @@ var layers = map[string][]string{
 
 	"config":   parts(leaves, gateParts, faces, []string{"store", "server", "tui"}),
 	"doctor":   parts(leaves, gateParts, []string{"store", "config"}),
-	"importer": parts(leaves, []string{"policy", "bridge", "config"}),
+	"importer": parts(leaves, []string{"policy", "execpolicy", "bridge", "config"}),
 }
 
 var (
