@@ -83,7 +83,8 @@ func TestClaudeCodeCommands(t *testing.T) {
 	}
 
 	t.Run("run or wait", func(t *testing.T) {
-		m := newDesk(t, codingAgent)
+		// Five answers of "no" would make the session tense.
+		m := newDesk(t, strings.Replace(codingAgent, `"preset": "workspace"`, `"preset": "workspace", "anomaly": {"denied": {"enabled": false}}`, 1))
 		m.project()
 		m.install()
 		p := m.watches()
