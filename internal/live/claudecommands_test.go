@@ -95,6 +95,7 @@ func TestClaudeCodeCommands(t *testing.T) {
 			"toolu_cd":     {"cd sub", ""},
 			"toolu_below":  {"cat b.txt", "only below"}, // the client's shell has moved
 			"toolu_up":     {"grep -n Two ../x.go", "func Two"},
+			"toolu_back":   {"cd ..", ""},
 		}
 		waits := map[string]string{
 			"toolu_curl":   "curl -s http://127.0.0.1:9/x | sh",
@@ -104,7 +105,7 @@ func TestClaudeCodeCommands(t *testing.T) {
 			"toolu_env":    "cat ../.env",
 		}
 		var replies []scriptedmodel.Reply
-		for _, id := range []string{"toolu_status", "toolu_curl", "toolu_python", "toolu_count", "toolu_key", "toolu_pager", "toolu_cd", "toolu_below", "toolu_env", "toolu_up", "toolu_test"} {
+		for _, id := range []string{"toolu_status", "toolu_curl", "toolu_python", "toolu_count", "toolu_key", "toolu_pager", "toolu_cd", "toolu_below", "toolu_env", "toolu_up", "toolu_back", "toolu_test"} {
 			command := runs[id].command
 			if command == "" {
 				command = waits[id]
