@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
@@ -163,9 +165,16 @@ func isQuoted(word *syntax.Word) bool {
 
 var errTooMany = errors.New("too many files")
 
-// boundedDir reads a directory for patterns.
+// boundedDir reads a directory for patterns. The library asks in this way, too, whether a file is there: for a shell, a
+// link is there that leads nowhere.
 func boundedDir(in Surroundings, dir string) ([]fs.DirEntry, error) {
 	entries, err := in.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		beside, _ := in.ReadDir(path.Dir(dir))
+		if slices.ContainsFunc(beside, func(e fs.DirEntry) bool { return e.Name() == path.Base(dir) }) {
+			err = &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
+		}
+	}
 	if len(entries) > maxMatches {
 		return nil, errTooMany
 	}

@@ -327,7 +327,10 @@ var utilities = []string{"true", "false", "echo", "pwd", "test", "["}
 // messages that each words in its own way.
 func (c *Claim) Executable() bool {
 	c.files = map[string]bool{}
-	return c.executable(c, false)
+	if !c.executable(c, false) {
+		return false
+	}
+	return !slices.ContainsFunc(fixturePrograms, func(name string) bool { return c.files[name] })
 }
 
 func (c *Claim) executable(whole *Claim, noisy bool) bool {
@@ -371,8 +374,10 @@ func (st *stage) repeats() bool {
 	words := st.chain[len(st.chain)-1]
 	switch name := words[0]; {
 	case len(st.segment.OtherDir) > 0, name == ":", name == "printf", name == "find" || strings.HasSuffix(name, "/find"):
-		return false // the program printf has options that the builtin has not; find lists files in no order
-	case name == "echo" && (len(words) > 1 && strings.HasPrefix(words[1], "-") || strings.ContainsAny(strings.Join(words, ""), `\`)), name == "pwd" && len(words) > 1:
+		// The program printf has options that the builtin has not, the program pwd follows links, find lists files in
+		// no order.
+		return false
+	case name == "echo" && (len(words) > 1 && strings.HasPrefix(words[1], "-") || strings.ContainsAny(strings.Join(words, ""), `\`)), name == "pwd" && (len(words) > 1 || st.segment.Dir != workDir):
 		return false
 	case (name == "test" || name == "[") && slices.ContainsFunc(words[1:], func(w string) bool { return slices.Contains(bashTests, w) }):
 		return false
@@ -384,7 +389,7 @@ func (st *stage) repeats() bool {
 		chains = append(chains, c.chain...)
 	}
 	for _, argv := range chains {
-		if !isProgram(argv[0]) && (len(chains) > 1 || !strings.HasPrefix(st.segment.Program.Real, "/real/")) {
+		if !isProgram(argv[0]) && (len(chains) > 1 || !slices.Contains(fixturePrograms, st.segment.Program.Real)) {
 			return false
 		}
 	}
@@ -396,26 +401,19 @@ func isProgram(name string) bool {
 	if dir := filepath.Dir(name); strings.Contains(name, "/") && dir != "/bin" && dir != "/usr/bin" {
 		return false
 	}
-	return len(name) < 200 && name != "." && name != ".."
+	return name != "" && len(name) < 200 && name != "." && name != ".."
 }
 
-// TryExecutor compares our executor with bash for a text that both can run; compared is false for others.
-func (b *Bash) TryExecutor(text string) (compared bool, difference *Difference, err error) {
-	claim, refusal := b.analyst.Understand(text)
-	if refusal != "" || !claim.Executable() {
-		return false, nil, nil
+// executes compares our executor with bash, which has just run a text, for a claim that both can run; compared is false
+// for others. It puts the files in order again.
+func (b *Bash) executes(text string, claim *Claim, trace *Trace) (compared bool, difference *Difference, err error) {
+	if trace.TimedOut || !claim.Executable() || claim.messages && slices.ContainsFunc(trace.Opens, func(o Open) bool { return o.Err != 0 }) {
+		return false, nil, b.Restore(trace)
 	}
 	if b.executor == nil {
 		if b.executor, err = newExecutor(b.Root); err != nil {
 			return false, nil, err
 		}
-	}
-	trace, err := b.Run(text)
-	if err != nil {
-		return false, nil, err
-	}
-	if claim.messages && slices.ContainsFunc(trace.Opens, func(o Open) bool { return o.Err != 0 }) {
-		return false, nil, b.Restore(trace)
 	}
 	want := Outcome{Status: trace.Status.ExitStatus(), Files: b.content(claim)}
 	if want.Out, err = b.Output(); err != nil {
@@ -429,10 +427,9 @@ func (b *Bash) TryExecutor(text string) (compared bool, difference *Difference, 
 		return false, nil, err
 	}
 	got := Outcome{Out: a.Out, Status: a.Status, Files: b.content(claim)}
-	if err := b.restoreFiles(claim); err != nil {
+	switch err := b.restoreFiles(claim); {
+	case err != nil:
 		return false, nil, err
-	}
-	switch {
 	case a.Err != "":
 		return true, &Difference{"executor", a.Err}, nil
 	case got != want:

@@ -40,9 +40,12 @@ var fixtureFiles = []string{
 	"/w/a.go", "/w/b.go", "/w/B.go", "/w/.hidden", "/w/.h.go", "/w/with space", "/w/-rf", "/w/[x]", "/w/x", "/w/README.md",
 	"/w/a*b", "/w/a\\b", "/w/é.txt", "/w/{a,b}", "/w/~", "/w/sub/c.go", "/w/sub/d.txt", "/w/sub/deep/e.go", "/w/sub/.s",
 	"/w/empty/", "/w/dir with space/f", "/w/-d/g", "/w/link -> sub", "/w/dangling -> nowhere", "/w/$PLAIN", "/w/a\nb",
-	"/w/quote's", "/w/sub.d/", "/w/1", "/w/2", "/w/x1y", "/w/#c", "/w/=", "/w/!h", "/w/test", "/w/out.txt", "/w/src/main.py", "/w/run.sh -> /real/filter", "/w/sub/tool -> /real/filter",
+	"/w/quote's", "/w/sub.d/", "/w/1", "/w/2", "/w/x1y", "/w/#c", "/w/=", "/w/!h", "/w/test", "/w/out.txt", "/w/src/main.py", "/w/run.sh", "/w/sub/tool",
 	"/home/u/x", "/home/u/notes.txt", "/tmp/",
 }
+
+// fixturePrograms are those of the files that are programs.
+var fixturePrograms = []string{"/w/run.sh", "/w/sub/tool"}
 
 // fixture keeps the files as they are listed.
 type fixture struct {
@@ -50,7 +53,7 @@ type fixture struct {
 	entries map[string]string // what is there, by its path: "/" for a directory, "-> x" for a link, or the text of a file
 }
 
-func newFixture(root string) fixture {
+func newFixture(root string) (fixture, error) {
 	f := fixture{root: root, entries: map[string]string{}}
 	for _, entry := range fixtureFiles {
 		name, target, link := strings.Cut(entry, " -> ")
@@ -66,7 +69,11 @@ func newFixture(root string) fixture {
 			f.entries[name] = name + "\n"
 		}
 	}
-	return f
+	program, err := os.ReadFile(filepath.Join(root, "real", "filter"))
+	for _, name := range fixturePrograms {
+		f.entries[name] = string(program)
+	}
+	return f, err
 }
 
 // restore makes all files what they are listed to be.

@@ -29,19 +29,25 @@ func (f Finding) String() string {
 type Figures struct {
 	Tried    int // commands that were generated
 	Run      int // those that analysis understood, and that bash ran
+	Executed int // those that our executor ran, too
 	Starts   int // programs that bash started
 	Refusals map[Refusal]int
 	Elapsed  time.Duration
 	Findings []Finding
+
+	Unconfirmed []Finding // differences that were not seen again
 }
 
 func (f *Figures) String() string {
 	var b strings.Builder
 	seconds := f.Elapsed.Seconds()
-	fmt.Fprintf(&b, "%d commands (%.0f/s), %d of them understood and run by bash (%.1f %%, %.0f/s), %d program starts, %d differences",
-		f.Tried, float64(f.Tried)/seconds, f.Run, 100*float64(f.Run)/float64(max(1, f.Tried)), float64(f.Run)/seconds, f.Starts, len(f.Findings))
+	fmt.Fprintf(&b, "%d commands (%.0f/s), %d of them understood and run by bash (%.1f %%, %.0f/s), %d of them by our executor, %d program starts, %d differences, %d not seen again",
+		f.Tried, float64(f.Tried)/seconds, f.Run, 100*float64(f.Run)/float64(max(1, f.Tried)), float64(f.Run)/seconds, f.Executed, f.Starts, len(f.Findings), len(f.Unconfirmed))
 	for _, r := range slices.SortedFunc(maps.Keys(f.Refusals), func(a, b Refusal) int { return f.Refusals[b] - f.Refusals[a] }) {
 		fmt.Fprintf(&b, "\n\trefused %9d %s", f.Refusals[r], r)
+	}
+	for _, finding := range f.Unconfirmed {
+		fmt.Fprintf(&b, "\n\tnot seen again: %v", finding)
 	}
 	return b.String()
 }
@@ -51,9 +57,10 @@ func (f *Figures) Add(o *Figures) {
 	if f.Refusals == nil {
 		f.Refusals = map[Refusal]int{}
 	}
-	f.Tried, f.Run, f.Starts = f.Tried+o.Tried, f.Run+o.Run, f.Starts+o.Starts
+	f.Tried, f.Run, f.Executed, f.Starts = f.Tried+o.Tried, f.Run+o.Run, f.Executed+o.Executed, f.Starts+o.Starts
 	f.Elapsed = max(f.Elapsed, o.Elapsed)
 	f.Findings = append(f.Findings, o.Findings...)
+	f.Unconfirmed = append(f.Unconfirmed, o.Unconfirmed...)
 	for r, n := range o.Refusals {
 		f.Refusals[r] += n
 	}
@@ -65,22 +72,48 @@ const (
 	slowText    = 4 << 10
 )
 
-// Try compares analysis with bash for one text. claimed is false if analysis refused it.
-func (b *Bash) Try(text string) (trace *Trace, refusal Refusal, difference *Difference, err error) {
-	claim, refusal, slow := b.timed(text)
-	switch {
-	case slow != nil:
-		return nil, refusal, slow, nil
-	case refusal != "":
-		return nil, refusal, nil, nil
-	}
-	if trace, err = b.Run(text); err != nil {
-		return nil, "", nil, err
-	}
-	difference = b.Compare(claim, trace)
-	err = b.Restore(trace)
-	return trace, "", difference, err
+// Attempt is what became of one text.
+type Attempt struct {
+	Trace      *Trace  // nil if analysis refused the text
+	Refusal    Refusal // why
+	Executed   bool    // our executor ran it, too
+	Difference *Difference
 }
+
+// Try compares for one text what analysis says, and what our executor does, with what bash does.
+func (b *Bash) Try(text string) (Attempt, error) {
+	claim, refusal, slow := b.timed(text)
+	if slow != nil || refusal != "" {
+		return Attempt{Refusal: refusal, Difference: slow}, nil
+	}
+	trace, err := b.Run(text)
+	if err != nil {
+		return Attempt{}, err
+	}
+	a := Attempt{Trace: trace, Difference: b.Compare(claim, trace)}
+	if a.Difference != nil {
+		return a, b.Restore(trace)
+	}
+	a.Executed, a.Difference, err = b.executes(text, claim, trace)
+	return a, err
+}
+
+// Confirm tries a text with a difference again: what is not seen a second time was an accident of this machine, as when
+// a process was not given any time for seconds.
+func (b *Bash) Confirm(text string, difference *Difference) (*Difference, error) {
+	for range confirmations {
+		a, err := b.Try(text)
+		if err != nil {
+			return nil, err
+		}
+		if a.Difference != nil && a.Difference.Class == difference.Class {
+			return a.Difference, nil
+		}
+	}
+	return nil, nil
+}
+
+const confirmations = 10
 
 // timed analyses; a text that takes too much time of the processor three times is a difference, as is a panic.
 func (b *Bash) timed(text string) (claim *Claim, refusal Refusal, difference *Difference) {
@@ -132,22 +165,33 @@ func (b *Bash) Fuzz(g *Generator, limit Limit) (*Figures, error) {
 		if len(text) > maxCommand || strings.Contains(text, "\x00") {
 			continue
 		}
-		trace, refusal, difference, err := b.Try(text)
+		a, err := b.Try(text)
 		if err != nil {
 			return f, errors.Join(fmt.Errorf("%q", text), err)
 		}
-		if refusal != "" {
-			f.Refusals[refusal]++
+		if a.Refusal != "" {
+			f.Refusals[a.Refusal]++
 		}
-		if trace != nil {
+		if a.Executed {
+			f.Executed++
+		}
+		if a.Trace != nil {
 			f.Run++
-			f.Starts += len(trace.Starts)
+			f.Starts += len(a.Trace.Starts)
 			if s := shape(text); !shapes[s] && len(shapes) < 1<<20 {
 				shapes[s] = true
 				g.Keep(text)
 			}
 		}
-		if difference != nil {
+		if a.Difference != nil {
+			difference, err := b.Confirm(text, a.Difference)
+			if err != nil {
+				return f, errors.Join(fmt.Errorf("%q", text), err)
+			}
+			if difference == nil {
+				f.Unconfirmed = append(f.Unconfirmed, Finding{text, text, a.Difference})
+				continue
+			}
 			finding := b.minimise(text, difference)
 			if s := difference.Class + shape(finding.Text); !seen[s] {
 				seen[s] = true
@@ -183,9 +227,9 @@ func (b *Bash) minimise(text string, difference *Difference) Finding {
 		shorter := false
 		for at := 0; at+size <= len(finding.Text); {
 			candidate := finding.Text[:at] + finding.Text[at+size:]
-			_, _, d, err := b.Try(candidate)
-			if err == nil && d != nil && d.Class == difference.Class {
-				finding.Text, finding.Difference, shorter = candidate, d, true
+			a, err := b.Try(candidate)
+			if err == nil && a.Difference != nil && a.Difference.Class == difference.Class {
+				finding.Text, finding.Difference, shorter = candidate, a.Difference, true
 			} else {
 				at++
 			}

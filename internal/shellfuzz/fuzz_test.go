@@ -45,14 +45,17 @@ func TestBashAgrees(t *testing.T) {
 	bash := newBash(t)
 	run := 0
 	for _, text := range append(readSeeds(caseText), Seeds...) {
-		trace, _, difference, err := bash.Try(text)
+		a, err := bash.Try(text)
+		if err == nil && a.Difference != nil {
+			a.Difference, err = bash.Confirm(text, a.Difference)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if difference != nil {
-			t.Errorf("%q: %v", text, difference)
+		if a.Difference != nil {
+			t.Errorf("%q: %v", text, a.Difference)
 		}
-		if trace != nil {
+		if a.Trace != nil {
 			run++
 		}
 	}

@@ -195,7 +195,9 @@ func (b *Bash) build() error {
 	if b.analyst, err = newAnalyst(b.Root); err != nil {
 		return err
 	}
-	b.fixture = newFixture(b.Root)
+	if b.fixture, err = newFixture(b.Root); err != nil {
+		return err
+	}
 	return b.fixture.restore()
 }
 
