@@ -25,6 +25,9 @@ func (v *evaluation) foreignWords(s *shell.Segment, seg *Segment) {
 		if strings.HasPrefix(w.Source, "=") && len(w.Source) > 1 {
 			seg.object(Expansion, w.Source+" is a program to zsh") // "=id" is /usr/bin/id
 		}
+		if w.MatchesDots() {
+			seg.object(Expansion, "some shells match the directory above with "+w.Source) // bash did up to 5.1
+		}
 		seg.globs = seg.globs || w.Glob
 		if w.Glob && !beginsPlain(w.Source) && !slices.ContainsFunc(s.Words[:i], func(w shell.Word) bool { return w.Source == "--" }) {
 			seg.loose = append(seg.loose, w.Source)

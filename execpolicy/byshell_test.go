@@ -47,6 +47,8 @@ func TestRunBySomebodyElsesShell(t *testing.T) {
 		"echo \"$NAME\"":                                       {Run, Person},
 		"echo \"$HOME ${PWD}\"":                                {Run, Run},
 		"cat $PWD/a.txt":                                       {Run, Run},
+		"ls -d .*":                                             {Run, Person},
+		"ls -d ./.git*":                                        {Run, Person},
 		"cat =id":                                              {Run, Person},
 		"mkdir -p a{1,2} && touch a{1,2}/b":                    {Run, Run},
 		"test -v 'x[$(id)]'":                                   {Person, Person},

@@ -29,6 +29,7 @@ func (v *evaluation) command(c *shell.Command, dirs []string, depth int) []Segme
 	}
 	segments := make([]Segment, len(c.Segments))
 	loose := false // a cd was followed by something else than "&&"
+	ran := false   // a program: it may have removed the directory that a cd behind it names
 	before := shell.Sequence
 	for i := 0; i < len(segments); {
 		end := i + 1
@@ -37,6 +38,10 @@ func (v *evaluation) command(c *shell.Command, dirs []string, depth int) []Segme
 		}
 		runs, skips := reach(states, before)
 		starts := directories(runs)
+		lost := len(directories(states)) > maxDirs
+		if lost {
+			starts = directories(states) // and it stays so: nobody can tell any more
+		}
 		for j := i; j < end; j++ {
 			v.segment(&segments[j], &c.Segments[j], segments[i:j], starts, loose, depth)
 			if op := c.Segments[j].Op; segments[j].Builtin == "cd" && op != shell.And && op != shell.None {
@@ -45,12 +50,14 @@ func (v *evaluation) command(c *shell.Command, dirs []string, depth int) []Segme
 		}
 		v.afterwards(segments[i:end])
 		// Every program of a pipeline runs in a shell of its own: a cd among them moves nobody else.
-		if end == i+1 && segments[i].Builtin == "cd" {
-			states = v.moved(runs, &segments[i])
-		} else {
-			states = either(starts)
+		switch cd := end == i+1 && segments[i].Builtin == "cd"; {
+		case lost:
+		case cd:
+			states = distinct(append(v.moved(runs, &segments[i], ran), skips...))
+		default:
+			states = distinct(append(either(starts), skips...))
 		}
-		states = append(states, skips...)
+		ran = ran || segments[i].Builtin != "cd"
 		before, i = c.Segments[end-1].Op, end
 	}
 	return segments
@@ -66,10 +73,20 @@ func reach(states []state, op shell.Operator) (runs, skips []state) {
 		}
 	}
 	if len(runs) == 0 {
-		// It cannot run by what we know; judge it as if it could.
-		return states, nil
+		// It cannot run by what we know; judge it as if it could, and what follows as if it had not.
+		return states, states
 	}
 	return runs, skips
+}
+
+func distinct(states []state) []state {
+	var list []state
+	for _, s := range states {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 func directories(states []state) (dirs []string) {
@@ -90,12 +107,12 @@ func either(dirs []string) []state {
 	return after
 }
 
-// moved is what is after cd: it fails only where the directory is not there.
-func (v *evaluation) moved(states []state, cd *Segment) (after []state) {
+// moved is what is after cd: it fails only where the directory is not there, or may not be there any more.
+func (v *evaluation) moved(states []state, cd *Segment, ran bool) (after []state) {
 	for _, dir := range directories(states) {
 		target := absolute(dir, cd.Args[0])
 		after = append(after, state{target, true})
-		if v.moment.real(target, directory) == "" {
+		if ran || v.moment.real(target, directory) == "" {
 			after = append(after, state{dir, false})
 		}
 	}
@@ -126,6 +143,13 @@ func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, 
 		seg.Target = absolute(seg.Dir, seg.Args[0])
 		return
 	}
+	if seg.Argv[0] == "cd" {
+		// A shell changes the directory, whatever program has that name; what follows would be judged in another one.
+		seg.Args, seg.Program = seg.Argv[1:], Program{Word: "cd"}
+		seg.block("cd is not followed as it is written here")
+		v.redirections(seg, s.Redirs)
+		return
+	}
 	v.judge(seg, words, circumstances{feeding: feeding, fed: len(feeding) > 0, loose: loose, depth: depth})
 	v.redirections(seg, s.Redirs)
 }
@@ -146,7 +170,23 @@ func (v *evaluation) lookup(name string) (string, bool) { return v.getenv(name),
 
 // changesDirectory reports whether the words are cd with one literal directory.
 func changesDirectory(words []argument) bool {
-	return len(words) == 2 && !words[1].expand && words[1].text != "" && !strings.HasPrefix(words[1].text, "-")
+	return len(words) == 2 && !words[1].expand && words[1].text != "" && !strings.HasPrefix(words[1].text, "-") && !oddDirectory(words[1].text)
+}
+
+// oddDirectory reports whether shells do something else than to enter the directory that the path means: "cd a/.." fails
+// if there is no a, and without links it leads elsewhere than with them; "cd //a" makes PWD "//a".
+func oddDirectory(dir string) bool {
+	if strings.HasPrefix(dir, "//") {
+		return true
+	}
+	named := false
+	for part := range strings.SplitSeq(dir, "/") {
+		if part == ".." && named {
+			return true
+		}
+		named = named || part != ".." && part != "." && part != ""
+	}
+	return false
 }
 
 // relative reports whether a path depends on the working directory.

@@ -96,7 +96,7 @@ type moment struct {
 
 func (m *moment) program(word string, where Where) Program {
 	p := Program{Word: word}
-	if word == "" || strings.IndexByte(word, 0) >= 0 {
+	if word == "" || strings.IndexByte(word, 0) >= 0 || strings.HasSuffix(word, "/") { // a directory, or nothing
 		return p
 	}
 	var found *answer

@@ -143,6 +143,9 @@ func (a *arguments) read(args []string, style Style) (rest []string) {
 	for len(args) > 0 {
 		arg := args[0]
 		switch {
+		case a.nextRole() == "args" && len(a.operands) > 0: // "--" is one of them
+			a.operands = append(a.operands, args...)
+			return args
 		case arg == "--" && a.find(arg) == nil:
 			a.plain = len(a.operands)
 			a.operands = append(a.operands, args[1:]...)

@@ -174,13 +174,20 @@ func checkProjectTool(a *arguments) {
 	if len(a.operands) == 0 {
 		return
 	}
-	switch word := a.operands[0]; {
+	a.projectTool(a.operands)
+	if at := slices.Index(a.operands, "--"); at > 0 {
+		a.projectTool(slices.Delete(slices.Clone(a.operands), at, at+1)) // some of these programs keep it to themselves
+	}
+}
+
+func (a *arguments) projectTool(argv []string) {
+	switch word := argv[0]; {
 	case slices.Contains(environmentTools, word):
-		a.inner(word, a.operands[1:])
+		a.inner(word, argv[1:])
 	case strings.HasSuffix(word, ".py") || word == "-" || schemeOf(word) != "":
 		a.word(Role{Name: "script"}, word, "")
 	default:
-		a.does(Effect{Kind: Runs, Argv: slices.Clone(a.operands)})
+		a.does(Effect{Kind: Runs, Argv: slices.Clone(argv)})
 	}
 }
 

@@ -14,11 +14,11 @@ type Command struct {
 }
 
 // Portable reports whether every POSIX shell understands the command as bash does. "sh -c" may be any of them: for dash,
-// "{a,b}" is one word, "a &> b" starts a in the background, "[^a]" is "^" or "a", and "?" is a byte.
+// "{a,b}" is one word, "a &> b" starts a in the background, "[^a]" is "^" or "a", "?" is a byte, and ".*" matches ".." too.
 func (c *Command) Portable() bool {
 	for i := range c.Segments {
 		s := &c.Segments[i]
-		if slices.ContainsFunc(s.Words, func(w Word) bool { return w.Brace || w.Glob && strings.ContainsAny(w.Source, "?[") }) ||
+		if slices.ContainsFunc(s.Words, func(w Word) bool { return w.Brace || w.Glob && strings.ContainsAny(w.Source, "?[") || w.MatchesDots() }) ||
 			slices.ContainsFunc(s.Redirs, func(r Redirect) bool { return strings.HasPrefix(r.Op, "&") }) {
 			return false
 		}
@@ -133,6 +133,16 @@ func (w *Word) Params() []string {
 		return true
 	})
 	return names
+}
+
+// MatchesDots reports whether the word is a pattern that matches "." and ".." in older shells: ".*".
+func (w *Word) MatchesDots() bool {
+	if !w.Glob {
+		return false
+	}
+	return w.Brace && strings.Contains(w.Text, ".") || slices.ContainsFunc(strings.Split(w.Text, "/"), func(part string) bool {
+		return strings.HasPrefix(part, ".") && strings.ContainsAny(part, "*?[")
+	})
 }
 
 // Redirect is a redirection whose effect is known: of or to one literal file, or between the standard streams.

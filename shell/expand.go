@@ -125,7 +125,7 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 		if braced++; braced > maxBraceWords {
 			return []string{w.Text}, TooManyWords, nil
 		}
-		if dots = hiddenIn(part, in); dots == someHidden {
+		if dots = hiddenIn(part, in); dots == someHidden || w.Glob && hasLiteralPart(part, in) {
 			doubt = OddPattern
 		}
 		fields, err := expand.Fields(config, part)

@@ -20,27 +20,7 @@ const (
 
 // hiddenIn looks at the parts of the path that a word is, one between each two slashes.
 func hiddenIn(word *syntax.Word, in Surroundings) hidden {
-	var parts []pathPart
-	current := pathPart{}
-	add := func(text string, quoted bool) {
-		for i := 0; i < len(text); i++ {
-			c, literal := text[i], quoted
-			if !quoted && c == '\\' && i+1 < len(text) {
-				i++
-				c, literal = text[i], true
-			}
-			if c == '/' {
-				parts = append(parts, current)
-				current = pathPart{}
-				continue
-			}
-			current.dot = current.dot || !current.begun && c == '.'
-			current.begun = true
-			current.pattern = current.pattern || !literal && strings.IndexByte("*?[", c) >= 0
-		}
-	}
-	each(word.Parts, in, add)
-	parts = append(parts, current)
+	parts := pathParts(word, in)
 	parts = slices.DeleteFunc(parts, func(p pathPart) bool { return !p.pattern })
 	dots := 0
 	for _, p := range parts {
@@ -57,8 +37,44 @@ func hiddenIn(word *syntax.Word, in Surroundings) hidden {
 	return someHidden
 }
 
+// hasLiteralPart reports whether all that is special in a part of the path is quoted: "*/'*'". The library looks for a
+// file with the backslashes in its name that it quotes it with.
+func hasLiteralPart(word *syntax.Word, in Surroundings) bool {
+	return slices.ContainsFunc(pathParts(word, in), func(p pathPart) bool { return p.literal && !p.pattern })
+}
+
+func pathParts(word *syntax.Word, in Surroundings) []pathPart {
+	var parts []pathPart
+	current := pathPart{}
+	add := func(text string, quoted bool) {
+		for i := 0; i < len(text); i++ {
+			c, literal := text[i], quoted
+			if !quoted && c == '\\' && i+1 < len(text) {
+				i++
+				c, literal = text[i], true
+			}
+			if c == '/' {
+				parts = append(parts, current)
+				current = pathPart{}
+				continue
+			}
+			current.dot = current.dot || !current.begun && c == '.'
+			current.begun = true
+			special := strings.IndexByte(`*?[]\{}`, c) >= 0
+			current.pattern = current.pattern || !literal && special
+			current.literal = current.literal || literal && special
+		}
+	}
+	each(word.Parts, in, add)
+	return append(parts, current)
+}
+
 // pathPart is what stands between two slashes.
-type pathPart struct{ begun, dot, pattern bool }
+type pathPart struct {
+	begun, dot bool
+	pattern    bool // some of its characters match others
+	literal    bool // characters that could do so are quoted
+}
 
 // each gives the texts of a word, one after the other, and whether they are quoted.
 func each(parts []syntax.WordPart, in Surroundings, add func(text string, quoted bool)) {

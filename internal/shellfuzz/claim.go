@@ -40,6 +40,7 @@ type stage struct {
 	dash    bool       // that shell is dash, or may be
 	errexit bool       // that shell ends with the first command that fails
 	carried []carried  // what xargs and find start, again and again
+	run     []carried  // one of which a runner starts
 }
 
 // carried is a command that gets operands nobody knows: at the end, or where "{}" stands.
@@ -82,23 +83,26 @@ func (a *analyst) Understand(text string) (*Claim, Refusal) {
 	if !assessment.OK {
 		return nil, Refusal(assessment.Reason)
 	}
-	return understand(assessment.Segments)
+	written := false
+	return understand(assessment.Segments, &written)
 }
 
-func understand(segments []execpolicy.Segment) (*Claim, Refusal) {
+// understand makes a claim of segments. written says whether files were written before.
+func understand(segments []execpolicy.Segment, written *bool) (*Claim, Refusal) {
 	claim := &Claim{}
 	op := shell.Sequence
-	written := false
 	for i := range segments {
 		s := &segments[i]
-		st, refusal := newStage(s)
+		beside := writesBeside(segments, i)
+		before := *written || beside
+		st, refusal := newStage(s, &before)
 		if refusal != "" {
 			return nil, refusal
 		}
-		if (written || writesBeside(segments, i)) && len(s.Expanded) > 0 && slices.ContainsFunc(s.Written, func(w string) bool { return strings.ContainsAny(w, "*?[") }) {
+		if (*written || beside) && len(s.Expanded) > 0 && slices.ContainsFunc(s.Written, func(w string) bool { return strings.ContainsAny(w, "*?[") }) {
 			return nil, "glob-after-write" // files that appear between decision and start are not picked up
 		}
-		written = written || writes(s)
+		*written = before || writes(s)
 		if op == shell.Pipe {
 			last := &claim.pipelines[len(claim.pipelines)-1]
 			last.stages = append(last.stages, st)
@@ -110,7 +114,7 @@ func understand(segments []execpolicy.Segment) (*Claim, Refusal) {
 	return claim, ""
 }
 
-func newStage(s *execpolicy.Segment) (stage, Refusal) {
+func newStage(s *execpolicy.Segment, written *bool) (stage, Refusal) {
 	st := stage{segment: s, chain: [][]string{s.Argv}}
 	switch {
 	case len(s.Doubts) > 0:
@@ -135,7 +139,7 @@ func newStage(s *execpolicy.Segment) (stage, Refusal) {
 		at += 1 + len(w.Args)
 		st.chain = append(st.chain, s.Argv[at:])
 	}
-	return st, st.carries(s.Argv[at:])
+	return st, st.carries(s.Argv[at:], written)
 }
 
 // shIsDash tells what "sh" is on this machine.
@@ -169,18 +173,20 @@ func harmless(argv []string) Refusal {
 }
 
 // carries looks at programs that carry others in their arguments.
-func (st *stage) carries(argv []string) Refusal {
+func (st *stage) carries(argv []string, written *bool) Refusal {
 	switch name := shell.ProgramName(argv[0]); {
 	case slices.Contains(shells, name):
 		if st.segment.Script == "" || !isStarter(argv[0]) {
 			return "shell"
 		}
-		inner, refusal := understand(st.segment.Inner)
+		inner, refusal := understand(st.segment.Inner, written)
 		if refusal != "" {
 			return refusal
 		}
 		st.inner, st.dash = inner, name == "dash" || name == "sh" && shIsDash()
 		st.errexit = slices.ContainsFunc(argv[1:len(argv)-1], func(w string) bool { return strings.Contains(w, "e") && !strings.HasPrefix(w, "--") })
+	case slices.Contains(runners, name):
+		return st.runs(argv)
 	case isStarter(argv[0]):
 		effects, _ := shell.Effects(name, argv[1:])
 		for _, e := range effects {
@@ -200,9 +206,33 @@ func (st *stage) carries(argv []string) Refusal {
 	return ""
 }
 
+// runners are programs of which the sandbox starts what stands in their arguments. They are those of trace.c.
+var runners = strings.Fields("git uv bundle poetry pipenv pnpm rustup")
+
+// runs looks at what a runner runs: nothing is claimed if its profile does not know.
+func (st *stage) runs(argv []string) Refusal {
+	effects, _ := shell.Effects(shell.ProgramName(argv[0]), argv[1:])
+	for _, e := range effects {
+		switch e.Kind {
+		case shell.Evaluates, shell.Unknown:
+			return "runner"
+		case shell.Runs:
+			c, ok := newCarried(e.Argv)
+			if !ok || e.Open {
+				return "carried"
+			}
+			st.run = append(st.run, c)
+		}
+	}
+	if len(st.run) == 0 && shell.ProgramName(argv[0]) != "git" {
+		return "runner" // what the project says may run, or a program whose effects are told as its own
+	}
+	return ""
+}
+
 func newCarried(argv []string) (carried, bool) {
 	u := shell.Unwrap(argv)
-	if u.Blocked != "" || u.Program >= len(argv) || slices.ContainsFunc(u.At, func(at int) bool { return !isStarter(argv[at]) }) || isStarter(argv[u.Program]) || slices.Contains(shells, shell.ProgramName(argv[u.Program])) {
+	if u.Blocked != "" || u.Program >= len(argv) || slices.ContainsFunc(u.At, func(at int) bool { return !isStarter(argv[at]) }) || isStarter(argv[u.Program]) || slices.Contains(runners, shell.ProgramName(argv[u.Program])) || slices.Contains(shells, shell.ProgramName(argv[u.Program])) {
 		return carried{}, false
 	}
 	c := carried{}
@@ -240,7 +270,18 @@ func writes(s *execpolicy.Segment) bool {
 	return slices.ContainsFunc(s.Redirs, func(r execpolicy.Redirect) bool { return r.Writes() })
 }
 
-// writesBeside reports whether a redirection in the same pipeline makes files while the words of segment i are expanded.
+// writesAny looks into scripts, too.
+func writesAny(s *execpolicy.Segment) bool {
+	for i := range s.Inner {
+		if writesAny(&s.Inner[i]) {
+			return true
+		}
+	}
+	return writes(s)
+}
+
+// writesBeside reports whether another redirection in the same pipeline makes files while the words of segment i are
+// expanded.
 func writesBeside(segments []execpolicy.Segment, i int) bool {
 	first, last := i, i+1
 	for first > 0 && segments[first-1].Op == shell.Pipe {
@@ -249,8 +290,8 @@ func writesBeside(segments []execpolicy.Segment, i int) bool {
 	for last < len(segments) && segments[last-1].Op == shell.Pipe {
 		last++
 	}
-	for i := first; i < last; i++ {
-		if writes(&segments[i]) {
+	for j := first; j < last; j++ {
+		if j != i && writesAny(&segments[j]) {
 			return true
 		}
 	}

@@ -313,6 +313,7 @@ func (m *matching) started(st *stage, first *Start) {
 		m.claim(st.inner, process{pid: end.PID, dash: st.dash, base: end.Files}, st.errexit)
 	case len(st.carried) > 0:
 		m.carried(st.carried, end)
+	case m.runs(st, end):
 	case st.segment.Heredoc != nil && end.Read && end.Input != *st.segment.Heredoc:
 		m.differ("body", "%q read %q, its here-document is %q", end.Argv, end.Input, *st.segment.Heredoc)
 	}
@@ -327,8 +328,12 @@ func (m *matching) wrapped(wrapper *Start, is func(*Start) bool) *Start {
 	}
 	e, ok := m.pass(pid, Started)
 	if !ok {
-		// It found something wrong with its own arguments.
-		if s, waited := m.trace.Ended[wrapper.PID]; waited && s.ExitStatus() != statusWrapper || !waited && m.trace.Status.ExitStatus() != statusWrapper {
+		// Did it find something wrong with its own arguments?
+		status, known := m.trace.Ended[wrapper.PID]
+		if wrapper.PID == m.trace.Process {
+			status, known = m.trace.Status, true
+		}
+		if known && status.Exited() && status.ExitStatus() != statusWrapper {
 			m.differ("missing", "%q started nothing", wrapper.Argv)
 		}
 		return nil
@@ -374,6 +379,30 @@ func (m *matching) carried(commands []carried, carrier *Start) {
 			}
 		}
 	}
+}
+
+// runs follows a runner to the one command that it starts, if it starts any.
+func (m *matching) runs(st *stage, runner *Start) bool {
+	if len(st.run) == 0 {
+		return false
+	}
+	e, ok := m.pass(runner.PID, Started)
+	if !ok {
+		return false
+	}
+	end := &m.trace.Starts[e.Index]
+	at := slices.IndexFunc(st.run, func(c carried) bool { return slices.Equal(end.Argv, c.chain[0]) })
+	if at < 0 {
+		m.differ("run", "%q started %q, not one of %q", runner.Argv, end.Argv, st.run)
+		return true
+	}
+	m.environment(end)
+	for _, argv := range st.run[at].chain[1:] {
+		if end = m.wrapped(end, func(s *Start) bool { return slices.Equal(s.Argv, argv) }); end == nil {
+			break
+		}
+	}
+	return true
 }
 
 // environment compares the variables that a program gets.

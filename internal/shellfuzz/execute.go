@@ -307,17 +307,16 @@ func redirect(r shell.Redirect, dir string) job.Redirect {
 		path = dir + "/" + path
 	}
 	open := func() (*os.File, error) { return os.OpenFile(path, flags, 0o644) }
-	switch {
-	case r.Target == os.DevNull:
+	if r.Target == os.DevNull {
 		open = job.OpenNull
-		fallthrough
-	case !strings.HasPrefix(r.Op, "&"):
-		if r.Reads() {
-			return job.Input(fds[0], r.Target, open)
-		}
-		return job.Output(fds[0], r.Target, open)
 	}
-	return job.OutputBoth(r.Target, open)
+	switch {
+	case strings.HasPrefix(r.Op, "&"):
+		return job.OutputBoth(r.Target, open)
+	case r.Reads():
+		return job.Input(fds[0], r.Target, open)
+	}
+	return job.Output(fds[0], r.Target, open)
 }
 
 // utilities are programs that do the same as the builtins of their names.
@@ -340,7 +339,7 @@ func (c *Claim) executable(whole *Claim, noisy bool) bool {
 			if !st.repeats() {
 				return false
 			}
-			noisy := noisy || st.builtin || len(st.chain) > 1 || st.inner != nil
+			noisy := noisy || st.builtin || len(st.chain) > 1 || isStarter(st.chain[0][0])
 			for _, r := range st.segment.Redirs {
 				if r.Target == "2" || r.FD == "2" || strings.HasPrefix(r.Op, "&") {
 					if noisy {
@@ -377,15 +376,21 @@ func (st *stage) repeats() bool {
 		// The program printf has options that the builtin has not, the program pwd follows links, find lists files in
 		// no order.
 		return false
+	case slices.ContainsFunc(st.chain, func(argv []string) bool { return slices.Contains(runners, shell.ProgramName(argv[0])) }):
+		return false // what is real here starts nothing
 	case name == "echo" && (len(words) > 1 && strings.HasPrefix(words[1], "-") || strings.ContainsAny(strings.Join(words, ""), `\`)), name == "pwd" && (len(words) > 1 || st.segment.Dir != workDir):
 		return false
 	case (name == "test" || name == "[") && slices.ContainsFunc(words[1:], func(w string) bool { return slices.Contains(bashTests, w) }):
 		return false
+	case name == "xargs" && slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-P") || strings.HasPrefix(w, "--max-p") }):
+		return false // who is faster?
+	case len(st.segment.Expanded) > 0 && slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "/") || strings.Contains(w, "..") || !st.writable(w) }):
+		return false // the executor sees other files in its root directory
 	case st.inner != nil && slices.ContainsFunc(words, func(w string) bool { return w == "-lc" || w == "-cl" }):
 		return false // login shells may set another PATH
 	}
 	chains := slices.Clone(st.chain)
-	for _, c := range st.carried {
+	for _, c := range slices.Concat(st.carried, st.run) {
 		chains = append(chains, c.chain...)
 	}
 	for _, argv := range chains {
@@ -401,7 +406,7 @@ func isProgram(name string) bool {
 	if dir := filepath.Dir(name); strings.Contains(name, "/") && dir != "/bin" && dir != "/usr/bin" {
 		return false
 	}
-	return name != "" && len(name) < 200 && name != "." && name != ".."
+	return name != "" && !strings.HasSuffix(name, "/") && len(name) < 200 && name != "." && name != ".."
 }
 
 // executes compares our executor with bash, which has just run a text, for a claim that both can run; compared is false

@@ -4,10 +4,12 @@ package shellfuzz
 
 import (
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -38,6 +40,43 @@ func sandboxDir(t testing.TB) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
+}
+
+// corpus is the commands of every day, and those of attacks.
+func corpus(t *testing.T) []string {
+	t.Helper()
+	everyday, err := os.ReadFile("../../execpolicy/testdata/everyday.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands []string
+	for _, line := range readSeeds(string(everyday)) {
+		if _, command, found := strings.Cut(line, " "); found {
+			commands = append(commands, command)
+		}
+	}
+	text, err := os.ReadFile("../attacks/testdata/vectors/attacks.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var attacks struct {
+		Cases []struct {
+			Surface string
+			Attempt struct{ Command any } // text, with the surface "shell"
+		}
+	}
+	if err := json.Unmarshal(text, &attacks); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range attacks.Cases {
+		if command, ok := c.Attempt.Command.(string); ok && c.Surface == "shell" {
+			commands = append(commands, command)
+		}
+	}
+	if len(commands) < 600 {
+		t.Fatalf("only %d commands of every day and of attacks", len(commands))
+	}
+	return commands
 }
 
 // TestBashAgrees runs the seeds and every command that a difference was ever found with.
@@ -82,6 +121,7 @@ func TestBashAgreesAboutGenerated(t *testing.T) {
 		workers = runtime.NumCPU()
 	}
 	limit.Run /= workers
+	commands := corpus(t)
 	var all Figures
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -92,7 +132,7 @@ func TestBashAgreesAboutGenerated(t *testing.T) {
 	limit.Until = time.Now().Add(testTime(t))
 	for worker, bash := range sandboxes {
 		group.Go(func() {
-			figures, err := bash.Fuzz(NewGenerator(seed+uint64(worker)), limit)
+			figures, err := bash.Fuzz(NewGenerator(seed+uint64(worker), commands), limit)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {

@@ -289,7 +289,7 @@ func (b *Bash) Restore(trace *Trace) error {
 	}
 	for i := range trace.Opens {
 		o := &trace.Opens[i]
-		if !o.Writes() || o.Err != 0 || strings.HasPrefix(o.Path, "/dev/") || strings.HasPrefix(o.Path, "/tmp/") {
+		if !o.Writes() || o.Err != 0 || strings.HasPrefix(o.Path, "/dev/") || strings.HasPrefix(o.Path, "/tmp/sh-thd") {
 			continue
 		}
 		name := b.physical(join(o.Dir, o.Path))

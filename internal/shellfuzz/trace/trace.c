@@ -160,6 +160,32 @@ static const char *starter(const char *path) {
 	return 0;
 }
 
+// runners start what stands behind the words that they begin with; git, what its settings say.
+static const char *runners[][4] = {
+	{"git", "bisect", "run"}, {"uv", "run"}, {"bundle", "exec"}, {"poetry", "run"}, {"pipenv", "run"}, {"pnpm", "exec"},
+	{"rustup", "run", "stable"}, {0},
+};
+
+// carried is the command that a runner would start, or none.
+static char *const *carried(const char *name, char *const argv[]) {
+	static char *script[4] = {"sh", "-c"};
+	for (int i = 0; runners[i][0]; i++) {
+		if (strcmp(name, runners[i][0])) continue;
+		int n = 1;
+		while (n < 4 && runners[i][n] && argv[n] && !strcmp(argv[n], runners[i][n])) n++;
+		if ((n == 4 || !runners[i][n]) && argv[n] && argv[n][0] != '-') return argv + n;
+	}
+	if (strcmp(name, "git") || !argv[1] || !argv[2] || !argv[3]) return 0;
+	char *equals = strstr(argv[2], "=!");
+	if (!strcmp(argv[1], "-c") && !strncmp(argv[2], "alias.", 6) && equals && !strncmp(argv[2] + 6, argv[3], equals - argv[2] - 6))
+		return script[2] = equals + 2, script;
+	if (!strcmp(argv[1], "submodule") && !strcmp(argv[2], "foreach")) return script[2] = argv[3], script;
+	if (!strcmp(argv[1], "rebase") && !strcmp(argv[2], "--exec")) return script[2] = argv[3], script;
+	return 0;
+}
+
+int execvpe(const char *file, char *const argv[], char *const envp[]);
+
 static int start(const char *path, char *const argv[], char *const envp[]) {
 	char cwd[4096] = "";
 	if (!getcwd(cwd, sizeof cwd)) cwd[0] = 0;
@@ -170,6 +196,8 @@ static int start(const char *path, char *const argv[], char *const envp[]) {
 	put_strings(&r, argv);
 	put_strings(&r, envp);
 	const char *real = starter(path);
+	char *const *next = argv[0] ? carried(base(path), argv) : 0;
+	if (!real && next) return execvpe(next[0], next, envp);
 	if (!real) {
 		syscall(SYS_close_range, 3, FD_NULL - 1, 0);
 		filter(argv);
