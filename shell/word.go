@@ -35,7 +35,7 @@ func (w *walker) word(node *syntax.Word) Word {
 	if oddBrackets(node) {
 		w.refuse(ExtendedGlob, node.Pos())
 	}
-	if tildeLater(node) {
+	if !word.Tilde && tildeLater(node) {
 		w.refuse(UserHome, node.Pos())
 	}
 	w.braces(&word, node)
@@ -134,6 +134,14 @@ func (w *walker) literal(word *Word, text *strings.Builder, lit *syntax.Lit, fir
 	}
 }
 
+// assignedName is what stands before the first "=" of a word, if a shell may take the word for an assignment: "a=",
+// "a+=", "a[1]=".
+func assignedName(value string) (name string, ok bool) {
+	name, _, ok = strings.Cut(value, "=")
+	plain, _, _ := strings.Cut(strings.TrimSuffix(name, "+"), "[")
+	return name, ok && plainParameter.MatchString("$"+plain)
+}
+
 // tildeIn finds an unquoted "~" that a shell expands: at the beginning of a word, or, in a word that looks like an
 // assignment, after its "=" or a ":". It returns -1 if there is none.
 func tildeIn(value string, first bool) int {
@@ -143,8 +151,8 @@ func tildeIn(value string, first bool) int {
 	if strings.HasPrefix(value, "~") {
 		return 0
 	}
-	name, _, assigned := strings.Cut(value, "=")
-	if !assigned || !plainParameter.MatchString("$"+name) {
+	name, assigned := assignedName(value)
+	if !assigned {
 		return -1
 	}
 	for i := len(name) + 1; i < len(value); i++ {
@@ -155,18 +163,23 @@ func tildeIn(value string, first bool) int {
 	return -1
 }
 
-// tildeLater reports whether a word that looks like an assignment has a "~" which a shell expands behind its first
-// literal: "a=$X:~".
+// tildeLater reports whether a word that looks like an assignment has a "~" which a shell expands behind the first of
+// its literals: "a=$X:~", "a[0]=~".
 func tildeLater(node *syntax.Word) bool {
-	first, ok := node.Parts[0].(*syntax.Lit)
-	if !ok || len(node.Parts) == 1 {
+	begin, rest := "", node.Parts
+	for len(rest) > 0 {
+		lit, ok := rest[0].(*syntax.Lit)
+		if !ok {
+			break
+		}
+		begin, rest = begin+lit.Value, rest[1:]
+	}
+	name, assigned := assignedName(begin)
+	if !assigned {
 		return false
 	}
-	name, _, assigned := strings.Cut(first.Value, "=")
-	if !assigned || !plainParameter.MatchString("$"+name) {
-		return false
-	}
-	return slices.ContainsFunc(node.Parts[1:], func(part syntax.WordPart) bool {
+	value := begin[len(name)+1:]
+	return strings.HasPrefix(value, "~") || strings.Contains(value, ":~") || slices.ContainsFunc(rest, func(part syntax.WordPart) bool {
 		lit, ok := part.(*syntax.Lit)
 		return ok && (strings.HasPrefix(lit.Value, "~") || strings.Contains(lit.Value, ":~"))
 	})

@@ -83,26 +83,30 @@ func (a *analyst) Understand(text string) (*Claim, Refusal) {
 	if !assessment.OK {
 		return nil, Refusal(assessment.Reason)
 	}
-	written := false
-	return understand(assessment.Segments, &written)
+	return understand(assessment.Segments, new([]string))
 }
 
-// understand makes a claim of segments. written says whether files were written before.
-func understand(segments []execpolicy.Segment, written *bool) (*Claim, Refusal) {
+// Accepts reports whether something is claimed of a text.
+func (a *analyst) Accepts(text string) bool {
+	_, refusal := a.Understand(text)
+	return refusal == ""
+}
+
+// understand makes a claim of segments. written are the files that may have been written before.
+func understand(segments []execpolicy.Segment, written *[]string) (*Claim, Refusal) {
 	claim := &Claim{}
 	op := shell.Sequence
 	for i := range segments {
 		s := &segments[i]
-		beside := writesBeside(segments, i)
-		before := *written || beside
-		st, refusal := newStage(s, &before)
+		before := append(slices.Clone(*written), writtenBeside(segments, i)...)
+		if len(s.Expanded) > 0 && slices.ContainsFunc(s.Written, func(w string) bool { return mayMatch(w, before) }) {
+			return nil, "glob-after-write" // files that appear between decision and start are not picked up
+		}
+		st, refusal := newStage(s, before)
 		if refusal != "" {
 			return nil, refusal
 		}
-		if (*written || beside) && len(s.Expanded) > 0 && slices.ContainsFunc(s.Written, func(w string) bool { return strings.ContainsAny(w, "*?[") }) {
-			return nil, "glob-after-write" // files that appear between decision and start are not picked up
-		}
-		*written = before || writes(s)
+		*written = append(*written, writtenBy(s)...)
 		if op == shell.Pipe {
 			last := &claim.pipelines[len(claim.pipelines)-1]
 			last.stages = append(last.stages, st)
@@ -114,7 +118,30 @@ func understand(segments []execpolicy.Segment, written *bool) (*Claim, Refusal) 
 	return claim, ""
 }
 
-func newStage(s *execpolicy.Segment, written *bool) (stage, Refusal) {
+// mayMatch reports whether a word, without its quotes, may be a pattern that matches one of some files.
+func mayMatch(word string, files []string) bool {
+	if len(files) == 0 || !strings.ContainsAny(word, "*?[") {
+		return false
+	}
+	for pattern := range strings.SplitSeq(word, "/") {
+		if !strings.ContainsAny(pattern, "*?[") {
+			continue
+		}
+		if strings.ContainsAny(pattern, `{\$`) {
+			return true
+		}
+		for _, file := range files {
+			for name := range strings.SplitSeq(file, "/") {
+				if matched, err := path.Match(pattern, name); matched || err != nil {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func newStage(s *execpolicy.Segment, written []string) (stage, Refusal) {
 	st := stage{segment: s, chain: [][]string{s.Argv}}
 	switch {
 	case len(s.Doubts) > 0:
@@ -173,13 +200,13 @@ func harmless(argv []string) Refusal {
 }
 
 // carries looks at programs that carry others in their arguments.
-func (st *stage) carries(argv []string, written *bool) Refusal {
+func (st *stage) carries(argv []string, written []string) Refusal {
 	switch name := shell.ProgramName(argv[0]); {
 	case slices.Contains(shells, name):
 		if st.segment.Script == "" || !isStarter(argv[0]) {
 			return "shell"
 		}
-		inner, refusal := understand(st.segment.Inner, written)
+		inner, refusal := understand(st.segment.Inner, &written)
 		if refusal != "" {
 			return refusal
 		}
@@ -266,23 +293,21 @@ func (st *stage) String() string { return fmt.Sprintf("%q in %q", st.chain, st.d
 // dirs are the directories in which the stage may start.
 func (st *stage) dirs() []string { return append([]string{st.segment.Dir}, st.segment.OtherDir...) }
 
-func writes(s *execpolicy.Segment) bool {
-	return slices.ContainsFunc(s.Redirs, func(r execpolicy.Redirect) bool { return r.Writes() })
-}
-
-// writesAny looks into scripts, too.
-func writesAny(s *execpolicy.Segment) bool {
-	for i := range s.Inner {
-		if writesAny(&s.Inner[i]) {
-			return true
+// writtenBy lists the files that a segment writes, in scripts, too.
+func writtenBy(s *execpolicy.Segment) (files []string) {
+	for _, r := range s.Redirs {
+		if r.Writes() {
+			files = append(files, r.Target)
 		}
 	}
-	return writes(s)
+	for i := range s.Inner {
+		files = append(files, writtenBy(&s.Inner[i])...)
+	}
+	return files
 }
 
-// writesBeside reports whether another redirection in the same pipeline makes files while the words of segment i are
-// expanded.
-func writesBeside(segments []execpolicy.Segment, i int) bool {
+// writtenBeside lists what the others of a pipeline write while the words of segment i are expanded.
+func writtenBeside(segments []execpolicy.Segment, i int) (files []string) {
 	first, last := i, i+1
 	for first > 0 && segments[first-1].Op == shell.Pipe {
 		first--
@@ -291,11 +316,11 @@ func writesBeside(segments []execpolicy.Segment, i int) bool {
 		last++
 	}
 	for j := first; j < last; j++ {
-		if j != i && writesAny(&segments[j]) {
-			return true
+		if j != i {
+			files = append(files, writtenBy(&segments[j])...)
 		}
 	}
-	return false
+	return files
 }
 
 func join(dir, to string) string {

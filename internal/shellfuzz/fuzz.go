@@ -94,6 +94,9 @@ func (b *Bash) Try(text string) (Attempt, error) {
 	if a.Difference != nil {
 		return a, b.Restore(trace)
 	}
+	if b.attempts++; b.attempts%b.executeEvery != 0 {
+		return a, b.Restore(trace)
+	}
 	a.Executed, a.Difference, err = b.executes(text, claim, trace)
 	return a, err
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toolward/toolward/internal/live"
 )
 
 //go:embed testdata/cases.txt
@@ -103,36 +105,66 @@ func TestBashAgrees(t *testing.T) {
 	}
 }
 
-// TestBashAgreesAboutGenerated tries the commands of one seed, the same each time; or new ones, as "make fuzz-shell" says.
+// run is how long and how much is generated, and from which seed.
+type run struct {
+	seed    uint64
+	limit   Limit
+	workers int
+	every   int // command until our executor runs one, too
+}
+
+// TestBashAgreesAboutGenerated tries the commands of one seed, the same each time; or as many as "make fuzz-shell" says.
 func TestBashAgreesAboutGenerated(t *testing.T) {
-	limit := Limit{Findings: 50, Run: testedCommands}
-	seed, err := strconv.ParseUint(os.Getenv("TOOLWARD_FUZZ_SEED"), 10, 64)
+	r := run{seed: testedSeed, limit: Limit{Run: testedCommands, Until: time.Now().Add(time.Minute)}, workers: 1, every: 2}
+	if text := os.Getenv("TOOLWARD_FUZZ_TIME"); text != "" {
+		r = longRun(t, text)
+	}
+	r.compare(t)
+}
+
+// TestBashAgreesForAMinute tries new commands each time: "make fuzz-shell SEED=" repeats them.
+func TestBashAgreesForAMinute(t *testing.T) {
+	if !live.All() || os.Getenv("TOOLWARD_FUZZ_TIME") != "" {
+		t.Log("new commands are tried with TOOLWARD_LIVE=all")
+		return
+	}
+	seed := uint64(time.Now().UnixNano())
+	run{seed: seed, limit: Limit{Until: time.Now().Add(time.Minute)}, workers: 2, every: 4}.compare(t)
+}
+
+// testedSeed and testedCommands are what an ordinary test tries.
+const (
+	testedSeed     = 1
+	testedCommands = 4000
+)
+
+func longRun(t *testing.T, length string) run {
+	t.Helper()
+	d, err := time.ParseDuration(length)
 	if err != nil {
-		seed = testedSeed
+		t.Fatal(err)
 	}
-	if os.Getenv("TOOLWARD_FUZZ_TIME") != "" {
-		limit.Run, _ = strconv.Atoi(os.Getenv("TOOLWARD_FUZZ_COUNT"))
-		if err != nil {
-			seed = uint64(time.Now().UnixNano())
-		}
+	r := run{limit: Limit{Until: time.Now().Add(d)}, workers: runtime.NumCPU(), every: 4}
+	r.limit.Run, _ = strconv.Atoi(os.Getenv("TOOLWARD_FUZZ_COUNT"))
+	if r.seed, err = strconv.ParseUint(os.Getenv("TOOLWARD_FUZZ_SEED"), 10, 64); err != nil {
+		r.seed = uint64(time.Now().UnixNano())
 	}
-	workers := 1
-	if os.Getenv("TOOLWARD_FUZZ_TIME") != "" {
-		workers = runtime.NumCPU()
-	}
-	limit.Run /= workers
+	return r
+}
+
+// compare tries what generators make, each in a sandbox of its own.
+func (r run) compare(t *testing.T) {
 	commands := corpus(t)
+	r.limit.Findings = 50
+	r.limit.Run /= r.workers
 	var all Figures
 	var mu sync.Mutex
 	var group sync.WaitGroup
-	sandboxes := make([]*Bash, workers)
-	for i := range sandboxes {
-		sandboxes[i] = newBash(t)
-	}
-	limit.Until = time.Now().Add(testTime(t))
-	for worker, bash := range sandboxes {
+	for worker := range r.workers {
+		bash := newBash(t)
+		bash.executeEvery = r.every
 		group.Go(func() {
-			figures, err := bash.Fuzz(NewGenerator(seed+uint64(worker), commands), limit)
+			figures, err := bash.Fuzz(NewGenerator(r.seed+uint64(worker), commands, bash.analyst.Accepts), r.limit)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -142,32 +174,13 @@ func TestBashAgreesAboutGenerated(t *testing.T) {
 		})
 	}
 	group.Wait()
-	t.Logf("seed %d: %v", seed, &all)
+	t.Logf("seed %d: %v", r.seed, &all)
 	for _, finding := range all.Findings {
-		t.Error(finding)
+		t.Errorf("SEED=%d: %v", r.seed, finding)
 	}
-	if all.Run == 0 || all.Starts == 0 {
+	if all.Run == 0 || all.Starts == 0 || all.Executed == 0 {
 		t.Error("nothing was compared")
 	}
-}
-
-// What an ordinary test tries: so many commands of a seed, and for a while at most.
-const (
-	testedSeed     = 1
-	testedCommands = 4000
-	testedExecuted = 400
-)
-
-func testTime(t *testing.T) time.Duration {
-	text := os.Getenv("TOOLWARD_FUZZ_TIME")
-	if text == "" {
-		return time.Minute
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
 }
 
 // TestDifferencesAreSeen gives the comparison claims of other texts than bash ran.

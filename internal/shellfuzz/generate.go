@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-
-	"github.com/toolward/toolward/shell"
 )
 
 //go:embed testdata/seeds.txt
@@ -31,17 +29,22 @@ type Generator struct {
 	r      *rand.Rand
 	corpus []string // commands that it was given
 	pool   []string // these, and interesting ones so far
-	tame   bool     // only what analysis accepts by itself
+	tame   bool     // only what is accepted by itself
+	tamed  map[*list][]string
+
+	complete bool // the last program has its arguments
 }
 
 // maxKept is how many interesting commands are remembered.
 const maxKept = 4000
 
-// NewGenerator makes commands of its own and of a corpus: the same ones for the same seed, as long as it is told to
-// keep the same ones.
-func NewGenerator(seed uint64, corpus []string) *Generator {
+// NewGenerator makes commands of its own and of a corpus: the same ones for the same seed, as long as the same ones are
+// accepted and kept.
+func NewGenerator(seed uint64, corpus []string, accepts func(text string) bool) *Generator {
 	corpus = slices.Clip(slices.Concat(Seeds, corpus))
-	return &Generator{r: rand.New(rand.NewPCG(seed, 0x746f6f6c77617264)), corpus: corpus, pool: slices.Clone(corpus)}
+	g := &Generator{r: rand.New(rand.NewPCG(seed, 0x746f6f6c77617264)), corpus: corpus, pool: slices.Clone(corpus)}
+	g.sort(accepts)
+	return g
 }
 
 // Keep remembers a command that others should be made of.
@@ -81,9 +84,13 @@ func (g *Generator) Next() string {
 func (g *Generator) pick(from []string) string { return from[g.r.IntN(len(from))] }
 
 // some picks one of a list, or one of those of it that analysis accepts by themselves.
-func (g *Generator) some(l list) string {
-	if g.tame && len(l.tame) > 0 {
-		return g.pick(l.tame)
+func (g *Generator) some(l *list) string {
+	tame := l.tame
+	if tame == nil {
+		tame = g.tamed[l]
+	}
+	if g.tame && len(tame) > 0 {
+		return g.pick(tame)
 	}
 	return g.pick(l.all)
 }
@@ -94,17 +101,31 @@ func (g *Generator) chance(percent int) bool { return g.r.IntN(100) < percent }
 func (g *Generator) rarely(percent int) bool { return !g.tame && g.chance(percent) }
 
 // list is something to pick from.
-type list struct{ all, tame []string }
+type list struct {
+	command string // where each is tried, in the place of @
+	all     []string
+	tame    []string // those that are accepted everywhere; if there are none, it depends on the generator
+}
 
-// sorted finds those of a list that analysis accepts where @ stands in a command.
-func sorted(command string, all []string) list {
-	l := list{all: all}
-	for _, text := range all {
-		if c, err := shell.Analyse(strings.ReplaceAll(command, "@", text)); err == nil && len(c.Segments) == 1 {
-			l.tame = append(l.tame, text)
+// lists are those that generators sort.
+var lists []*list
+
+func newList(command string, all []string) *list {
+	l := &list{command: command, all: all}
+	lists = append(lists, l)
+	return l
+}
+
+// sort finds those of every list that are accepted by themselves.
+func (g *Generator) sort(accepts func(text string) bool) {
+	g.tamed = map[*list][]string{}
+	for _, l := range lists {
+		for _, text := range l.all {
+			if accepts(strings.ReplaceAll(l.command, "@", text)) {
+				g.tamed[l] = append(g.tamed[l], text)
+			}
 		}
 	}
-	return l
 }
 
 // docs collects the bodies of here-documents of a line.
@@ -116,7 +137,7 @@ func (g *Generator) commandLine(depth int) string {
 	if g.chance(8) {
 		b.WriteString(g.some(directories) + g.pick([]string{" && ", "&&", " && ", "; ", " || "}))
 	}
-	for i := range 1 + g.r.IntN(4) {
+	for i := range 1 + g.r.IntN(max(1, 4-depth)) {
 		if i > 0 {
 			b.WriteString(g.operator())
 		}
@@ -151,9 +172,12 @@ func (g *Generator) simple(d *docs, depth int) string {
 		words = append(words, g.redirection(d))
 	}
 	words = append(words, g.program(depth))
-	for range g.r.IntN(4) {
-		words = append(words, g.word())
+	if !g.complete || g.rarely(10) {
+		for range g.r.IntN(4) {
+			words = append(words, g.word())
+		}
 	}
+	g.complete = false
 	for g.chance(20) {
 		at := 1 + g.r.IntN(len(words))
 		words = append(words[:at:at], append([]string{g.redirection(d)}, words[at:]...)...)
@@ -172,8 +196,10 @@ func (g *Generator) program(depth int) string {
 	case n < 78:
 		return g.some(carriers)
 	case n < 90 && depth < 3:
-		return g.some(shellStarts) + " " + g.quote(g.commandLine(depth+1))
-	case n < 96:
+		text := g.some(shellStarts) + " " + g.quote(g.commandLine(depth+1))
+		g.complete = true
+		return text
+	case n < 96 || g.tame:
 		return g.some(oddPrograms)
 	}
 	return g.some(atoms)
@@ -207,7 +233,10 @@ func (g *Generator) heredoc(d *docs) string {
 		d.bodies.WriteString("\n")
 	}
 	if g.tame || g.chance(95) {
-		d.bodies.WriteString(g.pick([]string{"", "", "", "\t"}) + delimiter)
+		if strings.HasPrefix(op, "<<-") || g.rarely(10) {
+			d.bodies.WriteString(g.pick([]string{"", "\t", "\t\t"}))
+		}
+		d.bodies.WriteString(delimiter)
 	}
 	return op + word
 }

@@ -53,6 +53,8 @@ type Bash struct {
 	patience        time.Duration // how long a command may take; on a busy machine one that ends takes seconds
 	realRoot        string        // Root without links
 	runs            int
+	attempts        int // commands that bash ran
+	executeEvery    int // how many of them until our executor runs one, too
 }
 
 // ErrNoSandbox means that this machine has not what a sandbox needs; nothing is run without one.
@@ -60,7 +62,7 @@ var ErrNoSandbox = errors.New("no sandbox")
 
 // NewBash builds a sandbox in dir, which must be empty, and starts a bash in it.
 func NewBash(dir string) (*Bash, error) {
-	b := &Bash{Root: dir, patience: 10 * time.Second}
+	b := &Bash{Root: dir, patience: 10 * time.Second, executeEvery: 1}
 	if err := b.build(); err != nil {
 		return nil, err
 	}
