@@ -150,6 +150,15 @@ func TestPlantedRepositories(t *testing.T) {
 	}
 }
 
+// A redirection that cannot work says why, in the words of the place.
+func TestRedirectionBelowAFile(t *testing.T) {
+	w := newRepositories(t)
+	a := w.evaluate("echo x > README.md/y")
+	if got := a.Segments[0].Asks; a.Outcome != Person || len(got) != 1 || !strings.Contains(got[0].Detail, "README.md is a regular file, not a directory") {
+		t.Errorf("%s %v", a.Outcome, got)
+	}
+}
+
 // A workspace that is a worktree, or a directory of a repository that lies above it, has submodules, too.
 func TestRepositoryAboveTheWorkspace(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -3,7 +3,9 @@
 package place
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -30,11 +32,32 @@ func openStream(r Resolved, open func(dir int, base string) (*os.File, error)) (
 		return nil, wrongKind(r)
 	}
 	dir, base, err := parentOf(r.Real)
+	if errors.Is(err, unix.ENOTDIR) {
+		return nil, notDirectory(r.Real, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(dir)
 	return open(dir, base)
+}
+
+// notDirectory says which element of a path is a file and no directory: "touch a && echo x > a/b" is a mistake and no
+// swap. A symbolic link is one, since all had been removed from the path: then err stays as it is.
+func notDirectory(real string, err error) error {
+	for i := 1; i < len(real); i++ {
+		if real[i] != '/' {
+			continue
+		}
+		info, lookErr := os.Lstat(real[:i])
+		switch {
+		case lookErr != nil || info.Mode()&fs.ModeSymlink != 0:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("%s is a %s, not a directory: %w (%w)", real[:i], kindOf(info.Mode()), ErrBadPath, unix.ENOTDIR)
+		}
+	}
+	return err
 }
 
 func openForWriting(dir int, base, real string, appending bool) (*os.File, error) {

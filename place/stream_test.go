@@ -5,6 +5,7 @@ package place
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -83,5 +84,27 @@ func TestStreamsRefuse(t *testing.T) {
 	}
 	if _, err := OpenInput(r); !errors.Is(err, ErrChanged) {
 		t.Errorf("read through a link that replaced a directory: %v", err)
+	}
+}
+
+// A file where a directory should be is a mistake of the command; a link there is a swap.
+func TestStreamBelowAFile(t *testing.T) {
+	for name, c := range map[string]struct {
+		make func(t *testing.T, dir string)
+		want error
+	}{
+		"file":                {func(t *testing.T, dir string) { must(t, os.WriteFile(dir+"/a", nil, 0o600)) }, ErrBadPath},
+		"link to a directory": {func(t *testing.T, dir string) { must(t, os.Symlink("/tmp", dir+"/a")) }, ErrChanged},
+		"nothing":             {func(*testing.T, string) {}, fs.ErrNotExist},
+	} {
+		dir, err := filepath.EvalSymlinks(t.TempDir())
+		must(t, err)
+		c.make(t, dir)
+		for _, open := range []func(Resolved) (*os.File, error){OpenInput, func(r Resolved) (*os.File, error) { return OpenOutput(r, false) }} {
+			_, err := open(Resolved{Real: dir + "/a/b", Place: Workspace, Kind: KindMissing})
+			if !errors.Is(err, c.want) || c.want != ErrChanged && errors.Is(err, ErrChanged) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }
