@@ -222,7 +222,7 @@ func (c *claudeReader) allowed(n *node, rule, tool, specifier string) {
 	says := "allow " + rule
 	switch {
 	case c.tools[tool].Name == "exec":
-		c.lose(n, says, "lists of allowed commands come with command analysis; until then every command asks, and an answer can be remembered")
+		c.lose(n, says, "an import only tightens: the preset in tools.exec, rules and exec-approvals.json say which commands need no question")
 	case tool == "WebFetch" && strings.HasPrefix(specifier, "domain:"):
 		c.lose(n, says, "it runs while the session is calm; to let it run at level elevated, add the host to teg.web.allowHosts")
 	default:
@@ -235,7 +235,7 @@ func (c *claudeReader) partly(n *node, says, then, tool, specifier string) {
 	var conditions, tools []string
 	switch {
 	case c.tools[tool].Name == "exec":
-		c.lose(n, says, "rules about commands come with command analysis; until then every command asks")
+		c.lose(n, says, "it is about the text of commands; write the words that it begins with as a rule in tools.exec.rules: %s", map[string]string{"deny": "forbidden", "ask": "prompt"}[then])
 		return
 	case tool == "Read":
 		conditions, tools = pathConditions(specifier, c.home), []string{"read"}

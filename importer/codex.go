@@ -185,7 +185,7 @@ func (c codexReader) rules(dir string) error {
 			trimmed := bytes.TrimLeft(line, " \t")
 			if bytes.HasPrefix(trimmed, []byte("prefix_rule(")) || bytes.HasPrefix(trimmed, []byte("host_executable(")) {
 				word, _, _ := bytes.Cut(trimmed, []byte("("))
-				c.lose(&node{at: placeOf(path, data, at+len(line)-len(trimmed))}, string(word), "rules about commands come with command analysis; until then every command asks")
+				c.lose(&node{at: placeOf(path, data, at+len(line)-len(trimmed))}, string(word), "it is a program; write what it says as a rule in tools.exec.rules, which has the same parts")
 			}
 			at += len(line)
 		}

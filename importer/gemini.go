@@ -106,7 +106,7 @@ func (g geminiReader) core(n *node, says string) {
 		}
 		names = union(names, []string{name, g.own(tool)})
 		if restricted {
-			g.lose(nodes[i], says+": "+entry, "which commands is a matter of command analysis; until then every command asks (%s)", strings.TrimSuffix(arguments, ")"))
+			g.lose(nodes[i], says+": "+entry, "an import only tightens: commands ask that no preset, rule or entry of exec-approvals.json covers (%s)", strings.TrimSuffix(arguments, ")"))
 		}
 	}
 	g.want(g.agent, "tools.allow", narrow, names, n, says)
@@ -116,7 +116,7 @@ func (g geminiReader) exclude(n *node, says string) {
 	entries, nodes := n.texts()
 	for i, entry := range entries {
 		if tool, _, restricted := strings.Cut(entry, "("); restricted {
-			g.lose(nodes[i], says+": "+entry, "rules about the arguments of %s come with command analysis; until then every command asks", tool)
+			g.lose(nodes[i], says+": "+entry, "it is about the arguments of %s; for commands, write the words that it begins with as a rule in tools.exec.rules", tool)
 			continue
 		}
 		g.denyTool(nodes[i], says+": "+entry, entry)
@@ -213,7 +213,7 @@ func (g geminiReader) policy(rule *node, all []*node) {
 		g.lose(rule, says, "%q is not a decision that Toolward knows", decision)
 		return
 	case conditional(rule) || len(names) == 0:
-		g.lose(rule, says, "it holds for some calls only; write it as a rule in teg.rules, or wait for command analysis")
+		g.lose(rule, says, "it holds for some calls only; write it as a rule in teg.rules, or for commands in tools.exec.rules")
 		return
 	}
 	for _, other := range all {

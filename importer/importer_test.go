@@ -201,6 +201,14 @@ func TestIntoAFile(t *testing.T) {
 			`{"tools": {"exec": {"ask": "on-miss"}}}`, `{"tools": {"exec": {"ask": "always"}}}` + "\n", "security full instead of allowlist",
 		},
 		{
+			"stream filters", importer.OpenClaw, ".openclaw/openclaw.json", `{tools: {exec: {safeBins: ['jq', 'wc'], strictInlineEval: true, safeBinTrustedDirs: ['/opt']}}}`,
+			`{"tools": {"exec": {"strictInlineEval": false}}}`, `{"tools": {"exec": {"strictInlineEval": true, "safeBins": ["wc"]}}}` + "\n", "safeBins: jq",
+		},
+		{
+			"stream filters that are off", importer.OpenClaw, ".openclaw/openclaw.json", `{tools: {exec: {safeBins: ['wc'], strictInlineEval: false}}}`,
+			`{"tools": {"exec": {"safeBins": []}}}`, `{"tools": {"exec": {"safeBins": []}}}`, "commands of agent someone-else would run that ask",
+		},
+		{
 			"half of a list", importer.OpenClaw, ".openclaw/openclaw.json", `{tools: {subagents: {tools: {allow: ['read', 'memory_get']}}}}`,
 			`{}`, `{"tools": {"subagents": {"tools": {"allow": ["read"]}}}}` + "\n", "memory_get",
 		},

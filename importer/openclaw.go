@@ -3,9 +3,11 @@ package importer
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/execpolicy"
 )
 
 // readOpenClaw reads openclaw.json and exec-approvals.json.
@@ -163,10 +165,41 @@ func (o openClawReader) exec(id string, exec *node, at string) {
 		patch.all()
 		o.want(id, "tools.exec.applyPatch.enabled", set, false, n, at+"applyPatch.enabled")
 	}
-	if n := exec.get("safeBins"); n != nil {
-		n.all()
-		o.lose(n, at+"safeBins", "lists of commands come with command analysis; until then every command asks")
+	o.safeBins(id, exec.get("safeBins"), at+"safeBins")
+	switch n := exec.get("strictInlineEval"); {
+	case n.is(true):
+		o.want(id, "tools.exec.strictInlineEval", set, true, n, at+"strictInlineEval")
+	case n.is(false):
+		o.lose(n, at+"strictInlineEval = false", "an import only tightens: inline code asks until somebody sets tools.exec.strictInlineEval")
 	}
+	for _, by := range []struct{ name, why string }{
+		{"host", "where commands run is no rule about them; set tools.exec.host"},
+		{"safeBinProfiles", "an import only tightens: what a stream filter may be given is written by hand"},
+		{"safeBinTrustedDirs", "an import only tightens: directories that are trusted are written by hand"},
+		{"pathPrepend", "which programs are found first is decided by hand"},
+	} {
+		if n := exec.get(by.name); n != nil {
+			n.all()
+			o.lose(n, at+by.name, "%s", by.why)
+		}
+	}
+}
+
+// safeBins carries over which of the stream filters that run by default do.
+func (o openClawReader) safeBins(id string, n *node, at string) {
+	if n == nil {
+		return
+	}
+	names, nodes := n.texts()
+	both := []string{}
+	for i, name := range names {
+		if slices.Contains(execpolicy.DefaultSafeBins, name) {
+			both = append(both, name)
+		} else {
+			o.lose(nodes[i], at+": "+name, "an import only tightens: it asks until somebody adds it to tools.exec.safeBins")
+		}
+	}
+	o.want(id, "tools.exec.safeBins", set, both, n, at)
 }
 
 // sandbox carries over the lists for sandboxed sessions. OpenClaw's deny list replaces the default one; here it joins
@@ -283,7 +316,7 @@ func (o openClawReader) approvals(root *node) {
 				pattern = entry.text()
 			}
 			entry.all()
-			o.lose(entry, fmt.Sprintf("agents.%s.allowlist[%d]: %s", id, i, pattern), "lists of allowed commands come with command analysis; until then every command asks")
+			o.lose(entry, fmt.Sprintf("agents.%s.allowlist[%d]: %s", id, i, pattern), "an import only tightens: it asks, unless somebody allows it with toolward approvals allowlist add")
 		}
 	}
 }
