@@ -7,9 +7,10 @@
 //   - in the console: [Keeper.SignInWeb] returns a cookie token, [Keeper.Web] recognises it;
 //   - in one terminal: [Keeper.SignInTerminal] binds the session to the shell that started "toolward login", and
 //     [Keeper.Terminal] accepts later commands only if that very shell started them;
-//   - at the daemon's own terminal: [Keeper.SignInForeground].
+//   - at the daemon's own terminal: [Keeper.SignInForeground];
+//   - on a device of its own, once a person who is signed in elsewhere vouched for its key: [Pairings].
 //
-// All three give an [Authority]. It is checked again whenever it is used, so a connection that was opened before
+// All of them give an [Authority]. It is checked again whenever it is used, so a connection that was opened before
 // the session ended can do nothing afterwards. Sessions and everything derived from the passphrase live in memory
 // only: a restart signs everybody out.
 //
@@ -68,6 +69,11 @@ type Authority struct {
 	person string  // display name
 	via    Surface // where the person signed in
 	asker  bool    // may send calls
+
+	// Of a paired device, in place of a session.
+	pairings *Pairings
+	device   string
+	scopes   []string // of the connection
 }
 
 // Requester is the authority of somebody who may only send calls: an agent, or anything on the local socket.
@@ -76,6 +82,9 @@ func Requester() Authority { return Authority{asker: true} }
 // May returns nil if the authority has the right now. The session is looked up each time: a connection that is
 // still open must not keep the rights of a sign-in that was revoked or ran out.
 func (a Authority) May(right Right) error {
+	if a.pairings != nil {
+		return a.mayAs(right)
+	}
 	if a.keeper == nil || a.id == "" {
 		if a.asker && right == RightRequest {
 			return nil
@@ -94,8 +103,9 @@ func (a Authority) MayAnswer() error { return a.May(RightAnswer) }
 // MayGrant returns nil if the authority may keep an answer for later calls now.
 func (a Authority) MayGrant() error { return a.May(RightGrant) }
 
-// IsPerson reports whether the authority came from a sign-in. It does not say that the session is still open.
-func (a Authority) IsPerson() bool { return a.keeper != nil && a.id != "" }
+// IsPerson reports whether the authority came from a sign-in, or from a device that a signed-in person vouched for. It
+// does not say that the session is still open.
+func (a Authority) IsPerson() bool { return (a.keeper != nil || a.pairings != nil) && a.id != "" }
 
 // Name is what records and prompts call the person, for instance "owner (console)"; "requester" for everybody
 // else.

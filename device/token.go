@@ -16,14 +16,15 @@ import (
 )
 
 // Token identifies an agent to the MCP and HTTP faces: it gives agent and workspace. It makes a requester, never a
-// person. A token without an agent reads metrics, and nothing else.
+// person. A token without an agent reads metrics, or opens the gateway protocol, and nothing else.
 type Token struct {
 	ID        string    `json:"id"`     // public; part of session keys
 	Prefix    string    `json:"prefix"` // first characters of the secret, to recognise it by
 	Name      string    `json:"name,omitempty"`
 	Agent     string    `json:"agent"`
-	Workspace string    `json:"workspace"` // absolute
-	Owner     bool      `json:"owner"`     // calls count as the owner's
+	Workspace string    `json:"workspace"`         // absolute
+	Owner     bool      `json:"owner"`             // calls count as the owner's
+	Gateway   bool      `json:"gateway,omitempty"` // it opens the gateway protocol, for programs of an operator
 	Created   time.Time `json:"created"`
 	CreatedBy string    `json:"createdBy"`
 	Expires   time.Time `json:"expires,omitzero"` // zero: does not expire
@@ -32,12 +33,13 @@ type Token struct {
 }
 
 // ForMetrics reports whether the token reads metrics and is no agent's.
-func (t *Token) ForMetrics() bool { return t.Agent == "" }
+func (t *Token) ForMetrics() bool { return t.Agent == "" && !t.Gateway }
 
 // TokenSpec says what a new token is for.
 type TokenSpec struct {
 	Name      string
 	Metrics   bool // it reads metrics; then it has neither agent nor workspace
+	Gateway   bool // it opens the gateway protocol; then neither, too
 	Agent     string
 	Workspace string
 	Owner     bool
@@ -91,16 +93,17 @@ func (k *Keeper) CreateToken(ctx context.Context, by Authority, spec TokenSpec) 
 	if err := by.May(RightAdmin); err != nil {
 		return "", Token{}, err
 	}
-	if spec.Metrics && (spec.Agent != "" || spec.Workspace != "" || spec.Owner) {
-		return "", Token{}, errors.New("a token that reads metrics has no agent, no workspace and no owner")
+	ofAgent := !spec.Metrics && !spec.Gateway
+	if !ofAgent && (spec.Agent != "" || spec.Workspace != "" || spec.Owner || spec.Metrics && spec.Gateway) {
+		return "", Token{}, errors.New("a token that reads metrics or opens the gateway protocol does only that, and has no agent, no workspace and no owner")
 	}
-	if !spec.Metrics {
+	if ofAgent {
 		if err := CheckAgent(spec.Agent); err != nil {
 			return "", Token{}, err
 		}
 	}
 	switch {
-	case !spec.Metrics && (!filepath.IsAbs(spec.Workspace) || filepath.Clean(spec.Workspace) != spec.Workspace):
+	case ofAgent && (!filepath.IsAbs(spec.Workspace) || filepath.Clean(spec.Workspace) != spec.Workspace):
 		return "", Token{}, fmt.Errorf("workspace %q: expected an absolute path without dot segments", spec.Workspace)
 	case spec.Life < 0:
 		return "", Token{}, fmt.Errorf("life of the token: %s is negative", spec.Life)
@@ -111,7 +114,7 @@ func (k *Keeper) CreateToken(ctx context.Context, by Authority, spec TokenSpec) 
 	secret = tokenStart + rand.Text()
 	record := &TokenRecord{Hash: sha256.Sum256([]byte(secret)), Token: Token{
 		ID: "t" + strings.ToLower(rand.Text()[:10]), Prefix: secret[:shownPrefix], Name: spec.Name, Agent: spec.Agent,
-		Workspace: spec.Workspace, Owner: spec.Owner, Created: now, CreatedBy: by.Name(),
+		Workspace: spec.Workspace, Owner: spec.Owner, Gateway: spec.Gateway, Created: now, CreatedBy: by.Name(),
 	}}
 	if spec.Life > 0 {
 		record.Expires = now.Add(spec.Life)
@@ -132,10 +135,33 @@ func (k *Keeper) CreateToken(ctx context.Context, by Authority, spec TokenSpec) 
 // takes tells nothing about the secrets that exist.
 func (k *Keeper) Token(ctx context.Context, secret string) (Token, error) {
 	t, err := k.recognise(ctx, secret)
-	if err != nil || t.ForMetrics() {
+	if err != nil || t.Agent == "" {
 		return Token{}, ErrToken
 	}
 	return t, nil
+}
+
+// GatewayToken accepts the secret of a token that opens the gateway protocol. An agent's own token does not: the
+// programs behind that door may ask for more than calls.
+func (k *Keeper) GatewayToken(ctx context.Context, secret string) error {
+	t, err := k.recognise(ctx, secret)
+	if err != nil || !t.Gateway {
+		return ErrToken
+	}
+	return nil
+}
+
+// HasGatewayToken reports whether a token in force opens the gateway protocol.
+func (k *Keeper) HasGatewayToken() bool {
+	now := time.Now()
+	k.tokens.mu.RLock()
+	defer k.tokens.mu.RUnlock()
+	for _, r := range k.tokens.byHash {
+		if r.Gateway && r.Revoked.IsZero() && (r.Expires.IsZero() || now.Before(r.Expires)) {
+			return true
+		}
+	}
+	return false
 }
 
 // MetricsToken accepts the secret of a token that reads metrics. An agent's own token does not: what other agents do

@@ -73,3 +73,41 @@ func TestTokens(t *testing.T) {
 		}
 	})
 }
+
+// A token of one use opens nothing else.
+func TestTokensOfOneUse(t *testing.T) {
+	k := setUp(t, newMemory(), nil)
+	_, by := signIn(t, k)
+	ctx := t.Context()
+	if k.HasGatewayToken() {
+		t.Error("a fresh keeper has a gateway token")
+	}
+	for name, bad := range map[string]TokenSpec{
+		"agent": {Gateway: true, Agent: "a"}, "workspace": {Gateway: true, Workspace: "/ws"}, "owner": {Gateway: true, Owner: true},
+		"metrics": {Gateway: true, Metrics: true},
+	} {
+		if _, _, err := k.CreateToken(ctx, by, bad); err == nil {
+			t.Errorf("%s: created", name)
+		}
+	}
+	for _, c := range []struct {
+		spec                    TokenSpec
+		agent, metrics, gateway bool
+	}{
+		{TokenSpec{Gateway: true}, false, false, true},
+		{TokenSpec{Metrics: true}, false, true, false},
+		{TokenSpec{Agent: "a", Workspace: "/ws"}, true, false, false},
+	} {
+		secret, _, err := k.CreateToken(ctx, by, c.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, agentErr := k.Token(ctx, secret)
+		if (agentErr == nil) != c.agent || (k.MetricsToken(ctx, secret) == nil) != c.metrics || (k.GatewayToken(ctx, secret) == nil) != c.gateway {
+			t.Errorf("%+v opens something else", c.spec)
+		}
+	}
+	if !k.HasGatewayToken() {
+		t.Error("the gateway token is not seen")
+	}
+}

@@ -58,7 +58,7 @@ func (s *Devices) SaveVerifier(ctx context.Context, v device.Verifier, first boo
 
 // AgentTokens returns every token, revoked ones included.
 func (s *Devices) AgentTokens(ctx context.Context) ([]device.TokenRecord, error) {
-	rows, err := s.db.Reader().QueryContext(ctx, `SELECT id, hash, prefix, name, agent, workspace, owner,
+	rows, err := s.db.Reader().QueryContext(ctx, `SELECT id, hash, prefix, name, agent, workspace, owner, gateway,
 		created_ms, created_by, expires_ms, last_used_ms, revoked_ms FROM agent_tokens`)
 	if err != nil {
 		return nil, fmt.Errorf("read agent tokens: %w", err)
@@ -69,7 +69,7 @@ func (s *Devices) AgentTokens(ctx context.Context) ([]device.TokenRecord, error)
 		var t device.TokenRecord
 		var hash []byte
 		var created, expires, used, revoked int64
-		err := rows.Scan(&t.ID, &hash, &t.Prefix, &t.Name, &t.Agent, &t.Workspace, &t.Owner, &created, &t.CreatedBy, &expires, &used, &revoked)
+		err := rows.Scan(&t.ID, &hash, &t.Prefix, &t.Name, &t.Agent, &t.Workspace, &t.Owner, &t.Gateway, &created, &t.CreatedBy, &expires, &used, &revoked)
 		if err == nil && len(hash) != len(t.Hash) {
 			err = fmt.Errorf("token %s: its hash has %d bytes", t.ID, len(hash))
 		}
@@ -86,9 +86,9 @@ func (s *Devices) AgentTokens(ctx context.Context) ([]device.TokenRecord, error)
 // AddAgentToken inserts a token, durably.
 func (s *Devices) AddAgentToken(ctx context.Context, t device.TokenRecord) error {
 	return s.db.Write(ctx, true, func(tx *Tx) error {
-		_, err := tx.Exec(`INSERT INTO agent_tokens (id, hash, prefix, name, agent, workspace, owner, created_ms, created_by, expires_ms)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			t.ID, t.Hash[:], t.Prefix, t.Name, t.Agent, t.Workspace, t.Owner, millis(t.Created), t.CreatedBy, millis(t.Expires))
+		_, err := tx.Exec(`INSERT INTO agent_tokens (id, hash, prefix, name, agent, workspace, owner, gateway, created_ms, created_by, expires_ms)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			t.ID, t.Hash[:], t.Prefix, t.Name, t.Agent, t.Workspace, t.Owner, t.Gateway, millis(t.Created), t.CreatedBy, millis(t.Expires))
 		return wrap(err, "save agent token")
 	})
 }
