@@ -118,6 +118,7 @@ type Details struct {
 	Account     string              `json:"turnSourceAccountId,omitempty"`
 	Workspace   string              `json:"workspace,omitempty"`
 	ByClient    bool                `json:"byClient,omitempty"`  // the client runs the tool itself
+	Exec        *ExecRequest        `json:"exec,omitempty"`      // of a command that another program asks about
 	Proposals   []Proposal          `json:"proposals,omitempty"` // what "always" can save; the first is the default
 }
 

@@ -1,0 +1,189 @@
+package approval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolward/toolward"
+)
+
+// ExecRequest is what a program that runs a command itself tells of it besides what Details has: where it would run, in
+// its own words. Values of the environment are not kept, only their names and a hash of all.
+type ExecRequest struct {
+	Argv         []string        `json:"commandArgv,omitempty"`
+	EnvKeys      []string        `json:"envKeys,omitempty"`
+	EnvHash      string          `json:"envHash,omitempty"`
+	Node         string          `json:"nodeId,omitempty"`
+	Security     string          `json:"security,omitempty"`
+	Ask          string          `json:"ask,omitempty"`
+	ResolvedPath string          `json:"resolvedPath,omitempty"`
+	Thread       string          `json:"turnSourceThreadId,omitempty"`
+	Plan         json.RawMessage `json:"systemRunPlanV2,omitempty"`
+}
+
+// Submission is a question of a program that asks over the gateway protocol and runs the call itself. What it says is
+// its own word: nothing of it has passed the gate.
+type Submission struct {
+	ID         string // "" for a random one
+	Kind       Kind
+	Details    Details
+	Binding    string // digest over everything that the question is about
+	Allowed    []toolward.Decision
+	Timeout    time.Duration // zero is the default
+	Connection string
+	Device     string
+	Client     string
+}
+
+// ErrTooLong means that people could not be shown all of a question.
+var ErrTooLong = errors.New("the command is too long to be shown to a person")
+
+// Submit puts a question to people and returns its record without waiting. With nobody there to answer it is over
+// already when Submit returns. Only AllowOnce and DenyCall are offered: the gateway does not run the call, so it has
+// nothing that a later call could be recognised by, and a screen must not promise what nobody keeps.
+func (m *Manager) Submit(ctx context.Context, s Submission) (*Record, error) {
+	if s.ID == "" {
+		s.ID = newID()
+	}
+	r := Record{
+		ID: s.ID, Kind: s.Kind, Binding: s.Binding, Connection: s.Connection, Device: s.Device, Client: s.Client,
+		Allowed: offered(s.Allowed),
+	}
+	var err error
+	if r.Request, err = m.shownOf(&s); err != nil {
+		return nil, err
+	}
+	joined, err := m.Register(ctx, r, s.Timeout)
+	switch {
+	case errors.Is(err, ErrResolved), errors.Is(err, ErrIDPending):
+		return nil, ErrIDPending
+	case err != nil:
+		return nil, err
+	case joined:
+		return nil, ErrIDPending // the id is taken, even by the same question
+	}
+	m.people.prompted(r.Request, time.Now())
+	m.mu.Lock()
+	e := m.entries[s.ID]
+	m.mu.Unlock()
+	if e == nil {
+		return nil, ErrUnknown // its life was so short that it is over
+	}
+	if !m.reaches(ctx, &r, e) {
+		m.expire(e, ByNoApprover)
+	}
+	m.mu.Lock()
+	record := e.record
+	m.mu.Unlock()
+	record.Request = r.Request
+	return &record, nil
+}
+
+// reaches reports whether somebody can answer. The requester itself does not count.
+func (m *Manager) reaches(ctx context.Context, r *Record, e *entry) bool {
+	if m.people.reachable(r.Connection, r.Device) > 0 || m.settings.Load().Absent == AbsentWait {
+		return true
+	}
+	record := e.record
+	record.Request = r.Request
+	for _, c := range m.channels {
+		if c.Offer(ctx, &record) {
+			return true
+		}
+	}
+	if m.socket != nil && m.socket.Reachable(ctx) {
+		m.prompt(e, &record)
+		return true
+	}
+	return false
+}
+
+// shownOf is what people see: redacted, within its limits, and only if nothing that runs is hidden by it.
+func (m *Manager) shownOf(s *Submission) (*Details, error) {
+	d := s.Details
+	if len(d.Command) > maxCommand {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLong, len(d.Command), maxCommand)
+	}
+	if m.hides(d.Command) {
+		return nil, errHidden
+	}
+	p := previewer{redact: m.redact, longest: maxPreview}
+	d.Command = m.redact(d.Command)
+	d.Title, d.Description = cut(m.redact(d.Title), maxTitle), cut(m.redact(d.Description), maxDescription)
+	d.Diff = m.diff(d.Diff)
+	if d.Preview != nil {
+		var v any
+		if err := json.Unmarshal(d.Preview, &v); err != nil {
+			return nil, fmt.Errorf("preview: %w", err)
+		}
+		raw, err := encode(p.value(v, 0))
+		if err != nil || len(raw) > maxPreview {
+			return nil, errors.New("preview: larger than 16 KiB")
+		}
+		d.Preview, d.Cut = raw, p.cut
+	}
+	var targets []string
+	for _, t := range d.Targets {
+		targets = append(targets, cut(m.redact(t), maxTargetText))
+	}
+	d.Targets = targets
+	var reasons []string
+	for _, r := range d.Reasons[:min(len(d.Reasons), maxReasons)] {
+		reasons = append(reasons, cut(m.redact(r), maxReasonText))
+	}
+	d.Reasons = reasons
+	if d.Exec != nil {
+		e := *d.Exec
+		e.Argv = nil
+		for _, arg := range d.Exec.Argv {
+			if m.hides(arg) {
+				return nil, errHidden
+			}
+			e.Argv = append(e.Argv, m.redact(arg))
+		}
+		d.Exec = &e
+	}
+	d.Proposals = nil
+	return &d, nil
+}
+
+const maxDescription = 4000
+
+// offered are the decisions that can be given, of those that a requester wants to be offered. Saying no always can.
+func offered(wanted []toolward.Decision) []toolward.Decision {
+	for _, d := range wanted {
+		if d == toolward.AllowOnce {
+			return []toolward.Decision{toolward.AllowOnce, toolward.DenyCall}
+		}
+	}
+	if len(wanted) > 0 {
+		return []toolward.Decision{toolward.DenyCall}
+	}
+	return []toolward.Decision{toolward.AllowOnce, toolward.DenyCall}
+}
+
+// Own returns an approval to whoever requested it, by the connection or, if it has one, the device; and lets its
+// question live on that would have ended because nobody came back for it after a restart.
+func (m *Manager) Own(ctx context.Context, id, connection, device string) (*Record, error) {
+	m.mu.Lock()
+	m.sweep(time.Now())
+	e := m.entries[id]
+	if e == nil || e.phase == registering || !isSelf(e.record.Connection, e.record.Device, connection, device) {
+		m.mu.Unlock()
+		return nil, ErrUnknown // another's looks like none
+	}
+	if e.orphan {
+		m.attach(e, true)
+	}
+	r, detail := e.record, e.detail
+	m.mu.Unlock()
+	d, err := m.details(ctx, r.Key(), detail)
+	if err != nil {
+		return nil, err
+	}
+	r.Request = d
+	return &r, nil
+}

@@ -1,0 +1,107 @@
+package protocol
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Proxies are the reverse proxies whose word about a client's address counts.
+type Proxies struct {
+	Trusted        []netip.Prefix
+	RealIPFallback bool // X-Real-IP counts where there is no X-Forwarded-For
+}
+
+// ParseProxies reads addresses and ranges such as 10.0.0.0/8.
+func ParseProxies(list []string) ([]netip.Prefix, error) {
+	out := make([]netip.Prefix, 0, len(list))
+	for _, text := range list {
+		text = strings.TrimSpace(text)
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			out = append(out, prefix.Masked())
+			continue
+		}
+		ip, err := netip.ParseAddr(text)
+		if err != nil {
+			return nil, err
+		}
+		ip = ip.Unmap()
+		out = append(out, netip.PrefixFrom(ip, ip.BitLen()))
+	}
+	return out, nil
+}
+
+func (p Proxies) trusts(ip netip.Addr) bool {
+	return slices.ContainsFunc(p.Trusted, func(prefix netip.Prefix) bool { return prefix.Contains(ip) })
+}
+
+// place is where a request comes from.
+type place struct {
+	peer      netip.Addr // of the socket
+	client    netip.Addr // of the client, as far as proxies that are trusted tell
+	forwarded bool       // it has headers of a proxy
+	byProxy   bool       // the peer is a trusted proxy
+	host      string
+	origin    string
+	hasOrigin bool
+}
+
+// forwardingHeaders are set by proxies. A program of this machine that sends one is not taken for a local client: what
+// stands behind it may be anywhere.
+var forwardingHeaders = []string{
+	"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Server", "X-Real-Ip", "Via",
+	"Cf-Connecting-Ip", "True-Client-Ip", "Tailscale-User-Login",
+}
+
+func (p Proxies) locate(r *http.Request) place {
+	at := place{host: r.Host, origin: r.Header.Get("Origin")}
+	_, at.hasOrigin = r.Header["Origin"]
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	at.peer, _ = netip.ParseAddr(host)
+	at.peer = at.peer.WithZone("").Unmap()
+	at.client = at.peer
+	for _, name := range forwardingHeaders {
+		if _, set := r.Header[http.CanonicalHeaderKey(name)]; set {
+			at.forwarded = true
+		}
+	}
+	if at.byProxy = p.trusts(at.peer); at.byProxy {
+		at.client = p.behind(r, at.peer)
+	}
+	return at
+}
+
+// behind is the client that trusted proxies name: the last address that is not a trusted proxy itself. What stands
+// before it is what that client claims.
+func (p Proxies) behind(r *http.Request, peer netip.Addr) netip.Addr {
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	if len(hops) == 1 && strings.TrimSpace(hops[0]) == "" {
+		if ip, err := netip.ParseAddr(strings.TrimSpace(r.Header.Get("X-Real-Ip"))); err == nil && p.RealIPFallback {
+			return ip.Unmap()
+		}
+		return peer
+	}
+	client := peer
+	for _, hop := range slices.Backward(hops) {
+		ip, err := netip.ParseAddr(strings.TrimSpace(hop))
+		if err != nil {
+			break // nothing before it can be believed
+		}
+		client = ip.Unmap()
+		if !p.trusts(client) {
+			break
+		}
+	}
+	return client
+}
+
+// local reports whether a program of this machine talks to us directly: nothing in between, nothing forwarded, and
+// addressed as this machine. Without the last, a page of another site whose name was made to mean 127.0.0.1 would be.
+func (at place) local() bool {
+	return at.peer.IsLoopback() && at.client.IsLoopback() && (!at.forwarded || at.byProxy) && isLoopbackName(nameOf(at.host))
+}

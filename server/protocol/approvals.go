@@ -1,0 +1,419 @@
+package protocol
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/schema"
+)
+
+// asks are the questions that connections have put to people, so that a flood of them is stopped and one whose asker
+// has gone for good ends.
+type asks struct {
+	server *Server
+	mu     sync.Mutex
+	open   map[string]*ask // by approval id
+	closed bool
+}
+
+type ask struct {
+	connection, device string
+	timer              *time.Timer // runs while its asker is away
+}
+
+const (
+	maxAsks    = 32               // questions of one asker that wait
+	askerAway  = 30 * time.Second // for an asker to come back
+	longestAsk = 7 * 24 * time.Hour
+)
+
+func newAsks(s *Server) *asks { return &asks{server: s, open: map[string]*ask{}} }
+
+// begin counts a question before it is put; false if its asker has too many.
+func (a *asks) begin(id string, c *conn) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := 0
+	for _, other := range a.open {
+		if other.connection == c.id || c.admitted.deviceID != "" && other.device == c.admitted.deviceID {
+			n++
+		}
+	}
+	if n >= maxAsks || a.closed || a.open[id] != nil {
+		return false
+	}
+	a.open[id] = &ask{connection: c.id, device: c.admitted.deviceID}
+	return true
+}
+
+func (a *asks) end(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if q := a.open[id]; q != nil && q.timer != nil {
+		q.timer.Stop()
+	}
+	delete(a.open, id)
+}
+
+// left gives the asker of open questions some time to come back.
+func (a *asks) left(c *conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id, q := range a.open {
+		if q.connection != c.id || q.timer != nil || a.closed {
+			continue
+		}
+		q.timer = time.AfterFunc(askerAway, func() {
+			if !a.server.hasDevice(q.device) {
+				a.server.approvals.Expire(id, approval.ByRequesterGone)
+			}
+		})
+	}
+}
+
+// close leaves all questions as they are: they outlive the gateway.
+func (a *asks) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	for _, q := range a.open {
+		if q.timer != nil {
+			q.timer.Stop()
+		}
+	}
+}
+
+// execRequest are the parameters of exec.approval.request.
+type execRequest struct {
+	ID                  *string           `json:"id"`
+	Command             string            `json:"command"`
+	CommandArgv         []string          `json:"commandArgv"`
+	Plan                json.RawMessage   `json:"systemRunPlanV2"`
+	Env                 map[string]string `json:"env"`
+	Cwd                 *string           `json:"cwd"`
+	Host                *string           `json:"host"`
+	Security            *string           `json:"security"`
+	Ask                 *string           `json:"ask"`
+	AgentID             *string           `json:"agentId"`
+	ResolvedPath        *string           `json:"resolvedPath"`
+	SessionKey          *string           `json:"sessionKey"`
+	TurnSourceChannel   *string           `json:"turnSourceChannel"`
+	TurnSourceTo        *string           `json:"turnSourceTo"`
+	TurnSourceAccountID *string           `json:"turnSourceAccountId"`
+	TurnSourceThreadID  any               `json:"turnSourceThreadId"`
+	NodeID              *string           `json:"nodeId"`
+	TimeoutMs           int64             `json:"timeoutMs"`
+	TwoPhase            bool              `json:"twoPhase"`
+	AllowedDecisions    []string          `json:"allowedDecisions"`
+	Severity            string            `json:"severity"`
+	Warnings            []string          `json:"warnings"`
+}
+
+// runPlan is systemRunPlanV2: a command as a node has prepared it.
+type runPlan struct {
+	Argv       []string `json:"argv"`
+	Cwd        *string  `json:"cwd"`
+	RawCommand *string  `json:"rawCommand"`
+	AgentID    *string  `json:"agentId"`
+	SessionKey *string  `json:"sessionKey"`
+}
+
+var decisionWords = []string{toolward.AllowOnce.String(), toolward.AllowAlways.String(), toolward.DenyCall.String()}
+
+func execRequestShape() shape {
+	line := orNull(text(4096))
+	return object(
+		may("id", name(128)), need("command", name(1<<20)), may("commandArgv", list(text(1<<20), 4096)),
+		may("systemRunPlanV2", orNull(object(
+			need("version", oneOfNumber(2)), need("argv", someOf(text(1<<20), 4096)), may("cwd", line), may("rawCommand", orNull(text(1<<20))),
+			may("agentId", line), may("sessionKey", line),
+		))),
+		may("env", mapOf(text(1<<17), 1024)), may("cwd", line), may("host", line), may("security", line), may("ask", line),
+		may("agentId", line), may("resolvedPath", line), may("sessionKey", line), may("turnSourceChannel", line),
+		may("turnSourceTo", line), may("turnSourceAccountId", line),
+		may("turnSourceThreadId", orNull(either(text(4096), shape{map[string]any{"type": "number"}, "i"}))),
+		may("nodeId", orNull(name(1024))), may("timeoutMs", whole(1)), may("twoPhase", boolean()),
+		may("allowedDecisions", list(oneOf(decisionWords...), 3)), may("severity", oneOf("info", "warning", "critical")),
+		may("warnings", list(text(1000), 16)),
+	)
+}
+
+func oneOfNumber(n int) shape { return shape{map[string]any{"const": n}, "i"} }
+
+func (r *call) askExec(ctx context.Context, p *execRequest) (any, *Error) {
+	host := trimmed(p.Host)
+	if host == "node" {
+		switch {
+		case trimmed(p.NodeID) == "":
+			return nil, invalid("nodeId is required for host=node")
+		case len(p.Plan) == 0 && len(p.CommandArgv) == 0:
+			return nil, invalid("commandArgv is required for host=node")
+		}
+	}
+	if wrong := p.takePlan(host == "node"); wrong != nil {
+		return nil, wrong
+	}
+	if strings.TrimSpace(p.Command) == "" {
+		return nil, invalid("invalid exec.approval.request params: \"command\" must not be blank")
+	}
+	d := approval.Details{
+		Tool: "exec", Title: "exec: " + firstLine(p.Command), Command: p.Command, WorkDir: trimmed(p.Cwd), Host: toolward.Host(host),
+		Class: toolward.NeedsApproval, Level: toolward.Normal, Severity: severityOf(p.Severity), Reasons: p.Warnings,
+		Agent: trimmed(p.AgentID), Session: toolward.SessionKey(trimmed(p.SessionKey)), Channel: trimmed(p.TurnSourceChannel),
+		Sender: trimmed(p.TurnSourceTo), Account: trimmed(p.TurnSourceAccountID), ByClient: true,
+		Exec: &approval.ExecRequest{
+			Argv: p.CommandArgv, EnvKeys: slices.Sorted(maps.Keys(p.Env)), EnvHash: envHash(p.Env), Node: trimmed(p.NodeID),
+			Security: trimmed(p.Security), Ask: trimmed(p.Ask), ResolvedPath: trimmed(p.ResolvedPath), Thread: threadOf(p.TurnSourceThreadID),
+			Plan: nonNull(p.Plan),
+		},
+	}
+	digest, wrong := digestOf(map[string]any{
+		"kind": "exec", "command": p.Command, "argv": p.CommandArgv, "env": d.Exec.EnvHash, "cwd": d.WorkDir, "host": host,
+		"node": d.Exec.Node, "agent": d.Agent, "session": string(d.Session), "device": r.admitted.deviceID,
+	})
+	if wrong != nil {
+		return nil, wrong
+	}
+	d.Digest = digest
+	return r.ask(ctx, &question{
+		id: trimmed(p.ID), kind: approval.KindExec, details: d, digest: digest, allowed: p.AllowedDecisions, timeoutMs: p.TimeoutMs,
+		twoPhase: p.TwoPhase,
+	})
+}
+
+// takePlan replaces what the request says by what the node has prepared, so that people see what would run.
+func (p *execRequest) takePlan(node bool) *Error {
+	if nonNull(p.Plan) == nil || !node {
+		p.Plan = nil
+		return nil
+	}
+	var plan runPlan
+	if err := json.Unmarshal(p.Plan, &plan); err != nil {
+		return invalid("invalid exec.approval.request params: systemRunPlanV2 cannot be read")
+	}
+	p.CommandArgv, p.Cwd, p.AgentID, p.SessionKey = plan.Argv, plan.Cwd, plan.AgentID, plan.SessionKey
+	if raw := trimmed(plan.RawCommand); raw != "" {
+		p.Command = raw
+	} else {
+		p.Command = strings.Join(plan.Argv, " ")
+	}
+	return nil
+}
+
+// question is what a program asks people.
+type question struct {
+	id        string
+	kind      approval.Kind
+	details   approval.Details
+	digest    string
+	allowed   []string
+	timeoutMs int64
+	twoPhase  bool
+}
+
+// ask puts a question to people and waits for the answer.
+func (r *call) ask(ctx context.Context, q *question) (any, *Error) {
+	if q.id == "" {
+		q.id = approval.NewID()
+	}
+	asks, approvals := r.server.asks, r.server.approvals
+	if !asks.begin(q.id, r.conn) {
+		return nil, r.noRoom(ctx, q.id)
+	}
+	var allowed []toolward.Decision
+	for _, word := range q.allowed {
+		if d, err := toolward.ParseDecision(word); err == nil {
+			allowed = append(allowed, d)
+		}
+	}
+	record, err := approvals.Submit(ctx, approval.Submission{
+		ID: q.id, Kind: q.kind, Details: q.details, Binding: q.digest, Allowed: allowed,
+		Timeout:    min(time.Duration(q.timeoutMs), time.Duration(longestAsk/time.Millisecond)) * time.Millisecond,
+		Connection: r.conn.id, Device: r.admitted.deviceID, Client: r.admitted.client.name(),
+	})
+	if err != nil {
+		asks.end(q.id)
+		return nil, askError(err)
+	}
+	if q.twoPhase {
+		r.first(map[string]any{"status": "accepted", "id": record.ID, "createdAtMs": record.CreatedMs, "expiresAtMs": record.ExpiresMs})
+	}
+	// The wait goes on when the connection ends: the question is open, and its asker may come back for the answer.
+	over := make(chan answered, 1)
+	r.server.busy.Go(func() {
+		decision, err := approvals.Wait(r.server.ctx, record.ID)
+		asks.end(record.ID)
+		over <- answered{decision, err}
+	})
+	select {
+	case a := <-over:
+		if a.err != nil {
+			return nil, waitError(a.err)
+		}
+		return decided(record, a.decision), nil
+	case <-ctx.Done():
+		return nil, unavailable("the connection ended")
+	}
+}
+
+type answered struct {
+	decision toolward.Decision
+	err      error
+}
+
+// noRoom says why a question is not put.
+func (r *call) noRoom(ctx context.Context, id string) *Error {
+	r.server.asks.mu.Lock()
+	taken := r.server.asks.open[id] != nil
+	r.server.asks.mu.Unlock()
+	if taken {
+		return invalid("approval id already pending")
+	}
+	return unavailable("too many pending approvals")
+}
+
+func askError(err error) *Error {
+	switch {
+	case errors.Is(err, approval.ErrIDPending):
+		return invalid("approval id already pending")
+	case errors.Is(err, approval.ErrTooMany):
+		return unavailable("too many pending approvals")
+	case errors.Is(err, approval.ErrClosed):
+		return unavailable("the gateway is shutting down")
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return unavailable("the question could not be recorded in time")
+	}
+	return invalid("%s", err)
+}
+
+func decided(r *approval.Record, d toolward.Decision) map[string]any {
+	return map[string]any{"id": r.ID, "decision": wordOf(d), "createdAtMs": r.CreatedMs, "expiresAtMs": r.ExpiresMs}
+}
+
+// wordOf is a decision in words; none is null.
+func wordOf(d toolward.Decision) any {
+	if d == toolward.NoDecision {
+		return nil
+	}
+	return d.String()
+}
+
+// idParams are the parameters of methods about one approval.
+type idParams struct {
+	ID string `json:"id"`
+}
+
+func idShape() shape { return object(may("id", text(1024))) }
+
+// wait waits for the decision of an approval of the asker's own, or of anybody's for a person.
+func (r *call) wait(ctx context.Context, p *idParams) (any, *Error) {
+	id := strings.TrimSpace(p.ID)
+	if id == "" {
+		return nil, invalid("id is required")
+	}
+	record, err := r.server.approvals.Own(ctx, id, r.conn.id, r.admitted.deviceID)
+	if err != nil && r.by.MayAnswer() == nil {
+		record, err = r.server.approvals.Get(ctx, r.by, id)
+	}
+	if err != nil || !r.kindFits(record) {
+		return nil, waitError(approval.ErrUnknown)
+	}
+	decision, err := r.server.approvals.Wait(ctx, record.ID)
+	if err != nil {
+		return nil, waitError(err)
+	}
+	return decided(record, decision), nil
+}
+
+// kindFits keeps the methods that are about commands from other approvals.
+func (r *call) kindFits(record *approval.Record) bool {
+	return record.Kind == approval.KindExec || !strings.HasPrefix(r.method.name, "exec.")
+}
+
+func waitError(err error) *Error {
+	if errors.Is(err, approval.ErrUnknown) {
+		return invalid("approval expired or not found")
+	}
+	return unavailable("the gateway cannot wait for the decision any longer")
+}
+
+func trimmed(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return strings.TrimSpace(*s)
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+func nonNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+func threadOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case nil:
+		return ""
+	}
+	raw, err := encode(v)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+func severityOf(word string) toolward.Severity {
+	severity := toolward.Warning
+	if word != "" {
+		if err := severity.UnmarshalText([]byte(word)); err != nil {
+			return toolward.Critical
+		}
+	}
+	return severity
+}
+
+// envHash is a digest over an environment, so that a question is bound to values that nobody is shown.
+func envHash(env map[string]string) string {
+	if len(env) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		for _, part := range []string{name, env[name]} {
+			sum := sha256.Sum256([]byte(part))
+			h.Write(sum[:])
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// digestOf is the SHA-256 of the canonical form.
+func digestOf(v map[string]any) (string, *Error) {
+	raw, err := encode(v)
+	if err == nil {
+		raw, err = schema.Canonicalize(raw)
+	}
+	if err != nil {
+		return "", invalid("the request has no canonical form: %s", err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,84 @@
+package protocol
+
+import (
+	"github.com/toolward/toolward/device"
+)
+
+// maxBuffered is how many bytes may wait for a client before it counts as slow.
+const maxBuffered = 50 << 20
+
+// eventRule is who gets an event, and whether a slow client may miss it.
+type eventRule struct {
+	name      string
+	scope     string // "" is everybody who is connected
+	droppable bool
+	meaning   string // for the documentation
+	payload   string
+}
+
+// eventTable is every event that this server sends. Events that are not here go to nobody but operator.admin.
+var eventTable = []eventRule{
+	{"connect.challenge", "", false, "before anything else, to that connection", "`{nonce, ts}`"},
+	{"tick", "", true, "every 30 s: whoever misses two reconnects", "`{ts}`"},
+	{"shutdown", "", false, "the gateway ends; close 1012 follows", "`{reason, restartExpectedMs?}`"},
+	{"exec.approval.requested", device.ScopeApprovals, true, "a command waits for people", "`{id, request, createdAtMs, expiresAtMs}`"},
+	{"exec.approval.resolved", device.ScopeApprovals, true, "it was answered, or nobody did in time", "`{id, decision, resolvedBy, ts, request}`"},
+	{"approval.requested", device.ScopeApprovals, true, "any call waits for people", "the same with `kind`, `allowedDecisions`, `bindingDigest`"},
+	{"approval.resolved", device.ScopeApprovals, true, "it was answered, or nobody did in time", "the same with `kind`, `reason`"},
+	{"device.pair.requested", device.ScopePairing, true, "a device waits to be paired", "`{requestId, deviceId, role, scopes, platform, …}`"},
+	{"device.pair.resolved", device.ScopePairing, true, "it was paired, or declined", "`{requestId, deviceId, decision, ts}`"},
+}
+
+// laterRules are events of parts that this server does not have yet, with the scopes that the protocol gives them.
+var laterRules = map[string]eventRule{
+	"agent":               {scope: device.ScopeRead},
+	"chat":                {scope: device.ScopeRead},
+	"cron":                {scope: device.ScopeRead, droppable: true},
+	"heartbeat":           {scope: device.ScopeRead, droppable: true},
+	"health":              {},
+	"presence":            {droppable: true},
+	"security":            {scope: device.ScopeApprovals, droppable: true},
+	"node.pair.requested": {scope: device.ScopePairing, droppable: true},
+	"node.pair.resolved":  {scope: device.ScopePairing, droppable: true},
+}
+
+func eventRuleOf(name string) eventRule {
+	for _, rule := range eventTable {
+		if rule.name == name {
+			return rule
+		}
+	}
+	if rule, known := laterRules[name]; known {
+		return rule
+	}
+	return eventRule{scope: device.ScopeAdmin}
+}
+
+// delivery is what becomes of an event for one client.
+type delivery uint8
+
+// The deliveries. The zero value tells nothing to anybody.
+const (
+	skip   delivery = iota // it is not meant for this client: it does not use up a number
+	send                   // it is queued
+	drop                   // the client is slow and may miss it: the number is used up, so that the client notices
+	hangUp                 // the client is slow and must not miss it: the connection is closed
+)
+
+// deliver decides about one event and one client. A node gets no operator's event, whatever scopes it claims.
+func deliver(event string, droppable bool, buffered int64, role device.Role, scopes []string) delivery {
+	scope := eventRuleOf(event).scope
+	if scope != "" && (role != device.RoleOperator || !device.Covers(scopes, scope)) {
+		return skip
+	}
+	switch {
+	case buffered <= maxBuffered:
+		return send
+	case droppable:
+		return drop
+	}
+	return hangUp
+}
+
+// usesNumber reports whether an event advances the client's own sequence.
+func (d delivery) usesNumber() bool { return d == send || d == drop }

@@ -1,0 +1,79 @@
+package protocol
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// OriginRules say which web pages may connect.
+type OriginRules struct {
+	Allowed      []string // exact origins, such as https://console.example.org
+	HostFallback bool     // the page of whatever host name the browser used
+}
+
+// accepts reports whether a page of this origin may open a connection that was addressed to host. It is what keeps any
+// page that a person happens to look at from talking to the gateway on the same machine.
+func (r OriginRules) accepts(origin, host string) bool {
+	page, ok := parseOrigin(origin)
+	if !ok {
+		return false
+	}
+	if slices.ContainsFunc(r.Allowed, func(allowed string) bool {
+		a, ok := parseOrigin(allowed)
+		return ok && a == page
+	}) {
+		return true
+	}
+	if page.scheme != "http" && page.scheme != "https" {
+		return false // pages of browser extensions and files are named exactly or not at all
+	}
+	if isLoopbackName(page.name) && isLoopbackName(nameOf(host)) {
+		return true
+	}
+	return r.HostFallback && host != "" && page.host() == (webOrigin{page.scheme, nameOf(host), portOf(host, page.scheme)}).host()
+}
+
+// webOrigin is an origin in comparable form.
+type webOrigin struct{ scheme, name, port string }
+
+func (o webOrigin) host() string { return net.JoinHostPort(o.name, o.port) }
+
+func parseOrigin(text string) (webOrigin, bool) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || u.Opaque != "" ||
+		u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+		return webOrigin{}, false
+	}
+	scheme := strings.ToLower(u.Scheme)
+	return webOrigin{scheme, strings.ToLower(u.Hostname()), portOf(u.Host, scheme)}, u.Hostname() != ""
+}
+
+// nameOf is the name in a Host header, without port and brackets.
+func nameOf(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return strings.ToLower(name)
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+}
+
+func portOf(host, scheme string) string {
+	if _, port, err := net.SplitHostPort(host); err == nil && port != "" {
+		return port
+	}
+	if scheme == "https" || scheme == "wss" {
+		return "443"
+	}
+	return "80"
+}
+
+// isLoopbackName reports whether a host name can only mean this machine.
+func isLoopbackName(name string) bool {
+	if name == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(name)
+	return err == nil && ip.IsLoopback() && ip.Zone() == "" && !ip.Is4In6()
+}

@@ -1,0 +1,498 @@
+package protocol
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/internal/gatetest"
+	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/session"
+	"github.com/toolward/toolward/store"
+)
+
+const passphrase = "correct horse battery staple"
+
+// world is a protocol server of real parts, reached through connections in memory.
+type world struct {
+	*Server
+	t        *testing.T
+	keeper   *device.Keeper
+	home     string
+	listener *pipeListener
+	http     *http.Server
+	ran      atomic.Int64 // calls of tools that ran
+	gateway  *toolward.Gateway
+}
+
+// newWorld starts a server; it ends with the test.
+func newWorld(t *testing.T, config Config, change ...func(*Options)) *world {
+	t.Helper()
+	ctx := t.Context()
+	w := &world{t: t, home: t.TempDir(), listener: newPipeListener()}
+	db, err := store.Open(ctx, w.home, store.Options{})
+	must(t, err)
+	t.Cleanup(func() { db.Close() })
+	records, err := db.Audit(ctx)
+	must(t, err)
+	key, _, err := audit.LoadKey(w.home)
+	must(t, err)
+	same := func(s string) string { return s }
+	log, err := audit.Open(ctx, records, audit.Options{Key: key, Redact: same, Escape: same})
+	must(t, err)
+	t.Cleanup(log.Close)
+	w.keeper, err = device.Open(ctx, device.Options{Store: store.NewDevices(db)})
+	must(t, err)
+	pairings, err := device.OpenPairings(ctx, store.NewPaired(db), make([]byte, 32))
+	must(t, err)
+	var news atomic.Pointer[Server]
+	approvals, err := approval.Open(ctx, approval.Options{Store: store.NewApprovals(db), Redact: same, Observe: func(e approval.Event) {
+		if s := news.Load(); s != nil {
+			s.ApprovalNews(e)
+		}
+	}})
+	must(t, err)
+	t.Cleanup(approvals.Close)
+	rules, err := policyOf(w.tools())
+	must(t, err)
+	levels, err := session.New(session.Options{Store: store.NewSessions(db), Settings: session.Settings{DefaultLevel: toolward.Normal}})
+	must(t, err)
+	w.gateway, err = toolward.New(toolward.Config{Policy: policy.NewLive(rules), Approver: approvals, Auditor: log, Sessions: levels})
+	must(t, err)
+	commands := execpolicy.OpenApprovals(w.home, execpolicy.Options{Redact: same})
+	t.Cleanup(commands.Close)
+	o := Options{
+		Config: config, Pairings: pairings, Approvals: approvals, Audit: log, Gate: w.gateway, Commands: commands,
+		Policy: func() Policy { return rules },
+		Agents: func() AgentList { return AgentList{Default: "main", All: []Agent{{ID: "main", Workspace: w.home}}} },
+		CallAs: func(context.Context, string) (Agent, error) { return Agent{}, ErrNoAgent },
+		Home:   w.home, Version: "test",
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	w.Server, err = New(o)
+	must(t, err)
+	news.Store(w.Server)
+	w.http = &http.Server{Handler: w.Server}
+	served := make(chan struct{})
+	go func() { _ = w.http.Serve(w.listener); close(served) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := w.Close(ctx); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		w.http.Close()
+		<-served
+	})
+	return w
+}
+
+func policyOf(tools []*toolward.Tool) (*policy.Snapshot, error) {
+	s, _, err := policy.Compile(policy.Config{}, tools)
+	return s, err
+}
+
+// tools are stand-ins that only note that they ran.
+func (w *world) tools() []*toolward.Tool {
+	var all []*toolward.Tool
+	for _, name := range []string{"sessions_list", "session_status", "write", "exec", "read"} {
+		all = append(all, &toolward.Tool{
+			Name: name, Description: name, Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"},"command":{"type":"string"}}}`),
+			Run: func(context.Context, *toolward.Request) (toolward.Result, error) {
+				w.ran.Add(1)
+				return toolward.TextResult("ran"), nil
+			},
+		})
+	}
+	return all
+}
+
+var setUpOnce sync.Mutex // one passphrase at a time: each takes 19 MiB
+
+// person is somebody who signed in.
+func (w *world) person() device.Authority {
+	w.t.Helper()
+	setUpOnce.Lock()
+	defer setUpOnce.Unlock()
+	if w.keeper.NeedsSetup() {
+		must(w.t, w.keeper.SetUp(w.t.Context(), "test", w.keeper.SetupCode(), passphrase))
+	}
+	by, err := w.keeper.SignInForeground(w.t.Context(), passphrase)
+	must(w.t, err)
+	return by
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// client is one end of a connection.
+type client struct {
+	t     *testing.T
+	ws    *websocket.Conn
+	nonce string
+}
+
+// visit is where a connection comes from.
+type visit struct {
+	ip, host, origin string
+	header           map[string]string
+}
+
+// dial opens a connection and reads its challenge.
+func (w *world) dial(from visit) *client {
+	w.t.Helper()
+	if from.ip == "" {
+		from.ip = "127.0.0.1"
+	}
+	if from.host == "" {
+		from.host = "127.0.0.1:7411"
+	}
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return w.listener.dial(from.ip), nil }}
+	header := http.Header{}
+	for name, value := range from.header {
+		header.Set(name, value)
+	}
+	if from.origin != "" {
+		header.Set("Origin", from.origin)
+	}
+	ws, _, err := websocket.Dial(w.t.Context(), "ws://gateway/", &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: transport}, HTTPHeader: header, Host: from.host,
+	})
+	must(w.t, err)
+	ws.SetReadLimit(maxFrame)
+	w.t.Cleanup(func() { ws.CloseNow() })
+	c := &client{t: w.t, ws: ws}
+	first := c.read()
+	if first.Event != "connect.challenge" {
+		w.t.Fatalf("the first frame is %+v", first)
+	}
+	c.nonce, _ = first.Payload["nonce"].(string)
+	return c
+}
+
+// frame is any frame of the server.
+type frame struct {
+	Type, ID, Event string
+	OK              bool
+	Seq             uint64
+	Payload         map[string]any
+	Error           *Error
+	list            []any
+}
+
+func (f *frame) UnmarshalJSON(raw []byte) error {
+	var plain struct {
+		Type, ID, Event string
+		OK              bool
+		Seq             uint64
+		Payload         any
+		Error           *Error
+	}
+	if err := json.Unmarshal(raw, &plain); err != nil {
+		return err
+	}
+	*f = frame{Type: plain.Type, ID: plain.ID, Event: plain.Event, OK: plain.OK, Seq: plain.Seq, Error: plain.Error}
+	f.Payload, _ = plain.Payload.(map[string]any)
+	f.list, _ = plain.Payload.([]any)
+	return nil
+}
+
+// next reads the next frame, or the error with which the connection ended.
+func (c *client) next() (frame, error) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), 20*time.Second)
+	defer cancel()
+	_, raw, err := c.ws.Read(ctx)
+	if err != nil {
+		return frame{}, err
+	}
+	var f frame
+	return f, json.Unmarshal(raw, &f)
+}
+
+func (c *client) read() frame {
+	c.t.Helper()
+	f, err := c.next()
+	must(c.t, err)
+	return f
+}
+
+// response reads until the answer with this id; events before it are dropped.
+func (c *client) response(id string) frame {
+	c.t.Helper()
+	for {
+		if f := c.read(); f.Type == "res" && f.ID == id {
+			return f
+		}
+	}
+}
+
+// event reads until an event of this name.
+func (c *client) event(name string) frame {
+	c.t.Helper()
+	for {
+		if f := c.read(); f.Event == name {
+			return f
+		}
+	}
+}
+
+func (c *client) send(v any) {
+	c.t.Helper()
+	raw, isText := v.(string)
+	if !isText {
+		b, err := json.Marshal(v)
+		must(c.t, err)
+		raw = string(b)
+	}
+	must(c.t, c.ws.Write(c.t.Context(), websocket.MessageText, []byte(raw)))
+}
+
+// request sends a request and reads its answer.
+func (c *client) request(method string, params any) frame {
+	c.t.Helper()
+	id := rand.Text()
+	c.begin(id, method, params)
+	return c.response(id)
+}
+
+func (c *client) begin(id, method string, params any) {
+	c.t.Helper()
+	f := map[string]any{"type": "req", "id": id, "method": method}
+	if params != nil {
+		f["params"] = params
+	}
+	c.send(f)
+}
+
+// closed is how the server ended the connection.
+func (c *client) closed() (code int, reason string) {
+	c.t.Helper()
+	for {
+		_, err := c.next()
+		if err == nil {
+			continue
+		}
+		var end websocket.CloseError
+		if errors.As(err, &end) {
+			return int(end.Code), end.Reason
+		}
+		return -1, err.Error()
+	}
+}
+
+// identity is a device's key.
+type identity struct {
+	private  ed25519.PrivateKey
+	platform string
+}
+
+func newIdentity() *identity {
+	_, private, _ := ed25519.GenerateKey(rand.Reader)
+	return &identity{private: private, platform: "linux"}
+}
+
+func (i *identity) id() string { return device.DeviceID(i.private.Public().(ed25519.PublicKey)) }
+
+// hello is a connect frame's parameters.
+func hello(change ...func(map[string]any)) map[string]any {
+	params := map[string]any{
+		"minProtocol": 3, "maxProtocol": 4,
+		"client": map[string]any{"id": "cli", "version": "1", "platform": "linux", "mode": "cli"},
+	}
+	for _, f := range change {
+		f(params)
+	}
+	return params
+}
+
+// sign adds the proof of a device.
+func (i *identity) sign(params map[string]any, nonce string, now time.Time) {
+	client := params["client"].(map[string]any)
+	auth, _ := params["auth"].(map[string]any)
+	scopes, _ := params["scopes"].([]string)
+	role, _ := params["role"].(string)
+	if role == "" {
+		role = "operator"
+	}
+	token, _ := auth["token"].(string)
+	if token == "" {
+		token, _ = auth["deviceToken"].(string)
+	}
+	public := i.private.Public().(ed25519.PublicKey)
+	p := device.Proof{
+		DeviceID: i.id(), SignedAtMs: now.UnixMilli(), Nonce: nonce, ClientID: client["id"].(string), ClientMode: client["mode"].(string),
+		Role: device.Role(role), Scopes: scopes, Token: token, Platform: client["platform"].(string),
+	}
+	params["device"] = map[string]any{
+		"id": p.DeviceID, "publicKey": base64.RawURLEncoding.EncodeToString(public), "signedAt": p.SignedAtMs, "nonce": nonce,
+		"signature": base64.RawURLEncoding.EncodeToString(ed25519.Sign(i.private, []byte(p.Payload("v3")))),
+	}
+}
+
+const secret = "s3cret-s3cret"
+
+var byToken = Config{Auth: Auth{Mode: ModeToken, Token: secret}}
+
+// connect connects with the shared token and these scopes; who is nil without a device.
+func (w *world) connect(who *identity, scopes ...string) *client {
+	w.t.Helper()
+	c, f := w.tryConnect(visit{}, who, scopes...)
+	if !f.OK {
+		w.t.Fatalf("connect: %+v", f.Error)
+	}
+	return c
+}
+
+func (w *world) tryConnect(from visit, who *identity, scopes ...string) (*client, frame) {
+	w.t.Helper()
+	c := w.dial(from)
+	params := hello(func(p map[string]any) {
+		p["auth"] = map[string]any{"token": secret}
+		p["scopes"] = scopes
+		if scopes == nil {
+			p["scopes"] = []string{}
+		}
+	})
+	if who != nil {
+		params["client"].(map[string]any)["platform"] = who.platform
+		who.sign(params, c.nonce, time.Now())
+	}
+	c.begin("connect", "connect", params)
+	return c, c.response("connect")
+}
+
+// console connects a device that a person vouched for.
+func (w *world) console(who *identity, scopes ...string) *client {
+	w.t.Helper()
+	c := w.connect(who, scopes...)
+	if _, err := w.pairings.Approve(w.t.Context(), w.person(), who.id()); err != nil {
+		w.t.Fatal(err)
+	}
+	c.ws.CloseNow()
+	return w.connect(who, scopes...)
+}
+
+// pipeListener serves connections in memory that come from wherever they say.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (l *pipeListener) dial(ip string) net.Conn {
+	ours, theirs := net.Pipe()
+	l.conns <- &fromConn{theirs, &net.TCPAddr{IP: net.ParseIP(ip), Port: 40000}}
+	return ours
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7411} }
+
+type fromConn struct {
+	net.Conn
+	from net.Addr
+}
+
+func (c *fromConn) RemoteAddr() net.Addr { return c.from }
+
+// runVectors runs every case of a kind: answer gives what the program says, and what is wanted must be part of it.
+func runVectors(t *testing.T, kind string, answer func(t *testing.T, input json.RawMessage) any) {
+	t.Helper()
+	const file = "runtime.json"
+	cases := gatetest.Vectors(t, file, kind)[kind]
+	held, waits := 0, 0
+	for _, c := range cases {
+		t.Run(kind+"/"+c.Name, func(t *testing.T) {
+			var want, got any
+			must(t, json.Unmarshal(c.Want, &want))
+			said := answer(t, c.Input)
+			if text, isText := said.(waitsFor); isText {
+				waits++
+				t.Skipf("waits for %s", string(text))
+			}
+			raw, err := json.Marshal(said)
+			must(t, err)
+			must(t, json.Unmarshal(raw, &got))
+			if where := lacks(want, got, ""); where != "" {
+				t.Errorf("%s\ninput %s\nwant %s\ngot %s", where, c.Input, c.Want, raw)
+				return
+			}
+			held++
+		})
+	}
+	t.Logf("vectors %s %s: %d/%d held, %d wait", file, kind, held, len(cases)-waits, waits)
+}
+
+// waitsFor is the answer to a case about a part that does not exist yet.
+type waitsFor string
+
+// lacks says where got is not what is wanted; what is not asked for may be anything.
+func lacks(want, got any, at string) string {
+	switch want := want.(type) {
+	case map[string]any:
+		have, ok := got.(map[string]any)
+		if !ok {
+			return at + " is no object"
+		}
+		for name, v := range want {
+			if where := lacks(v, have[name], at+"."+name); where != "" {
+				return where
+			}
+		}
+		return ""
+	case []any:
+		have, ok := got.([]any)
+		if !ok || len(have) != len(want) {
+			return at + " has another length"
+		}
+		for i := range want {
+			if where := lacks(want[i], have[i], at+"[]"); where != "" {
+				return where
+			}
+		}
+		return ""
+	}
+	if want != got {
+		return at + " differs"
+	}
+	return ""
+}
