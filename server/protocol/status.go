@@ -81,7 +81,8 @@ func (s *Server) health(now time.Time, probe bool) map[string]any {
 
 func (r *call) getHealth(_ context.Context, p *struct {
 	Probe bool `json:"probe"`
-}) (any, *Error) {
+},
+) (any, *Error) {
 	return r.server.health(time.Now(), p.Probe), nil
 }
 
@@ -111,8 +112,17 @@ type catalogParams struct {
 
 // sections are the groups of core tools, in the order of the catalogue.
 var sections = []struct{ id, label string }{
-	{"fs", "Files"}, {"runtime", "Runtime"}, {"web", "Web"}, {"memory", "Memory"}, {"sessions", "Sessions"}, {"ui", "UI"},
-	{"messaging", "Messaging"}, {"automation", "Automation"}, {"nodes", "Nodes"}, {"agents", "Agents"}, {"media", "Media"},
+	{"fs", "Files"},
+	{"runtime", "Runtime"},
+	{"web", "Web"},
+	{"memory", "Memory"},
+	{"sessions", "Sessions"},
+	{"ui", "UI"},
+	{"messaging", "Messaging"},
+	{"automation", "Automation"},
+	{"nodes", "Nodes"},
+	{"agents", "Agents"},
+	{"media", "Media"},
 }
 
 var profiles = []struct{ id, label string }{{"minimal", "Minimal"}, {"coding", "Coding"}, {"messaging", "Messaging"}, {"full", "Full"}}

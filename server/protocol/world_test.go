@@ -152,12 +152,19 @@ type client struct {
 	t     *testing.T
 	ws    *websocket.Conn
 	nonce string
+	got   chan reading // nil: it reads only when it is asked to
+}
+
+type reading struct {
+	raw []byte
+	err error
 }
 
 // visit is where a connection comes from.
 type visit struct {
 	ip, host, origin string
 	header           map[string]string
+	lazy             bool // it reads only when the test does, and so answers no ping in between
 }
 
 // dial opens a connection and reads its challenge.
@@ -184,6 +191,10 @@ func (w *world) dial(from visit) *client {
 	ws.SetReadLimit(maxFrame)
 	w.t.Cleanup(func() { ws.CloseNow() })
 	c := &client{t: w.t, ws: ws}
+	if !from.lazy {
+		c.got = make(chan reading, 4096)
+		go c.follow(w.t.Context())
+	}
 	first := c.read()
 	if first.Event != "connect.challenge" {
 		w.t.Fatalf("the first frame is %+v", first)
@@ -219,16 +230,40 @@ func (f *frame) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// follow reads all that comes, as programs do.
+func (c *client) follow(ctx context.Context) {
+	defer close(c.got)
+	for {
+		_, raw, err := c.ws.Read(ctx)
+		c.got <- reading{raw, err}
+		if err != nil {
+			return
+		}
+	}
+}
+
 // next reads the next frame, or the error with which the connection ended.
 func (c *client) next() (frame, error) {
-	ctx, cancel := context.WithTimeout(c.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Minute)
 	defer cancel()
-	_, raw, err := c.ws.Read(ctx)
-	if err != nil {
-		return frame{}, err
+	var r reading
+	if c.got == nil {
+		_, r.raw, r.err = c.ws.Read(ctx)
+	} else {
+		select {
+		case next, open := <-c.got:
+			if r = next; !open {
+				r.err = net.ErrClosed
+			}
+		case <-ctx.Done():
+			r.err = ctx.Err()
+		}
+	}
+	if r.err != nil {
+		return frame{}, r.err
 	}
 	var f frame
-	return f, json.Unmarshal(raw, &f)
+	return f, json.Unmarshal(r.raw, &f)
 }
 
 func (c *client) read() frame {
