@@ -17,6 +17,9 @@ func (v *evaluation) conclude() {
 		v.force(ForcedObfuscation)
 	}
 	slices.Sort(a.Forced)
+	if !v.files() && a.Forbidden == "" {
+		a.Forbidden = "it loads more files than can be held to what was approved"
+	}
 	if a.Forbidden == "" && v.touchesGate(a.Segments) {
 		a.Forbidden = "it would start, read or change Toolward itself"
 	}
@@ -38,7 +41,6 @@ func (v *evaluation) conclude() {
 	} else if !heredocs(a.Segments) {
 		a.Enforced = render(a.Segments)
 	}
-	v.files()
 	a.ByShell = a.byShell()
 }
 
@@ -73,7 +75,12 @@ func (a *Assessment) forcedIn(s Security) bool {
 }
 
 func heredocs(segments []Segment) bool {
-	return slices.ContainsFunc(segments, func(s Segment) bool { return s.Heredoc != nil || heredocs(s.Inner) })
+	for i := range segments {
+		if segments[i].Heredoc != nil || heredocs(segments[i].Inner) {
+			return true
+		}
+	}
+	return false
 }
 
 // always lists what "always" would save: for every segment that nothing says yes to, its program.
@@ -97,15 +104,32 @@ func sameEntry(a, b Always) bool {
 	return a.Pattern == b.Pattern && (a.Argv == nil) == (b.Argv == nil) && slices.Equal(a.Argv, b.Argv) && slices.Equal(a.Effects, b.Effects)
 }
 
-// files lists the files whose contents decide what runs.
-func (v *evaluation) files() {
+// files lists the files whose contents decide what runs; not if they are too many to look at.
+func (v *evaluation) files() bool {
 	for i := range v.out.Segments {
 		s := &v.out.Segments[i]
-		for _, p := range s.loaded() {
+		for _, p := range distinct(s.loaded()) {
+			if v.bounds.loaded++; v.bounds.loaded > maxLoaded {
+				return false
+			}
 			p = absolute(s.Dir, p)
 			if real := v.moment.real(p, regular); real != "" {
 				v.out.Files = append(v.out.Files, LoadedFile{i, s.position(p), p, real})
 			}
 		}
 	}
+	return true
+}
+
+// distinct leaves out what stands in a list before.
+func distinct(list []string) []string {
+	if len(list) < 2 {
+		return list
+	}
+	before := make(map[string]bool, len(list))
+	return slices.DeleteFunc(list, func(s string) bool {
+		again := before[s]
+		before[s] = true
+		return again
+	})
 }

@@ -183,14 +183,14 @@ func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
 		}
 		return words
 	}
+	if v.bounds.expanded > maxExpanded {
+		return unexpanded(s, seg, words, "its words, and those before it, stand for more words than anybody reads")
+	}
 	got, err := s.Expand(shell.Surroundings{Dir: seg.Dir, Getenv: v.r.Getenv, ReadDir: v.readDir})
 	if err != nil {
-		seg.object(Expansion, err.Error())
-		for i := range s.Words {
-			words = append(words, argument{text: s.Words[i].Text, expand: true, glob: true})
-		}
-		return words
+		return unexpanded(s, seg, words, err.Error())
 	}
+	v.bounds.expanded += len(got.Argv)
 	seg.forms = formsOf(s.Words, got.Origin)
 	for i, text := range got.Argv {
 		w := &s.Words[got.Origin[i]]
@@ -209,6 +209,15 @@ func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
 	return words
 }
 
+// unexpanded gives the words as they are written, with the reason why they are not expanded.
+func unexpanded(s *shell.Segment, seg *Segment, words []argument, why string) []argument {
+	seg.object(Expansion, why)
+	for i := range s.Words {
+		words = append(words, argument{text: s.Words[i].Text, expand: true, glob: true})
+	}
+	return words
+}
+
 var doubtWords = map[shell.Doubt]string{
 	shell.WordSplitting: "an unquoted parameter would be split into words or matched against files",
 	shell.GlobOption:    "a file has a name that the program would take for an option",
@@ -218,10 +227,15 @@ var doubtWords = map[shell.Doubt]string{
 
 // object adds a reason why the segment is not satisfied.
 func (s *Segment) object(code Code, detail string) {
-	o := Objection{code, detail}
-	if !slices.Contains(s.Asks, o) {
-		s.Asks = append(s.Asks, o)
+	same := 0
+	for i := range s.Asks {
+		if s.Asks[i].Code == code {
+			if same++; same == maxObjections || s.Asks[i].Detail == detail {
+				return
+			}
+		}
 	}
+	s.Asks = append(s.Asks, Objection{code, detail})
 }
 
 // block makes the segment one that nothing can satisfy.

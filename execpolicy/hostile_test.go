@@ -1,6 +1,9 @@
 package execpolicy
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // hostile are command lines that cost the most for their length.
 var hostile = map[string]func(n int) string{
@@ -95,4 +98,88 @@ var hostile = map[string]func(n int) string{
 	"into":   func(n int) string { return "cp " + strings.Repeat("a ", 490) + strings.Repeat("b/", 500) },
 	"tildes": func(n int) string { return "cat" + strings.Repeat(" ~/a", n/4) },
 	"xtrace": func(n int) string { return "ls -la" + strings.Repeat(" a", 900) + strings.Repeat(" >b", min(100, n/3)) },
+
+	"braceSegments": func(n int) string { return strings.Repeat("echo {1..999};", min(n/14, 255)) },
+	"globSegments":  func(n int) string { return strings.Repeat("cat *;", min(n/6, 255)) },
+	"tildeSegments": func(n int) string {
+		return strings.TrimSuffix(strings.Repeat("cat"+strings.Repeat(" ~/a", max(1, n/1280-1))+"|", min(n/20, 255)), "|")
+	},
+	"parameterNames": func(n int) string { return "cat" + numbered(" $A%d", n) },
+	"foreignWords":   func(n int) string { return "cat" + numbered(" =a%d", n) },
+	"backslashes":    func(n int) string { return "echo " + strings.Repeat(`\\`, n/2) },
+	"quotedPieces":   func(n int) string { return "echo " + strings.Repeat(`a'b'"c"\d`, n/9) },
+	"heredocNames":   func(n int) string { return "cat <<E\n" + strings.Repeat("$A\n", n/3) + "E" },
+	"heredocTabs":    func(n int) string { return "cat <<-'E'\n" + strings.Repeat("\ta\n", n/3) + "E" },
+	"longOption":     func(n int) string { return "git --" + strings.Repeat("a", n) + "=b status" },
+	"gitSettings":    func(n int) string { return "git" + numbered(" -c a.b%d=c", n) + " status" },
+	"gitPathspecs":   func(n int) string { return "git log --" + numbered(" a/b%d", n) },
+	"makeVariables":  func(n int) string { return "make" + numbered(" A%d=b", n) },
+	"headNumbers":    func(n int) string { return "head" + strings.Repeat(" -n1", n/4) },
+	"sortKeys":       func(n int) string { return "sort" + numbered(" -k%d", n) },
+	"findOr":         func(n int) string { return "find ." + numbered(" -o -name a%d", n) },
+	"findParens": func(n int) string {
+		return "find . " + strings.Repeat(`\( `, n/6) + "-true" + strings.Repeat(` \)`, n/6)
+	},
+	"findPrint": func(n int) string { return "find ." + numbered(" -fprint a%d", n) },
+	"testOr":    func(n int) string { return "test a" + strings.Repeat(" -o -f a", n/8) },
+	"jqScript":  func(n int) string { return "jq '" + strings.Repeat("def f: .a | map(.b); ", n/21) + ".' a" },
+	"jqStrings": func(n int) string {
+		return `jq '` + strings.Repeat(`"\(`, n/6) + "." + strings.Repeat(`)"`, n/6) + `' a`
+	},
+	"jqObject":     func(n int) string { return "jq '{" + numbered("a%d:.b,", n) + "z:1}' a" },
+	"awkRegex":     func(n int) string { return "awk '/" + strings.Repeat("(a|", n/4) + strings.Repeat(")", n/4) + "/' a" },
+	"awkConcat":    func(n int) string { return "awk '{x=" + strings.Repeat(`"a" `, n/4) + "}' a" },
+	"awkFunctions": func(n int) string { return "awk '" + numbered("function f%d(a) { return a } ", n) + "' a" },
+	"sedLabels":    func(n int) string { return "sed '" + numbered(":a%d;", n) + "' a" },
+	"sedTexts":     func(n int) string { return "sed '" + strings.Repeat("a\\\ntext\n", n/8) + "' a" },
+	"sedScripts":   func(n int) string { return "sed" + strings.Repeat(" -e p", n/6) + " a" },
+	"pythonLine":   func(n int) string { return "python3 -c '" + strings.Repeat("f(", n/3) + strings.Repeat(")", n/3) + "'" },
+	"nodeLine":     func(n int) string { return "node -e '" + strings.Repeat("a;", n/2) + "'" },
+	"psql": func(n int) string {
+		return "psql -c 'select " + strings.Repeat("(", n/2) + strings.Repeat(")", n/2) + "'"
+	},
+	"sqlStrings":    func(n int) string { return `sqlite3 a "select ` + strings.Repeat("'a'||", n/5) + `'b'"` },
+	"chmodModes":    func(n int) string { return "chmod " + strings.Repeat("a+x,", n/4) + "a+x b" },
+	"dockerVolumes": func(n int) string { return "docker run" + numbered(" -v /a%d:/b", n) + " c" },
+	"curlHeaders":   func(n int) string { return "curl" + numbered(" -H a:b%d", n) + " http://a" },
+	"curlForms":     func(n int) string { return "curl" + numbered(" -F a=@b%d", n) + " http://a" },
+	"wgetLists":     func(n int) string { return "wget" + numbered(" -i a%d", n) },
+	"sshOptions":    func(n int) string { return "ssh" + numbered(" -o A=b%d", n) + " c" },
+	"rsyncFilters":  func(n int) string { return "rsync" + numbered(" --exclude=a%d", n) + " b c" },
+	"tarMembers":    func(n int) string { return "tar xf a" + numbered(" b/%d", n) },
+	"zipMembers":    func(n int) string { return "zip a" + numbered(" b%d", n) },
+	"goPackages":    func(n int) string { return "go test" + numbered(" ./a%d/...", n) },
+	"goFlags":       func(n int) string { return "go build" + strings.Repeat(" -tags a", n/8) },
+	"npmPackages":   func(n int) string { return "npm install" + numbered(" a%d@1", n) },
+	"pipPackages":   func(n int) string { return "pip install" + numbered(" a%d==1", n) },
+	"cargoFeatures": func(n int) string { return "cargo build" + strings.Repeat(" --features a", n/13) },
+	"kubectl":       func(n int) string { return "kubectl get" + numbered(" pod/a%d", n) },
+	"java":          func(n int) string { return "java -cp " + strings.Repeat("a:", n/2) + " B" },
+	"xargsReplace":  func(n int) string { return "ls | xargs -I{} cat" + strings.Repeat(" {}", n/3) },
+	"xargsShells":   func(n int) string { return "ls | xargs sh -c '" + strings.Repeat("cat a|", n/6) + "cat'" },
+	"envs":          func(n int) string { return "env " + numbered("A%d=b ", n) + "ls" },
+	"deepShells":    func(n int) string { return `sh -c "sh -c 'sh -c \"` + strings.Repeat("ls;", n/3) + `\"'"` },
+	"upper":         func(n int) string { return "grep " + strings.Repeat("A", n) + " a" },
+	"dots":          func(n int) string { return "cat " + strings.Repeat("./", n/2) + "a" },
+	"slashes":       func(n int) string { return "cat " + strings.Repeat("/", n) + "a" },
+	"manyFiles":     func(n int) string { return "cat" + numbered(" a%d", n) },
+	"manyDirs":      func(n int) string { return "cat" + numbered(" d%d/a", n) },
+	"removes":       func(n int) string { return "rm -rf" + numbered(" a%d", n) },
+	"touches":       func(n int) string { return numbered("touch a%d;", min(n, 2000)) },
+	"redirectEach":  func(n int) string { return numbered("ls >a%d;", min(n, 2000)) },
+	"programs":      func(n int) string { return numbered("prog%d;", min(n, 2000)) },
+	"programPaths":  func(n int) string { return numbered("./bin/prog%d;", min(n, 3000)) },
+	"cdEach":        func(n int) string { return numbered("cd d%d&&", min(n, 1800)) + "ls" },
+	"andOr":         func(n int) string { return strings.Repeat("ls&&ls||", min(n/8, 127)) + "ls" },
+	"evals":         func(n int) string { return strings.Repeat("eval ", n/5) },
+	"substitutions": func(n int) string { return "bash -c 'a $(b' " + strings.Repeat("$(", 20) + strings.Repeat("a", n-100) },
+}
+
+// numbered repeats a format with growing numbers up to a length.
+func numbered(format string, n int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < n-8; i++ {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
 }

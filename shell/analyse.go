@@ -274,7 +274,7 @@ var harmless = []string{
 // assign takes a variable before a command. All but a few can make a listed program do anything (LD_PRELOAD, PATH,
 // GIT_PAGER), and a list of the bad ones is never complete.
 func (w *walker) assign(s *Segment, a *syntax.Assign, before bool) {
-	known := a.Name != nil && plainParameter.MatchString("$"+a.Name.Value) &&
+	known := a.Name != nil && isVariable(a.Name.Value) &&
 		(slices.Contains(harmless, a.Name.Value) || strings.HasPrefix(a.Name.Value, "LC_"))
 	if !before || !known || a.Append || a.Naked || a.Index != nil || a.Array != nil {
 		w.refuse(Assignment, a.Pos())

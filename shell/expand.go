@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 // Bounds of expansion.
 const (
 	maxBraceWords = 1000
+	maxWords      = 4096 // of one command: nobody reads more
 	maxMatches    = 10000
 	maxPattern    = 4096    // bytes of a pattern: no path is longer
 	maxLevels     = 64      // directories in one pattern
@@ -53,10 +55,11 @@ type Expanded struct {
 func (s *Segment) Expand(in Surroundings) (Expanded, error) {
 	var out Expanded
 	options := true // words may still be taken for options
-	size := 0
+	size, many := 0, false
 	for i := range s.Words {
 		w := &s.Words[i]
-		if len(out.Argv) > maxMatches || size > maxBytes {
+		if many || len(out.Argv) > maxWords || size > maxBytes {
+			// One word that stands for too many is enough to ask: the others do not take time as well.
 			out.doubt(TooManyWords)
 			out.Argv, out.Origin = append(out.Argv, w.Text), append(out.Origin, i)
 			continue
@@ -67,6 +70,7 @@ func (s *Segment) Expand(in Surroundings) (Expanded, error) {
 		}
 		if doubt != "" {
 			out.doubt(doubt)
+			many = many || doubt == TooManyWords
 		}
 		if w.Glob && options && slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") }) {
 			// A stranger can leave a file named -exec, and "rm *" reads it as an option.
@@ -111,14 +115,12 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 	if w.splits(in) {
 		doubt = WordSplitting
 	}
-	node := &syntax.Word{Parts: slices.Clone(w.node.Parts)}
-	syntax.SplitBraces(node)
 	if w.Glob && (len(w.Source) > maxPattern || strings.Count(w.Source, "/") > maxLevels) || w.Brace && strings.Count(w.Source, "{") > maxBraces {
 		return []string{w.Text}, TooManyWords, nil
 	}
 	var words []string
 	braced, size := 0, 0
-	for part, err := range expand.BracesSeq(config, node) {
+	for part, err := range w.braced(config) {
 		if err != nil {
 			return []string{w.Text}, TooManyWords, nil
 		}
@@ -150,6 +152,16 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 		words = append(words, fields...)
 	}
 	return words, doubt, nil
+}
+
+// braced gives the words that braces make of the word.
+func (w *Word) braced(config *expand.Config) iter.Seq2[*syntax.Word, error] {
+	if !w.Brace {
+		return func(yield func(*syntax.Word, error) bool) { yield(w.node, nil) }
+	}
+	node := &syntax.Word{Parts: slices.Clone(w.node.Parts)}
+	syntax.SplitBraces(node)
+	return expand.BracesSeq(config, node)
 }
 
 // isQuoted reports whether any part of a word is quoted: such a word stays even if it is empty.

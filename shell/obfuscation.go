@@ -273,7 +273,7 @@ func spellsWithVariables(text string) bool {
 		}
 		part = strings.TrimRight(part, " \t\n")
 		name, _, found := strings.Cut(part[strings.LastIndexAny(part, " \t\n|&(")+1:], "=")
-		if found && len(name) <= 3 && plainParameter.MatchString("$"+name) {
+		if found && len(name) <= 3 && isVariable(name) {
 			names[name] = true
 		}
 	}

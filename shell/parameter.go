@@ -1,16 +1,32 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// plainParameter is the only use of a parameter that is accepted. It is compared with the source text, so that no
-// form of parameter that the parser knows, now or later, slips through a field that nobody looked at.
-var plainParameter = regexp.MustCompile(`^\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})$`)
+// plainParameter is the name in $NAME or ${NAME}, the only uses of a parameter that are accepted. It is found in the
+// source text, so that no form of parameter that the parser knows, now or later, slips through a field that nobody
+// looked at.
+func plainParameter(source string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(source, "$")
+	if inside, braced := strings.CutPrefix(name, "{"); ok && braced {
+		name, ok = strings.CutSuffix(inside, "}")
+	}
+	return name, ok && isVariable(name)
+}
+
+// isVariable reports whether a text is the name of a variable.
+func isVariable(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c != '_' && (kindOf(c) == 0 || i == 0 && kindOf(c) == '0') {
+			return false
+		}
+	}
+	return name != ""
+}
 
 // shellVariables are those that shells set themselves, before a command or while they run one: their values are not
 // those of the environment. PWD is not among them; it is the directory of the command.
@@ -27,11 +43,9 @@ var shellVariablePrefixes = []string{"BASH_", "COMP_", "EPOCH", "HIST", "READLIN
 // parameterName is the name in $NAME or ${NAME}. Other forms are not accepted, nor are names that shells give values:
 // $_ is the last argument of the command before, and $IFS takes a word apart.
 func parameterName(source string) (name string, ok bool) {
-	found := plainParameter.FindStringSubmatch(source)
-	if found == nil {
+	if name, ok = plainParameter(source); !ok {
 		return "", false
 	}
-	name = found[1] + found[2]
 	own := slices.Contains(shellVariables, name) ||
 		slices.ContainsFunc(shellVariablePrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 	return name, !own

@@ -139,7 +139,7 @@ func (w *walker) literal(word *Word, text *strings.Builder, lit *syntax.Lit, fir
 func assignedName(value string) (name string, ok bool) {
 	name, _, ok = strings.Cut(value, "=")
 	plain, _, _ := strings.Cut(strings.TrimSuffix(name, "+"), "[")
-	return name, ok && plainParameter.MatchString("$"+plain)
+	return name, ok && isVariable(plain)
 }
 
 // tildeIn finds an unquoted "~" that a shell expands: at the beginning of a word, or, in a word that looks like an
