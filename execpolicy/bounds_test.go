@@ -64,9 +64,9 @@ func judgedCounting(t *testing.T, command string, files int) (*Assessment, *coun
 // What 64 KiB can make us do is bounded by counts: files that are looked up, directories that are read, commands that
 // are judged, and bytes of the paths that they make.
 func TestHostileTextIsBounded(t *testing.T) {
-	for name, text := range hostile {
-		t.Run(name, func(t *testing.T) {
-			got, disk, places := judgedCounting(t, text(64<<10-64), 0)
+	check := func(text func(n int) string, size int) func(t *testing.T) {
+		return func(t *testing.T) {
+			got, disk, places := judgedCounting(t, text(size), 0)
 			commands, bytes := 0, 0
 			eachSegment(got.Segments, func(s *Segment) {
 				commands++
@@ -80,7 +80,7 @@ func TestHostileTextIsBounded(t *testing.T) {
 			}{
 				{"files looked up", places.files, maxElements / lookupCost},
 				{"elements of paths", places.elements, maxElements},
-				{"looks for programs", int(disk.looks.Load()), 4000},
+				{"looks for programs", int(disk.looks.Load()), maxElements},
 				{"directories read", int(disk.lists.Load()), maxDirsRead},
 				{"commands", commands, 256 + maxInnerCommands + maxRunsInAll},
 				{"bytes of paths", bytes, 1 << 20},
@@ -89,7 +89,12 @@ func TestHostileTextIsBounded(t *testing.T) {
 					t.Errorf("%s: %d, want at most %d", c.what, c.count, c.may)
 				}
 			}
-		})
+		}
+	}
+	for name, text := range hostile {
+		for _, kib := range []int{1, 4, 16, 64} { // the longest do not always go the furthest
+			t.Run(fmt.Sprintf("%s/%d KiB", name, kib), check(text, kib<<10-64))
+		}
 	}
 }
 
@@ -109,6 +114,10 @@ func TestBeyondBoundsAsks(t *testing.T) {
 		"too many levels":        {"cat " + repeat("*/", 65), 0, Person},
 		"scripts":                {repeat("sh -c 'ls;ls;ls';", 10), 0, Run},
 		"too many commands":      {repeat("sh -c 'ls;ls;ls';", 100), 0, Person},
+		"words of braces":        {repeat("echo {1..900};", 4), 0, Run},
+		"too many of them":       {repeat("echo {1..900};", 6), 0, Person},
+		"loaded files":           {"java -cp " + numbered("a%d:", 2000) + " B", 0, Run},
+		"too many loaded files":  {"java -cp " + numbered("a%d:", 8000) + " B", 0, Refuse},
 		"names below long names": {"cp " + repeat("a ", 500) + repeat("b/", 200), 0, Person},
 	} {
 		t.Run(name, func(t *testing.T) {

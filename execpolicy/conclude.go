@@ -51,7 +51,8 @@ func (v *evaluation) touchesGate(segments []Segment) bool {
 		return false
 	}
 	own := v.r.Places.Layout().Own
-	return slices.ContainsFunc(segments, func(s Segment) bool {
+	for i := range segments {
+		s := &segments[i]
 		if s.Program.Found() && (slices.Contains(own, s.Program.Path) || slices.Contains(own, s.Program.Real)) || v.touchesGate(s.Inner) {
 			return true
 		}
@@ -60,10 +61,13 @@ func (v *evaluation) touchesGate(segments []Segment) bool {
 				return true
 			}
 		}
-		return slices.ContainsFunc(s.Effects, func(e Judged) bool {
-			return e.Place == place.Self.String() || e.Runs != nil && v.touchesGate([]Segment{*e.Runs})
-		})
-	})
+		for j := range s.Effects {
+			if e := &s.Effects[j]; e.Place == place.Self.String() || e.Runs != nil && v.touchesGate([]Segment{*e.Runs}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // forcedIn reports whether a forced prompt applies: here-documents and inline code are a matter of what the allowlist

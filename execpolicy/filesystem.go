@@ -48,11 +48,15 @@ type seen struct {
 // follow returns the real path of an absolute path, and what stands there. ".." is taken after links are followed, as
 // the kernel does.
 func (w *walk) follow(p string) (real string, node Node, ok bool) {
-	real = "/"
-	if node, ok = w.enter(real); !ok {
+	if node, ok = w.enter("/"); !ok {
 		return "", Node{}, false
 	}
-	links := 0
+	return w.from("/", node, p)
+}
+
+// from follows a path from a real one.
+func (w *walk) from(real string, node Node, p string) (string, Node, bool) {
+	ok, links := false, 0
 	for rest := p; ; {
 		rest = strings.TrimLeft(rest, "/")
 		if rest == "" {

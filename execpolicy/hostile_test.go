@@ -75,7 +75,9 @@ var hostile = map[string]func(n int) string{
 	"curl":       func(n int) string { return "curl" + strings.Repeat(" http://a", n/9) },
 	"curlConfig": func(n int) string { return "curl" + strings.Repeat(" -d @a", n/6) + " http://a" },
 	"copies":     func(n int) string { return "cp" + strings.Repeat(" a", n/2) + " b" },
-	"moves":      func(n int) string { return "mv" + strings.Repeat(" a", 900) + " " + strings.Repeat("b", n-1900) },
+	"moves": func(n int) string {
+		return "mv" + strings.Repeat(" a", 900) + " " + strings.Repeat("b", max(1, n-1900))
+	},
 	"long":       func(n int) string { return "cat " + strings.Repeat("a", n) },
 	"cluster":    func(n int) string { return "ls -" + strings.Repeat("l", n) },
 	"unknown":    func(n int) string { return "grep --" + strings.Repeat("x", n) },

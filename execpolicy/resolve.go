@@ -264,11 +264,13 @@ func find(w *walk, key lookup) *answer {
 			continue
 		}
 		// A directory that does not exist yet may come: the walk notes where it ended.
+		w.writable = ""
 		at, node, ok := w.follow(dir)
 		if !ok || !node.Mode.IsDir() {
 			continue
 		}
-		found := look(w, path.Join(path.Clean(dir), key.word), program)
+		real, file, ok := w.from(at, node, key.word)
+		found := w.answer(path.Join(path.Clean(dir), key.word), program, real, file, ok)
 		passing = passing || found.passing
 		if found.path != "" {
 			if node.Mode&0o002 != 0 {
@@ -285,6 +287,11 @@ func find(w *walk, key lookup) *answer {
 func look(w *walk, p string, k kind) *answer {
 	w.writable = ""
 	real, node, ok := w.follow(p)
+	return w.answer(p, k, real, node, ok)
+}
+
+// answer makes an answer of what a walk along a path has found.
+func (w *walk) answer(p string, k kind, real string, node Node, ok bool) *answer {
 	if !ok {
 		return &answer{}
 	}
