@@ -92,7 +92,7 @@ func TestHostileTextIsBounded(t *testing.T) {
 		}
 	}
 	for name, text := range hostile {
-		for _, kib := range []int{1, 4, 16, 64} { // the longest do not always go the furthest
+		for _, kib := range []int{4, 64} { // the longest do not always go the furthest
 			t.Run(fmt.Sprintf("%s/%d KiB", name, kib), check(text, kib<<10-64))
 		}
 	}

@@ -112,7 +112,7 @@ func sameEntry(a, b Always) bool {
 func (v *evaluation) files() bool {
 	for i := range v.out.Segments {
 		s := &v.out.Segments[i]
-		for _, p := range distinct(s.loaded()) {
+		for _, p := range once(s.loaded()) {
 			if v.bounds.loaded++; v.bounds.loaded > maxLoaded {
 				return false
 			}
@@ -125,8 +125,8 @@ func (v *evaluation) files() bool {
 	return true
 }
 
-// distinct leaves out what stands in a list before.
-func distinct(list []string) []string {
+// once leaves out what stands in a list before.
+func once(list []string) []string {
 	if len(list) < 2 {
 		return list
 	}
