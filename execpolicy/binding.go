@@ -48,12 +48,13 @@ type BoundExecutable struct {
 	Identity string `json:"identity,omitempty"`
 }
 
-// BoundFile is a file that the program loads or runs. Up to [BoundBytes] its content is bound by SHA256; a longer one by
+// BoundFile is a file that the program loads or runs. Up to [BoundBytes] its content is bound by SHA256, beside its rights; a longer one by
 // its Identity: device, inode, size, mode and times, which every change of the content changes.
 type BoundFile struct {
 	ArgvIndex int    `json:"argvIndex"`
 	Path      string `json:"path"` // real path
 	SHA256    string `json:"sha256,omitempty"`
+	Rights    string `json:"rights,omitempty"` // mode and owner, beside SHA256
 	Identity  string `json:"identity,omitempty"`
 }
 

@@ -56,7 +56,7 @@ func TestEveryFieldIsCompared(t *testing.T) {
 			Version: 1, Host: "gateway", Node: "n", Agent: "main", Session: "s", Text: "x", Dir: "/d", DirIdentity: "1:2:3", EnvHash: "e",
 			Commands: []BoundCommand{{
 				Argv: []string{"a", "b"}, Executable: &BoundExecutable{"/bin/a", "/usr/bin/a", "sha256:x"},
-				Files: []BoundFile{{1, "/b", "h", ""}, {2, "/c", "", "stat:1"}},
+				Files: []BoundFile{{1, "/b", "h", "", ""}, {2, "/c", "", "", "stat:1"}},
 			}},
 		}
 	}
@@ -75,7 +75,8 @@ func TestEveryFieldIsCompared(t *testing.T) {
 		"program":         func(b *Binding) { b.Commands[0].Executable.Path = "/a" }, "real program": func(b *Binding) { b.Commands[0].Executable.RealPath = "/a" },
 		"program content": func(b *Binding) { b.Commands[0].Executable.Identity = "" }, "no program": func(b *Binding) { b.Commands[0].Executable = nil },
 		"file": func(b *Binding) { b.Commands[0].Files[0].SHA256 = "" }, "file place": func(b *Binding) { b.Commands[0].Files[1].Path = "/C" },
-		"file position": func(b *Binding) { b.Commands[0].Files[0].ArgvIndex = 3 }, "long file": func(b *Binding) { b.Commands[0].Files[1].Identity = "stat:2" },
+		"rights of the file": func(b *Binding) { b.Commands[0].Files[0].Rights = "6755:0" },
+		"file position":      func(b *Binding) { b.Commands[0].Files[0].ArgvIndex = 3 }, "long file": func(b *Binding) { b.Commands[0].Files[1].Identity = "stat:2" },
 		"fewer files": func(b *Binding) { b.Commands[0].Files = b.Commands[0].Files[:1] }, "order of files": func(b *Binding) { f := b.Commands[0].Files; f[0], f[1] = f[1], f[0] },
 	}
 	for name, change := range changes {
@@ -160,6 +161,21 @@ func TestBind(t *testing.T) {
 	s.do(err)
 	if err := approved.Check(again); err != nil {
 		t.Error(err)
+	}
+}
+
+// A script or a program that became set-user-id is not the one that was approved.
+func TestRightsAreBound(t *testing.T) {
+	for _, name := range []string{"ws/run.py", "bin/tool-1"} {
+		s := newSite(t)
+		approved, err := s.bind()
+		s.do(err)
+		s.do(os.Chmod(s.at(name), 0o755|os.ModeSetuid))
+		now, err := s.bind()
+		s.do(err)
+		if approved.Check(now) == nil {
+			t.Errorf("%s became set-user-id, and passes", name)
+		}
 	}
 }
 

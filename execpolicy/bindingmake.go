@@ -84,8 +84,8 @@ func (b *Binder) command(c BindableCommand) (BoundCommand, error) {
 			return bound, err
 		}
 		file := BoundFile{ArgvIndex: operand.index, Path: real}
-		if hash, ok := strings.CutPrefix(identity, byContent); ok {
-			file.SHA256 = hash
+		if content, ok := strings.CutPrefix(identity, byContent); ok {
+			file.SHA256, file.Rights, _ = strings.Cut(content, ":")
 		} else {
 			file.Identity = identity
 		}
@@ -173,7 +173,7 @@ func (b *Binder) ofFile(fd int) (string, error) {
 	if before != after || n != before.size {
 		return "", errors.New("the file changes while it is read")
 	}
-	identity := byContent + hex.EncodeToString(hash.Sum(nil))
+	identity := byContent + hex.EncodeToString(hash.Sum(nil)) + ":" + before.rights()
 	b.remember(before, identity)
 	return identity, nil
 }
@@ -261,6 +261,9 @@ func byLook(real string) (string, error) {
 	}
 	return "", fmt.Errorf("%s does not come to rest", real)
 }
+
+// rights are mode and owner: the same script does more once it is set-user-id.
+func (s stamp) rights() string { return fmt.Sprintf("%o:%d", s.mode&0o7777, s.owner) }
 
 // identity stands for the content of a file without reading it. No program can set the change time.
 func (s stamp) identity() string {

@@ -22,6 +22,7 @@ type approvalPlay struct {
 	order   []string             // approvals in the order in which people were shown them
 	agents  map[string]toolward.Caller
 	started int    // calls of the last step that may start
+	operand string // the script that the last command names
 	deaf    string // who tried to overhear approvals in vain
 }
 
@@ -32,7 +33,7 @@ func judgeApproval(t *testing.T, c *attack) (outcome, error) {
 	if profile := c.Setup.text("profile"); profile != "none" {
 		return outcome{}, unsupported{"profile " + profile}
 	}
-	p := &approvalPlay{world: newWorld(t), asked: map[string]admission{}, agents: map[string]toolward.Caller{}}
+	p := &approvalPlay{world: newWorld(t, withPrograms, withScripts), asked: map[string]admission{}, agents: map[string]toolward.Caller{}}
 	var last outcome
 	for _, step := range c.Attempt.steps("steps") {
 		o, err := p.step(step)
@@ -70,6 +71,8 @@ func (p *approvalPlay) step(s fields) (outcome, error) {
 		return outcome{}, s.only(op, "op")
 	case "flood":
 		return p.flood(s)
+	case "fs":
+		return p.changeFile(s)
 	case "swap-under-cursor":
 		return p.request(fields{"ref": s["ref"], "command": s["command"], "agent": "main", "session": "s1", "cwd": "/ws"})
 	case "resolve-ui":
@@ -89,13 +92,19 @@ func (p *approvalPlay) step(s fields) (outcome, error) {
 
 // command is the call of exec that a request or a run describes.
 func (p *approvalPlay) command(s fields) (toolward.Call, error) {
-	if err := s.only(s.text("op")+" of a command", "op", "ref", "command", "cwd", "agent", "session", "env", "background", "host", "argv", "stdin", "shell"); err != nil {
+	if err := s.only(s.text("op")+" of a command", "op", "ref", "command", "cwd", "agent", "session", "env", "background", "host", "argv", "stdin", "shell", "profile"); err != nil {
 		return toolward.Call{}, err
 	}
 	caller, err := p.caller(s.text("agent"), s.text("session"))
 	if err != nil {
 		return toolward.Call{}, err
 	}
+	if s.has("profile") {
+		if err := p.list(caller.Agent, s.text("profile")); err != nil {
+			return toolward.Call{}, err
+		}
+	}
+	p.operand = operandOf(s.text("command"))
 	args := map[string]any{"command": s["command"]}
 	p.checkParameters(p.find(caller, "exec"), args)
 	// What an agent adds to the call, whether exec knows such a parameter or refuses it.
@@ -375,7 +384,7 @@ func (p *approvalPlay) tense(s fields) error {
 
 // judgeEffect compares what came of a case with its check.
 func (p *approvalPlay) judgeEffect(c *attack, o outcome) (outcome, error) {
-	if err := c.Check.only("check", "starts", "pending_cap_per_session", "r1", "not_received"); err != nil {
+	if err := c.Check.only("check", "starts", "pending_cap_per_session", "r1", "not_received", "documented_limit"); err != nil {
 		return outcome{}, err
 	}
 	person, err := op1()
@@ -392,6 +401,9 @@ func (p *approvalPlay) judgeEffect(c *attack, o outcome) (outcome, error) {
 		pending[r.ID] = true
 	}
 	o.answer = contained
+	if c.Check.flag("documented_limit") && !p.documented() {
+		o.answer, o.why = harmful, "SECURITY.md does not state the limit"
+	}
 	if c.Check.has("not_received") && c.Check.text("not_received") != p.deaf {
 		o.answer = harmful
 	}

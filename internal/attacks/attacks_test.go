@@ -28,6 +28,12 @@ var judges = map[string]judge{
 	"approval.decision-form": judgeApproval,
 	"approval.authority":     judgeApproval,
 	"approval.flood":         judgeApproval,
+	"approval.drift":         judgeApproval,
+	"approval.allow-always":  judgeApproval,
+
+	"display.command": judgeDisplay,
+	"display.markup":  judgeDisplay,
+	"display.fields":  judgeDisplay,
 
 	"shell.chain":          judgeShell,
 	"shell.long-chain":     judgeShell,
@@ -57,20 +63,17 @@ var judges = map[string]judge{
 
 // later says why classes of a surface cannot be judged yet.
 var later = map[string]string{
-	"path":                  "archives, mounts and the sandbox are not there yet",
-	"url":                   "there is no network guard yet",
-	"memory":                "there is no memory yet",
-	"display":               "run by the tests of package display",
-	"approval.drift":        "an approval of a command is not bound yet to the files that it runs",
-	"approval.allow-always": "there is no list of allowed commands yet",
-	"ws.origin":             "there is no WebSocket door yet",
-	"ws.auth":               "there is no WebSocket door yet",
-	"http.path":             "there is no HTTP tool endpoint yet",
+	"path":      "archives, mounts and the sandbox are not there yet",
+	"url":       "there is no network guard yet",
+	"memory":    "there is no memory yet",
+	"ws.origin": "there is no WebSocket door yet",
+	"ws.auth":   "there is no WebSocket door yet",
+	"http.path": "there is no HTTP tool endpoint yet",
 }
 
 // required are the classes, and the subjects of gate.integrity, of which no case may be skipped.
 var (
-	required         = []string{"mcp.name", "mcp.schema", "mcp.args", "approval.subagent"}
+	required         = []string{"mcp.name", "mcp.schema", "mcp.args", "approval.subagent", "approval.identity", "approval.drift", "approval.allow-always"}
 	requiredSubjects = []string{"policy", "config", "hooks-runner"}
 )
 

@@ -133,15 +133,26 @@ func reasonsOf(a *execpolicy.Assessment) string {
 	return strings.Join(list, "; ")
 }
 
+// profileOf are the settings that the corpus calls by a name.
+func profileOf(name string) (p machineProfile, err error) {
+	world, err := corpusWorld()
+	if err != nil {
+		return p, err
+	}
+	raw, known := world.Profiles[name]
+	if !known {
+		return p, unsupported{"profile " + name}
+	}
+	return p, json.Unmarshal(raw, &p)
+}
+
 func newMachine(t *testing.T, c *attack) (*machine, error) {
 	world, err := corpusWorld()
 	must(t, err)
 	m := &machine{files: map[string]fs.FileMode{}, links: map[string]string{}, path: world.World.PathDirs, home: world.World.Home}
-	raw, known := world.Profiles[c.Setup.text("profile")]
-	if !known {
-		return nil, unsupported{"profile " + c.Setup.text("profile")}
+	if m.profile, err = profileOf(c.Setup.text("profile")); err != nil {
+		return nil, err
 	}
-	must(t, json.Unmarshal(raw, &m.profile))
 	if c.Setup.flag("replaceAllow") {
 		m.profile.Allow = nil
 	}

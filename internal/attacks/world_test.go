@@ -19,6 +19,7 @@ import (
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
@@ -41,6 +42,8 @@ type world struct {
 	presence  *approval.Presence // of op1
 	sessions  *session.Tracker
 	toolbox   *builtin.Toolbox
+	allowlist *execpolicy.Approvals // exec-approvals.json
+	commands  *execpolicy.Commands
 	upstreams *mcp.Upstreams
 	policy    *policy.Live
 	gateway   *toolward.Gateway
@@ -110,7 +113,11 @@ func (w *world) open() {
 	secrets := redact.New()
 	w.log, err = audit.Open(ctx, records, audit.Options{Key: key, Redact: secrets.String, Escape: display.Block})
 	must(t, err)
-	w.approver, err = approval.Open(ctx, approval.Options{Store: store.NewApprovals(w.db), Redact: secrets.String})
+	w.allowlist = execpolicy.OpenApprovals(w.stateDir, execpolicy.Options{Redact: secrets.String})
+	w.commands = execpolicy.NewCommands(w.allowlist, w.at("/home/dev"), w.foldCase)
+	w.approver, err = approval.Open(ctx, approval.Options{
+		Store: store.NewApprovals(w.db), Redact: secrets.String, Outline: outlineOf, Remember: w.commands.Allow,
+	})
 	must(t, err)
 	w.attend()
 	w.sessions, err = session.New(session.Options{Store: store.NewSessions(w.db), Settings: session.Settings{DefaultLevel: toolward.Normal}})
@@ -121,8 +128,9 @@ func (w *world) open() {
 	})
 	must(t, err)
 	w.toolbox, err = builtin.New(builtin.Config{}, builtin.Deps{
-		Places:  func(toolward.Caller) (*place.Classifier, error) { return places, nil },
-		Environ: append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + w.at("/home/dev")}, w.environ...),
+		Places:   func(toolward.Caller) (*place.Classifier, error) { return places, nil },
+		Commands: w.commands,
+		Environ:  append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + w.at("/home/dev")}, w.environ...),
 	})
 	must(t, err)
 	w.policy = &policy.Live{}
@@ -141,6 +149,27 @@ func (w *world) open() {
 	must(t, err)
 }
 
+func outlineOf(r *toolward.Request) *display.Outline {
+	if assessment := builtin.Assessment(r); assessment != nil {
+		return assessment.Outline()
+	}
+	return nil
+}
+
+// withPrograms puts the programs of the corpus, and those that its approvals speak of, on the search path of commands,
+// as people install programs. None of them does anything.
+func withPrograms(w *world) {
+	known, err := corpusWorld()
+	must(w.t, err)
+	dir := w.root + "/usr/bin"
+	must(w.t, os.MkdirAll(dir, 0o755))
+	for _, name := range append(sorted(known.World.Bins), "tsx", "deploy.sh") {
+		must(w.t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/true\n"), 0o755))
+	}
+	w.environ = append(w.environ, "PATH="+dir)
+	w.set([]any{dir}, "tools", "exec", "safeBinTrustedDirs")
+}
+
 // attend puts op1 in front of a console.
 func (w *world) attend() {
 	person, err := op1()
@@ -154,6 +183,7 @@ func (w *world) close() {
 	if err := w.toolbox.Close(); err != nil {
 		w.t.Error(err)
 	}
+	w.allowlist.Close()
 	w.log.Close()
 	if err := w.db.Close(); err != nil {
 		w.t.Error(err)
@@ -176,6 +206,8 @@ func (w *world) compile() {
 	loaded, err := w.load()
 	must(w.t, err)
 	snapshot, _, err := policy.Compile(loaded.File.Policy(), w.tools())
+	must(w.t, err)
+	_, err = w.commands.Configure(loaded.File.Commands())
 	must(w.t, err)
 	w.policy.Swap(snapshot)
 }
