@@ -15,7 +15,7 @@ func TestInstalledTools(t *testing.T) {
 		"tar xf a.tar && npx tsc": Person,
 		"npm install":             Run, "npm ci": Run, "npm install left-pad": Person, "pip install -r requirements.txt": Run,
 		"pip install requests": Person, "python3 -m pip install -r requirements.txt": Run, "python3 -m pip install requests": Person,
-		"go get example.com/x": Person, "go get -u ./...": Run, "go mod download": Run, "cargo add serde": Person, "cargo fetch": Run,
+		"go get example.com/x": Run, "go get -u ./...": Run, "go mod download": Run, "cargo add serde": Run, "cargo fetch": Run,
 	} {
 		if a := w.evaluate(t, onMiss(Developer), command); a.Outcome != want {
 			t.Errorf("%s: %s %v, want %s", command, a.Outcome, codes(a), want)

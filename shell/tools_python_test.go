@@ -71,6 +71,7 @@ func TestPackageManagersOfPython(t *testing.T) {
 		pip3 install -U -r requirements.txt -c constraints.txt
 		pip install .
 		pip install '.[dev]'
+		pip install -e .
 		pip uninstall -y requests
 		pip list --outdated
 		pip freeze
@@ -106,8 +107,7 @@ func TestPackageManagersOfPython(t *testing.T) {
 		pip install --index-url=https://example.com x
 		pip install -i https://example.com x
 		pip install --extra-index-url https://example.com x
-		pip install -e .
-		pip install --editable=.
+		pip install -e git+https://github.com/someone/lib.git
 		pip install -f /tmp/x y
 		pip install https://example.com/x.whl
 		pip install git+https://example.com/x.git
