@@ -75,7 +75,9 @@ func (v *evaluation) afterwards(pipeline []Segment) {
 	}
 	for i := range pipeline {
 		s := &pipeline[i]
-		if s.matchesFiles() && writers.besides(i) {
+		// The file of a redirection is there before a script begins.
+		opened := len(s.Inner) > 0 && slices.ContainsFunc(s.Redirs, func(r Redirect) bool { return r.Writes() && !r.Harmless() })
+		if s.matchesFiles() && (writers.besides(i) || opened) {
 			s.object(Expansion, "another part of the command may write files that a pattern matches when it runs")
 			s.By = NotSatisfied
 		}

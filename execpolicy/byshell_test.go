@@ -47,6 +47,8 @@ func TestRunBySomebodyElsesShell(t *testing.T) {
 		"echo \"$NAME\"":                                       {Run, Person},
 		"echo \"$HOME ${PWD}\"":                                {Run, Run},
 		"cat $PWD/a.txt":                                       {Run, Run},
+		"bash -c 'cat *.txt' > b.txt":                          {Run, Person},
+		"bash -c 'cat *.txt' > /dev/null":                      {Run, Run},
 		"ls -d .*":                                             {Run, Person},
 		"ls -d ./.git*":                                        {Run, Person},
 		"cat =id":                                              {Run, Person},

@@ -198,6 +198,9 @@ func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
 		if w.Glob && len(seg.OtherDir) > 0 {
 			seg.object(Expansion, "it depends on an earlier cd which files "+w.Source+" means")
 		}
+		if len(seg.OtherDir) > 0 && slices.Contains(w.Params(), "PWD") {
+			seg.object(Expansion, "it depends on an earlier cd what $PWD is")
+		}
 		if w.Expands() {
 			seg.Expanded = append(seg.Expanded, i)
 		}

@@ -128,6 +128,11 @@ func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, 
 	if s.Heredoc != nil {
 		text, _ := s.Body(shell.Surroundings{Dir: seg.Dir, Getenv: v.lookup})
 		seg.Heredoc = &text
+		if other := seg.OtherDir; len(other) > 0 {
+			if there, _ := s.Body(shell.Surroundings{Dir: other[0], Getenv: v.lookup}); there != text {
+				seg.object(Expansion, "it depends on an earlier cd what $PWD is")
+			}
+		}
 		v.force(ForcedHeredoc)
 	}
 	if len(dirs) > maxDirs {

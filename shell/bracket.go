@@ -13,6 +13,7 @@ func oddBrackets(node *syntax.Word) bool {
 	var set strings.Builder // what stands between the brackets so far
 	open, across, leading := false, false, false
 	before := byte('/') // the character before; a slash if it is not known
+	matches := false    // something else in the word does
 	for _, part := range node.Parts {
 		lit, ok := part.(*syntax.Lit)
 		if !ok {
@@ -20,6 +21,7 @@ func oddBrackets(node *syntax.Word) bool {
 			continue
 		}
 		for i := 0; i < len(lit.Value); i++ {
+			matches = matches || lit.Value[i] == '*' || lit.Value[i] == '?'
 			switch c := lit.Value[i]; {
 			case !open && c == '\\':
 				i++
@@ -38,7 +40,7 @@ func oddBrackets(node *syntax.Word) bool {
 			before = lit.Value[min(i, len(lit.Value)-1)]
 		}
 	}
-	return false
+	return open && matches // "[a*": what does not end is text for a shell, and no pattern at all for the library
 }
 
 // plainSet reports whether a set of characters has one meaning: ASCII without what is special in brackets, and ranges

@@ -98,10 +98,14 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 		return []string{w.Text}, "", nil
 	}
 	var dots hidden
+	var failed error // the library takes what cannot be read for what is there
 	config := &expand.Config{
 		Env: environment{in},
 		ReadDir2: func(dir string) ([]fs.DirEntry, error) {
 			entries, err := boundedDir(in, dir)
+			if err != nil && !answers(err) {
+				failed = err
+			}
 			if dots == noneHidden {
 				entries = visible(entries)
 			}
@@ -131,6 +135,9 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 			doubt = OddPattern
 		}
 		fields, err := expand.Fields(config, part)
+		if failed != nil {
+			err = failed
+		}
 		if errors.Is(err, errTooMany) || len(words)+len(fields) > maxMatches {
 			return []string{w.Text}, TooManyWords, nil
 		}
@@ -177,6 +184,12 @@ func isQuoted(word *syntax.Word) bool {
 
 var errTooMany = errors.New("too many files")
 
+// answers reports whether an error says what is there, and not that nobody looked.
+func answers(err error) bool {
+	var answer *fs.PathError
+	return errors.As(err, &answer) || errors.Is(err, fs.ErrNotExist)
+}
+
 // boundedDir reads a directory for patterns. The library asks in this way, too, whether a file is there: for a shell, a
 // link is there that leads nowhere.
 func boundedDir(in Surroundings, dir string) ([]fs.DirEntry, error) {
@@ -201,7 +214,7 @@ func (w *Word) splits(in Surroundings) bool {
 		if !ok {
 			continue
 		}
-		if value, _ := in.Getenv(p.Param.Value); strings.ContainsAny(value, " \t\n*?[\\") {
+		if value, _ := (environment{in}).value(p.Param.Value); strings.ContainsAny(value, " \t\n*?[\\") {
 			return true
 		}
 	}

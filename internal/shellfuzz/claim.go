@@ -102,6 +102,11 @@ func understand(segments []execpolicy.Segment, written *[]string) (*Claim, Refus
 		if len(s.Expanded) > 0 && slices.ContainsFunc(s.Written, func(w string) bool { return mayMatch(w, before) }) {
 			return nil, "glob-after-write" // files that appear between decision and start are not picked up
 		}
+		for _, r := range s.Redirs {
+			if r.Writes() {
+				before = append(before, r.Target) // before a script of this segment begins
+			}
+		}
 		st, refusal := newStage(s, before)
 		if refusal != "" {
 			return nil, refusal

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/toolward/toolward/shell"
 )
@@ -162,6 +163,9 @@ func (m *matching) claim(c *Claim, in process, errexit bool) {
 	last := succeeded
 	for i := range c.pipelines {
 		p := &c.pipelines[i]
+		if m.cutOff(in.pid) {
+			return
+		}
 		if p.after == shell.And && last == failed || p.after == shell.Or && last == succeeded {
 			continue
 		}
@@ -175,6 +179,16 @@ func (m *matching) claim(c *Claim, in process, errexit bool) {
 			return
 		}
 	}
+}
+
+// cutOff reports whether a shell does nothing more because it wrote to somebody who had gone: whether it did is a
+// matter of who is faster.
+func (m *matching) cutOff(pid uint32) bool {
+	if _, more := m.next(pid); more {
+		return false
+	}
+	status, waited := m.trace.Ended[pid]
+	return waited && status.Signaled() && status.Signal() == syscall.SIGPIPE
 }
 
 // single follows a command that is not part of a pipeline.

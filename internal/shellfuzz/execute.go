@@ -351,7 +351,7 @@ func (c *Claim) executable(whole *Claim, noisy bool) bool {
 					continue
 				}
 				// A file that is used twice has a content that depends on who is faster.
-				at := join(st.segment.Dir, r.Target)
+				at := strings.Replace(join(st.segment.Dir, r.Target), workDir+"/link/", workDir+"/sub/", 1)
 				if whole.files[at] || r.FD == "0" && r.Writes() || !st.writable(r.Target) {
 					return false
 				}
@@ -379,6 +379,8 @@ func (st *stage) repeats() bool {
 	case slices.ContainsFunc(st.chain, func(argv []string) bool { return slices.Contains(runners, shell.ProgramName(argv[0])) }):
 		return false // what is real here starts nothing
 	case name == "echo" && (len(words) > 1 && strings.HasPrefix(words[1], "-") || strings.ContainsAny(strings.Join(words, ""), `\`)), name == "pwd" && (len(words) > 1 || st.segment.Dir != workDir):
+		return false
+	case name == "[" && words[len(words)-1] != "]":
 		return false
 	case (name == "test" || name == "[") && slices.ContainsFunc(words[1:], func(w string) bool { return slices.Contains(bashTests, w) }):
 		return false

@@ -187,15 +187,15 @@ func (g *Generator) simple(d *docs, depth int) string {
 
 func (g *Generator) program(depth int) string {
 	switch n := g.r.IntN(100); {
-	case n < 62:
-		return g.some(programs)
-	case n < 70:
-		return g.some(wrappers) + " " + g.some(programs)
-	case n < 73:
-		return g.some(wrappers) + " " + g.program(depth)
 	case n < 78:
+		return g.some(programs)
+	case n < 82:
+		return g.some(wrappers) + " " + g.some(programs)
+	case n < 84:
+		return g.some(wrappers) + " " + g.program(depth)
+	case n < 86:
 		return g.some(carriers)
-	case n < 90 && depth < 3:
+	case n < 91 && depth < 3: // of those that take long the fewest
 		text := g.some(shellStarts) + " " + g.quote(g.commandLine(depth+1))
 		g.complete = true
 		return text
