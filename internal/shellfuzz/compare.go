@@ -376,6 +376,9 @@ func (m *matching) carried(commands []carried, carrier *Start) {
 		}
 		m.passNull(e.PID) // standard input of what xargs starts
 		child, ok := m.pass(e.PID, Started)
+		if !ok && m.failed(e.PID) {
+			continue // "xargs -o" opens the terminal
+		}
 		if !ok {
 			m.differ("missing", "%q made a process that started nothing", carrier.Argv)
 			return
@@ -393,6 +396,12 @@ func (m *matching) carried(commands []carried, carrier *Start) {
 			}
 		}
 	}
+}
+
+// failed reports whether the last that a process did was to open a file that it could not open.
+func (m *matching) failed(pid uint32) bool {
+	steps := m.trace.Steps[pid]
+	return len(steps) > 0 && steps[len(steps)-1].Kind == Opened && m.trace.Opens[steps[len(steps)-1].Index].Err != 0
 }
 
 // runs follows a runner to the one command that it starts, if it starts any.

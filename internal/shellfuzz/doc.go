@@ -1,10 +1,18 @@
-// Package shellfuzz compares what package shell says of commands with what a real bash does with them.
+// Package shellfuzz compares what is said of commands with what a real bash does with them.
 //
-// A [Generator] makes commands that analysers tend to get wrong. [Bash.Understand] analyses and expands one as it would
-// be before it is approved, and claims what it will start, read and write. [Bash.Run] gives the same text to a bash in
-// a sandbox where nothing ever starts: a library that is loaded into it writes down every program that would have, with
-// its argv, directory, environment, standard streams and input, and every file that bash opened. [Bash.Compare] looks
-// for what bash did and the claim does not say. What analysis refuses is not run; nothing is claimed of it.
+// A [Generator] makes commands that analysers tend to get wrong, and mutations of those that people and attackers type. Each
+// is judged by package execpolicy as the gateway would, in a sandbox where every program is there and every file may be
+// used; that is a [Claim] of what it will start, with which words, where, connected how, and which files it opens. What
+// is refused is not run, and nothing is claimed of it.
+//
+// [Bash.Run] gives the same text to a bash in that sandbox, where nothing ever starts: a library that is loaded into it
+// writes down every process that it makes, every program that would have started, with its argv, directory, environment,
+// standard streams and input, every file that it opened, and how every process ended. [Bash.Compare] goes through the
+// claim as a shell would, and through these steps, process by process: nothing may be left over on either side. Only how
+// a builtin ended is guessed, because no process tells.
+//
+// Then package job runs the claim, with real processes in the same sandbox, and must leave what bash left: standard
+// output, exit status, files.
 //
 // It is only used by tests, and needs Linux, bash, a C compiler and the right to make name spaces.
 package shellfuzz

@@ -44,14 +44,14 @@ func sandboxDir(t testing.TB) string {
 	return dir
 }
 
-// corpus is the commands of every day, and those of attacks.
+// corpus is the commands of every day, those of attacks, and those that a difference was found with.
 func corpus(t *testing.T) []string {
 	t.Helper()
 	everyday, err := os.ReadFile("../../execpolicy/testdata/everyday.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var commands []string
+	commands := readSeeds(caseText)
 	for _, line := range readSeeds(string(everyday)) {
 		if _, command, found := strings.Cut(line, " "); found {
 			commands = append(commands, command)

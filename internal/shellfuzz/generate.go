@@ -141,6 +141,10 @@ func (g *Generator) commandLine(depth int) string {
 		if i > 0 {
 			b.WriteString(g.operator())
 		}
+		if i > 0 && g.chance(8) {
+			b.WriteString(g.some(directories))
+			continue
+		}
 		b.WriteString(g.simple(d, depth))
 	}
 	if g.chance(4) {
