@@ -41,8 +41,8 @@
 //
 // # What differs from bash
 //
-// There are no functions, aliases and built-in commands but cd: the program pwd follows links, the builtin does not. SHLVL and _ are not set. A file that the system cannot
-// execute is not given to a shell as a script: status 126. A refusal ends the whole job, because what follows "||" or
-// ";" was judged to run after something else: a program that changed, a file or directory that is not the one judged, a
-// segment after a cd that did not happen.
+// There are no functions, aliases and built-in commands but cd: the program pwd follows links, the builtin does not.
+// SHLVL and _ are not set. A file that the system cannot execute is not given to a shell as a script: status 126. A
+// refusal ends the whole job, because what follows "||" or ";" was judged to run after something else: a program that
+// changed, a file or directory that is not the one judged, a segment after a cd that did not happen.
 package job
