@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -72,6 +73,16 @@ func newEntry(r *audit.Record) entry {
 	e.What = oneLine(aboutOf(&d))
 	e.How = oneLine(howOf(&d))
 	return e
+}
+
+// DecisionWords says in one line each what a decided call was aimed at, and who or what decided. It takes the record
+// as GET /v1/decisions lists it; the words are not made safe for showing.
+func DecisionWords(record []byte) (about, how string, err error) {
+	var d decisionRecord
+	if err := json.Unmarshal(record, &d); err != nil {
+		return "", "", fmt.Errorf("a decision of the record: %w", err)
+	}
+	return aboutOf(&d), howOf(&d), nil
 }
 
 func sameDay(a, b time.Time) bool {

@@ -252,6 +252,9 @@ func (s *Server) recentSessions(r *http.Request, limit int) ([]Session, error) {
 	return list[:min(limit, len(list))], nil
 }
 
+// Signals are the signals that are not at rest, in words.
+func (s *Session) Signals() []string { return signalWords(&s.Inputs, s.Sources) }
+
 // latest is when a session called or changed last.
 func (s *Session) latest() time.Time {
 	if s.LastCall != nil && s.LastCall.At.After(s.Updated) {

@@ -1,5 +1,15 @@
 // Package tui lets people answer in a terminal.
 //
+// [Run] is the terminal console, "toolward tui": a screen with what waits, one call of it in front, and pages of
+// decisions, sessions and grants. It reaches the running gateway through a [Gateway]. Its rules:
+//
+//   - The focus is on Deny whenever a call comes in front, and Enter never allows.
+//   - An answer needs the stamp that the gateway gave for this showing, and half a second without a key that would have
+//     answered.
+//   - A call can be allowed once its last row has been on the screen.
+//   - What is typed for one call never reaches another: a reason that is being typed stays open until it is left.
+//   - Everything a caller wrote is made visible and stands behind a bar, or at the end of a row.
+//
 // A [Terminal] is the terminal that "toolward up" runs in. [Terminal.SignIn] asks for the passphrase, and
 // [Terminal.Attend] then prints every waiting call and takes answers, one line at a time:
 //

@@ -45,6 +45,7 @@ type commandLine struct {
 	Install   installCommand   `cmd:"" help:"Put Toolward in front of an agent."`
 	Uninstall uninstallCommand `cmd:"" help:"Remove Toolward's hooks from an agent."`
 
+	TUI       tuiCommand       `cmd:"" name:"tui" help:"Answer calls in this terminal, and see decisions, sessions and grants."`
 	Approvals approvalsCommand `cmd:"" help:"Calls that wait for a person."`
 	Grants    grantsCommand    `cmd:"" help:"Remembered answers."`
 	Explain   explainCommand   `cmd:"" help:"Say what would happen to a call, and why. Without a tool: all of them."`

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/tui"
+)
+
+type tuiCommand struct{}
+
+// Run shows the terminal console. It signs the terminal in by itself, if need be.
+func (tuiCommand) Run(inv *invocation) error {
+	d := inv.daemon()
+	var status server.Status
+	if err := d.get(inv, "/v1/status", nil, &status); err != nil {
+		return err
+	}
+	if status.Setup {
+		return &exitErr{exitNotPerson, errors.New("no passphrase has been set yet"),
+			"set it in the console, " + status.Console + ", or with: toolward login --setup CODE"}
+	}
+	in, _ := inv.stdin.(*os.File)
+	out, _ := inv.stdout.(*os.File)
+	if in == nil || out == nil {
+		return noScreen(tui.ErrNoTerminal)
+	}
+	return noScreen(tui.Run(inv, in, out, terminalGateway{d}))
+}
+
+// noScreen adds what to do where there is no screen.
+func noScreen(err error) error {
+	if errors.Is(err, tui.ErrNoTerminal) || errors.Is(err, tui.ErrDumbTerminal) {
+		return &exitErr{exitError, err, "toolward approvals list, allow and deny work anywhere; so does the console in a browser"}
+	}
+	return err
+}
+
+// terminalGateway is the daemon as the terminal console asks it.
+type terminalGateway struct{ *daemonClient }
+
+// known marks the error of somebody who is not signed in.
+func known(err error) error {
+	var coded *exitErr
+	if errors.As(err, &coded) && coded.code == exitNotPerson {
+		return fmt.Errorf("%w: %w", tui.ErrNotSignedIn, err)
+	}
+	return err
+}
+
+// SignIn implements tui.Gateway.
+func (g terminalGateway) SignIn(ctx context.Context, passphrase string) (string, error) {
+	var signed server.SignedIn
+	err := g.post(ctx, "/v1/login", server.Passphrase{Passphrase: passphrase}, &signed)
+	return signed.Name, err
+}
+
+// Follow implements tui.Gateway.
+func (g terminalGateway) Follow(ctx context.Context, tell func(tui.Event)) error {
+	return known(g.follow(ctx, "/v1/approvals/events", nil, func(name string, data []byte) error {
+		switch name {
+		case "sync":
+			var all server.Approvals
+			if err := json.Unmarshal(data, &all); err != nil {
+				return fmt.Errorf("waiting calls: %w", err)
+			}
+			event := tui.Event{Sync: true}
+			for _, a := range all.Approvals {
+				event.Calls = append(event.Calls, terminalCall(a))
+			}
+			tell(event)
+		case "approval", "resolved":
+			var a server.Approval
+			if err := json.Unmarshal(data, &a); err != nil {
+				return fmt.Errorf("a waiting call: %w", err)
+			}
+			tell(tui.Event{Calls: []tui.Call{terminalCall(a)}})
+		}
+		return nil
+	}))
+}
+
+func terminalCall(a server.Approval) tui.Call {
+	return tui.Call{Record: a.Record, Stamp: a.Seen, Said: a.Said}
+}
+
+// Show implements tui.Gateway.
+func (g terminalGateway) Show(ctx context.Context, id string) (tui.Call, error) {
+	var a server.Approval
+	err := g.get(ctx, "/v1/approvals/"+url.PathEscape(id), nil, &a)
+	return terminalCall(a), known(err)
+}
+
+// Answer implements tui.Gateway.
+func (g terminalGateway) Answer(ctx context.Context, id string, answer tui.Answer) (tui.Call, error) {
+	var a server.Approval
+	err := g.post(ctx, "/v1/approvals/"+url.PathEscape(id), server.Answer{
+		Decision: answer.Decision.String(), Reason: answer.Reason, Proposal: answer.Proposal, Seen: answer.Stamp,
+	}, &a)
+	return terminalCall(a), known(err)
+}
+
+const listLength = "100"
+
+// Decisions implements tui.Gateway.
+func (g terminalGateway) Decisions(ctx context.Context) ([]tui.Decision, error) {
+	var answer struct {
+		Records []json.RawMessage `json:"records"`
+	}
+	if err := g.get(ctx, "/v1/decisions", url.Values{"limit": {listLength}}, &answer); err != nil {
+		return nil, known(err)
+	}
+	var out []tui.Decision
+	for _, raw := range answer.Records {
+		var r struct {
+			Seq                                       int64
+			TS                                        time.Time
+			AgentID, Tool, Verdict, Level, SessionKey string
+		}
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return nil, fmt.Errorf("a decision of the record: %w", err)
+		}
+		about, how, err := server.DecisionWords(raw)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, tui.Decision{
+			Seq: r.Seq, At: r.TS, Allowed: r.Verdict == toolward.Allow.String(), Agent: r.AgentID, Tool: r.Tool,
+			About: about, How: how, Session: r.SessionKey, Level: r.Level,
+		})
+	}
+	return out, nil
+}
+
+// Sessions implements tui.Gateway.
+func (g terminalGateway) Sessions(ctx context.Context) ([]tui.Session, error) {
+	var answer server.Sessions
+	if err := g.get(ctx, "/v1/sessions", url.Values{"limit": {listLength}}, &answer); err != nil {
+		return nil, known(err)
+	}
+	var out []tui.Session
+	for _, s := range answer.Sessions {
+		one := tui.Session{Key: s.Session, Level: s.Level, Signals: s.Signals(), Reasons: s.Inputs.Reasons, Floor: floorWords(&s), Anomalies: s.Anomalies}
+		if s.LastCall != nil {
+			one.LastCall, one.LastAt = s.LastCall.Tool+", "+s.LastCall.Verdict, s.LastCall.At
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// floorWords says how long a session is kept tense, and by whom.
+func floorWords(s *server.Session) string {
+	if s.Inputs.Floor == toolward.Normal {
+		return ""
+	}
+	words := s.Inputs.Floor.String() + ", until somebody clears it"
+	if !s.FloorUntil.IsZero() {
+		words = s.Inputs.Floor.String() + ", until " + s.FloorUntil.Local().Format(time.DateTime)
+	}
+	if s.FloorBy != "" {
+		words += "; set by " + s.FloorBy
+	}
+	return words
+}
+
+// Grants implements tui.Gateway.
+func (g terminalGateway) Grants(ctx context.Context) ([]*approval.Grant, error) {
+	var list server.Grants
+	err := g.get(ctx, "/v1/grants", nil, &list)
+	return list.Grants, known(err)
+}
+
+// Revoke implements tui.Gateway.
+func (g terminalGateway) Revoke(ctx context.Context, grant string) error {
+	return known(g.post(ctx, "/v1/grants/"+url.PathEscape(grant)+"/revoke", struct{}{}, nil))
+}

@@ -1,0 +1,411 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"golang.org/x/term"
+
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/display"
+)
+
+// ErrDumbTerminal means that the terminal says it cannot move its cursor.
+var ErrDumbTerminal = errors.New("this terminal cannot show a screen (TERM=dumb or not set)")
+
+// Run shows the console on a terminal until the person leaves or ctx ends. It fails with [ErrNoTerminal] or
+// [ErrDumbTerminal] where nothing can be shown.
+func Run(ctx context.Context, in, out *os.File, gateway Gateway) error {
+	if !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+		return ErrNoTerminal
+	}
+	if name := os.Getenv("TERM"); name == "" || name == "dumb" {
+		return ErrDumbTerminal
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	again := make(chan struct{}, 1)
+	c := newConsole(ctx, gateway, os.Getenv("NO_COLOR") == "", func() {
+		select {
+		case again <- struct{}{}:
+		default:
+		}
+	})
+	// Signals are the caller's: it ends ctx.
+	program := tea.NewProgram(c, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
+	followed := make(chan struct{})
+	go func() {
+		defer close(followed)
+		follow(ctx, gateway, again, program.Send)
+	}()
+	_, err := program.Run()
+	ended := ctx.Err() != nil
+	stop()
+	<-followed
+	if err != nil && !ended {
+		return fmt.Errorf("terminal console: %w", err)
+	}
+	return nil
+}
+
+// page is one of the screens.
+type page int
+
+const (
+	pageQueue page = iota
+	pageDecisions
+	pageSessions
+	pageGrants
+	pages
+)
+
+// link is how the console stands with the gateway.
+type link int
+
+const (
+	connecting link = iota
+	live
+	away      // the gateway does not answer
+	signedOut // it does, and knows nobody here
+)
+
+// console is the state of the screen. [console.Update] is the only thing that changes it.
+type console struct {
+	ctx           context.Context
+	gateway       Gateway
+	again         func() // has the gateway followed anew, at once
+	colour        bool
+	width, height int
+
+	link    link
+	wasLive bool
+	page    page
+	help    bool
+	queue   queue
+	front   front
+	lists   [pages]list
+	said    row // the latest thing to tell
+	signIn  signIn
+	now     time.Time // of the last tick: what counts down is drawn by it
+}
+
+func newConsole(ctx context.Context, gateway Gateway, colour bool, again func()) *console {
+	return &console{ctx: ctx, gateway: gateway, colour: colour, again: again, now: time.Now()}
+}
+
+// The messages of the follower.
+type (
+	newsMsg      Event
+	awayMsg      struct{ err error }
+	signedOutMsg struct{ err error }
+)
+
+// Pauses between attempts to reach the gateway.
+const (
+	firstPause = 250 * time.Millisecond
+	lastPause  = 4 * time.Second
+)
+
+// follow keeps following the gateway until ctx ends. While nobody is signed in it waits for again.
+func follow(ctx context.Context, gateway Gateway, again <-chan struct{}, send func(tea.Msg)) {
+	pause := firstPause
+	for ctx.Err() == nil {
+		err := gateway.Follow(ctx, func(e Event) {
+			pause = firstPause
+			send(newsMsg(e))
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		var later <-chan time.Time
+		if errors.Is(err, ErrNotSignedIn) {
+			send(signedOutMsg{err})
+		} else {
+			send(awayMsg{err})
+			later = time.After(pause)
+			pause = min(2*pause, lastPause)
+		}
+		select {
+		case <-ctx.Done():
+		case <-again:
+		case <-later:
+		}
+	}
+}
+
+// tickMsg comes while the console is open.
+type tickMsg time.Time
+
+const rhythm = 250 * time.Millisecond
+
+func tick() tea.Cmd { return tea.Tick(rhythm, func(t time.Time) tea.Msg { return tickMsg(t) }) }
+
+// Init implements tea.Model.
+func (c *console) Init() tea.Cmd { return tick() }
+
+// Update implements tea.Model.
+func (c *console) Update(message tea.Msg) (tea.Model, tea.Cmd) {
+	switch m := message.(type) {
+	case tea.WindowSizeMsg:
+		return c, c.resize(m.Width, m.Height)
+	case tea.KeyPressMsg:
+		return c, c.key(m)
+	case tea.PasteMsg:
+		c.paste(m.Content)
+	case tea.ResumeMsg:
+		return c, tea.Batch(tea.ClearScreen, c.bring(c.front.id))
+	case tickMsg:
+		return c, tea.Batch(tick(), c.ticked(time.Time(m)))
+	case newsMsg:
+		return c, c.news(Event(m))
+	case awayMsg:
+		c.lost(m.err)
+	case signedOutMsg:
+		c.askToSignIn(m.err)
+	case signedInMsg:
+		c.signedIn(m)
+	case shownMsg:
+		return c, c.shown(m)
+	case showAgainMsg:
+		if int(m) == c.front.turn {
+			return c, c.show()
+		}
+	case answeredMsg:
+		return c, c.answered(m)
+	case listedMsg:
+		c.listed(m)
+	case revokedMsg:
+		return c, c.revoked(m)
+	}
+	return c, nil
+}
+
+// patience bounds one request, so that a gateway that hangs does not look like one that thinks.
+type patience = context.Context
+
+const longestRequest = 10 * time.Second
+
+// ask runs a request beside the screen.
+func (c *console) ask(request func(patience) tea.Msg) tea.Cmd {
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(c.ctx, longestRequest)
+		defer cancel()
+		return request(ctx)
+	}
+}
+
+// say shows a sentence, which may hold words of others.
+func (c *console) say(colour, text string) { c.said = row{display.Line(text), colour} }
+
+// resize lays everything out anew. What was in front has moved, so it is shown anew.
+func (c *console) resize(width, height int) tea.Cmd {
+	hidden := c.tooSmall()
+	c.width, c.height = width, height
+	if hidden && !c.tooSmall() {
+		return c.bring(c.front.id)
+	}
+	if c.front.stamp != "" {
+		c.front.wakes = time.Now().Add(unread)
+	}
+	c.lay()
+	return tea.ClearScreen
+}
+
+// redraw draws all of the screen again if what was on it, or comes, is wide: terminals disagree about how many columns
+// some signs take, and a part drawn at the wrong column could join two texts to a third.
+func (c *console) redraw(uneven bool) tea.Cmd {
+	if !uneven {
+		return nil
+	}
+	return tea.ClearScreen
+}
+
+// key acts on a key.
+func (c *console) key(k tea.KeyPressMsg) tea.Cmd {
+	switch name := k.String(); {
+	case name == "ctrl+c":
+		return tea.Quit
+	case name == "ctrl+z":
+		return tea.Suspend
+	case name == "ctrl+l":
+		return tea.ClearScreen
+	case c.link == signedOut:
+		return c.signInKey(k)
+	case c.tooSmall():
+		return nil
+	case c.help:
+		return c.closeHelp()
+	case c.page == pageQueue && c.front.mode != choosing:
+		return c.frontKey(k)
+	case c.page != pageQueue && c.lists[c.page].sure:
+		return c.sureKey(k)
+	case name == "q":
+		return tea.Quit
+	case name == "?":
+		c.help = true
+	case len(name) == 1 && name[0] >= '1' && name[0] < '1'+byte(pages):
+		return c.turnTo(page(name[0] - '1'))
+	case c.page == pageQueue:
+		return c.frontKey(k)
+	default:
+		return c.listKey(k)
+	}
+	return nil
+}
+
+// closeHelp takes the help away; the call below it comes to the screen anew.
+func (c *console) closeHelp() tea.Cmd {
+	c.help = false
+	return c.bring(c.front.id)
+}
+
+// turnTo opens a page.
+func (c *console) turnTo(p page) tea.Cmd {
+	if p == c.page {
+		return nil
+	}
+	c.page = p
+	c.said = row{}
+	if p == pageQueue {
+		return tea.Batch(tea.ClearScreen, c.bring(c.front.id))
+	}
+	return tea.Batch(tea.ClearScreen, c.fetch(p))
+}
+
+// paste puts a pasted text where something is typed, and nowhere else: it is never taken for keys.
+func (c *console) paste(text string) {
+	switch {
+	case c.link == signedOut:
+		c.signIn.line.insert(text)
+	case c.page == pageQueue && c.front.mode == reasoning && !c.help:
+		c.front.reason.insert(text)
+	}
+}
+
+// ticked counts down.
+func (c *console) ticked(now time.Time) tea.Cmd {
+	c.now = now
+	at := c.queue.index(c.front.id)
+	gone := c.queue.expire(now)
+	var cmd tea.Cmd
+	if len(gone) > 0 {
+		const late = "Nobody answered in time; the call was refused"
+		c.say("", late+": "+gone[len(gone)-1].Request.Title)
+		cmd = c.settle(at, late)
+	}
+	if c.page != pageQueue && c.link == live && now.Sub(c.lists[c.page].asked) >= listRhythm {
+		cmd = tea.Batch(cmd, c.fetch(c.page))
+	}
+	return cmd
+}
+
+// news takes in what the gateway tells.
+func (c *console) news(e Event) tea.Cmd {
+	if e.Sync {
+		return c.sync(e.Calls)
+	}
+	var commands []tea.Cmd
+	for _, call := range e.Calls {
+		switch {
+		case !call.valid():
+		case call.State == approval.StatePending:
+			commands = append(commands, c.arrived(call))
+		default:
+			commands = append(commands, c.resolved(call))
+		}
+	}
+	c.scroll(0) // a longer queue leaves less room for the call
+	return tea.Batch(commands...)
+}
+
+// sync begins anew with what waits: at the start, after the gateway was away, and after events were lost.
+func (c *console) sync(calls []Call) tea.Cmd {
+	at := c.queue.index(c.front.id)
+	before := c.link
+	c.queue.sync(calls)
+	c.link = live
+	if before == away || before == signedOut && c.wasLive {
+		c.say(green, "The gateway is back; "+waiting(len(calls))+".")
+	}
+	c.wasLive = true
+	if before != live { // stamps of another run of the gateway count for nothing
+		c.front.stamp = ""
+	}
+	switch {
+	case c.queue.index(c.front.id) < 0:
+		return c.settle(at, "It is not waiting any more")
+	case c.front.mode == reasoning:
+		return c.show() // what was typed stays
+	}
+	return c.bring(c.front.id)
+}
+
+func waiting(n int) string {
+	switch n {
+	case 0:
+		return "nothing waits"
+	case 1:
+		return "1 call waits"
+	}
+	return fmt.Sprintf("%d calls wait", n)
+}
+
+// arrived takes in a call that has just come, or that has changed.
+func (c *console) arrived(call Call) tea.Cmd {
+	c.queue.put(call)
+	if c.front.id == "" || c.front.id == call.ID {
+		return c.bring(call.ID)
+	}
+	return nil
+}
+
+// resolved takes in what became of a call.
+func (c *console) resolved(call Call) tea.Cmd {
+	at := c.queue.index(c.front.id)
+	if !c.queue.drop(call.ID) && call.ID != c.front.id {
+		return nil
+	}
+	colour := red
+	if call.Decision.Allows() {
+		colour = green
+	}
+	c.say(colour, time.Now().Format("15:04:05")+"  "+call.Said+": "+call.Request.Title)
+	return c.settle(at, call.Said)
+}
+
+// settle has a call in front that waits; at is where the one in front was. One for which a reason is being typed stays
+// until the person leaves it.
+func (c *console) settle(at int, said string) tea.Cmd {
+	switch {
+	case c.front.id != "" && c.queue.index(c.front.id) >= 0:
+		return nil
+	case c.front.mode == reasoning && !c.front.sent:
+		c.front.gone = display.Line(said)
+		return nil
+	}
+	return c.bringAt(at)
+}
+
+// advance goes on after a call that was decided while its reason was being typed.
+func (c *console) advance() tea.Cmd { return c.bringAt(0) }
+
+func (c *console) bringAt(at int) tea.Cmd {
+	if len(c.queue.calls) == 0 {
+		return c.bring("")
+	}
+	return c.bring(c.queue.calls[max(0, min(at, len(c.queue.calls)-1))].ID)
+}
+
+// lost notes that the gateway does not answer. What was waiting stays to be read, and cannot be answered.
+func (c *console) lost(err error) {
+	c.link = away
+	c.front.stamp, c.front.sent = "", false
+	c.said = row{}
+	if err != nil {
+		c.say(red, err.Error())
+	}
+}

@@ -1,0 +1,370 @@
+package tui
+
+import (
+	"errors"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+)
+
+// unread is how long a call must have been in front before it is answered, and how long no key may have been pressed
+// that would have answered it: whoever was typing something else answers nothing. The gateway checks the first of
+// the two by itself, by the stamp.
+const unread = 500 * time.Millisecond
+
+// button is an answer that a person can move to. The zero value denies.
+type button int
+
+const (
+	buttonDeny button = iota
+	buttonOnce
+	buttonAlways
+	buttons
+)
+
+// mode is what the keys mean while a call is in front.
+type mode int
+
+const (
+	choosing  mode = iota // of the buttons
+	reasoning             // typing the reason of a denial
+	saving                // choosing what "always" saves
+)
+
+// front is the call that answers are for.
+type front struct {
+	id     string
+	turn   int    // tells this showing from the one before
+	stamp  string // of this showing; "" until the gateway has sent it
+	wakes  time.Time
+	rows   []row
+	offset int  // of the first row on the screen
+	read   bool // the last row has been on the screen
+	focus  button
+	mode   mode
+	reason line
+	choice int    // of the proposals, from 1; 0 saves nothing and goes back
+	sent   bool   // an answer is on its way
+	gone   string // it was decided while its reason was being typed: how
+}
+
+// longestReason is what the gateway takes.
+const longestReason = 500
+
+// bring puts a call in front; "" puts none. Whatever was begun for another call is forgotten. Its stamp is asked for,
+// and until it has come and was there for half a second, nothing answers.
+func (c *console) bring(id string) tea.Cmd {
+	uneven := wide(c.front.rows)
+	c.front = front{id: id, turn: c.front.turn + 1, reason: line{most: longestReason}}
+	c.lay()
+	return tea.Batch(c.redraw(uneven), c.show())
+}
+
+// show asks for the call anew, with a stamp.
+func (c *console) show() tea.Cmd {
+	id, turn := c.front.id, c.front.turn
+	if id == "" || !c.answerable() {
+		return nil
+	}
+	return c.ask(func(ctx patience) tea.Msg {
+		call, err := c.gateway.Show(ctx, id)
+		return shownMsg{turn, call, err}
+	})
+}
+
+// answerable reports whether the call in front is on the screen and the gateway is there.
+func (c *console) answerable() bool {
+	return c.link == live && c.page == pageQueue && !c.help && !c.tooSmall()
+}
+
+// shownMsg is the answer to show.
+type shownMsg struct {
+	turn int
+	call Call
+	err  error
+}
+
+func (c *console) shown(m shownMsg) tea.Cmd {
+	f := &c.front
+	if m.turn != f.turn || f.id == "" {
+		return nil
+	}
+	switch {
+	case m.err != nil:
+		c.say(red, "This call cannot be answered yet: "+m.err.Error())
+		return tea.Tick(time.Second, func(time.Time) tea.Msg { return showAgainMsg(m.turn) })
+	case !m.call.valid() || m.call.ID != f.id:
+		c.say(red, "This call cannot be answered: the gateway shows another.")
+		return nil
+	case m.call.State != approval.StatePending:
+		return c.resolved(m.call)
+	}
+	// What the stamp is for is what the person reads.
+	c.queue.put(m.call)
+	f.stamp, f.wakes = m.call.Stamp, time.Now().Add(unread)
+	c.lay()
+	return c.redraw(wide(f.rows))
+}
+
+// showAgainMsg tries once more to get the stamp of a showing.
+type showAgainMsg int
+
+// lay makes the rows of the call in front for the width of the screen.
+func (c *console) lay() {
+	f := &c.front
+	at := c.queue.index(f.id)
+	if at < 0 || c.tooSmall() {
+		f.rows = nil
+		return
+	}
+	f.rows = rowsOf(c.queue.calls[at].Record, c.width)
+	c.scroll(0)
+}
+
+// scroll moves the call in front by so many rows.
+func (c *console) scroll(by int) {
+	f := &c.front
+	height := c.bodyHeight()
+	f.offset = max(0, min(f.offset+by, len(f.rows)-height))
+	f.read = f.read || f.offset+height >= len(f.rows)
+}
+
+// frontKey acts on a key while a call is in front.
+func (c *console) frontKey(k tea.KeyPressMsg) tea.Cmd {
+	switch c.front.mode {
+	case reasoning:
+		return c.reasonKey(k)
+	case saving:
+		return c.savingKey(k)
+	}
+	switch key := k.String(); key {
+	case "j", "k":
+		return c.step(key == "j")
+	case "up":
+		return c.scrolled(-1)
+	case "down":
+		return c.scrolled(1)
+	case "pgup", "b":
+		return c.scrolled(1 - c.bodyHeight())
+	case "pgdown", "f":
+		return c.scrolled(c.bodyHeight() - 1)
+	case "home":
+		return c.scrolled(-len(c.front.rows))
+	case "end":
+		return c.scrolled(len(c.front.rows))
+	}
+	return c.answerKey(k)
+}
+
+func (c *console) scrolled(by int) tea.Cmd {
+	c.scroll(by)
+	return c.redraw(wide(c.front.rows))
+}
+
+// step brings the next or the previous call of the queue in front.
+func (c *console) step(forward bool) tea.Cmd {
+	at := c.queue.index(c.front.id)
+	if forward {
+		at++
+	} else {
+		at--
+	}
+	if at < 0 || at >= len(c.queue.calls) {
+		return nil
+	}
+	return c.bring(c.queue.calls[at].ID)
+}
+
+// answerKey acts on the keys that lead to an answer. Enter denies or does nothing: it never allows.
+func (c *console) answerKey(k tea.KeyPressMsg) tea.Cmd {
+	f := &c.front
+	switch k.String() {
+	case "tab", "right", "shift+tab", "left", "a", "w", "d", "space", "enter":
+	default:
+		return nil
+	}
+	if !c.awake() {
+		return nil
+	}
+	switch k.String() {
+	case "tab", "right":
+		f.focus = c.next(1)
+	case "shift+tab", "left":
+		f.focus = c.next(buttons - 1)
+	case "a":
+		f.focus = buttonOnce
+	case "w":
+		if c.offersAlways() {
+			f.focus = buttonAlways
+		} else {
+			c.say("", "Nothing can be saved for this call.")
+		}
+	case "d":
+		f.mode = reasoning
+	case "enter":
+		if f.focus == buttonDeny {
+			return c.answer(Answer{Decision: toolward.DenyCall})
+		}
+		c.say("", "Enter never allows: press the space bar.")
+	case "space":
+		return c.press()
+	}
+	return nil
+}
+
+// next is the button so many places on, without those that are not offered.
+func (c *console) next(by button) button {
+	next := (c.front.focus + by) % buttons
+	if next == buttonAlways && !c.offersAlways() {
+		next = (next + by) % buttons
+	}
+	return next
+}
+
+func (c *console) offersAlways() bool {
+	at := c.queue.index(c.front.id)
+	if at < 0 {
+		return false
+	}
+	call := c.queue.calls[at]
+	return call.Offers(toolward.AllowAlways) && len(call.Request.Proposals) > 0
+}
+
+// press presses the button that has the focus.
+func (c *console) press() tea.Cmd {
+	switch c.front.focus {
+	case buttonDeny:
+		return c.answer(Answer{Decision: toolward.DenyCall})
+	case buttonOnce:
+		if !c.wasRead() {
+			return nil
+		}
+		return c.answer(Answer{Decision: toolward.AllowOnce})
+	}
+	if c.wasRead() {
+		c.front.mode, c.front.choice = saving, 0
+	}
+	return nil
+}
+
+// wasRead reports whether the end of the call was on the screen, and tells the person if it was not. It stops a long
+// command from hiding below the edge what it does last.
+func (c *console) wasRead() bool {
+	if !c.front.read {
+		c.say(yellow, "Not all of this call has been on the screen: go on with PgDn, or to its end with End.")
+	}
+	return c.front.read
+}
+
+// awake reports whether answers count now. Each key that would have answered starts the half second anew.
+func (c *console) awake() bool {
+	f, now := &c.front, time.Now()
+	switch {
+	case f.sent:
+		return false
+	case c.link != live:
+		c.say(red, "The gateway does not answer, so nobody can answer it.")
+		return false
+	case f.stamp == "" || now.Before(f.wakes):
+		f.wakes = now.Add(unread)
+		c.say(yellow, "That was typed before you could read this call. Read it, then answer.")
+		return false
+	}
+	return true
+}
+
+// reasonKey types the reason of a denial. While it is open, no other call takes its place: what is typed for one call
+// never reaches another.
+func (c *console) reasonKey(k tea.KeyPressMsg) tea.Cmd {
+	f := &c.front
+	switch k.String() {
+	case "esc":
+		f.mode, f.reason.text = choosing, ""
+		if f.gone != "" {
+			return c.advance()
+		}
+	case "enter":
+		if f.gone != "" {
+			return nil // it must be left with Esc, which nobody types in a sentence
+		}
+		if !c.awake() {
+			return nil
+		}
+		return c.answer(Answer{Decision: toolward.DenyCall, Reason: f.reason.text})
+	default:
+		f.reason.key(k)
+	}
+	return nil
+}
+
+// savingKey chooses what "always" saves. It begins on "go back".
+func (c *console) savingKey(k tea.KeyPressMsg) tea.Cmd {
+	f := &c.front
+	at := c.queue.index(f.id)
+	if at < 0 {
+		return nil
+	}
+	n := len(c.queue.calls[at].Request.Proposals)
+	switch k.String() {
+	case "esc":
+		f.mode = choosing
+	case "up", "shift+tab", "k":
+		f.choice = max(0, f.choice-1)
+	case "down", "tab", "j":
+		f.choice = min(n, f.choice+1)
+	case "enter":
+		if f.choice == 0 {
+			f.mode = choosing
+			return nil
+		}
+		c.say("", "Enter never allows: press the space bar.")
+	case "space":
+		if f.choice == 0 {
+			f.mode = choosing
+			return nil
+		}
+		if !c.awake() {
+			return nil
+		}
+		return c.answer(Answer{Decision: toolward.AllowAlways, Proposal: f.choice - 1})
+	}
+	return nil
+}
+
+// answer sends an answer to the call in front.
+func (c *console) answer(a Answer) tea.Cmd {
+	f := &c.front
+	f.sent, a.Stamp = true, f.stamp
+	id, turn := f.id, f.turn
+	return c.ask(func(ctx patience) tea.Msg {
+		call, err := c.gateway.Answer(ctx, id, a)
+		return answeredMsg{turn, call, err}
+	})
+}
+
+// answeredMsg is what the gateway said to an answer.
+type answeredMsg struct {
+	turn int
+	call Call
+	err  error
+}
+
+func (c *console) answered(m answeredMsg) tea.Cmd {
+	if m.err == nil && m.call.valid() {
+		return c.resolved(m.call)
+	}
+	if m.err == nil {
+		m.err = errors.New("the gateway does not say what became of it")
+	}
+	if m.turn != c.front.turn {
+		return nil
+	}
+	c.say(red, "Not answered: "+m.err.Error())
+	if c.queue.index(c.front.id) < 0 {
+		return c.bringAt(0)
+	}
+	return c.bring(c.front.id) // with a new stamp, and the focus on Deny
+}

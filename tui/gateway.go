@@ -1,0 +1,82 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+)
+
+// Gateway is the way to the running gateway, as a terminal has it. The texts of every answer may be hostile: the
+// console makes them safe before it shows them.
+type Gateway interface {
+	// SignIn signs this terminal in and returns what records will call the person.
+	SignIn(ctx context.Context, passphrase string) (name string, err error)
+	// Follow tells of waiting calls until ctx or the connection ends. The first event is a sync. While it runs, its
+	// person counts as somebody who can answer. It never returns nil before ctx ends.
+	Follow(ctx context.Context, tell func(Event)) error
+	// Show returns a call with a new stamp: it is to be shown now.
+	Show(ctx context.Context, id string) (Call, error)
+	// Answer answers a call and returns what became of it.
+	Answer(ctx context.Context, id string, answer Answer) (Call, error)
+	// Decisions lists decided calls, the latest first.
+	Decisions(ctx context.Context) ([]Decision, error)
+	// Sessions lists conversations, the latest first.
+	Sessions(ctx context.Context) ([]Session, error)
+	Grants(ctx context.Context) ([]*approval.Grant, error)
+	Revoke(ctx context.Context, grant string) error
+}
+
+// ErrNotSignedIn means that the gateway knows nobody in this terminal.
+var ErrNotSignedIn = errors.New("this terminal is not signed in")
+
+// Event is news about waiting calls.
+type Event struct {
+	Sync  bool   // Calls is all that waits now
+	Calls []Call // else one call: a new one if it is pending, or what became of it
+}
+
+// Call is a call that waits, or waited.
+type Call struct {
+	*approval.Record
+	Stamp string // signed moment of this showing, which an answer brings back
+	Said  string // what became of it, in words
+}
+
+// valid reports whether there is anything to show.
+func (c Call) valid() bool { return c.Record != nil && c.Request != nil && c.ID != "" }
+
+// Answer is what a person says to a call.
+type Answer struct {
+	Decision toolward.Decision
+	Reason   string // with a denial: for the agent
+	Proposal int    // with "always": which of the proposals is saved
+	Stamp    string // of the showing that the person read
+}
+
+// Decision is one decided call.
+type Decision struct {
+	Seq     int64 // of its record
+	At      time.Time
+	Allowed bool
+	Agent   string
+	Tool    string
+	About   string // what it was aimed at
+	How     string // who or what decided
+	Session string
+	Level   string
+}
+
+// Session is one conversation.
+type Session struct {
+	Key       toolward.SessionKey
+	Level     toolward.Level
+	Signals   []string // those that are not at rest
+	Reasons   []string // why the level is what it is
+	Floor     string   // until when, set by whom; "" if there is none
+	LastCall  string   // tool and verdict; "" if none is known
+	LastAt    time.Time
+	Anomalies int // within a day
+}

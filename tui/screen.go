@@ -1,0 +1,353 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/toolward/toolward/display"
+)
+
+// The smallest screen that shows a call as it must be shown.
+const (
+	leastWidth  = 60
+	leastHeight = 16
+)
+
+func (c *console) tooSmall() bool { return c.width < leastWidth || c.height < leastHeight }
+
+// View implements tea.Model: exactly as many rows as the screen has.
+func (c *console) View() tea.View {
+	var list []row
+	var cursor *tea.Cursor
+	switch {
+	case c.width == 0:
+	case c.tooSmall():
+		list = []row{{text: cut(fmt.Sprintf("Make this terminal at least %d x %d.", leastWidth, leastHeight), c.width)}}
+	case c.link == signedOut:
+		list, cursor = c.signInScreen()
+	case c.help:
+		list = c.helpScreen()
+	case c.page == pageQueue:
+		list, cursor = c.queueScreen()
+	default:
+		list = c.listScreen()
+	}
+	v := tea.NewView(c.paint(list))
+	v.AltScreen, v.Cursor = true, cursor
+	return v
+}
+
+// paint joins rows to a screen. Colours are ours alone; texts of others have no escapes in them any more.
+func (c *console) paint(list []row) string {
+	list = list[:min(len(list), c.height)]
+	var b strings.Builder
+	for i, r := range list {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if c.colour && r.colour != "" {
+			b.WriteString("\x1b[" + r.colour + "m" + r.text + "\x1b[0m")
+		} else {
+			b.WriteString(r.text)
+		}
+	}
+	return b.String()
+}
+
+// head is the first two rows: the pages, and what there is to tell.
+func (c *console) head() []row {
+	names := []string{"Queue", "Decisions", "Sessions", "Grants"}
+	if n := len(c.queue.calls); n > 0 {
+		names[0] = fmt.Sprintf("Queue (%d)", n)
+	}
+	text := "Toolward "
+	if c.width < 70 {
+		text = ""
+	}
+	for i, name := range names {
+		if page(i) == c.page {
+			text += fmt.Sprintf("[%d %s] ", i+1, name)
+		} else {
+			text += fmt.Sprintf(" %d %s  ", i+1, name)
+		}
+	}
+	text += strings.Repeat(" ", max(0, c.width-len(text)-len("? help"))) + "? help"
+	return []row{{text, bold}, c.status()}
+}
+
+// status says how things stand if they do not stand well, and else the latest there was to tell.
+func (c *console) status() row {
+	switch c.link {
+	case connecting:
+		return row{"Connecting to the gateway...", ""}
+	case away:
+		return row{cut("THE GATEWAY DOES NOT ANSWER; trying again. "+c.said.text, c.width), red}
+	}
+	return row{cut(c.said.text, c.width), c.said.colour}
+}
+
+// rule is a line across the screen with a note near its right end.
+func (c *console) rule(note string) row {
+	if note != "" {
+		note = " " + note + " "
+	}
+	return row{strings.Repeat("─", c.width-len(note)-3) + note + "───", faint}
+}
+
+// queueRows is how many rows the list of what waits takes.
+func (c *console) queueRows() int {
+	return max(1, min(len(c.queue.calls), max(3, c.height/5)))
+}
+
+// bodyHeight is how many rows of the call in front fit: all but the head, the queue, two rules and the answers.
+func (c *console) bodyHeight() int { return max(1, c.height-2-c.queueRows()-2-2) }
+
+func (c *console) queueScreen() ([]row, *tea.Cursor) {
+	list := append(c.head(), c.queueList()...)
+	height := c.bodyHeight()
+	f := &c.front
+	if f.id == "" {
+		list = append(list, c.rule(""))
+		for range height {
+			list = append(list, row{})
+		}
+		return append(list, c.rule(""), row{text: "Calls that wait for an answer appear here."}, row{text: "1-4: pages   ?: help   q: leave"}), nil
+	}
+	note := fmt.Sprintf("rows %d to %d of %d", f.offset+1, min(len(f.rows), f.offset+height), len(f.rows))
+	if len(f.rows) <= height {
+		note = "all of it"
+	}
+	list = append(list, c.rule(""))
+	for i := range height {
+		if at := f.offset + i; at < len(f.rows) {
+			list = append(list, f.rows[at])
+		} else {
+			list = append(list, row{})
+		}
+	}
+	list = append(list, c.rule(note))
+	if f.mode == saving {
+		return c.savingScreen(list)
+	}
+	answers, cursor := c.answerRows()
+	if cursor != nil {
+		cursor.Y = len(list)
+	}
+	return append(list, answers...), cursor
+}
+
+// queueList is the part of the queue around the call in front.
+func (c *console) queueList() []row {
+	shown, at := c.queueRows(), max(0, c.queue.index(c.front.id))
+	if len(c.queue.calls) == 0 {
+		return []row{{text: "Nothing waits."}}
+	}
+	first := max(0, min(at-shown/2, len(c.queue.calls)-shown))
+	soonest := c.queue.soonest()
+	var list []row
+	for i := first; i < first+shown; i++ {
+		call := c.queue.calls[i]
+		mark, next, colour := "  ", "", ""
+		if call.ID == c.front.id {
+			mark, colour = "> ", bold
+		}
+		if i == soonest {
+			next = "ends first"
+		}
+		if i == first+shown-1 && i < len(c.queue.calls)-1 {
+			next = fmt.Sprintf("(+%d more)", len(c.queue.calls)-1-i)
+		}
+		left := max(0, time.UnixMilli(call.ExpiresMs).Sub(c.now)).Truncate(time.Second)
+		text := mark + pad(display.Duration(left), 12) + pad(next, 11) + pad(severities[call.Request.Severity].word, 9) +
+			pad(display.Line(call.Request.Agent), 10) + " " + display.Line(call.Request.Title)
+		list = append(list, row{cut(text, c.width), colour})
+	}
+	return list
+}
+
+// answerRows are the buttons, or the reason that is being typed.
+func (c *console) answerRows() ([]row, *tea.Cursor) {
+	f := &c.front
+	switch {
+	case f.gone != "":
+		return []row{{cut("Decided meanwhile: "+f.gone, c.width), yellow}, {text: "Esc: go on"}}, nil
+	case f.sent:
+		return []row{{text: "Answering..."}, {}}, nil
+	case f.mode == reasoning:
+		const label = "Deny, because: "
+		shown := tail(f.reason.text, c.width-len(label)-2)
+		return []row{{text: label + shown}, {text: "Enter: deny, and tell the agent this   Esc: back"}}, tea.NewCursor(len(label)+columns(shown), 0)
+	case f.stamp == "" && c.link == live:
+		return []row{{text: "  Deny     Allow once     Always..."}, {text: "One moment..."}}, nil
+	}
+	names := []string{"Deny", "Allow once"}
+	if c.offersAlways() {
+		names = append(names, "Always...")
+	}
+	text := ""
+	for i, name := range names {
+		if button(i) == f.focus {
+			text += "[ " + name + " ]   "
+		} else {
+			text += "  " + name + "     "
+		}
+	}
+	hint := "Space: press   Tab: next   d: deny, why   PgDn: scroll   j k: calls"
+	if f.focus == buttonDeny {
+		hint = "Enter: deny   Tab: next   d: deny, why   PgDn: scroll   j k: calls"
+	}
+	return []row{{text, bold}, {text: cut(hint, c.width)}}, nil
+}
+
+// tail is the end of a line that is being typed, as it fits.
+func tail(text string, width int) string {
+	for columns(text) > width {
+		_, size := utf8.DecodeRuneInString(text)
+		text = text[size:]
+	}
+	return text
+}
+
+// savingScreen puts the proposals in the place of the call, to the last word.
+func (c *console) savingScreen(list []row) ([]row, *tea.Cursor) {
+	top := 2 + c.queueRows() + 1
+	list = list[:top]
+	at := c.queue.index(c.front.id)
+	if at < 0 {
+		return list, nil
+	}
+	out := &rows{width: c.width}
+	mark := func(i int) string {
+		if i == c.front.choice {
+			return "> "
+		}
+		return "  "
+	}
+	selected := 0
+	out.line(bold, "", "Allow this call, and save one of these?")
+	out.line("", mark(0), "Nothing: go back")
+	for i, p := range c.queue.calls[at].Request.Proposals {
+		if i+1 == c.front.choice {
+			selected = len(out.list)
+		}
+		out.line("", mark(i+1)+proposalMark(i)[2:], display.Line(p.Text))
+	}
+	height := c.bodyHeight()
+	first := max(0, min(selected, len(out.list)-height))
+	shown := out.list[first:min(len(out.list), first+height)]
+	list = append(list, shown...)
+	for range height - len(shown) {
+		list = append(list, row{})
+	}
+	note := "all of it"
+	if len(out.list) > height {
+		note = fmt.Sprintf("rows %d to %d of %d", first+1, first+len(shown), len(out.list))
+	}
+	return append(list, c.rule(note), row{text: "Space: allow and save what is marked >"}, row{text: "Up, Down: choose   Esc: back"}), nil
+}
+
+// listScreen is a list above what is known of its selected item.
+func (c *console) listScreen() []row {
+	l := &c.lists[c.page]
+	out := c.head()
+	height := c.height - 2 - 1 - 2
+	below := min(8, height/2)
+	above := height - below
+	first := max(0, min(l.at-above/2, len(l.items)-above))
+	for i := first; i < first+above; i++ {
+		switch {
+		case i < len(l.items):
+			mark := "  "
+			if i == l.at {
+				mark = "> "
+			}
+			out = append(out, row{cut(mark+l.items[i].text, c.width), l.items[i].colour})
+		case i == 0 && l.known:
+			out = append(out, row{text: "There is nothing here."})
+		default:
+			out = append(out, row{})
+		}
+	}
+	more := &rows{width: c.width}
+	if l.at < len(l.items) {
+		for _, text := range l.items[l.at].more {
+			more.line("", "", text)
+		}
+	}
+	l.scroll = max(0, min(l.scroll, len(more.list)-below))
+	note := ""
+	if len(more.list) > below {
+		note = fmt.Sprintf("rows %d to %d of %d: PgUp, PgDn", l.scroll+1, l.scroll+below, len(more.list))
+	}
+	out = append(out, c.rule(note))
+	for i := range below {
+		if at := l.scroll + i; at < len(more.list) {
+			out = append(out, more.list[at])
+		} else {
+			out = append(out, row{})
+		}
+	}
+	switch {
+	case l.sure:
+		out = append(out, row{"Revoke this grant? y: yes   any other key: no", yellow})
+	case c.page == pageGrants:
+		out = append(out, row{text: "Up, Down: choose   x: revoke   1-4: pages   Esc: queue   q: leave"})
+	default:
+		out = append(out, row{text: "Up, Down: choose   1-4: pages   Esc: queue   q: leave"})
+	}
+	return append(out, row{})
+}
+
+func (c *console) signInScreen() ([]row, *tea.Cursor) {
+	out := &rows{width: c.width}
+	out.line(bold, "", "Toolward")
+	out.line("", "", "")
+	if c.signIn.why != "" {
+		out.line(yellow, "", c.signIn.why)
+	}
+	out.line("", "", "Sign in, to see and answer calls in this terminal.")
+	out.line("", "", "")
+	const label = "Passphrase: "
+	out.list = append(out.list, row{text: label})
+	cursor := tea.NewCursor(len(label), len(out.list)-1)
+	out.line("", "", "")
+	if c.signIn.sent {
+		out.line("", "", "One moment...")
+	} else if c.said.text != "" {
+		out.line(c.said.colour, "", c.said.text)
+	}
+	out.line("", "", "")
+	out.line(faint, "", "What you type is not shown. Enter: sign in   Esc: leave")
+	return out.list, cursor
+}
+
+const helpText = `Tab, Shift-Tab   next, previous answer; Space presses it
+a, w             go to Allow once, to Always
+d                deny, with a reason
+Up Down PgUp PgDn (b, f) Home End   scroll the call
+j, k             next and previous call
+1 2 3 4          queue, decisions, sessions, grants
+Ctrl-L           draw again      q, Ctrl-C   leave
+
+Deny has the focus when a call comes in front, and Enter
+never allows. Nothing is answered in the first half second
+and while keys keep coming. A call can be allowed once its
+end was on the screen.`
+
+func (c *console) helpScreen() []row {
+	out := &rows{width: c.width}
+	out.line(bold, "", "Toolward: keys")
+	for text := range strings.SplitSeq(helpText, "\n") {
+		out.line("", "", text)
+	}
+	out.line("", "", "")
+	out.line(faint, "", "Any key: back")
+	return out.list
+}
+
+// proposalMark stands before a proposal.
+func proposalMark(i int) string { return fmt.Sprintf("  %d  ", i+1) }
