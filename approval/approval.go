@@ -178,6 +178,9 @@ type Settings struct {
 	// KeepAnswers lets an answer that was given but not used before a restart still be used after it, by the same
 	// caller and once. By default such an answer is void and people are asked again.
 	KeepAnswers bool
+	// Socket lets the program at the approval socket answer, where no person is connected: see [Prompter]. By default
+	// only a signed-in person can.
+	Socket bool
 }
 
 // Absent says what happens to a question when no approver is connected.

@@ -113,7 +113,7 @@ func (m *Manager) attach(e *entry, detach bool) {
 func (m *Manager) pose(ctx context.Context, q *toolward.Question) (*entry, error) {
 	caller := &q.Request.Call.Caller
 	approvers := m.people.reachable(caller.Connection, caller.Device)
-	prompt := approvers == 0 && m.socket != nil && m.socket.Reachable(ctx)
+	prompt := approvers == 0 && m.socketMay(q.Request.Level, q.Judgement.Class.Severity) && m.socket.Reachable(ctx)
 	waits := m.settings.Load().Absent == AbsentWait
 	if approvers == 0 && !prompt && !waits && len(m.channels) == 0 {
 		return nil, m.nobody(q, nil)
@@ -243,7 +243,14 @@ func (m *Manager) room(r *Record) error {
 	return nil
 }
 
-// prompt lets the approval socket answer. Its goroutine ends with the approval.
+// socketMay reports whether the approval socket may answer: no person has signed in there, so what matters most waits
+// for one.
+func (m *Manager) socketMay(level toolward.Level, severity toolward.Severity) bool {
+	return m.socket != nil && m.settings.Load().Socket && level != toolward.Lockdown && severity != toolward.Critical
+}
+
+// prompt lets the approval socket answer. Its goroutine ends with the approval. An "always" counts once: keeping an
+// answer takes a person's sign-in, and any process of the user could be the program at the socket.
 func (m *Manager) prompt(e *entry, r *Record) {
 	ctx, cancel := context.WithCancel(context.Background())
 	m.mu.Lock()
@@ -261,7 +268,10 @@ func (m *Manager) prompt(e *entry, r *Record) {
 			return // no decision: the deadline refuses
 		}
 		decision, err := toolward.ParseDecision(word)
-		if decision = r.taken(decision); err != nil || !r.Offers(decision) {
+		if decision == toolward.AllowAlways {
+			decision = toolward.AllowOnce
+		}
+		if err != nil || !r.Offers(decision) {
 			return
 		}
 		if _, err := m.write(ctx, e, answerOf{decision: decision, by: "socket:" + cut(by, 64)}); err != nil {

@@ -66,6 +66,37 @@ func (s socketOf) Prompt(context.Context, *Record) (string, string, error) {
 	return s.decision, "desk", nil
 }
 
+// TestWhatTheSocketMayAnswer checks that a program without a person's sign-in decides one ordinary call and no more.
+func TestWhatTheSocketMayAnswer(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit     func(*toolward.Request, *toolward.Judgement)
+		off      bool
+		says     string
+		asked    bool
+		decision toolward.Decision
+	}{
+		"allow":              {says: "allow-once", asked: true, decision: toolward.AllowOnce},
+		"always":             {says: "allow-always", asked: true, decision: toolward.AllowOnce},
+		"deny":               {says: "deny", asked: true, decision: toolward.DenyCall},
+		"an unknown word":    {says: "yes", asked: true, decision: toolward.NoDecision},
+		"not switched on":    {says: "allow-once", off: true},
+		"a critical call":    {says: "allow-once", edit: func(_ *toolward.Request, j *toolward.Judgement) { j.Class.Severity = toolward.Critical }},
+		"a call in lockdown": {says: "allow-once", edit: func(r *toolward.Request, _ *toolward.Judgement) { r.Level = toolward.Lockdown }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := open(t, newMemory(), func(o *Options) { o.Socket, o.Settings.Socket = socketOf{true, tt.says}, !tt.off })
+			r := <-ask(t.Context(), m, question(tt.edit))
+			var refusal *toolward.Refusal
+			if asked := r.err == nil; asked != tt.asked || !asked && (!errors.As(r.err, &refusal) || refusal.Code != toolward.CodeNoApprovalChannel) {
+				t.Errorf("%s: %+v", name, r)
+			}
+			if r.answer.Decision != tt.decision || len(m.Grants()) != 0 {
+				t.Errorf("%s: %v, grants %v", name, r.answer.Decision, m.Grants())
+			}
+		})
+	}
+}
+
 type chatOf bool
 
 func (c chatOf) Offer(context.Context, *Record) bool { return bool(c) }
@@ -87,7 +118,7 @@ func TestApprovalFlowVectors(t *testing.T) {
 					o.Channels = []Channel{chatOf(true)}
 				}
 				if in.Socket == "ok" || in.Socket == "unreachable" {
-					o.Socket = socketOf{in.Socket == "ok", in.Decision}
+					o.Socket, o.Settings.Socket = socketOf{in.Socket == "ok", in.Decision}, true
 				}
 			})
 			for range in.Approvers {

@@ -33,6 +33,7 @@ var words = map[string][]any{
 	"teg.defaultLevel":    {"normal", "elevated", "lockdown"},
 	"teg.exec.sandbox":    {"auto", "ask"},
 	"teg.approval.absent": {"refuse", "wait"},
+	"teg.approval.socket": {"off", "once"},
 	"teg.audit.sync":      {"auto", "always"},
 	"bridge.attended":     {"toolward", "client"},
 

@@ -131,6 +131,9 @@ func (b *builder) teg() {
 	if t.Approval.Absent != "refuse" && t.Approval.Absent != "wait" {
 		b.fail(at.At("approval", "absent"), "%q is unknown; use refuse or wait", t.Approval.Absent)
 	}
+	if t.Approval.Socket != "off" && t.Approval.Socket != "once" {
+		b.fail(at.At("approval", "socket"), "%q is unknown; use off or once", t.Approval.Socket)
+	}
 	s.overrides = b.overrides(t.Tools, "teg.tools", at.At("tools"))
 	b.enable(t.Enable, at.At("enable"))
 	b.compileRules(t.Rules, at.At("rules"))

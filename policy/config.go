@@ -192,6 +192,7 @@ type Approval struct {
 	TimeoutMs            int64  `json:"timeoutMs,omitempty" jsonschema:"how long a question waits; default 120000"`
 	MaxPendingPerSession int    `json:"maxPendingPerSession,omitempty" jsonschema:"default 20"`
 	Absent               string `json:"absent,omitempty" jsonschema:"refuse (default) or wait, when nobody is there to answer"`
+	Socket               string `json:"socket,omitempty" jsonschema:"off (default), or once: where nobody is there to answer, the program that listens at the socket of exec-approvals.json may allow a call once or deny it"`
 }
 
 // Web is teg.web.
@@ -245,6 +246,9 @@ func (t TEG) WithDefaults() TEG {
 	}
 	if t.Approval.Absent == "" {
 		t.Approval.Absent = "refuse"
+	}
+	if t.Approval.Socket == "" {
+		t.Approval.Socket = "off"
 	}
 	return t
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/approval/socket"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/audit/anomaly"
 	"github.com/toolward/toolward/bridge"
@@ -146,13 +147,22 @@ func (d *daemon) openPeople(ctx context.Context, _ daemonOptions) (err error) {
 	}
 	d.approver, err = approval.Open(ctx, approval.Options{
 		Store: store.NewApprovals(d.db), Redact: d.secrets.String, Observe: d.recordApproval, Log: d.log,
-		Outline: outlineOf, Remember: d.exec.Allow,
+		Outline: outlineOf, Remember: d.exec.Allow, Socket: socket.Prompter{Address: d.approvalSocket},
 	})
 	if err != nil {
 		return err
 	}
 	d.sessions, err = session.New(session.Options{Store: store.NewSessions(d.db), OnChange: d.recordLevel, Log: d.log})
 	return err
+}
+
+// approvalSocket is where another program shows questions, as exec-approvals.json says at this moment.
+func (d *daemon) approvalSocket() (path, token string) {
+	s := d.commands.Current()
+	if s.Corrupt != nil || !s.Exists {
+		return "", ""
+	}
+	return s.File.Socket.Path, string(s.File.Socket.Token)
 }
 
 // outlineOf is what the command of a call would do, as it was judged.
@@ -275,6 +285,7 @@ func approvalSettings(f config.File) (approval.Settings, error) {
 		PerConn:    f.Limits.PendingPerConnection,
 		Total:      f.Limits.Pending,
 		Absent:     absent,
+		Socket:     f.TEG.Approval.Socket == "once",
 	}, nil
 }
 
