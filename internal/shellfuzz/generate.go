@@ -134,8 +134,10 @@ type docs struct{ bodies strings.Builder }
 func (g *Generator) commandLine(depth int) string {
 	d := &docs{}
 	var b strings.Builder
-	if g.chance(8) {
-		b.WriteString(g.some(directories) + g.pick([]string{" && ", "&&", " && ", "; ", " || "}))
+	for g.chance(10) {
+		for range 1 + g.r.IntN(3) {
+			b.WriteString(g.some(directories) + g.pick([]string{" && ", "&&", " && ", "; ", " || "}))
+		}
 	}
 	for i := range 1 + g.r.IntN(max(1, 4-depth)) {
 		if i > 0 {
