@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -240,6 +241,9 @@ func checkValues(f File) []error {
 	}
 	for _, problem := range f.Telemetry.Check() {
 		wrong("telemetry."+problem.Key, "%s", problem.Text)
+	}
+	if err := f.Gateway.Check(cmp.Or(f.Server.Listen, defaultListen)); err != nil {
+		errs = append(errs, err.(interface{ Unwrap() []error }).Unwrap()...)
 	}
 	errs = append(errs, checkAnomaly(f)...)
 	errs = append(errs, checkCommands(f)...)

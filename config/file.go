@@ -9,6 +9,7 @@ import (
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/hook"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/telemetry"
 )
 
@@ -18,7 +19,7 @@ type File struct {
 	Agents    Agents                    `json:"agents,omitzero" jsonschema:"the agents that have settings of their own"`
 	Tools     Tools                     `json:"tools,omitzero" jsonschema:"which tools agents see"`
 	Channels  map[string]policy.Channel `json:"channels,omitempty" jsonschema:"which tools chat groups and their senders get"`
-	Gateway   Gateway                   `json:"gateway,omitzero" jsonschema:"the HTTP tool endpoint"`
+	Gateway   Gateway                   `json:"gateway,omitzero" jsonschema:"the gateway protocol and the HTTP tool endpoint"`
 	TEG       TEG                       `json:"teg,omitzero" jsonschema:"how risky calls are and what follows from it"`
 	Plugins   hook.Config               `json:"plugins,omitzero" jsonschema:"programs and servers that are asked about calls and told of them"`
 	Bridge    Bridge                    `json:"bridge,omitzero" jsonschema:"guarded agents that run their tools themselves"`
@@ -47,6 +48,7 @@ type AgentDefaults struct {
 
 // Gateway is the section "gateway".
 type Gateway struct {
+	protocol.Config
 	Tools policy.HTTPTools `json:"tools,omitzero" jsonschema:"what the HTTP tool endpoint offers"`
 }
 
@@ -132,10 +134,12 @@ func Table() []Limit {
 	}
 }
 
+const defaultListen = "127.0.0.1:7411"
+
 // withDefaults fills in what the file leaves out.
 func (f File) withDefaults() File {
 	if f.Server.Listen == "" {
-		f.Server.Listen = "127.0.0.1:7411"
+		f.Server.Listen = defaultListen
 	}
 	if f.TEG.Mode == "" {
 		f.TEG.Mode = ModeEnforce

@@ -99,6 +99,9 @@ func tokenFor(t *device.Token) []span {
 	if t.ForMetrics() {
 		return oneLine("metrics")
 	}
+	if t.Gateway {
+		return oneLine("gateway protocol")
+	}
 	return oneLine(t.Agent)
 }
 

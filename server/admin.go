@@ -67,6 +67,7 @@ func (s *Server) apiTokens(w http.ResponseWriter, _ *http.Request, c caller) err
 type NewToken struct {
 	Name      string `json:"name,omitempty"`
 	Metrics   bool   `json:"metrics,omitempty"` // it reads /metrics, and is no agent's
+	Gateway   bool   `json:"gateway,omitempty"` // it opens the gateway protocol, and is no agent's
 	Agent     string `json:"agent,omitempty"`
 	Workspace string `json:"workspace,omitempty"` // absolute
 	Owner     bool   `json:"owner,omitempty"`
@@ -93,7 +94,7 @@ func (s *Server) apiCreateToken(w http.ResponseWriter, r *http.Request, c caller
 }
 
 func (s *Server) createToken(r *http.Request, by device.Authority, body NewToken) (CreatedToken, error) {
-	spec := device.TokenSpec{Name: body.Name, Metrics: body.Metrics, Agent: body.Agent, Workspace: body.Workspace, Owner: body.Owner}
+	spec := device.TokenSpec{Name: body.Name, Metrics: body.Metrics, Gateway: body.Gateway, Agent: body.Agent, Workspace: body.Workspace, Owner: body.Owner}
 	if body.Life != "" {
 		life, err := time.ParseDuration(body.Life)
 		if err != nil || life <= 0 {
@@ -106,7 +107,7 @@ func (s *Server) createToken(r *http.Request, by device.Authority, body NewToken
 		return CreatedToken{}, problem(http.StatusUnprocessableEntity, "", "%s", err.Error())
 	}
 	s.note(r, audit.TypeConfig, map[string]any{
-		"event": "token-created", "token": token.ID, "agent": token.Agent, "owner": token.Owner, "metrics": token.ForMetrics(), "by": by.Name(),
+		"event": "token-created", "token": token.ID, "agent": token.Agent, "owner": token.Owner, "metrics": token.ForMetrics(), "gateway": token.Gateway, "by": by.Name(),
 	})
 	return CreatedToken{token, secret}, nil
 }

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/toolward/toolward/server/protocol"
 )
 
 // contentPolicy lets a console page load our own scripts and styles and nothing else, so that a hostile argument
@@ -63,8 +65,10 @@ func digitsOnly(s string) bool {
 	return s != ""
 }
 
-// guardTCP is what every request at the TCP door passes first: host, smuggling oddities, origin, headers.
-func guardTCP(names hostNames, next http.Handler) http.Handler {
+// guardTCP is what every request at the TCP door passes first: host, smuggling oddities, origin, headers. A WebSocket
+// goes to sockets, wherever it is addressed: the gateway protocol checks itself which pages may connect, and says so in
+// its own words.
+func guardTCP(names hostNames, sockets, next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	inner := crossOrigin.Handler(limitBody(next))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,6 +77,8 @@ func guardTCP(names hostNames, next http.Handler) http.Handler {
 		case !names.accepts(r.Host):
 			refuse(w, r, http.StatusMisdirectedRequest, "this server does not answer to the host name "+quoteShort(r.Host),
 				"open it as http://127.0.0.1:<port>, or add the name to server.hosts in toolward.jsonc")
+		case sockets != nil && protocol.IsUpgrade(r) && odd(r) == "":
+			sockets.ServeHTTP(w, r)
 		case !sameOriginHeader(names, r):
 			// CrossOriginProtection lets safe methods through; a cross-origin read of the event stream or the MCP
 			// endpoint is refused here as well, as the MCP transport specification demands.
@@ -174,5 +180,5 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *Problem) {
 
 // boundsItsOwnBody names the injected handlers, whose messages may carry whole files.
 func boundsItsOwnBody(path string) bool {
-	return path == "/mcp" || path == "/v1/mcp" || strings.HasPrefix(path, "/v1/hook/")
+	return path == "/mcp" || path == "/v1/mcp" || path == protocol.ToolsPath || strings.HasPrefix(path, "/v1/hook/")
 }

@@ -65,7 +65,7 @@ func TestGuardMatrix(t *testing.T) {
 		t.Fatal(err)
 	}
 	reached := false
-	server := httptest.NewServer(guardTCP(names, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(guardTCP(names, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reached = true
 		io.Copy(io.Discard, r.Body)
 	})))
@@ -126,7 +126,7 @@ func TestGuardMatrix(t *testing.T) {
 func TestGuardOversizedBodies(t *testing.T) {
 	names, _ := newHostNames(nil)
 	var readErr error
-	server := httptest.NewServer(guardTCP(names, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(guardTCP(names, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, readErr = io.Copy(io.Discard, r.Body); readErr != nil {
 			problemStatus := problemOf(readErr).Status
 			w.WriteHeader(problemStatus)
@@ -161,7 +161,7 @@ func TestGuardOversizedBodies(t *testing.T) {
 // TestSmugglingOddities sends raw bytes that a front proxy and this server might read in two ways.
 func TestSmugglingOddities(t *testing.T) {
 	names, _ := newHostNames(nil)
-	server := httptest.NewServer(guardTCP(names, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(guardTCP(names, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "reached")
 	})))
 	defer server.Close()

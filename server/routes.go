@@ -7,12 +7,18 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/server/protocol"
 )
 
 // tcpRoutes are the routes of the TCP door. Everything under /c/{key}/ needs a signed-in person.
 func (s *Server) tcpRoutes(o Options) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", s.health)
+	for _, path := range []string{"/healthz", "/health"} {
+		mux.HandleFunc("GET "+path, s.health)
+	}
+	for _, path := range []string{"/readyz", "/ready"} {
+		mux.HandleFunc("GET "+path, s.readiness)
+	}
 	mux.HandleFunc("GET /web/{version}/{file}", serveWeb)
 	mux.HandleFunc("GET /{$}", s.page(s.showDoor))
 	mux.HandleFunc("GET /approvals/{id}", s.page(s.showDoor)) // where links in clients and chats lead
@@ -59,6 +65,9 @@ func (s *Server) tcpRoutes(o Options) http.Handler {
 	}))
 	if o.MCP != nil {
 		mux.Handle("/mcp", o.MCP)
+	}
+	if o.Invoke != nil {
+		mux.Handle(protocol.ToolsPath, o.Invoke)
 	}
 	if o.Metrics != nil {
 		mux.HandleFunc("GET /metrics", s.api(s.withMetricsToken(o.Metrics)))
@@ -147,6 +156,10 @@ func (s *Server) apiRoutes() http.Handler {
 		{"PUT /v1/exec-approvals", device.RightConfigure, s.apiSetCommands},
 		{"POST /v1/exec-approvals/allowlist", device.RightConfigure, s.apiAllowCommand},
 		{"DELETE /v1/exec-approvals/allowlist", device.RightConfigure, s.apiDisallowCommand},
+		{"GET /v1/devices", device.RightAdmin, s.apiDevices},
+		{"POST /v1/devices/{id}/approve", device.RightAdmin, s.apiApproveDevice},
+		{"POST /v1/devices/{id}/reject", device.RightAdmin, s.apiRejectDevice},
+		{"POST /v1/devices/{id}/remove", device.RightAdmin, s.apiRemoveDevice},
 		{"GET /v1/sign-ins", device.RightAdmin, s.apiSignIns},
 		{"POST /v1/sign-ins/{id}/end", device.RightAdmin, s.apiEndSignIn},
 		{"POST /v1/shutdown", device.RightAdmin, s.apiShutdown},
@@ -214,7 +227,28 @@ func (s *Server) run(handle func(http.ResponseWriter, *http.Request) error, w ht
 	return p
 }
 
+// health says that the daemon answers, and nothing else.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	fmt.Fprintln(w, "ok")
+	writeJSON(w, http.StatusOK, map[string]bool{"ok": true})
+}
+
+// readiness says whether the gateway takes work: not while it ends.
+func (s *Server) readiness(w http.ResponseWriter, r *http.Request) {
+	ready, details := true, map[string]any(nil)
+	if s.ready != nil {
+		ready, details = s.ready(r)
+	}
+	select {
+	case <-s.stopping:
+		ready = false
+	default:
+	}
+	body, status := map[string]any{"ready": ready}, http.StatusOK
+	if details != nil {
+		body["details"] = details
+	}
+	if !ready {
+		status = http.StatusServiceUnavailable
+	}
+	writeJSON(w, status, body)
 }

@@ -71,10 +71,15 @@ type Options struct {
 	Policy    func() Policy // the one in force
 	Config    Configuration
 	Commands  *execpolicy.Approvals // exec-approvals.json; optional
+	Devices   *device.Pairings      // optional
+	// Ready adds what somebody who shows a credential may know to the answer of /readyz; optional.
+	Ready func(*http.Request) (ready bool, details map[string]any)
 
 	MCP       http.Handler // at /mcp of the TCP door; optional
 	MCPStream http.Handler // at StreamPath of the socket door; optional
 	Hooks     http.Handler // at /v1/hook/ of the socket door; optional
+	WebSocket http.Handler // every WebSocket of the TCP door, at any path; optional
+	Invoke    http.Handler // at /tools/invoke of the TCP door; optional
 	Metrics   http.Handler // at /metrics of the TCP door, for people and for tokens made for it; optional
 
 	ObserveOnly bool // the gateway runs what would ask (toolward.Config.ObserveOnly): every page and the status say so
@@ -98,6 +103,8 @@ type Server struct {
 	policy    func() Policy
 	config    Configuration
 	commands  *execpolicy.Approvals
+	devices   *device.Pairings
+	ready     func(*http.Request) (bool, map[string]any)
 	observes  bool
 	version   string
 	stop      func()
@@ -134,7 +141,7 @@ func Open(o Options) (*Server, error) {
 	}
 	s := &Server{
 		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels,
-		gateway: o.Gateway, policy: o.Policy, config: o.Config, commands: o.Commands, observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log,
+		gateway: o.Gateway, policy: o.Policy, config: o.Config, commands: o.Commands, devices: o.Devices, ready: o.Ready, observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log,
 		started: time.Now(), streams: newStreams(), stopping: make(chan struct{}),
 	}
 	if s.log == nil {
@@ -150,7 +157,7 @@ func Open(o Options) (*Server, error) {
 		s.socketDoor.Close()
 		return nil, fmt.Errorf("open server: %w (choose another address with --listen)", err)
 	}
-	s.tcp = s.httpServer(guardTCP(names, s.tcpRoutes(o)))
+	s.tcp = s.httpServer(guardTCP(names, o.WebSocket, s.tcpRoutes(o)))
 	s.unix = s.httpServer(s.socketRoutes(o))
 	s.unix.ConnContext = s.withPeer
 	return s, nil

@@ -77,6 +77,7 @@ type tokenCommand struct {
 type tokenCreateCommand struct {
 	Agent     string        `help:"The agent that comes with it." required:"" xor:"use"`
 	Metrics   bool          `help:"It reads /metrics, and is no agent's." required:"" xor:"use"`
+	Gateway   bool          `help:"It opens the gateway protocol, and is no agent's." required:"" xor:"use"`
 	Workspace string        `help:"The directory that is the agent's own." type:"path"`
 	Owner     bool          `help:"Calls count as the owner's: owner-only tools are visible."`
 	Name      string        `help:"What it is for."`
@@ -85,10 +86,10 @@ type tokenCreateCommand struct {
 
 // Run makes a token.
 func (c *tokenCreateCommand) Run(inv *invocation) error {
-	if (c.Workspace == "") != c.Metrics {
-		return &exitErr{exitUsage, errors.New("an agent's token needs --workspace, one for metrics has none"), "toolward token create --help"}
+	if (c.Workspace == "") != (c.Metrics || c.Gateway) {
+		return &exitErr{exitUsage, errors.New("an agent's token needs --workspace, the others have none"), "toolward token create --help"}
 	}
-	body := server.NewToken{Metrics: c.Metrics, Agent: c.Agent, Workspace: c.Workspace, Owner: c.Owner, Name: c.Name}
+	body := server.NewToken{Metrics: c.Metrics, Gateway: c.Gateway, Agent: c.Agent, Workspace: c.Workspace, Owner: c.Owner, Name: c.Name}
 	if c.Life > 0 {
 		body.Life = c.Life.String()
 	}
@@ -102,6 +103,10 @@ func (c *tokenCreateCommand) Run(inv *invocation) error {
 	fmt.Fprintln(inv.stdout, made.Secret)
 	if c.Metrics {
 		fmt.Fprintln(inv.stderr, "This is the only time it is shown. It reads /metrics and nothing else.")
+		return nil
+	}
+	if c.Gateway {
+		fmt.Fprintln(inv.stderr, "This is the only time it is shown. It opens the gateway protocol; it does not answer approvals.")
 		return nil
 	}
 	fmt.Fprintf(inv.stderr, "This is the only time it is shown. Agent %s, workspace %s.\n", made.Agent, made.Workspace)
@@ -131,6 +136,9 @@ func (tokenListCommand) Run(inv *invocation) error {
 			agent := t.Agent
 			if t.ForMetrics() {
 				agent = "(metrics)"
+			}
+			if t.Gateway {
+				agent = "(gateway protocol)"
 			}
 			row(t.ID, t.Prefix+"…", agent, t.Owner, t.Workspace, when(t.LastUsed), state)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -27,6 +28,7 @@ import (
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/redact"
 	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/session"
 	"github.com/toolward/toolward/store"
 	"github.com/toolward/toolward/telemetry"
@@ -41,6 +43,7 @@ type daemon struct {
 	db       *store.DB
 	audit    *audit.Log
 	people   *device.Keeper
+	pairings *device.Pairings
 	approver *approval.Manager
 	sessions *session.Tracker
 	watcher  *anomaly.Watcher
@@ -56,6 +59,8 @@ type daemon struct {
 	gateway  *toolward.Gateway
 	mcp      *mcp.Server
 	hooks    *bridge.Handler
+	protocol *protocol.Server
+	wire     atomic.Pointer[protocol.Server] // the same, for whom it is there before or after
 	server   *server.Server
 	secrets  *redact.Redactor
 	commands *execpolicy.Approvals // exec-approvals.json
@@ -143,6 +148,13 @@ func startError(err error) error {
 // openPeople opens who may answer, what waits, and what sessions have seen.
 func (d *daemon) openPeople(ctx context.Context, _ daemonOptions) (err error) {
 	if d.people, err = device.Open(ctx, device.Options{Store: store.NewDevices(d.db), Log: d.log}); err != nil {
+		return err
+	}
+	key, err := d.deriveKey("device tokens")
+	if err != nil {
+		return err
+	}
+	if d.pairings, err = device.OpenPairings(ctx, store.NewPaired(d.db), key); err != nil {
 		return err
 	}
 	d.approver, err = approval.Open(ctx, approval.Options{
@@ -379,6 +391,11 @@ func (d *daemon) close() {
 	}
 	if d.mcp != nil {
 		d.mcp.Close()
+	}
+	if d.protocol != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		d.logError("close connections", d.protocol.Close(ctx))
 	}
 	if d.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

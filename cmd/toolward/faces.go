@@ -56,6 +56,9 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 	if listen == "" {
 		listen = settings.Server.Listen
 	}
+	if err := d.openProtocol(ctx, settings, listen); err != nil {
+		return err
+	}
 	d.server, err = server.Open(server.Options{
 		Home: d.home, Listen: listen, Hosts: settings.Server.Hosts,
 		People: d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: levels{d.sessions, d.watcher},
@@ -64,6 +67,10 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 		MCPStream:   d.fromAgent(d.mcp.StdioHandler(streams, d.welcome)),
 		Hooks:       d.fromAgent(d.hooks),
 		Metrics:     d.measured.Handler(),
+		WebSocket:   d.protocol,
+		Invoke:      d.protocol.Tools(),
+		Devices:     d.pairings,
+		Ready:       d.protocol.Ready,
 		ObserveOnly: d.observes(),
 		Version:     programVersion(), Stop: o.stop, Log: d.log,
 	})

@@ -52,6 +52,7 @@ type commandLine struct {
 	Level     levelCommand     `cmd:"" help:"How tense a session is."`
 	Audit     auditCommand     `cmd:"" help:"The record of every decision."`
 	Token     tokenCommand     `cmd:"" help:"Tokens of agents that come over HTTP."`
+	Devices   devicesCommand   `cmd:"" help:"Devices that connect over the gateway protocol."`
 	Login     loginCommand     `cmd:"" help:"Sign this terminal in, so that it may answer approvals."`
 	Logout    logoutCommand    `cmd:"" help:"Sign this terminal out."`
 	Policy    policyCommand    `cmd:"" help:"Try a policy: on cases, on what was recorded."`

@@ -79,6 +79,9 @@ func (d *daemon) recordApproval(e approval.Event) {
 		event.Agent, event.Session, event.Tool = a.Request.Agent, a.Request.Session, a.Request.Tool
 	}
 	d.events.put(event)
+	if wire := d.wire.Load(); wire != nil {
+		wire.ApprovalNews(e)
+	}
 	if e.Type == approval.EventResolved && a.Grant != "" {
 		d.events.put(audit.Event{Type: audit.TypeGrant, Agent: event.Agent, Session: event.Session, Tool: event.Tool, Data: map[string]any{
 			"event": "made", "grant": a.Grant, "approval": a.ID, "by": a.ResolvedBy,

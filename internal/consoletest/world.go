@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/session"
 	"github.com/toolward/toolward/store"
 )
@@ -44,8 +46,11 @@ type World struct {
 	Processes *Processes
 	Config    *Config
 	Levels    *session.Tracker
+	Pairings  *device.Pairings
+	Protocol  *protocol.Server // nil without Options.Protocol
 
-	t testing.TB
+	t    testing.TB
+	wire atomic.Pointer[protocol.Server]
 }
 
 // Options says how a world differs from the usual one.
@@ -60,7 +65,10 @@ type Options struct {
 	MCP       http.Handler
 	Hooks     http.Handler
 	Policy    *policy.Snapshot // that people look at; default one that denies write
-	Commands  bool             // commands are judged by the real parts, under the preset developer; else nobody looks at them
+	Rules     *policy.Snapshot // that decides about calls, and that people look at; default one of the test's own
+	Protocol  *protocol.Config // of the gateway protocol; without it there is none
+	Agents    protocol.AgentList
+	Commands  bool // commands are judged by the real parts, under the preset developer; else nobody looks at them
 }
 
 // New starts a world; it ends with the test.
@@ -103,7 +111,10 @@ func New(t testing.TB, o Options) *World {
 	}
 	w.Levels, err = session.New(session.Options{Store: store.NewSessions(db), Settings: session.Settings{DefaultLevel: toolward.Normal}})
 	must(t, err)
-	rules := &gatetest.Policy{Rev: "1", All: tools(o.Commands), JudgeFunc: judge}
+	rules := toolward.Policy(&gatetest.Policy{Rev: "1", All: tools(o.Commands), JudgeFunc: judge})
+	if o.Rules != nil {
+		rules, o.Policy = policy.NewLive(o.Rules), o.Rules
+	}
 	w.Gateway, err = toolward.New(toolward.Config{
 		Policy: rules, Approver: w.Approvals, Auditor: w.Audit, Sessions: w.Levels,
 	})
@@ -115,12 +126,17 @@ func New(t testing.TB, o Options) *World {
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
-	w.Server, err = server.Open(server.Options{
+	w.openProtocol(db, o)
+	doors := server.Options{
 		Home: home, Listen: o.Listen, Hosts: o.Hosts, People: w.People, Approvals: w.Approvals, Audit: w.Audit,
 		Records: records, Levels: w.Levels, Gateway: w.Gateway, Config: w.Config, MCP: o.MCP, Hooks: o.Hooks,
 		Policy:  func() server.Policy { return o.Policy },
 		Version: "test", Stop: func() {}, Log: slog.New(slog.DiscardHandler),
-	})
+	}
+	if w.Protocol != nil {
+		doors.WebSocket, doors.Invoke, doors.Ready, doors.Devices = w.Protocol, w.Protocol.Tools(), w.Protocol.Ready, w.Pairings
+	}
+	w.Server, err = server.Open(doors)
 	must(t, err)
 	served := make(chan error, 1)
 	go func() { served <- w.Server.Serve() }()
@@ -128,6 +144,9 @@ func New(t testing.TB, o Options) *World {
 		w.Approvals.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
+		if w.Protocol != nil {
+			_ = w.Protocol.Close(ctx)
+		}
 		_ = w.Server.Close(ctx) // a stream that a test left open is cut
 		if err := <-served; err != nil {
 			t.Errorf("serve: %v", err)
@@ -135,6 +154,37 @@ func New(t testing.TB, o Options) *World {
 	})
 	w.URL = w.Server.URL()
 	return w
+}
+
+// openProtocol opens the gateway protocol, if the test wants it.
+func (w *World) openProtocol(db *store.DB, o Options) {
+	if o.Protocol == nil {
+		return
+	}
+	var err error
+	w.Pairings, err = device.OpenPairings(w.t.Context(), store.NewPaired(db), make([]byte, 32))
+	must(w.t, err)
+	wire, err := protocol.New(protocol.Options{
+		Config: *o.Protocol, Tokens: w.People, Pairings: w.Pairings, Approvals: w.Approvals, Audit: w.Audit, Gate: w.Gateway,
+		Policy: func() protocol.Policy { return o.Policy }, Agents: func() protocol.AgentList { return o.Agents },
+		CallAs: func(ctx context.Context, secret string) (protocol.Agent, error) {
+			token, err := w.People.Token(ctx, secret)
+			if err != nil {
+				return protocol.Agent{}, protocol.ErrNoAgent
+			}
+			return protocol.Agent{ID: token.Agent, Workspace: token.Workspace, Owner: token.Owner, TokenID: token.ID}, nil
+		},
+		Home: w.Home, Version: "test",
+	})
+	must(w.t, err)
+	w.Protocol = wire
+	w.wire.Store(wire)
+}
+
+func (w *World) tell(e approval.Event) {
+	if wire := w.wire.Load(); wire != nil {
+		wire.ApprovalNews(e)
+	}
 }
 
 func must(t testing.TB, err error) {

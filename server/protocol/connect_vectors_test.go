@@ -42,7 +42,10 @@ type symbolicDevice struct {
 func TestConnectAuthVectors(t *testing.T) {
 	runVectors(t, "connect_auth", func(t *testing.T, input json.RawMessage) any {
 		var in struct {
-			Auth                           Auth
+			Auth struct {
+				Mode, Token, Password string
+				TrustedProxy          TrustedProxy
+			}
 			IP, Host, Origin               string
 			Headers                        map[string]string
 			AllowedOrigins, TrustedProxies []string
@@ -53,7 +56,7 @@ func TestConnectAuthVectors(t *testing.T) {
 		}
 		gatetest.Decode(t, input, &in)
 		w := newWorld(t, Config{
-			Auth: in.Auth, TrustedProxies: in.TrustedProxies,
+			Auth: Auth{Mode: in.Auth.Mode, Token: in.Auth.Token, Password: in.Auth.Password, TrustedProxy: in.Auth.TrustedProxy}, TrustedProxies: in.TrustedProxies,
 			ControlUI: ControlUI{in.AllowedOrigins, in.AllowInsecureAuth, in.AllowHostHeaderOriginFallback},
 		})
 		watcher := make(chan device.PairEvent, 16)

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -202,11 +201,11 @@ func writeBody(w http.ResponseWriter, status int, body any) {
 }
 
 // Ready says whether the gateway takes work. details are for whoever shows a credential.
-func (s *Server) Ready(ctx context.Context, r *http.Request) (ready bool, details map[string]any) {
+func (s *Server) Ready(r *http.Request) (ready bool, details map[string]any) {
 	s.mu.Lock()
 	ready, n := !s.closed, len(s.conns)
 	s.mu.Unlock()
-	if _, refused := s.bearer(r.WithContext(ctx), http.Header{}); refused == nil {
+	if _, refused := s.bearer(r, http.Header{}); refused == nil {
 		details = map[string]any{"connections": n, "uptimeMs": time.Since(s.started).Milliseconds(), "pendingApprovals": s.approvals.Count()}
 	}
 	return ready, details

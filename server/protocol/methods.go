@@ -14,7 +14,8 @@ type method struct {
 	meaning string
 	params  shape
 	result  string
-	right   device.Right // "" if no person is needed
+	right   device.Right // of a person, checked before it is handled; "" if none is needed
+	person  bool         // a person is needed; with right "" the handler finds out how far
 	handle  func(context.Context, *call) (any, *Error)
 
 	check *schema.Schema
@@ -22,7 +23,7 @@ type method struct {
 
 // on makes a method of a handler with parameters of its own type.
 func on[P any](name string, params shape, right device.Right, handle func(*call, context.Context, *P) (any, *Error), result, meaning string) *method {
-	m := &method{name: name, meaning: meaning, params: params, result: result, right: right}
+	m := &method{name: name, meaning: meaning, params: params, result: result, right: right, person: right != ""}
 	m.handle = func(ctx context.Context, r *call) (any, *Error) {
 		p := new(P)
 		if wrong := readParams(m.name, m.check, r.params, p); wrong != nil {
@@ -64,9 +65,9 @@ func methodTable() []*method {
 		on("exec.approvals.set", object(need("file", anyObject()), may("baseHash", text(128))), device.RightConfigure, (*call).setCommands, "`{path, exists, hash, file}`", "replaces that; `baseHash` is the hash that was read"),
 
 		on("device.pair.list", none, "", (*call).listDevices, "`{pending[], paired[]}`", "devices that wait and that are paired"),
-		on("device.pair.approve", pairing("requestId"), "", (*call).approveDevice, "`{requestId, device}`", "pairs a device, for a person who holds all that it gets"),
-		on("device.pair.reject", pairing("requestId"), "", (*call).rejectDevice, "`{requestId, deviceId}`", "declines, for a person"),
-		on("device.pair.remove", pairing("deviceId"), "", (*call).removeDevice, "`{deviceId}`", "forgets a device, for a person"),
+		forPersons(on("device.pair.approve", pairing("requestId"), "", (*call).approveDevice, "`{requestId, device}`", "pairs a device, for a person who holds all that it gets")),
+		forPersons(on("device.pair.reject", pairing("requestId"), "", (*call).rejectDevice, "`{requestId, deviceId}`", "declines, for a person")),
+		forPersons(on("device.pair.remove", pairing("deviceId"), "", (*call).removeDevice, "`{deviceId}`", "forgets a device, for a person")),
 		on("device.token.rotate", token(may("scopes", list(name(128), 64))), "", (*call).rotateToken, "`{deviceId, role, scopes, rotatedAtMs, token?}`", "a new token, for a person or the device itself; told to that device only"),
 		on("device.token.revoke", token(), "", (*call).revokeToken, "`{deviceId, role, revokedAtMs}`", "ends a token, for a person or the device itself"),
 
@@ -76,6 +77,12 @@ func methodTable() []*method {
 		on("node.list", none, "", (*call).listNodes, "`{ts, nodes[]}`", "nodes; there are none yet"),
 		on("node.pair.list", none, "", (*call).listNodePairings, "`{pending[], paired[]}`", "nodes that wait and that are paired; there are none yet"),
 	}
+}
+
+// forPersons marks a method that checks itself whether a person may do it.
+func forPersons(m *method) *method {
+	m.person = true
+	return m
 }
 
 // compileMethods prepares the checks of all parameters.

@@ -50,6 +50,9 @@ func (c *conn) asked(record *approval.Record) bool {
 
 // pairEvent tells who may pair about devices, and ends connections of devices that may not connect any more.
 func (s *Server) pairEvent(e device.PairEvent) {
+	if s.paired != nil {
+		s.paired(e)
+	}
 	s.events.put(func() {
 		switch e.Kind {
 		case device.PairRequested:

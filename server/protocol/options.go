@@ -19,9 +19,14 @@ type Config struct {
 // Auth is gateway.auth.
 type Auth struct {
 	Mode         string       `json:"mode,omitempty" jsonschema:"token, password, trusted-proxy or none; default password if one is set, else token"`
-	Token        string       `json:"token,omitempty" jsonschema:"the shared secret of mode token; better: toolward token create --gateway"`
-	Password     string       `json:"password,omitempty" jsonschema:"the shared secret of mode password"`
+	TokenEnv     string       `json:"tokenEnv,omitempty" jsonschema:"the variable of the gateway that holds the shared secret of mode token; better: toolward token create --gateway"`
+	PasswordEnv  string       `json:"passwordEnv,omitempty" jsonschema:"the variable of the gateway that holds the shared secret of mode password"`
 	TrustedProxy TrustedProxy `json:"trustedProxy,omitzero" jsonschema:"mode trusted-proxy"`
+
+	// The secrets themselves, see Resolve. They are never in the file: what is there is shown in differences, in "config
+	// show", and to every agent that can read it.
+	Token    string `json:"-"`
+	Password string `json:"-"`
 }
 
 // TrustedProxy is gateway.auth.trustedProxy: a reverse proxy that signs people in and names them.
@@ -51,13 +56,13 @@ func (a Auth) mode() string {
 	switch {
 	case a.Mode != "":
 		return a.Mode
-	case a.Password != "":
+	case a.Password != "" || a.PasswordEnv != "":
 		return ModePassword
 	}
 	return ModeToken
 }
 
-// shortestSecret is how many bytes a configured secret has at least: it is compared at every door that is open.
+// shortestSecret is how many bytes a secret has at least: whoever reaches the port may try some every minute.
 const shortestSecret = 8
 
 // Check says what is wrong with the settings: key and what to write instead. listen is the address that is listened on.
@@ -69,15 +74,10 @@ func (c Config) Check(listen string) error {
 	if !slices.Contains([]string{"", ModeToken, ModePassword, ModeTrustedProxy, ModeNone}, c.Auth.Mode) {
 		say("gateway.auth.mode", "%s: expected token, password, trusted-proxy or none", quoteShort(c.Auth.Mode))
 	}
-	for key, secret := range map[string]string{"gateway.auth.token": c.Auth.Token, "gateway.auth.password": c.Auth.Password} {
-		if secret != "" && (len(secret) < shortestSecret || slices.Contains([]string{"undefined", "changeme", "password"}, strings.ToLower(secret))) {
-			say(key, "too easy to guess: use at least %d characters, for instance what openssl rand -hex 24 prints", shortestSecret)
-		}
-	}
 	switch c.Auth.mode() {
 	case ModePassword:
-		if c.Auth.Password == "" {
-			say("gateway.auth.mode", "password, but gateway.auth.password is not set")
+		if c.Auth.PasswordEnv == "" {
+			say("gateway.auth.mode", "password, but gateway.auth.passwordEnv does not say where it is")
 		}
 	case ModeTrustedProxy:
 		if c.Auth.TrustedProxy.UserHeader == "" {
@@ -102,10 +102,35 @@ func (c Config) Check(listen string) error {
 	return errors.Join(wrong...)
 }
 
+// Resolve reads the secrets from the environment. A secret that is named and is not there, or is easy to guess, is an
+// error: a gateway does not start half locked.
+func (c Config) Resolve(lookup func(string) (string, bool)) (Config, error) {
+	for _, secret := range []struct {
+		key, variable string
+		into          *string
+	}{{"gateway.auth.tokenEnv", c.Auth.TokenEnv, &c.Auth.Token}, {"gateway.auth.passwordEnv", c.Auth.PasswordEnv, &c.Auth.Password}} {
+		if secret.variable == "" {
+			continue
+		}
+		value, set := lookup(secret.variable)
+		switch {
+		case !set || value == "":
+			return c, &SettingError{secret.key, "the variable " + secret.variable + " is not set"}
+		case len(value) < shortestSecret || slices.Contains([]string{"undefined", "changeme", "password"}, strings.ToLower(value)):
+			return c, &SettingError{secret.key, fmt.Sprintf("what %s holds is easy to guess: use at least %d characters, for instance what openssl rand -hex 24 prints", secret.variable, shortestSecret)}
+		}
+		*secret.into = value
+	}
+	return c, nil
+}
+
 // SettingError is one wrong setting.
 type SettingError struct{ Key, Text string }
 
 func (e *SettingError) Error() string { return e.Key + ": " + e.Text }
+
+// ConfigKey names the setting, for its place in the file.
+func (e *SettingError) ConfigKey() string { return e.Key }
 
 // Tokens recognises tokens that were made for the gateway protocol. Package device implements it.
 type Tokens interface {

@@ -41,6 +41,8 @@ type Options struct {
 	// token that is no agent's.
 	CallAs func(ctx context.Context, token string) (Agent, error)
 
+	Paired func(device.PairEvent) // told about devices; must not block; optional
+
 	Home    string // shown to operator.admin only
 	Version string
 	Log     *slog.Logger
@@ -59,6 +61,7 @@ type Server struct {
 	policy    func() Policy
 	agents    func() AgentList
 	callAs    func(context.Context, string) (Agent, error)
+	paired    func(device.PairEvent)
 	home      string
 	version   string
 	log       *slog.Logger
@@ -112,7 +115,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		pairings: o.Pairings, approvals: o.Approvals, audit: o.Audit, gate: o.Gate, commands: o.Commands, policy: o.Policy,
-		agents: o.Agents, callAs: o.CallAs, home: o.Home, version: o.Version, log: o.Log, started: time.Now(), connectCheck: check,
+		agents: o.Agents, callAs: o.CallAs, paired: o.Paired, home: o.Home, version: o.Version, log: o.Log, started: time.Now(), connectCheck: check,
 		door: &doorkeeper{
 			config: o.Config, proxies: Proxies{proxies, o.Config.AllowRealIPFallback}, tokens: o.Tokens,
 			limits: NewLimiter(LimitSettings{}), browsers: NewLimiter(LimitSettings{CountsLoopback: true}),

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -153,6 +154,7 @@ type client struct {
 	ws    *websocket.Conn
 	nonce string
 	got   chan reading // nil: it reads only when it is asked to
+	kept  []frame      // read while something else was looked for
 }
 
 type reading struct {
@@ -273,24 +275,36 @@ func (c *client) read() frame {
 	return f
 }
 
-// response reads until the answer with this id; events before it are dropped.
+// response is the next answer with this id.
 func (c *client) response(id string) frame {
 	c.t.Helper()
-	for {
-		if f := c.read(); f.Type == "res" && f.ID == id {
-			return f
-		}
-	}
+	return c.find("answer to "+id, func(f *frame) bool { return f.Type == "res" && f.ID == id })
 }
 
-// event reads until an event of this name.
+// event is the next event of this name.
 func (c *client) event(name string) frame {
 	c.t.Helper()
-	for {
-		if f := c.read(); f.Event == name {
+	return c.find("event "+name, func(f *frame) bool { return f.Event == name })
+}
+
+// find reads until a frame is the one that is looked for; the others are kept for whoever looks for them.
+func (c *client) find(what string, is func(*frame) bool) frame {
+	c.t.Helper()
+	for i := range c.kept {
+		if f := c.kept[i]; is(&f) {
+			c.kept = slices.Delete(c.kept, i, i+1)
 			return f
 		}
 	}
+	for range 1000 {
+		f := c.read()
+		if is(&f) {
+			return f
+		}
+		c.kept = append(c.kept, f)
+	}
+	c.t.Fatalf("there was no %s among 1000 frames", what)
+	return frame{}
 }
 
 func (c *client) send(v any) {

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/server/protocol"
+)
+
+// openProtocol opens the gateway protocol. Who may connect is read at start: a changed file does not open a door of a
+// running gateway.
+func (d *daemon) openProtocol(ctx context.Context, settings config.File, listen string) error {
+	if err := settings.Gateway.Check(listen); err != nil {
+		return err
+	}
+	who, err := settings.Gateway.Resolve(os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	d.secrets.Hold(nonEmpty(who.Auth.Token, who.Auth.Password)...)
+	d.protocol, err = protocol.New(protocol.Options{
+		Config: who, Tokens: d.people, Pairings: d.pairings, Approvals: d.approver, Audit: d.audit, Gate: d.gateway, Commands: d.commands,
+		Policy: func() protocol.Policy { return d.policyInForce() }, Agents: d.agentList, CallAs: d.callAs, Paired: d.recordPairing,
+		Home: d.home, Version: programVersion(), Log: d.log,
+	})
+	if err == nil {
+		d.wire.Store(d.protocol)
+	}
+	return err
+}
+
+func nonEmpty(list ...string) []string {
+	var out []string
+	for _, s := range list {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// agentList is the agents of the configuration. The first is who calls when a client names nobody, unless there is one
+// called main.
+func (d *daemon) agentList() protocol.AgentList {
+	list := protocol.AgentList{Default: "main"}
+	for i, a := range d.config.Current().File.Agents.List {
+		if i == 0 {
+			list.Default = a.ID
+		}
+		list.All = append(list.All, protocol.Agent{ID: a.ID, Workspace: a.Workspace})
+	}
+	for _, a := range list.All {
+		if a.ID == "main" {
+			list.Default = "main"
+		}
+	}
+	if len(list.All) == 0 {
+		list.All = []protocol.Agent{{ID: list.Default}}
+	}
+	return list
+}
+
+// callAs recognises the token of an agent that calls over HTTP.
+func (d *daemon) callAs(ctx context.Context, secret string) (protocol.Agent, error) {
+	token, err := d.people.Token(ctx, secret)
+	if errors.Is(err, device.ErrToken) {
+		return protocol.Agent{}, protocol.ErrNoAgent
+	}
+	if err != nil {
+		return protocol.Agent{}, err
+	}
+	workspace, err := d.places.checkWorkspace(token.Workspace)
+	if err != nil {
+		return protocol.Agent{}, err
+	}
+	return protocol.Agent{ID: token.Agent, Workspace: workspace, Owner: token.Owner, TokenID: token.ID}, nil
+}
+
+// recordPairing keeps who let which device in.
+func (d *daemon) recordPairing(e device.PairEvent) {
+	data := map[string]any{"event": "device-" + e.Kind, "device": e.DeviceID, "by": e.By}
+	if e.By == "" && e.Kind == device.PairApproved {
+		data["by"] = "nobody: a program of this machine that had the gateway's secret"
+	}
+	if e.Request.ID != "" {
+		data["scopes"], data["role"], data["client"], data["address"] = e.Request.Scopes, string(e.Request.Role), e.Request.ClientID, e.Request.IP
+	}
+	if e.Role != "" {
+		data["role"] = string(e.Role)
+	}
+	d.events.put(audit.Event{Type: audit.TypeConfig, Data: data})
+}
