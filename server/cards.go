@@ -34,7 +34,8 @@ func newCard(base string, r *approval.Record, now time.Time) card {
 		Level: d.Level.String(), LevelName: levelName(d.Level),
 		Created: time.UnixMilli(r.CreatedMs), Expires: time.UnixMilli(r.ExpiresMs),
 		Seconds: int((r.ExpiresMs - r.CreatedMs) / 1000), Left: max(0, int((r.ExpiresMs-now.UnixMilli())/1000)),
-		Digest: d.Digest[:min(12, len(d.Digest))], Cut: d.Cut,
+		Digest: shortDigest(d.Digest), Cut: d.Cut,
+		Rank: int(d.Severity), Session: string(d.Session), SessionName: oneLine(cmp.Or(string(d.Session), "no session")), Same: sameCall(r),
 	}
 	params := paramsOf(d.Preview)
 	c.Title, c.TitleObject = titleOf(d)
@@ -60,6 +61,9 @@ func newCard(base string, r *approval.Record, now time.Time) card {
 	}
 	return c
 }
+
+// shortDigest is as much of a digest as people compare between two surfaces.
+func shortDigest(digest string) string { return digest[:min(12, len(digest))] }
 
 func levelName(l toolward.Level) string {
 	switch l {

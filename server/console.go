@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -13,15 +13,8 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/device"
 )
-
-// maxCards is how many waiting calls a page shows; the others follow as these are answered.
-const maxCards = 40
-
-// logLength is how many recent decisions stand beside the queue.
-const logLength = 12
 
 // visitor is a signed-in person in a browser.
 type visitor struct {
@@ -31,17 +24,6 @@ type visitor struct {
 }
 
 func (v *visitor) connection() string { return "console:" + v.by.Session() }
-
-// queuePage is the console's front page.
-type queuePage struct {
-	page
-	Headline, Subline string
-	Config            *configCard
-	Cards             []card
-	Fresh             bool // nothing has ever been decided
-	Beyond            int  // waiting calls that do not fit
-	Recent            []entry
-}
 
 // newPage is the frame of a console page; here is the path of the page in the navigation.
 func (s *Server) newPage(v *visitor, title, here string) page {
@@ -58,67 +40,6 @@ func (s *Server) newPage(v *visitor, title, here string) page {
 		p.Nav = append(p.Nav, item)
 	}
 	return p
-}
-
-// showQueue is GET /c/{key}/.
-func (s *Server) showQueue(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if err := s.looked(v); err != nil {
-		return err
-	}
-	waiting, err := s.waiting(r, v.by)
-	if err != nil {
-		return err
-	}
-	recent, err := s.audit.Query(r.Context(), audit.Filter{Type: audit.TypeDecision, Limit: logLength})
-	if err != nil {
-		return err
-	}
-	p := queuePage{page: s.newPage(v, "Waiting", "/"), Fresh: len(recent) == 0}
-	p.Script, p.Live = "console.js", true
-	p.Headline, p.Subline = headline(len(waiting))
-	p.Config = s.configCard(v)
-	if done := r.URL.Query().Get("done"); done != "" {
-		if rec, err := s.approvals.Get(r.Context(), v.by, done); err == nil && rec.State != approval.StatePending {
-			p.Notices = append(p.Notices, notice{Text: rec.Request.Title + " — " + said(rec)})
-		}
-	}
-	now := time.Now()
-	for _, rec := range waiting[:min(len(waiting), maxCards)] {
-		c := newCard(v.base, rec, now)
-		c.Seen, c.First = s.approvals.MarkShown(rec.ID, v.by), len(p.Cards) == 0
-		p.Cards = append(p.Cards, c)
-	}
-	p.Beyond = len(waiting) - len(p.Cards)
-	for i := range recent {
-		p.Recent = append(p.Recent, newEntry(&recent[i]))
-	}
-	return renderPage(w, http.StatusOK, "queue", p)
-}
-
-// waiting lists pending approvals in the order in which they arrived, so that a new one never pushes another away
-// from under a person's finger.
-func (s *Server) waiting(r *http.Request, by approval.Authority) ([]*approval.Record, error) {
-	list, err := s.approvals.Pending(r.Context(), by)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(list, func(a, b *approval.Record) int {
-		if a.CreatedMs != b.CreatedMs {
-			return int(a.CreatedMs - b.CreatedMs)
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
-	return list, nil
-}
-
-func headline(waiting int) (head, sub string) {
-	switch waiting {
-	case 0:
-		return "Waiting calls", ""
-	case 1:
-		return "1 call is waiting", "Without an answer it is refused"
-	}
-	return strconv.Itoa(waiting) + " calls are waiting", "Without an answer they are refused"
 }
 
 // showOne is GET /c/{key}/approvals/{id}: one call, waiting or decided. Links in chats and clients lead here.
@@ -181,7 +102,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, v *visitor) erro
 		writeJSON(w, http.StatusOK, answered{said(rec), outcomeOf(rec)})
 		return nil
 	}
-	http.Redirect(w, r, v.base+"/?done="+rec.ID, http.StatusSeeOther)
+	http.Redirect(w, r, v.base+"/?done="+url.QueryEscape(rec.ID)+"&"+arrangedOf(r).Query(), http.StatusSeeOther)
 	return nil
 }
 

@@ -19,6 +19,7 @@ type decisionRecord struct {
 	Code    string `json:"code"`
 	Agent   string `json:"agentId"`
 	Preview string `json:"preview"`
+	Digest  string `json:"digest"`
 	Level   string `json:"level"`
 	Facts   struct {
 		Action  string `json:"action"`
@@ -57,10 +58,10 @@ var refusals = map[toolward.Code]string{
 }
 
 // newEntry is one line of recent decisions. A record that cannot be read still has a line.
-func newEntry(r *audit.Record) entry {
+func newEntry(base string, r *audit.Record) entry {
 	e := entry{
 		ID: strconv.FormatInt(r.Seq, 10), Kind: r.Verdict, Agent: oneLine(cmp.Or(r.Agent, "unknown")), Tool: oneLine(r.Tool), Time: r.Time,
-		Clock: r.Time.Local().Format("15:04"),
+		Clock: r.Time.Local().Format("15:04"), Href: base + "/record/" + strconv.FormatInt(r.Seq, 10),
 	}
 	if !sameDay(r.Time, time.Now()) {
 		e.Clock = r.Time.Local().Format("2 Jan 15:04")
@@ -71,6 +72,7 @@ func newEntry(r *audit.Record) entry {
 		return e
 	}
 	e.What = oneLine(aboutOf(&d))
+	e.Digest = shortDigest(d.Digest)
 	e.How = oneLine(howOf(&d))
 	return e
 }
@@ -111,14 +113,7 @@ func aboutOf(d *decisionRecord) string {
 	if text == "" && len(d.Facts.Targets) > 0 {
 		text = d.Facts.Targets[0].Path
 	}
-	const most = 160
-	if line, _, more := strings.Cut(text, "\n"); more {
-		text = line + " …"
-	}
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return shortened(text)
 }
 
 func howOf(d *decisionRecord) string {

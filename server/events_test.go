@@ -214,7 +214,7 @@ func TestSlowReaderHoldsNobodyUp(t *testing.T) {
 	for count.Waiting != 600 { // the one who reads learns of all of them, though the flood was too fast for its buffer
 		fast.next("count", &count)
 	}
-	if resp, page := b.get(b.base + "/"); resp.StatusCode != 200 || !strings.Contains(page, "560 more calls are waiting") {
+	if resp, page := b.get(b.base + "/"); resp.StatusCode != 200 || !strings.Contains(page, "560</span> more calls are waiting") {
 		t.Errorf("the page of 600 calls: %d", resp.StatusCode)
 	}
 	w.Approvals.Close() // ends all calls

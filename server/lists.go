@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/device"
 )
 
@@ -21,43 +20,6 @@ const pageLength = 60
 type choice struct {
 	Value, Name string
 	Here        bool
-}
-
-// showDecisions is GET /c/{key}/decisions: decided calls, newest first.
-func (s *Server) showDecisions(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	query := r.URL.Query()
-	filter := audit.Filter{
-		Type: audit.TypeDecision, Agent: query.Get("agent"), Tool: query.Get("tool"), Verdict: query.Get("verdict"),
-		Limit: pageLength + 1,
-	}
-	below, err := belowOf(query)
-	if err != nil {
-		return err
-	}
-	filter.Below = below
-	records, err := s.audit.Query(r.Context(), filter)
-	if err != nil {
-		return problem(http.StatusBadRequest, "", "%s", err.Error())
-	}
-	p := struct {
-		page
-		Filter   audit.Filter
-		Verdicts []choice
-		Entries  []entry
-		Older    string
-	}{page: s.newPage(v, "Decisions", "/decisions"), Filter: filter}
-	p.Verdicts = []choice{
-		{"", "All", filter.Verdict == ""},
-		{"allow", "Allowed", filter.Verdict == "allow"},
-		{"deny", "Refused", filter.Verdict == "deny"},
-	}
-	for i := range records[:min(len(records), pageLength)] {
-		p.Entries = append(p.Entries, newEntry(&records[i]))
-	}
-	if len(records) > pageLength {
-		p.Older = olderLink(v.base+"/decisions", query, records[pageLength-1].Seq, "agent", "tool", "verdict")
-	}
-	return renderPage(w, http.StatusOK, "decisions", p)
 }
 
 // belowOf reads the position that a page begins below; 0 for the first page.

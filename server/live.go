@@ -44,7 +44,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, v *visitor) erro
 	if err != nil {
 		return nil // the browser has gone; there is nobody to tell
 	}
-	f := &follower{server: s, visitor: v, out: out, request: r}
+	f := &follower{server: s, visitor: v, out: out, request: r, arranged: arrangementOf(r.URL.Query())}
 	err = f.sync()
 	beats, looks := time.NewTicker(heartbeat), time.NewTicker(configRhythm)
 	defer beats.Stop()
@@ -92,14 +92,15 @@ func (s *Server) followAgain(ctx context.Context, old *audit.Tail) *audit.Tail {
 
 // follower is one open console page.
 type follower struct {
-	server  *Server
-	visitor *visitor
-	out     *eventStream
-	request *http.Request
-	config  string           // revision of the waiting configuration that the page shows
-	latest  []audit.Record   // decisions that the page does not show yet, oldest first
-	due     <-chan time.Time // when to show them; nil while there are none
-	again   <-chan time.Time // when to list everything anew; nil if the page knows all
+	server   *Server
+	visitor  *visitor
+	out      *eventStream
+	request  *http.Request
+	arranged arrangement
+	config   string           // revision of the waiting configuration that the page shows
+	latest   []audit.Record   // decisions that the page does not show yet, oldest first
+	due      <-chan time.Time // when to show them; nil while there are none
+	again    <-chan time.Time // when to list everything anew; nil if the page knows all
 }
 
 type syncEvent struct {
@@ -137,6 +138,7 @@ func (f *follower) sync() error {
 	if err := f.out.send("sync", event); err != nil {
 		return err
 	}
+	f.arranged.sort(list)
 	for _, r := range list[:min(len(list), maxCards)] {
 		if err := f.card(r); err != nil {
 			return err
@@ -159,10 +161,13 @@ func (f *follower) tell(event approval.Event) error {
 		}
 		return f.count()
 	}
-	if f.server.approvals.Count() <= maxCards {
+	switch {
+	case f.server.approvals.Count() <= maxCards:
 		if err := f.card(&r); err != nil {
 			return err
 		}
+	case f.arranged.Risk:
+		f.syncSoon() // it may come before those that are on the page
 	}
 	return f.count()
 }
@@ -178,7 +183,7 @@ func (f *follower) syncSoon() {
 // card sends a card, stamped with the moment at which it is sent.
 func (f *follower) card(r *approval.Record) error {
 	c := newCard(f.visitor.base, r, time.Now())
-	c.Seen = f.server.approvals.MarkShown(r.ID, f.visitor.by)
+	c.Seen, c.Arranged = f.server.approvals.MarkShown(r.ID, f.visitor.by), f.arranged.Query()
 	html, err := renderPart("card", c)
 	if err != nil {
 		return err
@@ -236,7 +241,7 @@ func (f *follower) remember(r audit.Record) {
 func (f *follower) flushLog() error {
 	f.due = nil
 	for i := range f.latest {
-		html, err := renderPart("entry", newEntry(&f.latest[i]))
+		html, err := renderPart("entry", newEntry(f.visitor.base, &f.latest[i]))
 		if err != nil {
 			return err
 		}

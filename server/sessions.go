@@ -155,7 +155,7 @@ func (s *Server) showSession(w http.ResponseWriter, r *http.Request, v *visitor)
 	p := sessionPage{
 		page: s.newPage(v, "Session", "/sessions"), Key: oneLine(string(key)), Agent: oneLine(key.Agent()), Raw: string(key),
 		Level: o.Level.String(), Signals: signalsOf(&o), Stamp: o.SourcesStamp(), Raised: o.RaisedStamp(), SourcesCut: o.SourcesCut, External: o.External || len(o.Sources) > 0,
-		AllCalls: v.base + "/decisions?" + url.Values{"agent": {key.Agent()}}.Encode(),
+		AllCalls: v.base + "/decisions?" + url.Values{"session": {string(key)}}.Encode(),
 		Levels:   levelChoices(o.Floor.Level), Clearable: o.Floor.Level != toolward.Normal || o.Suspicious,
 	}
 	p.Style = "sessions.css"
@@ -169,7 +169,7 @@ func (s *Server) showSession(w http.ResponseWriter, r *http.Request, v *visitor)
 		p.Parent = &sessionRef{oneLine(string(o.Parent)), sessionLink(v, o.Parent)}
 	}
 	for i := range calls {
-		p.Calls = append(p.Calls, newEntry(&calls[i]))
+		p.Calls = append(p.Calls, newEntry(v.base, &calls[i]))
 	}
 	for i := range noticed {
 		line := newAnomalyLine(v, &noticed[i])

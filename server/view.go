@@ -53,8 +53,15 @@ type card struct {
 	Answerable   bool
 	Cut          bool // not all arguments are shown
 	First        bool
-	Said         []span // what became of it
-	Outcome      string // allowed, denied or ""
+	Rank         int    // 0 for critical calls, larger for calmer ones
+	Session      string // raw, to tell sessions apart
+	SessionName  []span
+	Same         string      // identical calls have the same one; "" if that cannot be told
+	Batch        []shownCall // this and the identical calls below it; nil if it is the only one
+	Leads        bool        // the first one of its session, where sessions stand apart
+	Arranged     string      // order of the page
+	Said         []span      // what became of it
+	Outcome      string      // allowed, denied or ""
 }
 
 type block struct {
@@ -87,12 +94,14 @@ type offer struct {
 
 // entry is one line of recent decisions.
 type entry struct {
-	ID    string
-	Kind  string // allow or deny
-	Agent []span
-	Tool  []span
-	What  []span
-	How   []span
-	Time  time.Time
-	Clock string
+	ID     string
+	Kind   string // allow or deny
+	Agent  []span
+	Tool   []span
+	What   []span
+	How    []span
+	Time   time.Time
+	Clock  string
+	Digest string // first 12 characters; "" if the call had none
+	Href   string // its record
 }

@@ -44,9 +44,13 @@ func TestConsoleLooks(t *testing.T) {
 		name, address string
 		tab           *tab
 	}{
-		{"queue", w.URL + base + "/", b},
+		{"queue", w.URL + base + "/?order=arrival", b},
 		{"one", w.URL + base + "/approvals/" + w.AwaitPending(3)[0].ID, b},
+		{"by-session", w.URL + base + "/?order=risk&group=session", b},
 		{"decisions", w.URL + base + "/decisions", b},
+		{"search", w.URL + base + "/decisions?agent=coder&within=24h", b},
+		{"record", w.URL + base + "/record/2", b},
+		{"log", w.URL + base + "/log", b},
 		{"grants", w.URL + base + "/grants", b},
 		{"sign-ins", w.URL + base + "/sign-ins", b},
 		{"tokens", w.URL + base + "/tokens", b},
@@ -89,7 +93,7 @@ func TestConsoleLooks(t *testing.T) {
 			}
 		}
 	}
-	picture(t, b, w.URL+base+"/")
+	picture(t, b, w.URL+base+"/?order=arrival")
 }
 
 // picture makes the picture of the README when its path is given: TOOLWARD_PICTURE=docs/console.png.

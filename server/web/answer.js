@@ -35,7 +35,7 @@ function mark(card, disabled) {
 }
 
 // guard installs the rules on a region that holds cards.
-export function guard(region, answered) {
+export function guard(region, answered, answeredAll) {
   region.addEventListener("click", (event) => {
     const control = event.target.closest(".answer button, .answer summary");
     if (!control) return;
@@ -54,19 +54,19 @@ export function guard(region, answered) {
   region.addEventListener("keydown", enter);
   region.addEventListener("keypress", enter);
   region.addEventListener("submit", (event) => {
-    const form = event.target.closest("form[data-answer]");
+    const form = event.target.closest("form[data-answer], form[data-batch]");
     const card = event.target.closest(".card");
     if (card && inert(card)) return event.preventDefault();
     if (!form) return;
     event.preventDefault();
-    send(form, card, event.submitter ?? form.querySelector("[data-deny]"), answered);
+    const button = event.submitter ?? form.querySelector("[value=deny]");
+    send(form, card, button, form.matches("[data-batch]") ? answeredAll : answered);
   });
 }
 
 async function send(form, card, button, answered) {
   const body = new URLSearchParams(new FormData(form, button));
-  const error = card.querySelector(".error");
-  error.hidden = true;
+  card.querySelector(".error").hidden = true;
   card.dataset.busy = "";
   mark(card, true);
   try {
@@ -76,14 +76,21 @@ async function send(form, card, button, answered) {
     if (reply.ok || reply.status === 409 || reply.status === 404) return answered(card, answer);
     throw new Error([answer.error, answer.hint].filter(Boolean).join(". "));
   } catch (problem) {
-    error.textContent = problem instanceof TypeError
+    fail(card, problem instanceof TypeError
       ? "The gateway cannot be reached. Your answer was not given."
-      : "Not answered: " + problem.message;
-    error.hidden = false;
+      : "Not answered: " + problem.message);
   } finally {
     delete card.dataset.busy;
     if (!inert(card)) mark(card, false);
   }
+}
+
+// fail says on a card why it is not answered.
+export function fail(card, text) {
+  const error = card.querySelector(".error");
+  if (!error) return;
+  error.textContent = text;
+  error.hidden = false;
 }
 
 // settle replaces the buttons of a card by what became of it.

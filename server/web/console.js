@@ -1,6 +1,7 @@
 // The console page: live queue, countdowns, keys. Everything here is a convenience; the page works without it.
 
-import { arm, guard, onAnnounce, settle } from "./answer.js";
+import { arm, fail, guard, onAnnounce, settle } from "./answer.js";
+import { head, identical, keepArrangement, place, query } from "./order.js";
 
 const base = document.body.dataset.base;
 const single = document.body.dataset.page === "one";
@@ -11,11 +12,15 @@ const live = document.querySelector("[data-live]");
 const stale = document.querySelector("[data-stale]");
 const LOG_LENGTH = 12;
 const LINGER = 2600; // how long a settled card stays readable, in milliseconds
+const PRUNED = 500; // how long a card outlives its deadline, in milliseconds
 let skew = 0; // server clock minus ours
+let timed = false; // whether the skew is known; before, no card may be taken for late
+let due = 0; // the timer of the next deadline
 
 rememberPath();
+if (!single) keepArrangement();
 onAnnounce((text) => { announcer.textContent = text; });
-guard(document.querySelector("main"), answered);
+guard(document.querySelector("main"), answered, answeredAll);
 arm(cards());
 document.querySelector("[data-keys]")?.removeAttribute("hidden");
 listen();
@@ -43,7 +48,7 @@ function cardOf(id) {
 // live updates
 
 function listen() {
-  const source = new EventSource(base + "/events");
+  const source = new EventSource(base + "/events?" + query);
   const on = (name, handle) => source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
   source.addEventListener("open", () => show("on", "Live"));
   source.addEventListener("error", () => {
@@ -53,8 +58,12 @@ function listen() {
   });
   on("sync", ({ now, ids }) => {
     skew = now - Date.now();
+    timed = true;
     const known = new Set(ids);
-    if (!single) for (const card of open()) if (!known.has(card.dataset.id)) settleAndRemove(card, "No longer waiting", "");
+    const over = open().filter((card) => !known.has(card.dataset.id));
+    if (single && over.some((card) => card.querySelector(".answer"))) location.reload(); // decided meanwhile: show how
+    if (!single) for (const card of over) settleAndRemove(card, "No longer waiting", "");
+    prune();
   });
   on("card", ({ html }) => { if (!single) insert(fragment(html)); });
   on("gone", ({ id, said, outcome }) => {
@@ -82,9 +91,11 @@ function fragment(html) {
 function insert(card) {
   if (!card || cardOf(card.dataset.id)) return;
   card.classList.add("new");
-  queue.append(card);
-  arm([card]);
+  const moved = place(queue, card);
+  arm([card, ...moved]);
+  identical(open());
   tick();
+  prune();
   announcer.textContent = "New call waiting: " + card.querySelector("h2").textContent;
   if (document.activeElement === document.body && open().length === 1) focusDeny(card);
 }
@@ -117,6 +128,14 @@ function count(waiting, headline, subline) {
     heading.textContent = headline;
     document.querySelector("[data-subline]").textContent = subline;
   }
+  const arrange = document.querySelector("[data-arrange]");
+  if (arrange) arrange.hidden = waiting < 2;
+  const beyond = document.querySelector("[data-beyond]");
+  if (beyond) {
+    const more = waiting - open().length;
+    beyond.hidden = more <= 0;
+    beyond.querySelector("[data-more]").textContent = more;
+  }
   if (!single) document.title = (waiting ? `(${waiting}) ` : "") + "Waiting · Toolward";
 }
 
@@ -128,18 +147,46 @@ function answered(card, answer) {
   if (next) focusDeny(next);
 }
 
+// answeredAll tells what became of several identical calls. Each has its own outcome.
+function answeredAll(card, answer) {
+  for (const one of answer.calls ?? []) {
+    const its = cardOf(one.id);
+    if (!its) continue;
+    if (one.said) settleAndRemove(its, one.said, one.outcome ?? "");
+    else fail(its, "Not answered: " + one.error);
+  }
+}
+
 function settleAndRemove(card, said, outcome) {
   const held = card.contains(document.activeElement);
   const next = held ? neighbour(card, 1) ?? neighbour(card, -1) : null;
   settle(card, said, outcome);
+  identical(open());
   if (next) focusDeny(next);
   if (single) return;
+  const late = Date.now() + skew - Number(card.dataset.expires);
   setTimeout(() => {
     // Removing a card moves those below it under the pointer: they are inert for a moment again.
     const moved = open().filter((other) => card.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING);
     card.remove();
+    head(queue);
     arm(moved);
-  }, LINGER);
+  }, late < 0 ? LINGER : Math.max(0, PRUNED - late));
+}
+
+// prune settles what is past its deadline, whatever the gateway says or cannot say any more, and looks again at the
+// next deadline.
+function prune() {
+  clearTimeout(due);
+  if (!timed) return;
+  const now = Date.now() + skew;
+  let next = Infinity;
+  for (const card of open()) {
+    const expires = Number(card.dataset.expires);
+    if (expires > now) next = Math.min(next, expires);
+    else if (card.querySelector(".answer")) settleAndRemove(card, "Its time is over", "");
+  }
+  if (next < Infinity) due = setTimeout(prune, Math.min(next - now, 2 ** 31 - 1));
 }
 
 // keys and focus
@@ -165,17 +212,29 @@ document.addEventListener("focusin", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select")) return;
+  const sheet = document.querySelector("[data-keysheet]");
+  if (sheet?.open) return;
+  if (event.key === "?") {
+    event.preventDefault();
+    return sheet?.showModal();
+  }
+  const here = document.activeElement?.closest?.(".card");
+  if (event.key.toLowerCase() === "e") {
+    const more = (here ?? open()[0])?.querySelector("details.more");
+    if (more) more.open = !more.open;
+    return;
+  }
   const step = { j: 1, k: -1 }[event.key.toLowerCase()];
   if (!step || !open().length) return;
   event.preventDefault();
-  const here = document.activeElement?.closest?.(".card");
   const next = here ? neighbour(here, step) : open()[0];
   if (next) focusDeny(next);
 });
 
 // Coming back to the window: the click that brings it to the front must not answer anything.
 addEventListener("focus", () => arm(open()));
-document.addEventListener("visibilitychange", () => { if (!document.hidden) { arm(open()); tick(); } });
+document.querySelector("[data-keysheet]")?.addEventListener("close", () => arm(open()));
+document.addEventListener("visibilitychange", () => { if (!document.hidden) { arm(open()); tick(); prune(); } });
 
 // countdowns
 
@@ -195,7 +254,7 @@ function tick() {
 }
 
 function words(seconds) {
-  if (seconds >= 7200) return Math.floor(seconds / 3600) + " h left";
-  if (seconds >= 600) return Math.floor(seconds / 60) + " min left";
-  return Math.floor(seconds / 60) + ":" + String(seconds % 60).padStart(2, "0") + " left";
+  const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  if (h) return h + " h " + String(m).padStart(2, "0") + " m left";
+  return m ? m + " m " + String(s).padStart(2, "0") + " s left" : s + " s left";
 }
