@@ -353,7 +353,7 @@ func TestProblemsOfPages(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{})
 	b := signedIn(t, w)
 	for path, want := range map[string]int{
-		"/approvals/unknown": 404, "/nothing": 404, "/decisions?below=x": 400, "/decisions?verdict=maybe": 400,
+		"/approvals/unknown": 404, "/nothing": 404, "/decisions?below=x": 400, "/record/x": 400,
 	} {
 		resp, body := b.get(b.base + path)
 		if resp.StatusCode != want || !strings.Contains(body, "Back to waiting calls") && path != "/nothing" {

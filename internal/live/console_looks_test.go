@@ -22,10 +22,10 @@ import (
 // people to look at (go test -artifacts).
 func TestConsoleLooks(t *testing.T) {
 	open := chromium(t)
-	w := consoletest.New(t, consoletest.Options{Listen: "127.0.0.1:0", Commands: true})
+	w := consoletest.New(t, consoletest.Options{Listen: "127.0.0.1:0", Commands: true, Timeout: 10 * time.Minute})
 	fresh := consoletest.New(t, consoletest.Options{Fresh: true})
 	exampleCalls(t, w)
-	commands := consoletest.New(t, consoletest.Options{Commands: true})
+	commands := consoletest.New(t, consoletest.Options{Commands: true, Timeout: 10 * time.Minute})
 	exampleCommands(commands)
 	quiet := consoletest.New(t, consoletest.Options{})
 	changed := consoletest.New(t, consoletest.Options{})
