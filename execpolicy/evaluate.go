@@ -115,6 +115,8 @@ type evaluation struct {
 	where  Where
 	out    *Assessment
 
+	locale bool // a shell around has a locale of its own: "?" may be a byte
+
 	words []argument // room for those of the next segments
 
 	several  bool // commands: an earlier one may change what a later one finds

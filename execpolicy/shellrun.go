@@ -72,7 +72,10 @@ func (v *evaluation) inner(seg *Segment, script int, c circumstances) {
 		seg.object(ArgumentUnknown, "the script is not understood: "+err.Error())
 		return
 	}
-	if plainName(seg.Program.Word) != "bash" && !command.Portable() {
+	outer := v.locale
+	v.locale = outer || slices.ContainsFunc(seg.Assigns, func(a shell.Assign) bool { return strings.HasPrefix(a.Name, "L") })
+	defer func() { v.locale = outer }()
+	if (v.locale || plainName(seg.Program.Word) != "bash") && !command.Portable() {
 		seg.object(ArgumentUnknown, "the script has something that only bash understands")
 		return
 	}

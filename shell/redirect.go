@@ -37,6 +37,9 @@ func (w *walker) redirect(s *Segment, r *syntax.Redirect) {
 		s.Redirs = append(s.Redirs, Redirect{fd, ">&", r.Word.Lit()})
 	case slices.Contains(fileOperators, r.Op):
 		word := w.word(r.Word)
+		if _, assigned := assignedName(word.Source); assigned && (r.Op == syntax.RdrAll || r.Op == syntax.AppAll) {
+			w.refuse(Redirection, r.Pos()) // "&>>a=" is a syntax error for bash, which takes it for an assignment
+		}
 		if w.err == nil && (word.Text == "" || word.Expands() || connects(word.Text)) {
 			w.refuse(Redirection, r.Pos())
 		}
