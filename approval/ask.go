@@ -23,8 +23,14 @@ func (m *Manager) Ask(ctx context.Context, q *toolward.Question) (toolward.Answe
 	}
 	for first := true; again && err == nil; first = false {
 		if g := m.covering(q); g != nil && (!first || q.Request.Call.Approval != "") {
-			answer, err = m.byGrant(ctx, q, g)
-			break
+			used := false
+			if used, err = m.use(ctx, g); used {
+				answer, err = m.byGrant(ctx, q, g)
+			}
+			if used || err != nil {
+				break
+			}
+			continue // another call has taken its last use
 		}
 		answer, again, err = m.askOnce(ctx, q)
 	}
@@ -48,7 +54,7 @@ func (m *Manager) askOnce(ctx context.Context, q *toolward.Question) (answer too
 }
 
 // byGrant answers a call that shared a prompt, or that came back for an answer that was used up, and that the
-// person's "always" covers meanwhile. It gets an approval of its own, so that each run still uses up exactly one.
+// person's "always" covers meanwhile, a use of which was taken. It gets an approval of its own, so that each run still uses up exactly one.
 func (m *Manager) byGrant(ctx context.Context, q *toolward.Question, g *Grant) (toolward.Answer, error) {
 	now := time.Now()
 	r, err := m.recordOf(q, now)
@@ -61,9 +67,6 @@ func (m *Manager) byGrant(ctx context.Context, q *toolward.Question, g *Grant) (
 	defer cancel()
 	if err := m.store.AddApproval(write, r); err != nil {
 		return toolward.Answer{}, fmt.Errorf("register approval: %w", err)
-	}
-	if m.book.count(g.ID, now) {
-		m.wake()
 	}
 	answer := answerFrom(r, "push")
 	answer.Grant = g.ID // no person answered this call: a rise of the level voids it

@@ -159,6 +159,23 @@ func (b *book) count(id string, now time.Time) (first bool) {
 	return first
 }
 
+// spend takes one of the uses of a grant that has a number of them; false if there is none left. Memory comes first: a
+// use that cannot be written is lost, never there twice.
+func (b *book) spend(id string, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	g := b.byID[id]
+	if g == nil || g.Uses >= g.MaxUses {
+		return false
+	}
+	g.Uses++
+	g.LastUsedMs = now.UnixMilli()
+	if g.Uses >= g.MaxUses {
+		b.remove(id)
+	}
+	return true
+}
+
 func (b *book) hasUses() bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -212,15 +229,35 @@ func (b *book) dropExpired(nowMs int64) {
 }
 
 // Granted returns the id of a grant that covers the question, and counts its use.
-func (m *Manager) Granted(_ context.Context, q *toolward.Question) (grant string, ok bool, err error) {
-	g := m.covering(q)
-	if g == nil {
-		return "", false, nil
+func (m *Manager) Granted(ctx context.Context, q *toolward.Question) (grant string, ok bool, err error) {
+	for g := m.covering(q); g != nil; g = m.covering(q) {
+		if ok, err := m.use(ctx, g); ok || err != nil {
+			return g.ID, ok, err
+		}
 	}
-	if m.book.count(g.ID, time.Now()) {
-		m.wake()
+	return "", false, nil
+}
+
+// use counts one use of a grant; false if another call has taken the last one. Uses without a number are counted in
+// memory and written in batches; the others are on the disk before the call runs, because after a crash a use that nobody
+// remembers would be there again.
+func (m *Manager) use(ctx context.Context, g *Grant) (ok bool, err error) {
+	now := time.Now()
+	if g.MaxUses == 0 {
+		if m.book.count(g.ID, now) {
+			m.wake()
+		}
+		return true, nil
 	}
-	return g.ID, true, nil
+	if !m.book.spend(g.ID, now) {
+		return false, nil
+	}
+	write, cancel := storeContext(ctx)
+	defer cancel()
+	if ok, err = m.store.SpendGrant(write, g.ID, now.UnixMilli()); err != nil {
+		return false, fmt.Errorf("a use of grant %s could not be recorded: %w", g.ID, err)
+	}
+	return ok, nil
 }
 
 // Covered is Granted without counting a use.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/toolward/toolward"
@@ -35,6 +36,25 @@ func (m *Manager) proposeEntries(r *toolward.Request) []Proposal {
 		return nil
 	}
 	return []Proposal{{Scope: ScopeAgent, Match: Match{Kind: toolward.GrantExec, Entries: entries}, Text: text}}
+}
+
+// repeatFor is how long a command may be repeated exactly, for people who do not want to extend the allowlist.
+const repeatFor = 10 * time.Minute
+
+// proposeExactly proposes the same command again for ten minutes of this session, bound to the programs, scripts,
+// directory and environment as they are now: the digests of the call have them. A command whose files could not be bound
+// is not offered, because what its words mean may change meanwhile.
+func proposeExactly(r *toolward.Request, previewCut bool, s Settings) []Proposal {
+	bound := slices.ContainsFunc(r.Facts.Bound, func(b string) bool { return strings.HasPrefix(b, "command ") })
+	if !bound || previewCut || r.Call.Session == "" {
+		return nil
+	}
+	life := min(repeatFor, s.SessionGrant)
+	a := &Attempt{}
+	a.bindExact(r)
+	m := Match{Kind: toolward.GrantExact, Digest: a.Digest, Bound: a.Bound}
+	return []Proposal{{Scope: ScopeSession, Match: m, LifeMs: life.Milliseconds(), Text: sentence(r, m, ScopeSession, life) +
+		". It ends when a program, a script or the environment changes"}}
 }
 
 // oneAgent refuses the name that stands for all agents in the allowlist.

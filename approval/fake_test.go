@@ -192,7 +192,7 @@ func (s *memory) Grants(_ context.Context, nowMs int64) ([]*Grant, error) {
 	defer s.mu.Unlock()
 	var out []*Grant
 	for _, g := range s.grants {
-		if g.RevokedMs == 0 && g.ExpiresMs > nowMs {
+		if g.RevokedMs == 0 && g.ExpiresMs > nowMs && (g.MaxUses == 0 || g.Uses < g.MaxUses) {
 			out = append(out, g.clone())
 		}
 	}
@@ -209,6 +209,18 @@ func (s *memory) RevokeGrants(_ context.Context, ids []string, by string, atMs i
 		s.grants[id].RevokedMs, s.grants[id].RevokedBy = atMs, by
 	}
 	return nil
+}
+
+func (s *memory) SpendGrant(_ context.Context, id string, atMs int64) (bool, error) {
+	err := s.begin("spend")
+	defer s.mu.Unlock()
+	g := s.grants[id]
+	if err != nil || g == nil || g.RevokedMs != 0 || g.Uses >= g.MaxUses {
+		return false, err
+	}
+	g.Uses++
+	g.LastUsedMs = atMs
+	return true, nil
 }
 
 func (s *memory) CountGrantUses(_ context.Context, uses []GrantUse) error {

@@ -41,6 +41,7 @@ type Grant struct {
 	ExpiresMs  int64               `json:"expiresAtMs"` // at this moment it is expired
 	LastUsedMs int64               `json:"lastUsedAtMs,omitempty"`
 	Uses       int64               `json:"uses"`
+	MaxUses    int64               `json:"maxUses,omitempty"` // after so many uses it has ended; 0 is any number
 	RevokedMs  int64               `json:"revokedAtMs,omitempty"`
 	RevokedBy  string              `json:"revokedBy,omitempty"`
 }
@@ -114,7 +115,7 @@ func (g *Grant) Refuses(a *Attempt) string {
 	switch {
 	case g.RevokedMs != 0:
 		return "revoked"
-	case a.NowMs >= g.ExpiresMs:
+	case a.NowMs >= g.ExpiresMs || g.MaxUses > 0 && g.Uses >= g.MaxUses:
 		return "expired"
 	case g.Tool == "" || g.Tool != a.Tool:
 		return "tool"
@@ -233,6 +234,8 @@ func (g *Grant) check(nowMs int64) error {
 		return errors.New("grant: scope session without a session")
 	case len(g.Contexts) == 0:
 		return errors.New("grant: no context")
+	case g.MaxUses < 0:
+		return errors.New("grant: a negative number of uses")
 	case g.MaxLevel == toolward.Lockdown:
 		return errors.New("grant: nothing is granted in lockdown")
 	case g.ExpiresMs <= nowMs || g.ExpiresMs-nowMs > maxGrantLife.Milliseconds():

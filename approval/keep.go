@@ -44,7 +44,10 @@ func (m *Manager) keep(ctx context.Context, r *Record, detail []byte, a answerOf
 	if a.proposal < 0 || a.proposal >= len(d.Proposals) {
 		return kept{}, fmt.Errorf("%w: there is no proposal %d", ErrNotOffered, a.proposal)
 	}
-	p := d.Proposals[a.proposal]
+	p, err := a.narrow.of(d.Proposals[a.proposal])
+	if err != nil {
+		return kept{}, err
+	}
 	if len(p.Match.Entries) > 0 {
 		return m.extend(ctx, d, p.Match.Entries)
 	}
@@ -74,13 +77,18 @@ func (m *Manager) extend(ctx context.Context, d *Details, entries []toolward.Com
 	return kept{entries: entries}, nil
 }
 
-// saved is what a stored answer added to the allowlist. Of several proposals there is a grant: entries are proposed
-// alone.
+// saved is what a stored answer added to the allowlist: what it did not save as a grant. At most one of several
+// proposals has entries.
 func (r *Record) saved() []toolward.CommandEntry {
-	if r.Decision != toolward.AllowAlways || r.Grant != "" || r.Request == nil || len(r.Request.Proposals) != 1 {
+	if r.Decision != toolward.AllowAlways || r.Grant != "" || r.Request == nil {
 		return nil
 	}
-	return r.Request.Proposals[0].Match.Entries
+	for _, p := range r.Request.Proposals {
+		if len(p.Match.Entries) > 0 {
+			return p.Match.Entries
+		}
+	}
+	return nil
 }
 
 // taken is what an answer means. An "always" for a command of which nothing can be saved allows it once: the person

@@ -22,6 +22,9 @@ type Proposal struct {
 	Match  Match  `json:"match"`
 	LifeMs int64  `json:"lifeMs"`
 	Text   string `json:"text"`
+
+	// MaxUses is how many later calls it allows; 0 is any number.
+	MaxUses int64 `json:"maxUses,omitempty"`
 }
 
 // attemptOf is the request as grants look at it.
@@ -102,7 +105,11 @@ func (m *Manager) propose(q *toolward.Question, previewCut bool, s Settings) []P
 		return nil
 	}
 	if r.Facts.Analysis != nil {
-		return m.proposeEntries(r)
+		entries := m.proposeEntries(r)
+		if len(entries) == 0 {
+			return nil
+		}
+		return append(entries, proposeExactly(r, previewCut, s)...)
 	}
 	var out []Proposal
 	for _, m := range matchesFor(r, q.Judgement.Class.Grant, previewCut) {
@@ -114,7 +121,7 @@ func (m *Manager) propose(q *toolward.Question, previewCut bool, s Settings) []P
 			if scope == ScopeAgent {
 				life = s.AgentGrant
 			}
-			out = append(out, Proposal{scope, m, life.Milliseconds(), sentence(r, m, scope, life)})
+			out = append(out, Proposal{Scope: scope, Match: m, LifeMs: life.Milliseconds(), Text: sentence(r, m, scope, life)})
 		}
 	}
 	return out
@@ -263,6 +270,8 @@ func lifeWords(d time.Duration) string {
 		return fmt.Sprintf("%d days", d/(24*time.Hour))
 	case d >= 2*time.Hour:
 		return fmt.Sprintf("%d hours", d/time.Hour)
+	case d >= 2*time.Minute && d%time.Minute == 0:
+		return fmt.Sprintf("%d minutes", d/time.Minute)
 	}
 	return d.String()
 }
@@ -272,7 +281,7 @@ func grantFrom(d *Details, p Proposal, by string, now time.Time) *Grant {
 	g := &Grant{
 		ID: newID(), Tool: d.Tool, Agent: d.Agent, Scope: p.Scope, Session: d.Session, Contexts: []string{d.Context},
 		OwnerOnly: d.Owner, Host: d.Host, MaxLevel: d.Level, Match: p.Match, Workspace: d.Workspace, Text: p.Text,
-		CreatedMs: now.UnixMilli(), CreatedBy: by, ExpiresMs: now.UnixMilli() + p.LifeMs,
+		CreatedMs: now.UnixMilli(), CreatedBy: by, ExpiresMs: now.UnixMilli() + p.LifeMs, MaxUses: p.MaxUses,
 	}
 	if d.Action != "" {
 		g.Actions = []string{d.Action}

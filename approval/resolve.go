@@ -15,6 +15,7 @@ type Response struct {
 	Decision   string // one of the three exact words
 	Reason     string // with deny: at most 500 characters, passed to the model
 	Proposal   int    // with allow-always: which of the proposals that were shown
+	Narrow     Narrow // with allow-always: less than the proposal
 	By         Authority
 	Connection string // that the answer came through
 	Device     string
@@ -33,6 +34,7 @@ type answerOf struct {
 	by       string
 	reason   string
 	proposal int
+	narrow   Narrow
 }
 
 // Resolve answers a pending approval. The first answer wins; every later one fails with ErrResolved or ErrUnknown
@@ -61,7 +63,7 @@ func (m *Manager) Resolve(ctx context.Context, r Response) (*Record, error) {
 		return nil, err
 	}
 	m.people.active()
-	return m.write(ctx, e, answerOf{e.record.taken(decision), r.By.Name(), r.Reason, r.Proposal})
+	return m.write(ctx, e, answerOf{e.record.taken(decision), r.By.Name(), r.Reason, r.Proposal, r.Narrow})
 }
 
 // answerable finds the approval and checks that this person may answer it so.

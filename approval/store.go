@@ -33,10 +33,13 @@ type Store interface {
 	// PruneApprovals removes ended records that were created before a moment.
 	PruneApprovals(ctx context.Context, beforeMs int64) error
 
-	// Grants returns every grant that is neither revoked nor expired at a moment.
+	// Grants returns every grant that is neither revoked nor used up nor expired at a moment.
 	Grants(ctx context.Context, nowMs int64) ([]*Grant, error)
 	// RevokeGrants marks grants as revoked.
 	RevokeGrants(ctx context.Context, ids []string, by string, atMs int64) error
+	// SpendGrant takes one of the uses of a grant that has a number of them, durably; false if there is none left, or
+	// the grant was revoked.
+	SpendGrant(ctx context.Context, id string, atMs int64) (bool, error)
 	// CountGrantUses adds to the counts of uses. It need not be durable.
 	CountGrantUses(context.Context, []GrantUse) error
 }

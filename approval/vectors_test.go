@@ -184,7 +184,7 @@ func vectorOp(t *testing.T, m *Manager, op, id, word string, timeout time.Durati
 			Allowed: []toolward.Decision{toolward.AllowOnce, toolward.AllowAlways, toolward.DenyCall},
 		}
 		r.Request.Agent, r.Request.Context, r.Request.Level = "main", "main", toolward.Normal
-		r.Request.Proposals = []Proposal{{ScopeSession, Match{Kind: toolward.GrantExact, Digest: "d", Bound: "b"}, 1000, "exactly this"}}
+		r.Request.Proposals = []Proposal{{Scope: ScopeSession, Match: Match{Kind: toolward.GrantExact, Digest: "d", Bound: "b"}, LifeMs: 1000, Text: "exactly this"}}
 		switch joined, err := m.Register(t.Context(), r, timeout); {
 		case errors.Is(err, ErrResolved):
 			return "error:already-resolved"

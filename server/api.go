@@ -121,9 +121,22 @@ type Answer struct {
 	Decision string `json:"decision"`           // allow-once, allow-always or deny
 	Reason   string `json:"reason,omitempty"`   // with deny: at most 500 characters, for the model
 	Proposal int    `json:"proposal,omitempty"` // with allow-always: which of the proposals; the first is 0
+	Life     string `json:"life,omitempty"`     // with allow-always: shorter than proposed, such as "10m"
+	Uses     int64  `json:"uses,omitempty"`     // with allow-always: how many later calls it allows; 0 is any number
 	// Seen is the stamp that the approval was listed with. In a terminal it may be left out when a person typed
 	// the id; the approval must then be half a second old.
 	Seen string `json:"seen,omitempty"`
+}
+
+// narrow is what an "always" keeps less than its proposal.
+func (a *Answer) narrow() (n approval.Narrow, err error) {
+	n.Uses = a.Uses
+	if a.Life != "" {
+		if n.Life, err = time.ParseDuration(a.Life); err != nil || n.Life <= 0 {
+			return n, problem(http.StatusBadRequest, "write it as 10m or 24h", "life %s is not a time", quoteShort(a.Life))
+		}
+	}
+	return n, nil
 }
 
 func (s *Server) apiResolve(w http.ResponseWriter, r *http.Request, c caller) error {
@@ -134,8 +147,12 @@ func (s *Server) apiResolve(w http.ResponseWriter, r *http.Request, c caller) er
 	if p := checkAnswer(a.Decision, a.Reason); p != nil {
 		return p
 	}
+	narrow, err := a.narrow()
+	if err != nil {
+		return err
+	}
 	rec, err := s.approvals.Resolve(r.Context(), approval.Response{
-		ID: r.PathValue("id"), Decision: a.Decision, Reason: a.Reason, Proposal: a.Proposal, By: c.by,
+		ID: r.PathValue("id"), Decision: a.Decision, Reason: a.Reason, Proposal: a.Proposal, Narrow: narrow, By: c.by,
 		Connection: c.connection, Shown: a.Seen, Typed: c.terminal && a.Seen == "",
 	})
 	if err != nil && rec == nil {

@@ -65,6 +65,9 @@ func (s *Server) showGrants(w http.ResponseWriter, r *http.Request, v *visitor) 
 			ID: g.ID, Words: oneLine(sentence(g.Text)), By: oneLine(g.CreatedBy), Made: moment(time.UnixMilli(g.CreatedMs)),
 			Used: "never", Ends: moment(time.UnixMilli(g.ExpiresMs)),
 		}
+		if g.MaxUses > 0 {
+			view.Ends += fmt.Sprintf(", or after %d more", g.MaxUses-g.Uses)
+		}
 		if g.Uses > 0 {
 			view.Used = fmt.Sprintf("%d ×, last %s", g.Uses, moment(time.UnixMilli(g.LastUsedMs)))
 		}

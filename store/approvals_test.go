@@ -94,6 +94,9 @@ func TestApprovalRows(t *testing.T) {
 	if grants, _ := s.Grants(ctx, grant.ExpiresMs); len(grants) != 0 {
 		t.Error("in force at its deadline")
 	}
+	if ok, err := s.SpendGrant(ctx, "g", now); ok || err != nil {
+		t.Errorf("a use of a grant without a number of them: %v %v", ok, err)
+	}
 	if err := s.RevokeGrants(ctx, []string{"g"}, "owner", now); err != nil {
 		t.Fatal(err)
 	}
@@ -284,5 +287,26 @@ func TestDeviceRows(t *testing.T) {
 	token.LastUsed, token.Revoked = now.Add(time.Minute), now.Add(2*time.Minute)
 	if got, err := s.AgentTokens(ctx); !cmp.Equal(got, []device.TokenRecord{token}) || err != nil {
 		t.Errorf("%+v %v", got, err)
+	}
+}
+
+// TestGrantsWithANumberOfUses checks that the last use is the last, also for who reads the grants afterwards.
+func TestGrantsWithANumberOfUses(t *testing.T) {
+	ctx, s, now := t.Context(), store.NewApprovals(openHome(t, t.TempDir())), time.Now().UnixMilli()
+	r := pendingRecord("uses", now)
+	if err := s.AddApproval(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	g := &approval.Grant{ID: "g2", Agent: "coder", Tool: "exec", CreatedMs: now, ExpiresMs: now + 1000, MaxUses: 2}
+	if err := s.ResolveApproval(ctx, r.Key(), approval.Resolution{Decision: toolward.AllowAlways, By: "owner", AtMs: now}, g); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, true, false} {
+		if grants, err := s.Grants(ctx, now); err != nil || (len(grants) == 1) != want || want && (grants[0].MaxUses != 2 || grants[0].Uses != int64(i)) {
+			t.Errorf("before use %d: %+v %v", i+1, grants, err)
+		}
+		if ok, err := s.SpendGrant(ctx, "g2", now); ok != want || err != nil {
+			t.Errorf("use %d: %v %v", i+1, ok, err)
+		}
 	}
 }

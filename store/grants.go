@@ -14,8 +14,8 @@ func insertGrant(tx *Tx, g *approval.Grant) error {
 	if err != nil {
 		return fmt.Errorf("store grant %s: %w", g.ID, err)
 	}
-	_, err = tx.Exec(`INSERT INTO grants (id, body, agent, tool, created_ms, expires_ms) VALUES (?, ?, ?, ?, ?, ?)`,
-		g.ID, string(body), g.Agent, g.Tool, g.CreatedMs, g.ExpiresMs)
+	_, err = tx.Exec(`INSERT INTO grants (id, body, agent, tool, created_ms, expires_ms, max_uses) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		g.ID, string(body), g.Agent, g.Tool, g.CreatedMs, g.ExpiresMs, g.MaxUses)
 	return wrap(err, "store grant %s", g.ID)
 }
 
@@ -27,7 +27,8 @@ func (s *Approvals) Grants(ctx context.Context, nowMs int64) ([]*approval.Grant,
 // GrantsIn is Grants for a database that was opened for reading only.
 func GrantsIn(ctx context.Context, reader *sql.DB, nowMs int64) ([]*approval.Grant, error) {
 	rows, err := reader.QueryContext(ctx,
-		`SELECT id, body, expires_ms, uses, last_used_ms FROM grants WHERE revoked_ms = 0 AND expires_ms > ?`, nowMs)
+		`SELECT id, body, expires_ms, uses, max_uses, last_used_ms FROM grants
+		WHERE revoked_ms = 0 AND expires_ms > ? AND (max_uses = 0 OR uses < max_uses)`, nowMs)
 	if err != nil {
 		return nil, fmt.Errorf("read grants: %w", err)
 	}
@@ -35,15 +36,15 @@ func GrantsIn(ctx context.Context, reader *sql.DB, nowMs int64) ([]*approval.Gra
 	var out []*approval.Grant
 	for rows.Next() {
 		var id, body string
-		var expires, uses, last int64
-		if err := rows.Scan(&id, &body, &expires, &uses, &last); err != nil {
+		var expires, uses, most, last int64
+		if err := rows.Scan(&id, &body, &expires, &uses, &most, &last); err != nil {
 			return nil, fmt.Errorf("read grants: %w", err)
 		}
 		g := new(approval.Grant)
 		if err := json.Unmarshal([]byte(body), g); err != nil {
 			return nil, fmt.Errorf("read grant %s: %w", id, err)
 		}
-		g.ID, g.ExpiresMs, g.Uses, g.LastUsedMs = id, expires, uses, last
+		g.ID, g.ExpiresMs, g.Uses, g.MaxUses, g.LastUsedMs = id, expires, uses, most, last
 		out = append(out, g)
 	}
 	return out, wrap(rows.Err(), "read grants")
@@ -59,6 +60,17 @@ func (s *Approvals) RevokeGrants(ctx context.Context, ids []string, by string, a
 		}
 		return nil
 	})
+}
+
+// SpendGrant takes one of the uses of a grant that has a number of them, durably; false if there is none left.
+func (s *Approvals) SpendGrant(ctx context.Context, id string, atMs int64) (ok bool, err error) {
+	err = s.db.Write(ctx, true, func(tx *Tx) error {
+		n, err := affected(tx.Exec(`UPDATE grants SET uses = uses + 1, last_used_ms = max(last_used_ms, ?)
+			WHERE id = ? AND revoked_ms = 0 AND uses < max_uses`, atMs, id))
+		ok = n == 1
+		return wrap(err, "use grant %s", id)
+	})
+	return ok && err == nil, err
 }
 
 // CountGrantUses adds to the counts of uses.

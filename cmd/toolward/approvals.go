@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -136,13 +138,17 @@ type approvalsAllowCommand struct {
 	ID       string `arg:"" help:"Id of the approval, or its first 8 characters."`
 	Always   bool   `help:"Also remember the answer, as the list has said."`
 	Proposal int    `help:"With --always: which of the listed proposals." default:"0"`
+	For      string `help:"With --always: for a shorter time than proposed, such as 10m."`
+	Uses     int64  `help:"With --always: for so many more calls."`
 }
 
 // Run allows a call.
 func (c *approvalsAllowCommand) Run(inv *invocation) error {
 	answer := server.Answer{Decision: toolward.AllowOnce.String()}
 	if c.Always {
-		answer = server.Answer{Decision: toolward.AllowAlways.String(), Proposal: c.Proposal}
+		answer = server.Answer{Decision: toolward.AllowAlways.String(), Proposal: c.Proposal, Life: c.For, Uses: c.Uses}
+	} else if c.For != "" || c.Uses != 0 {
+		return &exitErr{exitUsage, errors.New("--for and --uses say how long an answer is kept: add --always"), ""}
 	}
 	return inv.answer(c.ID, answer)
 }
@@ -187,9 +193,17 @@ func (grantsListCommand) Run(inv *invocation) error {
 	}
 	return inv.table("ID\tAGENT\tALLOWS\tUSES\tEXPIRES\tBY", func(row func(...any)) {
 		for _, g := range list.Grants {
-			row(g.ID, g.Agent, g.Text, g.Uses, when(time.UnixMilli(g.ExpiresMs)), g.CreatedBy)
+			row(g.ID, g.Agent, g.Text, usesOf(g), when(time.UnixMilli(g.ExpiresMs)), g.CreatedBy)
 		}
 	})
+}
+
+// usesOf is how often a grant was used, and how often it may be.
+func usesOf(g *approval.Grant) string {
+	if g.MaxUses > 0 {
+		return fmt.Sprintf("%d of %d", g.Uses, g.MaxUses)
+	}
+	return strconv.FormatInt(g.Uses, 10)
 }
 
 type grantsRevokeCommand struct {

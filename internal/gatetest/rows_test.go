@@ -90,6 +90,7 @@ func (s *rows) PendingApprovals(context.Context) ([]*approval.Record, error)   {
 func (s *rows) PruneApprovals(context.Context, int64) error                    { return nil }
 func (s *rows) Grants(context.Context, int64) ([]*approval.Grant, error)       { return nil, nil }
 func (s *rows) RevokeGrants(context.Context, []string, string, int64) error    { return nil }
+func (s *rows) SpendGrant(context.Context, string, int64) (bool, error)        { return true, nil }
 func (s *rows) CountGrantUses(context.Context, []approval.GrantUse) error      { return nil }
 func (s *rows) Denials(context.Context, int64, int) ([]approval.Denial, error) { return nil, nil }
 
