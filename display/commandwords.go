@@ -34,7 +34,7 @@ func AllowedProgram(pattern string, effects, argv []string) string {
 		case "read":
 			does = append(does, "reading")
 		case "write":
-			does = append(does, "writing in the workspace")
+			does = append(does, "writing in the workspace, also by the project's code")
 		case "network":
 			does = append(does, "talking to public hosts")
 		default:

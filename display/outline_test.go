@@ -118,8 +118,8 @@ func TestAllowedProgram(t *testing.T) {
 		want          string
 	}{
 		{[]string{"read"}, nil, "/usr/bin/x, reading"},
-		{[]string{"read", "write"}, nil, "/usr/bin/x, reading and writing in the workspace"},
-		{[]string{"read", "write", "network"}, nil, "/usr/bin/x, reading, writing in the workspace and talking to public hosts"},
+		{[]string{"read", "write"}, nil, "/usr/bin/x, reading and writing in the workspace, also by the project's code"},
+		{[]string{"read", "write", "network"}, nil, "/usr/bin/x, reading, writing in the workspace, also by the project's code and talking to public hosts"},
 		{[]string{}, nil, "/usr/bin/x, without reading or changing any file"},
 		{nil, nil, "/usr/bin/x, as far as the preset goes"},
 		{[]string{"read"}, []string{"/usr/bin/x", "a b"}, "exactly: /usr/bin/x 'a b'"},

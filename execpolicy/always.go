@@ -29,7 +29,7 @@ func (s *Segment) always(isShell bool) (entry Always, ok bool) {
 	entry = Always{Pattern: file, Effects: []string{EffectRead}}
 	for i := range s.Effects {
 		switch e := &s.Effects[i]; {
-		case e.Kind == shell.Writes:
+		case e.Kind == shell.Writes, e.Kind == shell.Project:
 			entry.add(EffectWrite)
 		case e.Kind == shell.Network:
 			entry.add(EffectNetwork)

@@ -87,6 +87,7 @@ func (v *evaluation) permitOf(e *entry) permit {
 		p.read = slices.Contains(e.Effects, EffectRead)
 		p.write = slices.Contains(e.Effects, EffectWrite)
 		p.network = slices.Contains(e.Effects, EffectNetwork)
+		p.project = p.project && p.write // code of the project writes what it likes
 	}
 	return p
 }

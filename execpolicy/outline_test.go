@@ -81,7 +81,7 @@ asks    because nothing says yes to /usr/bin/git — not-listed
 …
       "Always" would let this run without a question from now on:
         /usr/bin/git, reading
-        /usr/bin/rm, reading and writing in the workspace
+        /usr/bin/rm, reading and writing in the workspace, also by the project's code
 END`},
 		{"what always would save exactly", `rm -rf /tmp/x`, Developer, "from now on:\n        exactly: /usr/bin/rm -rf /tmp/x\nEND"},
 	} {

@@ -319,14 +319,14 @@ func (p *Possible) rule(then Then, always bool) {
 	}
 }
 
-// addCommands judges a command that the allowlist covers, one that it does not cover, and one that asks whatever the
-// settings.
+// addCommands judges a command that the allowlist covers, one that it does not cover, one that asks whatever the
+// settings, and one that a rule forbids.
 func (s *Snapshot) addCommands(p *Possible, a *agent, caller *toolward.Caller, c *classified, w weighed, level toolward.Level) {
 	host := toolward.HostGateway
 	if caller.Sandboxed {
 		host = toolward.HostSandbox
 	}
-	kinds := []toolward.CommandAnalysis{{Understood: true, Covered: true}, {Understood: true}, {Forced: []string{ForcedObfuscation}}}
+	kinds := []toolward.CommandAnalysis{{Understood: true, Covered: true}, {Understood: true}, {Forced: []string{ForcedObfuscation}}, {Forbidden: "a rule"}}
 	for i := range kinds {
 		p.add(a.weighCommand(&kinds[i], host, level, c, w, toolward.EffectNote).verdict)
 	}
