@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -20,8 +21,9 @@ type diffView struct {
 }
 
 type diffLine struct {
-	Kind string // file, hunk, add, del, note or "" for context
-	Text []span
+	Kind   string // file, hunk, add, del, note or "" for context
+	Number string // of the line in the new file, of a removed one in the old; "" where there is none
+	Text   []span
 }
 
 // readDiff classifies the lines of a unified difference. It counts the lines that each hunk announces: a removed
@@ -33,27 +35,27 @@ func readDiff(text string) *diffView {
 		view.Cut = fmt.Sprintf("%d more bytes of this difference are not shown", len(text)-cut)
 		text = text[:cut]
 	}
-	var oldLeft, newLeft int
+	var oldLeft, newLeft, oldAt, newAt int
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		kind := ""
+		kind, number := "", 0
 		switch {
 		case oldLeft > 0 || newLeft > 0:
 			switch {
 			case strings.HasPrefix(line, "+"):
-				kind, newLeft = "add", newLeft-1
+				kind, number, newLeft, newAt = "add", newAt, newLeft-1, newAt+1
 				view.Added++
 			case strings.HasPrefix(line, "-"):
-				kind, oldLeft = "del", oldLeft-1
+				kind, number, oldLeft, oldAt = "del", oldAt, oldLeft-1, oldAt+1
 				view.Removed++
 			case strings.HasPrefix(line, `\`):
 				kind = "note"
 			default:
-				oldLeft, newLeft = oldLeft-1, newLeft-1
+				number, oldLeft, newLeft, oldAt, newAt = newAt, oldLeft-1, newLeft-1, oldAt+1, newAt+1
 			}
 		case strings.HasPrefix(line, "@@ "):
 			kind = "hunk"
-			oldLeft, newLeft = hunkLengths(line)
+			oldAt, oldLeft, newAt, newLeft = hunkRanges(line)
 		case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
 			kind = "file"
 		default:
@@ -63,31 +65,45 @@ func readDiff(text string) *diffView {
 			view.Cut = "more lines of this difference are not shown"
 			break
 		}
-		view.Lines = append(view.Lines, diffLine{Kind: kind, Text: spans(line)})
+		view.Lines = append(view.Lines, diffLine{Kind: kind, Number: lineNumber(number), Text: spans(line)})
 	}
 	return view
 }
 
-// hunkLengths reads the old and new line counts of "@@ -1,2 +3,4 @@"; an absent count is 1.
-func hunkLengths(header string) (oldLines, newLines int) {
-	fields := strings.Fields(header)
-	if len(fields) < 3 {
-		return 0, 0
+// lineNumber is a line's number; "" if it has none, or if what announced it was no number.
+func lineNumber(n int) string {
+	if n <= 0 {
+		return ""
 	}
-	return rangeLength(fields[1], "-"), rangeLength(fields[2], "+")
+	return strconv.Itoa(n)
 }
 
-func rangeLength(field, sign string) int {
+// hunkRanges reads where the lines of "@@ -1,2 +3,4 @@" begin and how many there are; an absent count is 1.
+func hunkRanges(header string) (oldAt, oldLines, newAt, newLines int) {
+	fields := strings.Fields(header)
+	if len(fields) < 3 {
+		return 0, 0, 0, 0
+	}
+	oldAt, oldLines = lineRange(fields[1], "-")
+	newAt, newLines = lineRange(fields[2], "+")
+	return oldAt, oldLines, newAt, newLines
+}
+
+func lineRange(field, sign string) (at, lines int) {
 	rest, ok := strings.CutPrefix(field, sign)
 	if !ok {
-		return 0
+		return 0, 0
 	}
-	_, count, ok := strings.Cut(rest, ",")
+	start, count, ok := strings.Cut(rest, ",")
 	if !ok {
-		return 1
+		return smallNumber(start), 1
 	}
+	return smallNumber(start), smallNumber(count)
+}
+
+func smallNumber(text string) int {
 	n := 0
-	for _, c := range []byte(count) {
+	for _, c := range []byte(text) {
 		if c < '0' || c > '9' || n > 1<<24 {
 			return 0
 		}

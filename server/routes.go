@@ -34,6 +34,7 @@ func (s *Server) tcpRoutes(o Options) http.Handler {
 	person("GET /approvals/{id}", s.showOne)
 	person("POST /approvals/{id}", s.answer)
 	person("POST /approvals", s.answerAll)
+	person("GET /approvals/{id}/past/{proposal}", s.showPast)
 	person("GET /decisions", s.showDecisions)
 	person("GET /record/{seq}", s.showRecord)
 	person("GET /log", s.showLog)

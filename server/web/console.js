@@ -147,6 +147,24 @@ function answered(card, answer) {
   if (next) focusDeny(next);
 }
 
+// Opening "Always" asks what it would have allowed in the last week. What comes in moves the buttons: they are inert
+// for a moment again.
+queue.addEventListener("toggle", (event) => {
+  if (!event.target.matches("details.always") || !event.target.open) return;
+  for (const place of event.target.querySelectorAll("[data-past]")) lookBack(place, event.target.closest(".card"));
+}, true);
+
+async function lookBack(place, card) {
+  const address = place.dataset.past;
+  place.removeAttribute("data-past");
+  try {
+    const reply = await fetch(address, { headers: { Accept: "application/json" } });
+    if (!reply.ok) return; // the link stays, and leads to the page that says why
+    place.replaceChildren(fragment((await reply.json()).html));
+    arm([card]);
+  } catch { /* the link stays */ }
+}
+
 // answeredAll tells what became of several identical calls. Each has its own outcome.
 function answeredAll(card, answer) {
   for (const one of answer.calls ?? []) {
