@@ -25,8 +25,10 @@ func (tuiCommand) Run(inv *invocation) error {
 		return err
 	}
 	if status.Setup {
-		return &exitErr{exitNotPerson, errors.New("no passphrase has been set yet"),
-			"set it in the console, " + status.Console + ", or with: toolward login --setup CODE"}
+		return &exitErr{
+			exitNotPerson, errors.New("no passphrase has been set yet"),
+			"set it in the console, " + status.Console + ", or with: toolward login --setup CODE",
+		}
 	}
 	in, _ := inv.stdin.(*os.File)
 	out, _ := inv.stdout.(*os.File)
