@@ -544,13 +544,13 @@ func TestOtherPagesAndHelpAnswerNothing(t *testing.T) {
 func TestLists(t *testing.T) {
 	at(t, func(t *testing.T) {
 		d := newDesk(t)
-		d.grants = []*approval.Grant{{ID: "g1", Agent: "coder", Text: "make in the shop"}, {ID: "g2", Agent: "coder", Text: "write docs/", Uses: 3}}
+		d.grants = []*approval.Grant{{ID: "g1", Agent: "coder", Text: "make in the shop"}, {ID: "g2", Agent: "coder", Text: "write docs/", Uses: 3, MaxUses: 5}}
 		d.press("2")
 		d.sees("Denied by owner (console)", "make⟦U+001B⟧[2J", "Allowed by policy")
 		d.press("3")
 		d.sees("elevated", "agent:coder:main", "content from outside, 1 source", "Anomalies within a day: 2")
 		d.press("4", "down")
-		d.sees("used 3 ×", "> coder        write docs/")
+		d.sees("used 3 ×", "or after 2 more uses", "> coder        write docs/")
 		d.press("x", "n", "x", "enter", "x", "space")
 		if len(d.revoked) > 0 {
 			t.Errorf("revoked %v without a yes", d.revoked)

@@ -215,12 +215,16 @@ func grantItem(g *approval.Grant) item {
 	if g.Uses > 0 {
 		used = fmt.Sprintf("used %d ×, last %s", g.Uses, clock(time.UnixMilli(g.LastUsedMs)))
 	}
+	ends := "ends " + time.UnixMilli(g.ExpiresMs).Local().Format(time.DateTime)
+	if g.MaxUses > 0 {
+		ends += fmt.Sprintf(", or after %d more uses", g.MaxUses-g.Uses)
+	}
 	text := display.Line(g.Text)
 	return item{
 		id: g.ID, text: pad(display.Line(g.Agent), 12) + " " + text,
 		more: []string{
 			text, used, "made " + clock(time.UnixMilli(g.CreatedMs)) + " by " + display.Line(g.CreatedBy),
-			"ends " + time.UnixMilli(g.ExpiresMs).Local().Format(time.DateTime), "id " + display.Line(g.ID),
+			ends, "id " + display.Line(g.ID),
 		},
 	}
 }
