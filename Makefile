@@ -4,8 +4,9 @@ TOOLS := $(GO) tool -modfile=tools/go.mod
 # The race detector needs a C compiler; without one the tests still run.
 RACE  := $(if $(shell command -v gcc cc 2>/dev/null),-race)
 FUZZTIME ?= 30s
+SOAKTIME ?= 30m
 
-.PHONY: up build test lint bench fuzz fuzz-shell
+.PHONY: up build test lint bench soak fuzz fuzz-shell
 
 up:
 	$(GO) run ./cmd/toolward up
@@ -27,6 +28,10 @@ test: build lint
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	cd bench && $(GO) test -mod=mod -v -bench . .  # a module of its own: peers that no program of Toolward needs
+
+# Approvals for half an hour: asked, answered, restarted and killed. The tests have a shorter form.
+soak:
+	TOOLWARD_SOAK=$(SOAKTIME) $(GO) test -count=1 -v -timeout 0 -run TestSoak ./internal/soak
 
 fuzz:
 	@for package in $$($(GO) list ./...); do \

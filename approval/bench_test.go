@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,10 +22,18 @@ func (discard) ExpireApprovals(context.Context, []Expiry) error                {
 func (discard) CountGrantUses(context.Context, []GrantUse) error               { return nil }
 func (discard) Approval(context.Context, string) (*Record, error)              { return nil, nil }
 
-const manyPending = 10_000
+// crowds are how many approvals wait.
+var crowds = []int{10_000, 100_000}
 
-// crowded is a manager with ten thousand pending approvals, and their ids.
-func crowded(b *testing.B) (*Manager, []string) {
+// eachCrowd runs a benchmark with each of them.
+func eachCrowd(b *testing.B, run func(b *testing.B, pending int)) {
+	for _, n := range crowds {
+		b.Run(fmt.Sprint(n), func(b *testing.B) { run(b, n) })
+	}
+}
+
+// crowded is a manager with so many pending approvals, and their ids.
+func crowded(b *testing.B, pending int) (*Manager, []string) {
 	m := open(b, discard{newMemory()}, func(o *Options) {
 		o.Settings = Settings{Total: 1 << 30, PerSession: 1 << 30, PerConn: 1 << 30, Timeout: 10 * time.Minute}
 	})
@@ -33,7 +42,7 @@ func crowded(b *testing.B) (*Manager, []string) {
 		b.Fatal(err)
 	}
 	b.Cleanup(p.Close)
-	ids := make([]string, manyPending)
+	ids := make([]string, pending)
 	for i := range ids {
 		ids[i] = poseOne(b, m, i)
 	}
@@ -55,7 +64,10 @@ func poseOne(b *testing.B, m *Manager, i int) string {
 	return p.ID
 }
 
-func BenchmarkPendingMemory(b *testing.B) {
+// BenchmarkPendingMemory measures what one pending approval takes, all of it and without the text that people are shown.
+func BenchmarkPendingMemory(b *testing.B) { eachCrowd(b, pendingMemory) }
+
+func pendingMemory(b *testing.B, pending int) {
 	heap := func() uint64 {
 		runtime.GC()
 		runtime.GC() // what pools held is garbage for the second one only
@@ -63,21 +75,30 @@ func BenchmarkPendingMemory(b *testing.B) {
 		runtime.ReadMemStats(&s)
 		return s.HeapInuse + s.StackInuse
 	}
-	var all uint64
+	var all, text uint64
 	rounds := 0
 	for b.Loop() {
 		before := heap()
-		m, _ := crowded(b)
+		m, _ := crowded(b, pending)
 		all += heap() - before
+		for _, e := range m.entries {
+			text += uint64(len(e.detail))
+		}
 		rounds++
 		m.Close()
 	}
-	b.ReportMetric(float64(all)/float64(rounds)/manyPending, "B/pending")
+	each := float64(rounds) * float64(pending)
+	b.ReportMetric(float64(all)/each, "B/pending")
+	b.ReportMetric((float64(all)-float64(text))/each, "B-beyond-text/pending")
 }
 
-func BenchmarkResolveAmong10000(b *testing.B) {
-	m, ids := crowded(b)
+// BenchmarkResolve measures an answer without the commit, from its id to the end of the approval, while so many wait.
+func BenchmarkResolve(b *testing.B) { eachCrowd(b, resolveAmong) }
+
+func resolveAmong(b *testing.B, pending int) {
+	m, ids := crowded(b, pending)
 	b.ReportAllocs()
+	took := make([]time.Duration, 0, 1<<16)
 	b.ResetTimer()
 	i := 0
 	for b.Loop() {
@@ -89,18 +110,31 @@ func BenchmarkResolveAmong10000(b *testing.B) {
 			i = 0
 			b.StartTimer()
 		}
-		m.mu.Lock()
-		e := m.entries[ids[i]]
-		m.mu.Unlock()
-		if _, err := m.write(context.Background(), e, answerOf{decision: toolward.AllowOnce, by: "alice"}); err != nil {
+		start := time.Now()
+		e, err := m.answerable(Response{ID: ids[i], By: alice, Shown: stamp(m, ids[i])}, toolward.AllowOnce)
+		if err == nil {
+			_, err = m.write(context.Background(), e, answerOf{decision: toolward.AllowOnce, by: "alice"})
+		}
+		if err != nil {
 			b.Fatal(err)
 		}
+		took = append(took, time.Since(start))
 		i++
 	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns")
+	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
 }
 
-func BenchmarkResolveByPrefixAmong10000(b *testing.B) {
-	m, ids := crowded(b)
+// stamp is one of a second ago, as if the approval had been on the screen since.
+func stamp(m *Manager, id string) string {
+	return m.stamps.sign(id, alice.Session(), time.Now().Add(-time.Second))
+}
+
+func BenchmarkResolveByPrefix(b *testing.B) { eachCrowd(b, resolveByPrefix) }
+
+func resolveByPrefix(b *testing.B, pending int) {
+	m, ids := crowded(b, pending)
 	i := 0
 	for b.Loop() {
 		m.mu.Lock()
@@ -115,7 +149,7 @@ func BenchmarkResolveByPrefixAmong10000(b *testing.B) {
 
 func BenchmarkGrantedAmong10000(b *testing.B) {
 	m := open(b, discard{newMemory()}, nil)
-	for i := range manyPending {
+	for i := range 10_000 {
 		kind, prefix := toolward.GrantPath, fmt.Sprintf("/ws/src/%d", i)
 		if i%2 == 0 {
 			kind, prefix = toolward.GrantExact, ""

@@ -17,6 +17,7 @@ type entry struct {
 	due    time.Time // when the next thing happens by itself: deadline, reattach limit or end of grace
 	end    time.Time // the deadline, monotonic
 	place  int       // in the schedule; -1 if not in it
+	next   *entry    // whose id begins alike
 
 	phase   phase
 	claimed bool          // an answer is being written; every other answer is too late

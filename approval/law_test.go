@@ -115,7 +115,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		synctest.Wait()
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if n := len(m.entries) + len(m.byBinding) + len(m.bySession) + len(m.byConn) + len(m.schedule) + m.pending + len(m.unwritten); n != 0 {
+		if n := len(m.entries) + len(m.byBinding) + len(m.bySlug) + len(m.bySession) + len(m.byConn) + len(m.schedule) + m.pending + len(m.unwritten); n != 0 {
 			t.Errorf("left: %d entries, %d bindings, %d sessions, %d connections, %d scheduled, %d counted, %d unwritten",
 				len(m.entries), len(m.byBinding), len(m.bySession), len(m.byConn), len(m.schedule), m.pending, len(m.unwritten))
 		}

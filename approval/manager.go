@@ -34,6 +34,7 @@ type Manager struct {
 	mu        sync.Mutex
 	entries   map[string]*entry
 	byBinding map[string]*entry // pending ones, so that identical calls share a prompt
+	bySlug    map[string]*entry // pending ones, by the start of their ids that people type
 	bySession map[toolward.SessionKey]int
 	byConn    map[string]int
 	pending   int
@@ -74,7 +75,7 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 		store: o.Store, redact: o.Redact, channels: o.Channels, socket: o.Socket, observe: o.Observe, log: o.Log,
 		outline: o.Outline, remember: o.Remember,
 		book: newBook(), people: newPeople(), subs: &subscribers{list: map[*Subscription]struct{}{}}, stamps: newStamps(),
-		entries: map[string]*entry{}, byBinding: map[string]*entry{},
+		entries: map[string]*entry{}, byBinding: map[string]*entry{}, bySlug: map[string]*entry{},
 		bySession: map[toolward.SessionKey]int{}, byConn: map[string]int{},
 		woken: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
@@ -189,7 +190,7 @@ func (m *Manager) run() {
 	defer close(m.stopped)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	prune := time.Now().Add(pruneEvery)
+	prune, tidy := time.Now().Add(pruneEvery), time.Now()
 	for {
 		now := time.Now()
 		m.mu.Lock()
@@ -210,6 +211,10 @@ func (m *Manager) run() {
 			prune = now.Add(pruneEvery)
 			m.prune(now)
 		}
+		if now.Sub(tidy) >= tidyEvery {
+			tidy = now
+			m.book.dropExpired(now.UnixMilli())
+		}
 		timer.Reset(max(min(wait, prune.Sub(now)), time.Millisecond))
 		select {
 		case <-timer.C:
@@ -229,6 +234,7 @@ func (m *Manager) run() {
 const (
 	flushEvery = 5 * time.Second
 	pruneEvery = 24 * time.Hour
+	tidyEvery  = time.Minute // at most: grants for minutes must not take the place of others for a day
 )
 
 // wake makes the goroutine look again.
@@ -347,6 +353,8 @@ func (m *Manager) publish(e Event) {
 func (m *Manager) insert(e *entry) {
 	m.entries[e.record.ID] = e
 	m.byBinding[e.record.Binding] = e
+	slug := e.record.Slug()
+	e.next, m.bySlug[slug] = m.bySlug[slug], e
 	m.pending++
 	m.bySession[e.session]++
 	if e.record.Connection != "" {
@@ -358,6 +366,7 @@ func (m *Manager) uncount(e *entry) {
 	if m.byBinding[e.record.Binding] == e {
 		delete(m.byBinding, e.record.Binding)
 	}
+	m.dropSlug(e)
 	m.pending--
 	if m.bySession[e.session]--; m.bySession[e.session] <= 0 {
 		delete(m.bySession, e.session)
@@ -367,6 +376,27 @@ func (m *Manager) uncount(e *entry) {
 			delete(m.byConn, c)
 		}
 	}
+}
+
+// dropSlug makes an entry unfindable by the start of its id. The caller holds the lock.
+func (m *Manager) dropSlug(e *entry) {
+	slug := e.record.Slug()
+	first := m.bySlug[slug]
+	if first == e {
+		first = e.next
+	} else {
+		for at := first; at != nil; at = at.next {
+			if at.next == e {
+				at.next = e.next
+				break
+			}
+		}
+	}
+	if e.next = nil; first == nil {
+		delete(m.bySlug, slug)
+		return
+	}
+	m.bySlug[slug] = first
 }
 
 // storeContext is for writes that must happen even if the one who caused them has gone, but must not hang for

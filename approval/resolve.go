@@ -109,8 +109,8 @@ func (m *Manager) find(id string) (*entry, error) {
 		return nil, ErrUnknown
 	}
 	var found *entry
-	for have, e := range m.entries {
-		if e.phase != pending || !strings.HasPrefix(have, id) {
+	for e := m.bySlug[id[:shortestPrefix]]; e != nil; e = e.next {
+		if e.phase != pending || !strings.HasPrefix(e.record.ID, id) {
 			continue
 		}
 		if found != nil {

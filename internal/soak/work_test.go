@@ -1,0 +1,303 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/store"
+)
+
+const (
+	perSecond    = 200
+	restartEvery = 2500 * time.Millisecond // of the manager and the database, in the same process
+	lifeOfOne    = 3 * time.Second         // how long a question waits
+	seenFor      = 600 * time.Millisecond
+	sessions     = 40
+	usesOfGrant  = 3
+	endsWithin   = time.Minute // after the last question, everything must be over
+)
+
+// worker is one process: agents that ask, people that answer, and a gateway that restarts under them.
+type worker struct {
+	t    *testing.T
+	home string
+
+	mu      sync.RWMutex // held to use the manager, and to replace it
+	manager *approval.Manager
+	db      *store.DB
+	round   atomic.Int64 // counts restarts
+	number  atomic.Int64
+	asking  sync.WaitGroup
+	people  sync.WaitGroup
+	say     sync.Mutex
+}
+
+// work asks perSecond questions a second: without an end, or for the time that the drain says.
+func work(t *testing.T, home string, drain bool) {
+	w := &worker{t: t, home: home}
+	before := runtime.NumGoroutine()
+	w.open()
+	end := (<-chan time.Time)(nil)
+	if drain {
+		d, err := time.ParseDuration(os.Getenv(drainChild))
+		if err != nil {
+			t.Fatal(err)
+		}
+		end = time.After(d)
+	}
+	tick, restart, measure := time.NewTicker(time.Second/perSecond), time.NewTicker(restartEvery), time.NewTicker(2*time.Second)
+	for running := true; running; {
+		select {
+		case <-tick.C:
+			w.asking.Go(w.call)
+		case <-restart.C:
+			w.restart()
+		case <-measure.C:
+			w.measure()
+		case <-end:
+			running = false
+		}
+	}
+	tick.Stop()
+	restart.Stop()
+	measure.Stop()
+	w.settle()
+	w.close()
+	w.tell("left %d", w.goroutines(before)-before)
+	w.tell("done")
+}
+
+// tell says one thing to the parent, in one write: a kill cuts lines, never mixes them.
+func (w *worker) tell(format string, values ...any) {
+	w.say.Lock()
+	defer w.say.Unlock()
+	fmt.Fprintf(os.Stdout, format+" .\n", values...)
+}
+
+func (w *worker) wrong(format string, values ...any) { w.tell("wrong "+format, values...) }
+
+// open starts a manager on the home, and two people in front of it.
+func (w *worker) open() {
+	db, err := store.Open(context.Background(), w.home, store.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	m, err := approval.Open(context.Background(), approval.Options{
+		Store: store.NewApprovals(db), Redact: func(s string) string { return s },
+		Settings: approval.Settings{Timeout: lifeOfOne, PerSession: 5000, PerConn: 5000, Total: 5000},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.manager, w.db = m, db
+	for _, name := range []string{"alice", "bob"} {
+		who := person(name)
+		presence, err := m.Attach(approval.Approver{Name: name, By: who, Connection: "console-" + name})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		news, err := m.Subscribe(who, 4096)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.people.Go(func() {
+			defer presence.Close()
+			defer news.Close()
+			for e := range news.C {
+				if e.Type == approval.EventRequested {
+					w.people.Go(func() { w.answer(m, who, e.Approval.ID, e.Approval.CreatedMs) })
+				}
+			}
+		})
+	}
+}
+
+func (w *worker) close() {
+	w.manager.Close()
+	w.people.Wait()
+	if err := w.db.Close(); err != nil {
+		w.wrong("close the state: %v", err)
+	}
+}
+
+func (w *worker) restart() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.round.Add(1)
+	w.close()
+	w.open()
+	w.tell("restart")
+}
+
+// settle waits until everything that was asked is over.
+func (w *worker) settle() {
+	over := make(chan struct{})
+	go func() { w.asking.Wait(); close(over) }()
+	select {
+	case <-over:
+	case <-time.After(endsWithin):
+		w.wrong("calls are stuck a minute after the last question")
+	}
+	for begin := time.Now(); w.manager.Count() > 0; time.Sleep(100 * time.Millisecond) {
+		if time.Since(begin) > endsWithin {
+			w.wrong("%d approvals are stuck a minute after the last question", w.manager.Count())
+			return
+		}
+	}
+}
+
+func (w *worker) measure() {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	w.tell("heap %.2f", float64(s.HeapAlloc)/(1<<20))
+}
+
+// goroutines waits a little for those that are ending.
+func (w *worker) goroutines(want int) int {
+	for range 100 {
+		if runtime.NumGoroutine() <= want {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return runtime.NumGoroutine()
+}
+
+// person answers; a real sign-in is tested elsewhere.
+type person string
+
+func (person) MayAnswer() error  { return nil }
+func (person) MayGrant() error   { return nil }
+func (p person) Name() string    { return string(p) }
+func (p person) Session() string { return "session-of-" + string(p) }
+
+// answer reads a question for a while and then says something, or nothing. Two people do so for each question; the
+// first counts.
+func (w *worker) answer(m *approval.Manager, who person, id string, createdMs int64) {
+	if rand.IntN(10) == 0 {
+		return // looks away
+	}
+	stamp := m.MarkShown(id, who)
+	time.Sleep(seenFor + time.Duration(rand.Int64N(int64(800*time.Millisecond))))
+	r := approval.Response{ID: id, Decision: "allow-once", By: who, Shown: stamp}
+	switch rand.IntN(20) {
+	case 0, 1, 2, 3, 4, 5:
+		r.Decision = "deny"
+	case 6:
+		r.Decision, r.Narrow = "allow-always", approval.Narrow{Life: 2 * time.Second, Uses: usesOfGrant}
+	}
+	got, err := m.Resolve(context.Background(), r)
+	switch {
+	case err == nil && got.Decision.String() == r.Decision:
+		w.tell("answered %s %d %s", id, createdMs, r.Decision)
+	case err == nil:
+		w.wrong("%s answered %s and %s was taken", who, r.Decision, got.Decision)
+	case errors.Is(err, approval.ErrResolved), errors.Is(err, approval.ErrUnknown): // another was first, or nobody waits any more
+	default:
+		w.wrong("answer of %s: %v", who, err)
+	}
+}
+
+// call is one call of an agent: it asks, perhaps goes away, perhaps comes back, and runs if it may.
+func (w *worker) call() {
+	n := w.number.Add(1)
+	if rand.IntN(20) == 0 && n > 5 {
+		n -= rand.Int64N(5) // the same call as another one, which shares its prompt and needs a yes of its own
+	}
+	q := question(n)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	switch rand.IntN(10) {
+	case 0: // disconnects
+		defer time.AfterFunc(time.Duration(rand.Int64N(int64(time.Second))), cancel).Stop()
+	case 1, 2:
+		q.Request.Call.Detach = true
+	}
+	w.tell("asked")
+	round := w.round.Load()
+	answer, err := w.ask(ctx, q)
+	var waiting *toolward.Pending
+	for errors.As(err, &waiting) { // comes back, also after a restart
+		time.Sleep(time.Duration(rand.Int64N(int64(time.Second))))
+		q.Request.Call.Approval = waiting.ID
+		waiting, round = nil, w.round.Load()
+		answer, err = w.ask(ctx, q)
+	}
+	if err != nil || !answer.Decision.Allows() {
+		w.tell("ended")
+		return
+	}
+	w.mu.RLock()
+	err = w.manager.Consume(context.Background(), answer.ApprovalID, q.Binding)
+	same := round == w.round.Load()
+	w.mu.RUnlock()
+	switch {
+	case err == nil:
+		w.tell("ran %s", answer.ApprovalID)
+	case same && ctx.Err() == nil && !q.Request.Call.Detach:
+		// Twins that came back may both be told of one answer; only one of them gets it. An answer in the last
+		// moment may be too late for a slow machine.
+		if strings.Contains(err.Error(), "it has expired") {
+			return
+		}
+		w.wrong("an answer could not be used: %v", err)
+	}
+}
+
+// ask uses the manager of the moment; a restart meanwhile ends the question for who waits.
+func (w *worker) ask(ctx context.Context, q *toolward.Question) (toolward.Answer, error) {
+	w.mu.RLock()
+	m := w.manager
+	w.mu.RUnlock()
+	if q.Request.Call.Approval == "" {
+		if grant, ok, err := m.Granted(ctx, q); ok {
+			w.tell("used %s", grant)
+			return toolward.Answer{}, errGranted
+		} else if err != nil {
+			return toolward.Answer{}, err
+		}
+	}
+	answer, err := m.Ask(ctx, q)
+	if answer.Grant != "" {
+		w.tell("used %s", answer.Grant)
+	}
+	return answer, err
+}
+
+// errGranted ends a call that needed no answer.
+var errGranted = errors.New("granted")
+
+// question asks to write a file, one of many in a few directories. The process is part of the binding, so that
+// processes do not take up each other's numbers.
+func question(n int64) *toolward.Question {
+	path := fmt.Sprintf("/ws/src/%d/%d.go", n%100, n)
+	session := toolward.SessionKey(fmt.Sprintf("agent:coder:%d", n%sessions))
+	params := toolward.NewParams(fmt.Appendf(nil, `{"path":%q}`, path), map[string]any{"path": path})
+	return &toolward.Question{
+		Binding: fmt.Sprintf("binding %d %d", os.Getpid(), n),
+		Request: &toolward.Request{
+			Tool: &toolward.Tool{Name: "write"}, Params: params, Level: toolward.Normal, Digest: params.Digest("write", "coder", session),
+			Facts: toolward.Facts{Targets: []toolward.Target{{Path: path, Real: path, Op: toolward.OpWrite, Place: "workspace"}}},
+			Call: toolward.Call{
+				ID: fmt.Sprint(n), Run: fmt.Sprintf("run %d", n), Tool: "write", Session: session, Host: toolward.HostGateway, WorkDir: "/ws",
+				Caller: toolward.Caller{Agent: "coder", Owner: true, Context: "main", Workspace: "/ws", Connection: fmt.Sprint("agent-", n%7), Device: "token-1"},
+			},
+		},
+		Judgement: toolward.Judgement{
+			Verdict: toolward.Ask, GrantOK: true, AllowAlways: true,
+			Class: toolward.Classification{Class: toolward.NeedsApproval, Severity: toolward.Warning, Grant: toolward.GrantPath},
+		},
+	}
+}
