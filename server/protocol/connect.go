@@ -96,7 +96,7 @@ func connectShape() shape {
 		may("permissions", mapOf(boolean(), longList)), may("pathEnv", text(1<<16)),
 		may("auth", object(
 			may("token", text(longSecret)), may("password", text(longSecret)), may("deviceToken", text(longSecret)),
-			may("bootstrapToken", text(longSecret)), may("approvalRuntimeToken", text(longSecret)),
+			may("bootstrapToken", text(longSecret)), may("approvalRuntimeToken", text(longSecret)), may("agentRuntimeIdentityToken", text(longSecret)),
 		)),
 		may("device", object(
 			need("id", name(longText)), need("publicKey", name(longText)), need("signature", name(longText)),
