@@ -48,6 +48,9 @@ var judges = map[string]judge{
 
 	"gate.integrity": judgeIntegrity,
 	"http.host":      judgeHTTP,
+	"http.path":      judgeHTTP,
+	"ws.origin":      judgeWebSocket,
+	"ws.auth":        judgeWebSocket,
 
 	"path.traversal":   judgeFiles,
 	"path.tool-parity": judgeFiles,
@@ -63,17 +66,14 @@ var judges = map[string]judge{
 
 // later says why classes of a surface cannot be judged yet.
 var later = map[string]string{
-	"path":      "archives, mounts and the sandbox are not there yet",
-	"url":       "there is no network guard yet",
-	"memory":    "there is no memory yet",
-	"ws.origin": "there is no WebSocket door yet",
-	"ws.auth":   "there is no WebSocket door yet",
-	"http.path": "there is no HTTP tool endpoint yet",
+	"path":   "archives, mounts and the sandbox are not there yet",
+	"url":    "there is no network guard yet",
+	"memory": "there is no memory yet",
 }
 
 // required are the classes, and the subjects of gate.integrity, of which no case may be skipped.
 var (
-	required         = []string{"mcp.name", "mcp.schema", "mcp.args", "approval.subagent", "approval.identity", "approval.drift", "approval.allow-always"}
+	required         = []string{"ws.origin", "ws.auth", "http.host", "http.path", "mcp.name", "mcp.schema", "mcp.args", "approval.subagent", "approval.identity", "approval.drift", "approval.allow-always"}
 	requiredSubjects = []string{"policy", "config", "hooks-runner"}
 )
 
@@ -130,7 +130,7 @@ func run(t *testing.T, c *attack) (o outcome) {
 	}
 	for range chances {
 		t.Run(c.ID, func(t *testing.T) {
-			if c.Class == "http.host" {
+			if strings.HasPrefix(c.Class, "http.") || strings.HasPrefix(c.Class, "ws.") {
 				o = contain(t, c, judge) // sockets need real time
 				return
 			}

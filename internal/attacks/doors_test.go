@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/mcp"
+	"github.com/toolward/toolward/server/protocol"
 )
 
 // judgeHTTP sends one request to the real server, byte for byte as the case says. It runs in real time: sockets have no
@@ -26,15 +27,13 @@ func judgeHTTP(t *testing.T, c *attack) (outcome, error) {
 	if err := request.only("http", "method", "path", "headers", "body"); err != nil {
 		return outcome{}, err
 	}
-	if request.text("path") != "/mcp" || request.text("method") != http.MethodPost {
-		return outcome{}, unsupported{"http " + request.text("method") + " " + request.text("path")}
-	}
+	toDefault(request)
 	w := newWorld(t)
 	var console *consoletest.World
 	server, err := mcp.NewServer(mcp.Config{Gateway: w.gateway, Policy: w.policy, StateKey: make([]byte, 32)})
 	must(t, err)
 	t.Cleanup(server.Close)
-	console = consoletest.New(t, consoletest.Options{MCP: server.Handler(
+	console = consoletest.New(t, consoletest.Options{Protocol: &protocol.Config{}, Refuse: true, MCP: server.Handler(
 		func(ctx context.Context, secret string, _ *http.Request) (mcp.Identity, error) {
 			token, err := console.People.Token(ctx, secret)
 			if err != nil {
@@ -55,6 +54,26 @@ func judgeHTTP(t *testing.T, c *attack) (outcome, error) {
 		o.answer = allowed
 	}
 	return o, nil
+}
+
+// toDefault fills in what a case leaves out: it is about the endpoint for tools then. Whoever claims to be somebody by a
+// header shows no token.
+func toDefault(request fields) {
+	if !request.has("method") {
+		request["method"] = http.MethodPost
+	}
+	if !request.has("path") {
+		request["path"] = protocol.ToolsPath
+	}
+	if request.text("path") != "/mcp" && !request.has("body") {
+		request["body"] = `{"tool":"list"}`
+	}
+	headers := request.object("headers")
+	for _, claim := range []string{"Forwarded", "Tailscale-User-Login", "X-Forwarded-For", "X-Real-Ip"} {
+		if headers.has(claim) {
+			headers["Authorization"] = ""
+		}
+	}
 }
 
 // sendRaw writes a request by hand, so that no client mends what is wrong with it.
@@ -86,8 +105,8 @@ func sendRaw(address string, request fields, secret string) (status int, err err
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", request.text("method"), request.text("path"))
 	for _, name := range sorted(headers) {
 		value := strings.NewReplacer("PORT", port, "VALID", secret).Replace(headers[name])
-		if name == "Host" && value == "" {
-			continue // a missing Host
+		if value == "" {
+			continue // a missing Host, or no credential
 		}
 		fmt.Fprintf(&b, "%s: %s\r\n", name, value)
 	}

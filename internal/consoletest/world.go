@@ -66,6 +66,7 @@ type Options struct {
 	Hooks     http.Handler
 	Policy    *policy.Snapshot // that people look at; default one that denies write
 	Rules     *policy.Snapshot // that decides about calls, and that people look at; default one of the test's own
+	Log       *slog.Logger     // default none
 	Protocol  *protocol.Config // of the gateway protocol; without it there is none
 	Agents    protocol.AgentList
 	Commands  bool // commands are judged by the real parts, under the preset developer; else nobody looks at them
@@ -131,7 +132,7 @@ func New(t testing.TB, o Options) *World {
 		Home: home, Listen: o.Listen, Hosts: o.Hosts, People: w.People, Approvals: w.Approvals, Audit: w.Audit,
 		Records: records, Levels: w.Levels, Gateway: w.Gateway, Config: w.Config, MCP: o.MCP, Hooks: o.Hooks,
 		Policy:  func() server.Policy { return o.Policy },
-		Version: "test", Stop: func() {}, Log: slog.New(slog.DiscardHandler),
+		Version: "test", Stop: func() {}, Log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
 	if w.Protocol != nil {
 		doors.WebSocket, doors.Invoke, doors.Ready, doors.Devices = w.Protocol, w.Protocol.Tools(), w.Protocol.Ready, w.Pairings
@@ -174,7 +175,7 @@ func (w *World) openProtocol(db *store.DB, o Options) {
 			}
 			return protocol.Agent{ID: token.Agent, Workspace: token.Workspace, Owner: token.Owner, TokenID: token.ID}, nil
 		},
-		Home: w.Home, Version: "test",
+		Home: w.Home, Version: "test", Log: o.Log,
 	})
 	must(w.t, err)
 	w.Protocol = wire

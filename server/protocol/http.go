@@ -29,17 +29,17 @@ func (s *Server) Tools() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
-			writeFailure(w, &invocationError{status: http.StatusMethodNotAllowed, kind: typeMethod, message: "use POST"})
+			refuseUnread(w, &invocationError{status: http.StatusMethodNotAllowed, kind: typeMethod, message: "use POST"})
 			return
 		}
 		agent, wrong := s.bearer(r, w.Header())
 		if wrong != nil {
-			writeFailure(w, wrong)
+			refuseUnread(w, wrong)
 			return
 		}
 		v, wrong := readInvocation(w, r)
 		if wrong != nil {
-			writeFailure(w, wrong)
+			refuseUnread(w, wrong)
 			return
 		}
 		v.agent = agent
@@ -161,7 +161,6 @@ func readInvocation(w http.ResponseWriter, r *http.Request) (*invocation, *invoc
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *invocationError) {
 	tooLarge := &invocationError{status: http.StatusRequestEntityTooLarge, kind: typeInvalid, message: "the body is larger than 2 MiB"}
 	if r.ContentLength > maxInvokeBody {
-		w.Header().Set("Connection", "close") // what is left of the body is not read
 		return nil, tooLarge
 	}
 	control := http.NewResponseController(w)
@@ -176,6 +175,13 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *invocationError)
 		return nil, &invocationError{status: http.StatusRequestTimeout, kind: typeInvalid, message: "the body did not arrive whole"}
 	}
 	return raw, nil
+}
+
+// refuseUnread answers without waiting for what is left of the body: a client that sends it slowly, or never, would hold
+// the connection.
+func refuseUnread(w http.ResponseWriter, e *invocationError) {
+	w.Header().Set("Connection", "close")
+	writeFailure(w, e)
 }
 
 func writeFailure(w http.ResponseWriter, e *invocationError) {
