@@ -98,7 +98,7 @@ func New(t testing.TB, o Options) *World {
 		absent = approval.AbsentRefuse
 	}
 	w.Approvals, err = approval.Open(ctx, approval.Options{
-		Store: store.NewApprovals(db), Redact: same, Outline: outlineOf, Remember: remember,
+		Store: store.NewApprovals(db), Observe: w.tell, Redact: same, Outline: outlineOf, Remember: remember,
 		Settings: approval.Settings{Absent: absent, Timeout: o.Timeout, Total: o.Total, PerSession: o.Total, PerConn: o.Total},
 	})
 	must(t, err)
