@@ -13,7 +13,7 @@ const ApproveUsage = "Usage: /approve <id> allow-once|allow-always|deny"
 // Errors of [ParseApprove].
 var (
 	ErrNotApprove   = errors.New("not an /approve command")
-	ErrApproveUsage = errors.New(ApproveUsage)
+	ErrApproveUsage = errors.New("not understood: " + ApproveUsage)
 )
 
 // approveWords are the words by which people answer in a chat, in lower case.

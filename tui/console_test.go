@@ -399,7 +399,7 @@ func TestExpiry(t *testing.T) {
 		d := newDesk(t, one, two)
 		d.sees("ends first")
 		d.press("j") // the second
-		time.Sleep(time.UnixMilli(two.ExpiresMs).Sub(time.Now()) + lingers - time.Millisecond)
+		time.Sleep(time.Until(time.UnixMilli(two.ExpiresMs)) + lingers - time.Millisecond)
 		d.tell(tickMsg(time.Now()))
 		d.sees("Queue (2)")
 		time.Sleep(time.Millisecond)
