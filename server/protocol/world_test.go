@@ -33,7 +33,7 @@ const passphrase = "correct horse battery staple"
 // world is a protocol server of real parts, reached through connections in memory.
 type world struct {
 	*Server
-	t        *testing.T
+	t        testing.TB
 	keeper   *device.Keeper
 	home     string
 	listener *pipeListener
@@ -43,7 +43,7 @@ type world struct {
 }
 
 // newWorld starts a server; it ends with the test.
-func newWorld(t *testing.T, config Config, change ...func(*Options)) *world {
+func newWorld(t testing.TB, config Config, change ...func(*Options)) *world {
 	t.Helper()
 	ctx := t.Context()
 	w := &world{t: t, home: t.TempDir(), listener: newPipeListener()}
@@ -150,7 +150,7 @@ func must(t testing.TB, err error) {
 
 // client is one end of a connection.
 type client struct {
-	t     *testing.T
+	t     testing.TB
 	ws    *websocket.Conn
 	nonce string
 	got   chan reading // nil: it reads only when it is asked to
