@@ -114,7 +114,7 @@ func TestEnvironmentOfACommand(t *testing.T) {
 			t.Errorf("PATH is %q", value)
 		}
 	}
-	if diff := cmp.Diff([]string{"CI", "HOME", "LANG", "PATH", "PWD", "TERM"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"CI", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0", "HOME", "LANG", "PATH", "PWD", "TERM"}, names); diff != "" {
 		t.Errorf("a command sees other variables than it should: %s", diff)
 	}
 	for _, name := range []string{"LD_PRELOAD", "ld_preload", "PATH", "BASH_ENV", "LD_PRELOAD ", "A=B", "1A", "TOOLWARD_HOME", "GIT_SSH", "npm_config_script_shell"} {
