@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
@@ -103,6 +104,9 @@ func titleOf(d *approval.Details) (string, []span) {
 	return deed, oneLine(object)
 }
 
+// longCommand is how many characters of one line fit the box without scrolling, about; a longer one says how long it is.
+const longCommand = 1000
+
 // blocksOf is the heart of the card: the command, the difference or the content.
 func blocksOf(d *approval.Details, params []param) []block {
 	var out []block
@@ -114,6 +118,8 @@ func blocksOf(d *approval.Details, params []param) []block {
 		}
 		if n := strings.Count(strings.TrimRight(d.Command, "\n"), "\n") + 1; n > 1 {
 			b.Size = fmt.Sprintf("%d lines", n)
+		} else if n := utf8.RuneCountInString(d.Command); n > longCommand {
+			b.Size = fmt.Sprintf("%d characters", n)
 		}
 		out = append(out, b)
 	}

@@ -22,49 +22,7 @@ import (
 // people to look at (go test -artifacts).
 func TestConsoleLooks(t *testing.T) {
 	open := chromium(t)
-	w := consoletest.New(t, consoletest.Options{Listen: "127.0.0.1:0", Commands: true, Timeout: 10 * time.Minute})
-	fresh := consoletest.New(t, consoletest.Options{Fresh: true})
-	exampleCalls(t, w)
-	commands := consoletest.New(t, consoletest.Options{Commands: true, Timeout: 10 * time.Minute})
-	exampleCommands(commands)
-	quiet := consoletest.New(t, consoletest.Options{})
-	changed := consoletest.New(t, consoletest.Options{})
-	changed.Config.Offer(server.ConfigChange{
-		File: "toolward.jsonc", Revision: "r1", Diff: exampleChange,
-		Changes: []string{"teg.preset: strict → workspace", `agents.list[1].tools.deny: ["browser","canvas","nodes"] → ["nodes"]`, "server.listen: 127.0.0.1:7411 → 127.0.0.1:7500 (from the next start)"},
-	})
-	session := exampleSessions(t, w)
-	door, b, calm, asked, wary := open(t), open(t), open(t), open(t), open(t)
-	b.signIn(w)
-	calm.signIn(quiet)
-	asked.signIn(changed)
-	wary.signIn(commands)
-	base := b.eval("document.body.dataset.base")
-	pages := []struct {
-		name, address string
-		tab           *tab
-	}{
-		{"queue", w.URL + base + "/?order=arrival", b},
-		{"one", w.URL + base + "/approvals/" + w.AwaitPending(3)[0].ID, b},
-		{"by-session", w.URL + base + "/?order=risk&group=session", b},
-		{"decisions", w.URL + base + "/decisions", b},
-		{"search", w.URL + base + "/decisions?agent=coder&within=24h", b},
-		{"record", w.URL + base + "/record/2", b},
-		{"log", w.URL + base + "/log", b},
-		{"grants", w.URL + base + "/grants", b},
-		{"sign-ins", w.URL + base + "/sign-ins", b},
-		{"tokens", w.URL + base + "/tokens", b},
-		{"passphrase", w.URL + base + "/passphrase", b},
-		{"sessions", w.URL + base + "/sessions", b},
-		{"session", w.URL + base + "/sessions/one?session=" + url.QueryEscape(string(session)), b},
-		{"anomalies", w.URL + base + "/anomalies", b},
-		{"problem", w.URL + base + "/approvals/unknown", b},
-		{"commands", commands.URL + wary.eval("document.body.dataset.base") + "/", wary},
-		{"empty", quiet.URL + calm.eval("document.body.dataset.base") + "/", calm},
-		{"configuration", changed.URL + asked.eval("document.body.dataset.base") + "/", asked},
-		{"sign-in", w.URL, door},
-		{"set-up", fresh.URL, door},
-	}
+	pages := consolePages(t, open)
 	for _, p := range pages {
 		for _, screen := range []struct {
 			name          string
@@ -93,7 +51,59 @@ func TestConsoleLooks(t *testing.T) {
 			}
 		}
 	}
-	picture(t, b, w.URL+base+"/?order=arrival")
+	picture(t, pages[0].tab, pages[0].address)
+}
+
+// consolePage is a page of the console with a tab that is signed in for it, if it needs that.
+type consolePage struct {
+	name, address string
+	tab           *tab
+}
+
+// consolePages is every page of the console, each with something on it.
+func consolePages(t *testing.T, open func(*testing.T) *tab) []consolePage {
+	t.Helper()
+	w := consoletest.New(t, consoletest.Options{Listen: "127.0.0.1:0", Commands: true, Timeout: 10 * time.Minute})
+	fresh := consoletest.New(t, consoletest.Options{Fresh: true})
+	exampleCalls(t, w)
+	commands := consoletest.New(t, consoletest.Options{Commands: true, Timeout: 10 * time.Minute})
+	exampleCommands(commands)
+	quiet := consoletest.New(t, consoletest.Options{})
+	changed := consoletest.New(t, consoletest.Options{})
+	changed.Config.Offer(server.ConfigChange{
+		File: "toolward.jsonc", Revision: "r1", Diff: exampleChange,
+		Changes: []string{"teg.preset: strict → workspace", `agents.list[1].tools.deny: ["browser","canvas","nodes"] → ["nodes"]`, "server.listen: 127.0.0.1:7411 → 127.0.0.1:7500 (from the next start)"},
+	})
+	session := exampleSessions(t, w)
+	door, b, calm, asked, wary := open(t), open(t), open(t), open(t), open(t)
+	b.signIn(w)
+	calm.signIn(quiet)
+	asked.signIn(changed)
+	wary.signIn(commands)
+	base := b.eval("document.body.dataset.base")
+	return []consolePage{
+		{"queue", w.URL + base + "/?order=arrival", b},
+		{"past", w.URL + base + "/approvals/" + w.AwaitPending(3)[0].ID + "/past/0", b},
+		{"one", w.URL + base + "/approvals/" + w.AwaitPending(3)[0].ID, b},
+		{"by-session", w.URL + base + "/?order=risk&group=session", b},
+		{"decisions", w.URL + base + "/decisions", b},
+		{"search", w.URL + base + "/decisions?agent=coder&within=24h", b},
+		{"record", w.URL + base + "/record/2", b},
+		{"log", w.URL + base + "/log", b},
+		{"grants", w.URL + base + "/grants", b},
+		{"sign-ins", w.URL + base + "/sign-ins", b},
+		{"tokens", w.URL + base + "/tokens", b},
+		{"passphrase", w.URL + base + "/passphrase", b},
+		{"sessions", w.URL + base + "/sessions", b},
+		{"session", w.URL + base + "/sessions/one?session=" + url.QueryEscape(string(session)), b},
+		{"anomalies", w.URL + base + "/anomalies", b},
+		{"problem", w.URL + base + "/approvals/unknown", b},
+		{"commands", commands.URL + wary.eval("document.body.dataset.base") + "/", wary},
+		{"empty", quiet.URL + calm.eval("document.body.dataset.base") + "/", calm},
+		{"configuration", changed.URL + asked.eval("document.body.dataset.base") + "/", asked},
+		{"sign-in", w.URL, door},
+		{"set-up", fresh.URL, door},
+	}
 }
 
 // picture makes the picture of the README when its path is given: TOOLWARD_PICTURE=docs/console.png.

@@ -17,6 +17,7 @@ export function arm(cards) {
   for (const card of cards) {
     inertUntil.set(card, until);
     mark(card, true);
+    for (const box of card.querySelectorAll(".call pre")) markRest(box);
   }
   setTimeout(() => {
     for (const card of cards) if (!inert(card)) mark(card, false);
@@ -34,13 +35,37 @@ function mark(card, disabled) {
   }
 }
 
+// A long text scrolls in its box, and its end is where things are hidden: it cannot be allowed before its end has been on
+// the screen. Denying needs no reading.
+function read(box) {
+  if (box.scrollTop + box.clientHeight >= box.scrollHeight - 4) box.dataset.read = "";
+  return box.dataset.read !== undefined;
+}
+
+function markRest(box) {
+  box.closest(".call").toggleAttribute("data-rest", !read(box));
+}
+
+function unread(card) {
+  return [...card.querySelectorAll(".call pre")].find((box) => box.checkVisibility() && !read(box));
+}
+
 // guard installs the rules on a region that holds cards.
 export function guard(region, answered, answeredAll) {
   region.addEventListener("click", (event) => {
     const control = event.target.closest(".answer button, .answer summary");
     if (!control) return;
-    if (!event.isTrusted || inert(control.closest(".card"))) event.preventDefault();
+    const card = control.closest(".card");
+    if (!event.isTrusted || inert(card)) return event.preventDefault();
+    const rest = control.matches("[data-allow]") && unread(card);
+    if (!rest) return;
+    event.preventDefault();
+    const why = "Not all of this call has been on the screen: scroll to its end first.";
+    fail(card, why);
+    tell(why);
+    rest.focus();
   });
+  region.addEventListener("scroll", (event) => { if (event.target.matches?.(".call pre")) markRest(event.target); }, true);
   // Enter never allows: it is the key that people press without reading.
   const enter = (event) => {
     if (event.key !== "Enter") return;

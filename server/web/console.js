@@ -1,6 +1,7 @@
 // The console page: live queue, countdowns, keys. Everything here is a convenience; the page works without it.
 
 import { arm, fail, guard, onAnnounce, settle } from "./answer.js";
+import { comeBack } from "./back.js";
 import { head, identical, keepArrangement, place, query } from "./order.js";
 
 const base = document.body.dataset.base;
@@ -54,7 +55,7 @@ function listen() {
   source.addEventListener("error", () => {
     show("off", "Reconnecting");
     // 204 and errors close the source for good: the session is over, and the page says so by reloading.
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 3000);
+    if (source.readyState === EventSource.CLOSED) comeBack(base + "/");
   });
   on("sync", ({ now, ids }) => {
     skew = now - Date.now();
@@ -73,7 +74,11 @@ function listen() {
   on("entry", ({ html }) => addEntry(fragment(html)));
   on("config", ({ html }) => showConfig(html && fragment(html)));
   on("count", ({ waiting, headline, subline }) => count(waiting, headline, subline));
-  on("reload", () => location.reload());
+  on("reload", () => { // signed out, or the gateway ends
+    source.close();
+    show("off", "Reconnecting");
+    comeBack(base + "/");
+  });
 }
 
 function show(state, text) {
@@ -189,7 +194,7 @@ function settleAndRemove(card, said, outcome) {
     card.remove();
     head(queue);
     arm(moved);
-  }, late < 0 ? LINGER : Math.max(0, PRUNED - late));
+  }, late < -1000 ? LINGER : Math.max(0, PRUNED - late)); // clocks may differ a little
 }
 
 // prune settles what is past its deadline, whatever the gateway says or cannot say any more, and looks again at the

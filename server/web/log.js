@@ -1,6 +1,8 @@
 // The live log: new records come in at the top. Pausing holds them back and counts them; nothing is lost by it but what
 // is more than the page keeps.
 
+import { comeBack } from "./back.js";
+
 const base = document.body.dataset.base;
 const list = document.querySelector("[data-lines]");
 const pause = document.querySelector("[data-pause]");
@@ -15,9 +17,13 @@ const source = new EventSource(base + "/log/events?type=" + encodeURIComponent(d
 source.addEventListener("open", () => show("on", paused ? "Paused" : "Live"));
 source.addEventListener("error", () => {
   show("off", "Reconnecting");
-  if (source.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 3000);
+  if (source.readyState === EventSource.CLOSED) comeBack(base + "/");
 });
-source.addEventListener("reload", () => location.reload());
+source.addEventListener("reload", () => {
+  source.close();
+  show("off", "Reconnecting");
+  comeBack(base + "/");
+});
 source.addEventListener("lines", (event) => {
   const { html, missed } = JSON.parse(event.data);
   if (missed) held.push(gap());
