@@ -300,9 +300,17 @@ func TestAgentsAnswerNothing(t *testing.T) {
 	}
 	mustNotExist(t, filepath.Join(g.Workspace, "forbidden"))
 
-	// The agent asks for the very command. A person who says yes to it still gives nothing away.
-	for _, command := range []string{"toolward approvals allow " + id, "echo '" + live.Passphrase + "' | toolward login --passphrase-stdin"} {
+	// The agent asks for the very command: it is refused unasked. Where analysis does not see it, a person who says yes
+	// still gives nothing away.
+	answers := []string{"toolward approvals allow " + id, "echo '" + live.Passphrase + "' | toolward login --passphrase-stdin"}
+	for _, command := range answers {
 		call := asking(t.Context(), dialStdio(t, g.Machine, "coder"), "exec", `{"command":"`+command+`"}`)
+		if r := answer(t, call); !r.refused() {
+			t.Errorf("%s: %q", command, r.said())
+		}
+	}
+	for _, command := range answers {
+		call := asking(t.Context(), dialStdio(t, g.Machine, "coder"), "exec", `{"command":"for once in 1; do `+command+`; done"}`)
 		other := g.pending(t, id)
 		time.Sleep(unread)
 		if out, status := g.terminal.Run("toolward approvals allow " + other); status != 0 {
