@@ -3,6 +3,7 @@ package shell
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -66,4 +67,13 @@ func toldEffects(t *testing.T, command string) string {
 		return "nothing"
 	}
 	return strings.Join(told, ", ")
+}
+
+// What is beyond the bound must not be taken for harmless.
+func TestEffectsAreBounded(t *testing.T) {
+	argv := []string{"-cp", strings.Repeat("a:", 5000) + "b", "Main"}
+	effects, _ := Effects("java", argv)
+	if len(effects) > mostEffects+1 || !slices.ContainsFunc(effects, func(e Effect) bool { return e.Kind == Unknown }) {
+		t.Errorf("%d effects, the last is %v", len(effects), effects[len(effects)-1])
+	}
 }

@@ -192,8 +192,18 @@ func urlEffect(text, via string) Effect {
 	return Effect{Kind: Network, Host: u.Host, Via: via}
 }
 
-// does adds an effect. Relative paths are below the directory that the arguments have named so far.
+// mostEffects bounds what is told of one command: nobody reads more, and each costs time.
+const mostEffects = 2000
+
+// does adds an effect. Relative paths are below the directory that the arguments have named so far. What is beyond the
+// bound is unknown.
 func (a *arguments) does(e Effect) {
+	if len(a.effects) >= mostEffects {
+		if len(a.effects) == mostEffects {
+			a.effects = append(a.effects, Effect{Kind: Unknown, Via: "more than anybody reads"})
+		}
+		return
+	}
 	if e.Path != "" && !path.IsAbs(e.Path) {
 		e.Dir = a.dir
 	}
