@@ -91,10 +91,11 @@ func noOptions(args []string) (int, bool) {
 	return 0, len(args) > 0 && !strings.HasPrefix(args[0], "-")
 }
 
-// envOptions takes no options and no variables: both change what the program does.
+// envOptions takes no options and no variables: both change what the program does. A lone "-" is an option, even behind
+// "--".
 func envOptions(args []string) (int, bool) {
 	n, ok := noOptions(args)
-	return n, ok && !strings.Contains(args[n], "=")
+	return n, ok && args[n] != "-" && !strings.Contains(args[n], "=")
 }
 
 func niceOptions(args []string) (int, bool) {
