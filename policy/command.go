@@ -89,7 +89,7 @@ func (a *agent) weighCommand(analysis *toolward.CommandAnalysis, host toolward.H
 
 func refusedCommand(a *toolward.CommandAnalysis, rules ExecRules) toolward.Reason {
 	if a.Forbidden != "" {
-		return toolward.Reason{Layer: "exec", Rule: "tools.exec.rules", Matched: "forbidden", Text: a.Forbidden}
+		return toolward.Reason{Layer: "exec", Rule: "tools.exec", Matched: "forbidden", Text: a.Forbidden}
 	}
 	return toolward.Reason{Layer: "exec", Rule: "tools.exec", Matched: rules.Security.String(), Text: "the settings for commands refuse it without asking"}
 }

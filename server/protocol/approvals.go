@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -191,22 +192,26 @@ func (r *call) askExec(ctx context.Context, p *execRequest) (any, *Error) {
 	})
 }
 
-// takePlan replaces what the request says by what the node has prepared, so that people see what would run.
+// takePlan replaces what the request says by what the node has prepared, so that people see what would run. The text that
+// is shown must be that of the argv: with another one, people would approve something else.
 func (p *execRequest) takePlan(node bool) *Error {
-	if nonNull(p.Plan) == nil || !node {
+	if !node {
 		p.Plan = nil
 		return nil
 	}
-	var plan runPlan
-	if err := json.Unmarshal(p.Plan, &plan); err != nil {
-		return invalid("invalid exec.approval.request params: systemRunPlanV2 cannot be read")
+	if p.Plan = nonNull(p.Plan); p.Plan != nil {
+		var plan runPlan
+		if err := json.Unmarshal(p.Plan, &plan); err != nil {
+			return invalid("invalid exec.approval.request params: systemRunPlanV2 cannot be read")
+		}
+		p.CommandArgv, p.Cwd, p.AgentID, p.SessionKey = plan.Argv, plan.Cwd, plan.AgentID, plan.SessionKey
+		p.Command = trimmed(plan.RawCommand)
 	}
-	p.CommandArgv, p.Cwd, p.AgentID, p.SessionKey = plan.Argv, plan.Cwd, plan.AgentID, plan.SessionKey
-	if raw := trimmed(plan.RawCommand); raw != "" {
-		p.Command = raw
-	} else {
-		p.Command = strings.Join(plan.Argv, " ")
+	text, err := execpolicy.TextOf(p.CommandArgv, p.Command)
+	if err != nil {
+		return invalid("%v", err)
 	}
+	p.Command = text.Text
 	return nil
 }
 

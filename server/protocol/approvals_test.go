@@ -245,7 +245,11 @@ func TestAskingAboutANode(t *testing.T) {
 	w := newWorld(t, byToken)
 	c := w.connect(nil, device.ScopeApprovals)
 	for message, params := range map[string]map[string]any{
-		"nodeId is required for host=node":                                  {"command": "id", "host": "node"},
+		"nodeId is required for host=node": {"command": "id", "host": "node"},
+		"RAW_COMMAND_MISMATCH: rawCommand is not the text of the argv": {
+			"command": "id", "host": "node", "nodeId": "n1",
+			"systemRunPlanV2": map[string]any{"version": 2, "argv": []string{"rm", "-rf", "x"}, "rawCommand": "id"},
+		},
 		"commandArgv is required for host=node":                             {"command": "id", "host": "node", "nodeId": "n1"},
 		`invalid exec.approval.request params: "command" must not be blank`: {"command": "  "},
 	} {
