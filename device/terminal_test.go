@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 )
 
 // The test binary doubles as the programs of a terminal: started with helperVar set, it is one of them.
@@ -153,9 +154,9 @@ func (w *world) shell() *shell {
 	w.t.Helper()
 	cmd := exec.Command("sh", "-i")
 	cmd.Env = append(os.Environ(), helperVar+"="+w.socket, "BIN="+w.bin, noRaceSleep, "ENV=", "PS1=$ ", "HISTFILE=")
-	tty, err := pty.Start(cmd)
+	tty, err := startInTerminal(cmd)
 	if err != nil {
-		w.t.Skipf("no pseudo terminal here: %v", err)
+		w.t.Fatal(err)
 	}
 	s := &shell{w, tty, cmd, make(chan struct{})}
 	go func() {
@@ -164,6 +165,24 @@ func (w *world) shell() *shell {
 	}()
 	w.t.Cleanup(s.exit)
 	return s
+}
+
+// startInTerminal starts a program in a terminal of its own. Closing the file that it returns ends a read of it, unlike
+// the one that pty makes: a shell in the shell may live on, and with it the terminal.
+func startInTerminal(cmd *exec.Cmd) (*os.File, error) {
+	opened, err := pty.Start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	fd, err := unix.FcntlInt(opened.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), opened.Name()), nil
 }
 
 func (s *shell) exit() {

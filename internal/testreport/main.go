@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -77,6 +78,19 @@ func (r *report) note(e event) {
 		fmt.Fprintf(r.out, "FAIL %s %s (%.1fs)\n%s", e.Package, e.Test, e.Elapsed, strings.Join(r.outputs[key], ""))
 		r.failed++
 		delete(r.outputs, key)
+		if e.Test == "" {
+			r.unfinished(e.Package)
+		}
+	}
+}
+
+// unfinished prints what the tests wrote that never ended: where a package crashed or ran out of time is told there.
+func (r *report) unfinished(pkg string) {
+	for _, key := range slices.Sorted(maps.Keys(r.outputs)) {
+		if of, test, _ := strings.Cut(key, "\x00"); of == pkg {
+			fmt.Fprintf(r.out, "UNFINISHED %s %s\n%s", pkg, test, strings.Join(r.outputs[key], ""))
+			delete(r.outputs, key)
+		}
 	}
 }
 
