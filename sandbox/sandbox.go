@@ -1,0 +1,336 @@
+// Package sandbox runs commands and file operations confined.
+//
+// An [Engine] makes sandboxes of one kind: sandbox/native with the kernel's own means and no daemon, sandbox/docker
+// through a container engine. What a sandbox must be is a [Spec], which is made from the configuration before any
+// engine is asked; an engine that cannot enforce a part of it refuses. A [Handle] is one running sandbox. Its commands
+// and file operations are done by a small program inside, whose wire protocol is sandbox/inside. That program runs with
+// the rights of what it confines, so nothing that it says is trusted: it is data about the sandbox, never a permission.
+package sandbox
+
+import (
+	"context"
+	"io"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Engine makes sandboxes of one kind. Every method honours its context.
+type Engine interface {
+	// Name is "native" or "docker".
+	Name() string
+	// Probe finds out, by trying, what can be enforced on this machine.
+	Probe(ctx context.Context) (Capabilities, error)
+	// Ensure returns the running sandbox of this name and hash, creating or starting it where necessary. A sandbox of
+	// the name that is not ours is CodeConflict; one with another hash is CodeConflict too: removing it is the
+	// caller's decision.
+	Ensure(ctx context.Context, spec *Spec) (Handle, error)
+	// Lookup says what exists under a name; CodeNotFound if nothing does.
+	Lookup(ctx context.Context, name string) (State, error)
+	// List returns the sandboxes of this instance, running or not, and of no other.
+	List(ctx context.Context) ([]State, error)
+	// Stop ends everything that runs in a sandbox; its files stay.
+	Stop(ctx context.Context, name string) error
+	// Remove removes a sandbox. One that does not exist is no error.
+	Remove(ctx context.Context, name string) error
+	// Close releases what the engine holds. Sandboxes that cannot outlive the gateway end.
+	Close() error
+}
+
+// Handle is one running sandbox. Paths are absolute paths inside. Errors are [*Error].
+type Handle interface {
+	// Start starts a command. It ends, with all its processes, when the context does.
+	Start(ctx context.Context, command Command) (Process, error)
+
+	// Stat says what a path leads to.
+	Stat(ctx context.Context, path string) (FileInfo, error)
+	// Lstat says what a path is: a symbolic link is not followed.
+	Lstat(ctx context.Context, path string) (FileInfo, error)
+	// ReadFile reads up to limit bytes of a regular file from offset on. FileInfo is of the file that was read.
+	ReadFile(ctx context.Context, path string, offset, limit int64) ([]byte, FileInfo, error)
+	// WriteFile makes data the content of a file, all or nothing.
+	WriteFile(ctx context.Context, path string, data []byte, options WriteOptions) (FileInfo, error)
+	// Mkdir creates a directory and its missing parents; an existing directory is no error.
+	Mkdir(ctx context.Context, path string) error
+	// Remove removes a file, a symbolic link (not its target) or an empty directory; recursive, also a full one.
+	Remove(ctx context.Context, path string, recursive bool) error
+	// Rename moves a file to a name that does not exist, creating the parents of the new one.
+	Rename(ctx context.Context, from, to string) error
+	// List returns up to limit entries of a directory in order of names, and whether there are more.
+	List(ctx context.Context, path string, limit int) (entries []Entry, more bool, err error)
+
+	// Stats is what the sandbox uses.
+	Stats(ctx context.Context) (Stats, error)
+	// State is the sandbox as its engine knows it.
+	State() State
+	// Done is closed when the sandbox has ended, whoever ended it.
+	Done() <-chan struct{}
+	// Close lets go of the sandbox. A native sandbox ends with it unless it is detached.
+	Close() error
+}
+
+// Spec is everything that a sandbox must be. It is complete: an engine looks nothing up and adds no rights.
+type Spec struct {
+	Name     string // of the container; unique on this machine together with Instance
+	Hash     string // of the configuration that it was made from
+	ScopeKey string // whose sandbox it is
+	Instance string // which Toolward home made it
+
+	Mounts    []Mount  // in the order of mounting
+	Protected []string // paths inside that nobody may write, below writable mounts
+	Workdir   string   // absolute path inside
+	Env       []string // NAME=value, after the rules for environments
+	User      User
+	Tmpfs     []Tmpfs
+	Network   Network
+	Limits    Limits
+	Writable  bool     // the root file system can be written to; only for set-up commands
+	Setup     string   // shell command to run once after creation
+	DegradeOK []string // controls that may be missing: "cgroup", "namespaces"
+	Ptrace    bool     // debuggers may trace processes inside
+	Hardlinks bool     // files with several names may be read
+
+	Docker DockerSpec // only for the docker engine
+}
+
+// DockerSpec is what only a container engine knows.
+type DockerSpec struct {
+	Image          string
+	Runtime        string // "" is runc
+	CapDrop        []string
+	SeccompProfile string // path of a profile; "" is the shipped one
+	AppArmor       string
+	DNS            []string
+	ExtraHosts     []string
+	Labels         map[string]string
+	Ulimits        []Ulimit
+}
+
+// Ulimit is one resource limit by its name; Hard is -1 where only one value is given.
+type Ulimit struct {
+	Name       string
+	Soft, Hard int64
+}
+
+// Mount is a directory or file of the host inside.
+type Mount struct {
+	Kind     MountKind
+	Source   string // real path on the host
+	Target   string // absolute path inside
+	Writable bool
+	// Pinned is the source as it was validated, opened O_PATH: what is mounted, whatever stands at the path by then.
+	// The Spec's maker closes it after Ensure has returned.
+	Pinned *os.File
+}
+
+// MountKind says why something is mounted.
+type MountKind string
+
+// The kinds of mounts.
+const (
+	MountWorkspace MountKind = "workspace"
+	MountAgent     MountKind = "agent"
+	MountBind      MountKind = "bind"
+)
+
+// User is who runs inside, in numbers of the host.
+type User struct{ UID, GID int }
+
+// Tmpfs is a file system in memory.
+type Tmpfs struct {
+	Target string
+	Size   int64 // bytes; 0 is the engine's default
+	Exec   bool  // programs there can be run
+}
+
+// NetworkMode is what a sandbox reaches.
+type NetworkMode string
+
+// The modes. Other values are names of container networks.
+const (
+	NetworkNone   NetworkMode = "none"
+	NetworkEgress NetworkMode = "egress" // the gateway's proxy and nothing else
+	NetworkBridge NetworkMode = "bridge" // docker only
+)
+
+// Network is what a sandbox reaches.
+type Network struct {
+	Mode NetworkMode
+	// EgressSocket is the Unix socket of the gateway's proxy on the host, with NetworkEgress.
+	EgressSocket string
+}
+
+// Limits bound what a sandbox uses. 0 is no limit.
+type Limits struct {
+	Memory    int64 // bytes, memory file systems included
+	Swap      int64 // bytes beyond Memory; 0 is none
+	Pids      int64
+	CPUs      float64
+	Disk      int64 // bytes in the workspace
+	OpenFiles int64 // for each process
+	FileSize  int64 // bytes of one file
+}
+
+// Command is what Start starts: exactly one of Argv, Segments and Shell.
+type Command struct {
+	Argv     []string  // a program and its arguments; a name without a slash is looked up in PATH inside
+	Segments []Segment // an understood command, run without a shell
+	Shell    string    // the text of a shell command, for sh -lc
+
+	Dir      string   // absolute path inside; "" is the workdir
+	Env      []string // NAME=value, overlays that of the sandbox
+	Stdin    bool     // standard input stays open for writing; otherwise it is empty
+	Terminal *Size    // run on a terminal of this size
+}
+
+// Size is the size of a terminal in characters.
+type Size struct{ Cols, Rows uint16 }
+
+// Segment is one program of an understood command. Operators are those of a shell: "|", "&&", "||", ";", and "" at the
+// end.
+type Segment struct {
+	Argv      []string
+	Env       []string // assignments before the program
+	Redirects []Redirect
+	Operator  string
+}
+
+// RedirectKind is how a stream is redirected.
+type RedirectKind uint8
+
+// The kinds of redirections.
+const (
+	RedirectNone   RedirectKind = iota
+	RedirectIn                  // fd<Path
+	RedirectOut                 // fd>Path
+	RedirectAppend              // fd>>Path
+	RedirectCopy                // fd>&From
+	RedirectText                // a here-document: Text on standard input
+)
+
+// Redirect changes one stream of a segment.
+type Redirect struct {
+	Kind RedirectKind
+	FD   int
+	From int
+	Path string
+	Text string
+}
+
+// Process is a started command. Stdout and Stderr must be read: a command that fills them waits.
+type Process interface {
+	// PID is the process id inside.
+	PID() int
+	Stdin() io.WriteCloser // nil without Command.Stdin or a terminal
+	Stdout() io.Reader     // also the terminal's output
+	Stderr() io.Reader     // empty on a terminal
+	Resize(size Size) error
+	// Signal goes to all processes of the command.
+	Signal(signal syscall.Signal) error
+	// Wait waits for the end and for all output to be handed over.
+	Wait(ctx context.Context) (ExitStatus, error)
+}
+
+// ExitStatus is how a command ended.
+type ExitStatus struct {
+	Code     int            // 126 not executable, 127 not found; -1 if a signal ended it
+	Signal   syscall.Signal // 0 if none
+	OOM      bool           // memory ran out
+	Leftover bool           // processes that it left behind were ended
+}
+
+// FileType is what stands at a path.
+type FileType uint8
+
+// The types. The zero value is unknown, and nothing may be done with it.
+const (
+	TypeUnknown FileType = iota
+	TypeRegular
+	TypeDirectory
+	TypeSymlink
+	TypeOther // a device, FIFO or socket
+)
+
+// FileInfo describes a file inside.
+type FileInfo struct {
+	Path     string // real path inside
+	Type     FileType
+	Mode     os.FileMode // permission bits
+	Size     int64
+	Modified time.Time
+	Links    uint64
+	Identity Identity
+}
+
+// Identity tells a file, and a state of it, from others.
+type Identity struct {
+	Device, Inode     uint64
+	Size              int64
+	Modified, Changed int64 // nanoseconds since 1970
+}
+
+// Entry is one entry of a directory.
+type Entry struct {
+	Name string
+	Type FileType
+}
+
+// WriteOptions say how a file is written.
+type WriteOptions struct {
+	Parents   bool      // create missing directories
+	Append    bool      // add at the end instead of replacing
+	Unchanged *Identity // write only while the file still is this one
+	Missing   bool      // write only while there is no such file
+}
+
+// State is what an engine knows of a sandbox.
+type State struct {
+	Name     string
+	Engine   string
+	EngineID string // of the container, or pid, start time and boot of the supervisor
+	ScopeKey string
+	Hash     string
+	Instance string
+	Image    string
+	Running  bool
+	Created  time.Time
+}
+
+// Stats is what a sandbox uses.
+type Stats struct {
+	CPU        time.Duration
+	Memory     int64 // bytes now
+	MemoryPeak int64
+	Pids       int64
+	OOMKills   int64
+}
+
+// Capabilities is what an engine can enforce on this machine.
+type Capabilities struct {
+	Engine  string
+	Level   Level
+	Version string // of the engine, for people
+	Checks  []Check
+}
+
+// Works reports whether sandboxes can be made at all.
+func (c Capabilities) Works() bool { return c.Level > LevelNone }
+
+// Level is how much the native engine can enforce; the docker engine is LevelFull or LevelNone.
+type Level uint8
+
+// The levels.
+const (
+	LevelNone     Level = iota // nothing: sandboxes are refused
+	LevelLandlock              // no namespaces: files and network by Landlock and seccomp
+	LevelNoCgroup              // everything but hard limits of memory and processes
+	LevelFull
+)
+
+// Check is one capability that was tried.
+type Check struct {
+	Name  string // "user namespace", "landlock", "cgroup", …
+	OK    bool
+	Found string // what was found, also when it works
+	Fix   string // the narrowest remedy; "" if it works
+}
