@@ -34,7 +34,7 @@ func (s *Segment) always(isShell bool) (entry Always, ok bool) {
 		case e.Kind == shell.Network:
 			entry.add(EffectNetwork)
 		}
-		if e := &s.Effects[i]; e.Verdict != toolward.Allow && e.Kind != shell.Runs {
+		if e := &s.Effects[i]; entry.Argv == nil && e.Verdict != toolward.Allow && e.Kind != shell.Runs {
 			// No entry for the program covers it: only this very command.
 			entry.Argv = append([]string{file}, s.Args...)
 		}

@@ -14,7 +14,7 @@ import (
 const (
 	maxText     = 65536 // bytes
 	maxNesting  = 100   // open brackets of any kind
-	maxMarks    = 10000 // characters that part words or begin something else
+	maxMarks    = 5000  // characters that part words or begin something else
 	maxSegments = 256
 )
 
