@@ -172,6 +172,11 @@ func (r *Ruling) Findings() (found []toolward.Finding) {
 	if len(r.Obscured) > 0 {
 		found = append(found, toolward.Finding{Code: "command_hidden", Effect: toolward.EffectAsk, Detail: strings.Join(r.Obscured, ", ")})
 	}
+	if !r.Satisfied {
+		if cautions := r.cautions(); len(cautions) > 0 {
+			found = append(found, toolward.Finding{Code: "command_caution", Effect: toolward.EffectNote, Detail: strings.Join(cautions, "; ")})
+		}
+	}
 	if slices.Contains(r.Forced, ForcedInlineEval) {
 		// It forces a question by itself where an allowlist applies; in a sandbox the container is the guard.
 		found = append(found, toolward.Finding{Code: "command_inline", Effect: toolward.EffectNote, Detail: "there is code in the arguments"})

@@ -320,6 +320,10 @@ func effectWords(e *shell.Effect) (label, text string) {
 		label, text = "runs, with names added,", display.Words(e.Argv...)
 	case e.Kind == shell.Runs:
 		text = display.Words(e.Argv...)
+	case e.Kind == shell.Evaluates && e.Text == "" && e.Via == "standard input":
+		label = strings.TrimSpace("runs as "+e.Lang) + " code what it reads from its standard input"
+	case e.Kind == shell.Evaluates && e.Text == "":
+		label, text = strings.Join(strings.Fields("runs "+e.Lang+" code from"), " "), display.Words(e.Via)
 	case e.Kind == shell.Evaluates:
 		text = strings.TrimSpace(e.Lang + " " + display.Words(e.Text))
 	case e.Kind == shell.Installs:

@@ -22,12 +22,25 @@ const (
 	findSecretValue     = "secret_value"
 	findDangerous       = "command_dangerous"
 	findCommandParse    = "command_parse"
+	findCommandHidden   = "command_hidden"
+	findCommandInline   = "command_inline"
+	findCommandCaution  = "command_caution"
 	findSSRF            = "ssrf"
 	findRecipientNew    = "recipient_new"
 )
 
 // gravest are findings that make the prompt critical.
 func gravest(code string) bool { return code == findSecretShape || code == findDangerous }
+
+// grave are findings that make the prompt at least a warning, whatever they do to the verdict: a command whose class is
+// routine is not when it reaches beyond the workspace, or when nobody can tell what it runs.
+func grave(code string) bool {
+	switch code {
+	case findCommandParse, findCommandHidden, findCommandInline, findCommandCaution:
+		return true
+	}
+	return false
+}
 
 // validator is what findings depend on besides the request.
 type validator struct {

@@ -197,6 +197,7 @@ func TestFindingsOfCommandAnalysis(t *testing.T) {
 	full := Tools{Exec: Exec{Security: "full", Ask: "off"}}
 	hidden := toolward.Finding{Code: "command_hidden", Effect: toolward.EffectAsk}
 	dangerous := toolward.Finding{Code: "command_dangerous", Effect: toolward.EffectAsk}
+	reaching := toolward.Finding{Code: "command_caution", Effect: toolward.EffectNote}
 	env := toolward.Finding{Code: "env_dangerous", Effect: toolward.EffectDeny}
 	covered := toolward.CommandAnalysis{Understood: true, Covered: true}
 	for _, c := range []struct {
@@ -215,6 +216,7 @@ func TestFindingsOfCommandAnalysis(t *testing.T) {
 		{"not understood, in the sandbox, elevated", toolward.CommandAnalysis{}, nil, toolward.HostSandbox, elevated, "command_parse ask", toolward.Ask},
 		{"hidden", covered, []toolward.Finding{hidden}, toolward.HostSandbox, toolward.Normal, "command_hidden ask", toolward.Ask},
 		{"dangerous", covered, []toolward.Finding{dangerous}, toolward.HostGateway, toolward.Normal, "command_dangerous ask", toolward.Ask},
+		{"reaching out", covered, []toolward.Finding{reaching}, toolward.HostGateway, toolward.Normal, "command_caution note", toolward.Allow},
 		{"environment", covered, []toolward.Finding{env}, toolward.HostGateway, toolward.Normal, "env_dangerous deny", toolward.Deny},
 	} {
 		s := compile(t, Config{Tools: full}, coreTools()...)
@@ -224,8 +226,15 @@ func TestFindingsOfCommandAnalysis(t *testing.T) {
 		if got := codesOf(j); got != c.want || j.Verdict != c.verdict {
 			t.Errorf("%s: %q, %s, want %q, %s", c.name, got, j.Verdict, c.want, c.verdict)
 		}
-		if critical := j.Class.Severity == toolward.Critical; critical != (c.name == "dangerous") {
-			t.Errorf("%s: severity %s", c.name, j.Class.Severity)
+		want := toolward.Warning
+		switch c.name {
+		case "dangerous":
+			want = toolward.Critical
+		case "understood", "environment":
+			want = toolward.Info
+		}
+		if got := j.Class.Severity; got != want {
+			t.Errorf("%s: severity %s, want %s", c.name, got, want)
 		}
 	}
 }

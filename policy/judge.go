@@ -181,6 +181,9 @@ func (c *classified) raise() (toolward.Effect, string) {
 	worst, code := toolward.EffectNote, ""
 	for i := range c.findings {
 		f := &c.findings[i]
+		if grave(f.Code) {
+			c.Severity = toolward.Graver(c.Severity, toolward.Warning)
+		}
 		if f.Effect == toolward.EffectNote {
 			continue
 		}

@@ -48,7 +48,8 @@ func judgeCommand(_ context.Context, r *toolward.Request) (toolward.Facts, error
 			return value, ok
 		},
 	})
-	facts.Analysis = (&execpolicy.Ruling{Assessment: assessment}).Analysis()
+	ruling := &execpolicy.Ruling{Assessment: assessment}
+	facts.Analysis, facts.Findings = ruling.Analysis(), ruling.Findings()
 	facts.Prepared = assessment
 	return facts, nil
 }

@@ -380,6 +380,14 @@ func judge(r *toolward.Request) toolward.Judgement {
 		j.Verdict, j.Class.Class, j.Class.From = toolward.Allow, toolward.Safe, toolward.Lockdown
 		j.Reasons = []toolward.Reason{{Layer: "class", Text: "reading in the workspace is safe"}}
 	case r.Tool.Name == "exec":
+		j.Findings = r.Facts.Findings
+		for _, f := range j.Findings {
+			j.Class.Severity = toolward.Warning
+			if f.Code == "command_dangerous" {
+				j.Class.Severity, j.AllowAlways, j.GrantOK = toolward.Critical, false, false
+				break
+			}
+		}
 		j.Reasons = []toolward.Reason{{Layer: "class", Rule: "exec", Text: "Nothing says yes to all of this command"}}
 	default:
 		j.Class.Grant = toolward.GrantPath
