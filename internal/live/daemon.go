@@ -3,6 +3,7 @@ package live
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,7 @@ type Machine struct {
 	State     string // Toolward's home
 	Workspace string // a project of the person's
 	URL       string // of the console, once the daemon is up
+	Listen    string // for the next start; "" is any free port
 
 	t       testing.TB
 	bin     string
@@ -154,7 +156,7 @@ func (m *Machine) Start() {
 
 // TryStart is like [Machine.Start], but returns why the daemon did not start.
 func (m *Machine) TryStart() error {
-	arguments := []string{"up", "--listen", "127.0.0.1:0"}
+	arguments := []string{"up", "--listen", cmp.Or(m.Listen, "127.0.0.1:0")}
 	if !m.isSetUp {
 		arguments = append(arguments, "--passphrase-stdin")
 	}
