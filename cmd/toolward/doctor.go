@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/companion"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/doctor"
@@ -104,7 +105,7 @@ func (inv *invocation) checkState() []bridge.Check {
 		})
 	}
 	for _, name := range place.OwnPrograms() {
-		if temporary(name) {
+		if companion.Temporary(name) {
 			checks = append(checks, bridge.Check{Name: "program", State: bridge.Warned, Text: name + " is in a temporary directory", Hint: "go install ./cmd/..."})
 			break
 		}

@@ -1,16 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"time"
 
 	"github.com/toolward/toolward/bridge"
+	"github.com/toolward/toolward/companion"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
 )
@@ -56,7 +55,7 @@ func (c *installCommand) setup(inv *invocation) (bridge.Setup, error) {
 		setup.Hook = c.Hook
 		return setup, nil
 	}
-	setup.Hook, setup.HookArgs, err = findHook()
+	setup.Hook, setup.HookArgs, err = findHook(inv)
 	return setup, err
 }
 
@@ -115,53 +114,14 @@ func replaceFile(path string, data []byte) error {
 	return os.Rename(temporary.Name(), path)
 }
 
-// findHook finds the hook program: beside this one, else built once into the cache where there is a Go toolchain and
-// the source, else this program with "hook". A program in a temporary directory, as "go run" makes it, is not
-// installed: once it is gone, every call would be refused.
-func findHook() (program string, args []string, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", nil, err
+// findHook finds the hook program. One in a temporary directory is not installed: once it is gone, every call would be
+// refused.
+func findHook(ctx context.Context) (program string, args []string, err error) {
+	hook, err := companion.Find(ctx, "toolward-hook")
+	if errors.Is(err, companion.ErrTemporary) {
+		return "", nil, &exitErr{exitError, err, "install it first: go install ./cmd/..."}
 	}
-	beside := filepath.Join(filepath.Dir(self), "toolward-hook")
-	if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
-		return beside, nil, nil
-	}
-	if built, err := buildHook(); err == nil {
-		return built, nil, nil
-	}
-	if temporary(self) {
-		return "", nil, &exitErr{exitError, errors.New("this program is in a temporary directory and will be gone"), "install it first: go install ./cmd/..."}
-	}
-	return self, []string{"hook"}, nil
-}
-
-func temporary(path string) bool {
-	return within(os.TempDir(), path) || strings.Contains(path, string(filepath.Separator)+"go-build")
-}
-
-// buildHook builds the hook program from the source that this program was built from, if it is still there.
-func buildHook() (string, error) {
-	_, source, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(source) {
-		return "", errors.New("the source is not known")
-	}
-	directory := filepath.Join(filepath.Dir(source), "..", "toolward-hook")
-	if _, err := os.Stat(directory); err != nil {
-		return "", err
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	target := filepath.Join(cache, "toolward", "bin", "toolward-hook")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", target, ".")
-	build.Dir = directory
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the hook program: %w: %s", err, out)
-	}
-	return target, nil
+	return hook.Path, hook.Args, err
 }
 
 type uninstallCommand struct {

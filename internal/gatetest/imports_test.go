@@ -21,6 +21,7 @@ var layers = map[string][]string{
 	"display":   {},
 	"untrusted": {},
 	"netguard":  {},
+	"companion": {},
 	"sandbox":   leaves,
 
 	"policy":     parts(leaves),
@@ -50,7 +51,7 @@ var layers = map[string][]string{
 }
 
 var (
-	leaves    = []string{"shell", "job", "schema", "place", "redact", "display", "untrusted", "netguard", "sandbox"}
+	leaves    = []string{"shell", "job", "schema", "place", "redact", "display", "untrusted", "netguard", "companion", "sandbox"}
 	gateParts = []string{"policy", "execpolicy", "approval", "audit", "hook", "session", "device", "memory", "telemetry"}
 	faces     = []string{"builtin", "mcp", "bridge", "node", "agent", "channel"}
 )
