@@ -73,6 +73,7 @@ func (a *admission) decide(ctx context.Context) (*Pass, error) {
 	if err := a.run(ctx); err != nil {
 		var pending *Pending
 		if errors.As(err, &pending) {
+			pending.Tool = a.call.Tool
 			return nil, pending
 		}
 		return nil, a.refuse(ctx, refusalOf(a.call.Tool, CodeInternal, err))

@@ -1,5 +1,7 @@
 package toolward
 
+import "time"
+
 // Reason says why a verdict is what it is.
 type Reason struct {
 	Layer   string `json:"layer"`             // the step or policy layer, such as "tools.agent (coder)"
@@ -32,12 +34,13 @@ type Judgement struct {
 	Code        Code // why it is refused; set when Verdict is Deny
 	Finding     string
 	Class       Classification
-	Row         string   // the row of the class table that decided
-	Overrides   []string // configuration keys that changed the row
-	AllowAlways bool     // people may answer "always"
-	GrantOK     bool     // a matching grant turns Ask into Allow
-	Listed      bool     // with Allow: the allowlist of commands says so
-	Unanswered  bool     // with Ask: the call runs if nobody answers, as the operator wants for what is on the list
+	Row         string        // the row of the class table that decided
+	Overrides   []string      // configuration keys that changed the row
+	AllowAlways bool          // people may answer "always"
+	GrantOK     bool          // a matching grant turns Ask into Allow
+	Listed      bool          // with Allow: the allowlist of commands says so
+	Wait        time.Duration // how long people may take for it; 0: as long as for any call
+	Unanswered  bool          // with Ask: the call runs if nobody answers, as the operator wants for what is on the list
 	Findings    []Finding
 	Reasons     []Reason
 }

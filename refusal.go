@@ -132,14 +132,34 @@ func (r *Refusal) MarshalJSON() ([]byte, error) {
 	}{"denied", r.Tool, code, r.Finding, r.Message(), r.Retry()})
 }
 
-// Pending is returned instead of waiting when a detached call (Call.Detach) needs people. The caller comes back
-// with the same call and Call.Approval set to ID.
+// Pending is returned instead of waiting when a detached call (Call.Detach) needs people, and to calls that have waited
+// long enough for an approval that may wait for days. The caller comes back with the same call, with Call.Approval set
+// to ID if it can carry it.
 type Pending struct {
+	Tool      string
 	ID        string
 	ExpiresAt time.Time
 }
 
 func (p *Pending) Error() string { return "approval " + p.ID + " is pending" }
+
+// Message is what the model is told: that the call did not run yet, and how it gets the answer.
+func (p *Pending) Message() string {
+	return "The call did not run yet: a person decides about it, until " + p.ExpiresAt.UTC().Format(time.RFC3339) +
+		" at the latest. Go on without it. To get the answer, make exactly the same call again later in this session; do not repeat it at once."
+}
+
+// MarshalJSON writes the answer that the model gets: {status, tool, approvalId, expiresAtMs, message, retry}.
+func (p *Pending) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Status    string `json:"status"`
+		Tool      string `json:"tool"`
+		ID        string `json:"approvalId"`
+		ExpiresMs int64  `json:"expiresAtMs"`
+		Message   string `json:"message"`
+		Retry     Retry  `json:"retry"`
+	}{"approval-pending", p.Tool, p.ID, p.ExpiresAt.UnixMilli(), p.Message(), RetryLater})
+}
 
 // InvalidArgs is the error of Policy.Decode and Tool.Facts for arguments that are wrong in themselves.
 type InvalidArgs struct {

@@ -8,6 +8,9 @@
 //	                   ──withdrawn (reason)─→ resolved(nothing)  ──15 s──→ gone
 //	resolved(allow…) ──consume, at most once──→ consumed
 //
+// A rule may let an approval wait for days. No call hangs that long: after a while its caller is told that the answer
+// is pending ([toolward.Pending]), and the same call, made again, gets it: see lasting.go.
+//
 // What holds whatever happens:
 //
 //   - An approval is a row in the store before anybody sees it, an answer is a row before anybody acts on it, and a
@@ -118,6 +121,7 @@ type Details struct {
 	Account     string              `json:"turnSourceAccountId,omitempty"`
 	Workspace   string              `json:"workspace,omitempty"`
 	ByClient    bool                `json:"byClient,omitempty"`  // the client runs the tool itself
+	Lasting     bool                `json:"lasting,omitempty"`   // it waits for longer than a call does, and its caller comes back for the answer
 	Exec        *ExecRequest        `json:"exec,omitempty"`      // of a command that another program asks about
 	Proposals   []Proposal          `json:"proposals,omitempty"` // what "always" can save; the first is the default
 }

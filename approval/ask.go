@@ -20,6 +20,8 @@ func (m *Manager) Ask(ctx context.Context, q *toolward.Question) (toolward.Answe
 	answer, again, err := toolward.Answer{}, true, error(nil)
 	if q.Request.Call.Approval != "" {
 		answer, again, err = m.resume(ctx, q)
+	} else {
+		answer, again = m.untoldAnswer(q)
 	}
 	for first := true; again && err == nil; first = false {
 		if g := m.covering(q); g != nil && (!first || q.Request.Call.Approval != "") {
@@ -292,12 +294,16 @@ func (m *Manager) await(ctx context.Context, q *toolward.Question, e *entry) (an
 	if q.Request.Call.Detach {
 		return m.pendingOrAnswer(e)
 	}
+	patience, stop := m.patience(e)
+	defer stop()
 	select {
 	case <-e.done:
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		e.askers--
 		return m.take(e)
+	case <-patience:
+		return m.comeBack(e)
 	case <-ctx.Done():
 		m.leave(e, context.Cause(ctx))
 		return toolward.Answer{ApprovalID: e.record.ID, Path: e.path}, false, nil
@@ -318,6 +324,7 @@ func (m *Manager) pendingOrAnswer(e *entry) (toolward.Answer, bool, error) {
 
 // take gives the answer of a resolved entry to a call. Only one call gets a yes. The caller holds the lock.
 func (m *Manager) take(e *entry) (answer toolward.Answer, again bool, err error) {
+	m.told(e, time.Now())
 	if e.record.Decision.Allows() {
 		if e.taken || e.phase == consumed {
 			return toolward.Answer{}, true, nil
@@ -336,11 +343,15 @@ func (m *Manager) leave(e *entry, cause error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e.askers--
-	if e.askers > 0 || e.record.Detached || e.phase != pending || e.claimed || m.closed {
+	if e.phase >= resolved {
+		m.keepUntold(e, time.Now()) // it was answered while this call gave up
+	}
+	cancelled := errors.Is(cause, ErrCancelled)
+	if e.askers > 0 || e.record.Detached || e.lasting && !cancelled || e.phase != pending || e.claimed || m.closed {
 		return
 	}
 	by := ByRequesterGone
-	if errors.Is(cause, ErrCancelled) {
+	if cancelled {
 		by = ByCancelled
 	}
 	m.end(e, by, time.Now())

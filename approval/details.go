@@ -63,13 +63,16 @@ func (m *Manager) recordOf(q *toolward.Question, now time.Time) (*Record, error)
 		d.Outline = d.Outline.Without(display.LineAlways) // it is not offered
 	}
 
+	wait := waitOf(q, s)
+	d.Lasting = wait > s.Timeout
+
 	allowed := []toolward.Decision{toolward.AllowOnce, toolward.AllowAlways, toolward.DenyCall}
 	if len(d.Proposals) == 0 {
 		allowed = []toolward.Decision{toolward.AllowOnce, toolward.DenyCall}
 	}
 	record := &Record{
 		ID: newID(), Kind: KindTool, Request: d, Allowed: allowed, Binding: q.Binding, State: StatePending,
-		CreatedMs: now.UnixMilli(), ExpiresMs: now.Add(s.Timeout).UnixMilli(),
+		CreatedMs: now.UnixMilli(), ExpiresMs: now.Add(wait).UnixMilli(),
 		Connection: r.Call.Caller.Connection, Device: r.Call.Caller.Device, Client: r.Call.Caller.Client,
 		Detached: r.Call.Detach,
 	}

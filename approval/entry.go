@@ -31,6 +31,7 @@ type entry struct {
 	askers  int  // calls that wait for it now
 	taken   bool // a waiting call has taken the allowing answer
 	orphan  bool // loaded after a restart, its caller has not come back yet
+	lasting bool // its callers leave and come back: see Details
 	session toolward.SessionKey
 	run     string
 	digest  string
@@ -54,7 +55,7 @@ func newEntry(r *Record, now time.Time) (*entry, error) {
 		record: *r, place: -1,
 		ready: make(chan struct{}), done: make(chan struct{}),
 		session: r.Request.Session, run: r.Request.Run, digest: r.Request.Digest,
-		end: now.Add(time.Duration(r.ExpiresMs-r.CreatedMs) * time.Millisecond),
+		end: now.Add(time.Duration(r.ExpiresMs-r.CreatedMs) * time.Millisecond), lasting: r.Request.Lasting,
 	}
 	e.due = e.end
 	e.record.Request = nil

@@ -37,6 +37,7 @@ type Manager struct {
 	bySlug    map[string]*entry // pending ones, by the start of their ids that people type
 	bySession map[toolward.SessionKey]int
 	byConn    map[string]int
+	untold    map[string]*entry // ended lasting ones, by binding, whose callers have not come back yet
 	pending   int
 	schedule  schedule
 	unwritten []Expiry // ends without a decision that the store does not have yet
@@ -66,7 +67,8 @@ type Options struct {
 }
 
 // Open loads what is pending and granted and starts the manager. After a restart pending approvals keep their
-// deadline; their callers have 30 seconds to come back by id. Close it when done.
+// deadline; their callers have 30 seconds to come back by id, those of lasting ones until the deadline. Close it when
+// done.
 func Open(ctx context.Context, o Options) (*Manager, error) {
 	if o.Store == nil || o.Redact == nil {
 		return nil, errors.New("approval manager needs a store and a redactor")
@@ -76,7 +78,7 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 		outline: o.Outline, remember: o.Remember,
 		book: newBook(), people: newPeople(), subs: &subscribers{list: map[*Subscription]struct{}{}}, stamps: newStamps(),
 		entries: map[string]*entry{}, byBinding: map[string]*entry{}, bySlug: map[string]*entry{},
-		bySession: map[toolward.SessionKey]int{}, byConn: map[string]int{},
+		bySession: map[toolward.SessionKey]int{}, byConn: map[string]int{}, untold: map[string]*entry{},
 		woken: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if m.log == nil {
@@ -153,11 +155,11 @@ func (m *Manager) restore(r *Record, now time.Time) error {
 		return err
 	}
 	e.end = now.Add(time.Duration(left) * time.Millisecond)
-	e.phase, e.orphan, e.path = pending, true, "push"
+	e.phase, e.orphan, e.path = pending, !e.lasting, "push"
 	close(e.ready)
 	m.insert(e)
 	due := e.end
-	if limit := now.Add(reattach); limit.Before(due) {
+	if limit := now.Add(reattach); e.orphan && limit.Before(due) {
 		due = limit
 	}
 	m.schedule.set(e, due)
@@ -299,6 +301,7 @@ func (m *Manager) sweep(now time.Time) {
 			if m.entries[e.record.ID] == e { // the id may belong to a newer approval by now
 				delete(m.entries, e.record.ID)
 			}
+			m.forgetUntold(e)
 		case e.claimed || e.phase == registering:
 			// Somebody was in time and is being written down; whoever writes sets the next due time.
 			heap.Pop(&m.schedule)
@@ -330,6 +333,7 @@ func (m *Manager) settle(e *entry, end Resolution, k kept, now time.Time) {
 	}
 	close(e.done)
 	m.schedule.set(e, now.Add(grace))
+	m.keepUntold(e, now)
 	m.publish(Event{Type: EventResolved, Approval: e.shown()})
 }
 

@@ -181,7 +181,7 @@ func (m *Manager) release(e *entry) {
 	e.claimed = false
 	m.schedule.set(e, e.end)
 	m.wake()
-	if e.askers == 0 && !e.record.Detached && !e.orphan {
+	if e.askers == 0 && !e.record.Detached && !e.orphan && !e.lasting {
 		m.end(e, ByRequesterGone, time.Now()) // whoever waited left while the answer was being written
 	}
 }

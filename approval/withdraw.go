@@ -17,11 +17,12 @@ func (m *Manager) Withdraw(_ context.Context, id string, cause error) error {
 		return nil
 	}
 	e.record.Detached = false
-	if e.askers > 0 || e.phase != pending || e.claimed {
+	cancelled := errors.Is(cause, ErrCancelled)
+	if e.askers > 0 || e.phase != pending || e.claimed || e.lasting && !cancelled {
 		return nil
 	}
 	by := ByRequesterGone
-	if errors.Is(cause, ErrCancelled) {
+	if cancelled {
 		by = ByCancelled
 	}
 	m.end(e, by, time.Now())

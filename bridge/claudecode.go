@@ -258,6 +258,9 @@ func refusalText(err error) string {
 	if refusal, ok := errors.AsType[*toolward.Refusal](err); ok {
 		return refusal.Message()
 	}
+	if pending, ok := errors.AsType[*toolward.Pending](err); ok {
+		return pending.Message()
+	}
 	return "The call did not run: an internal error stopped it."
 }
 

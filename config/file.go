@@ -126,7 +126,7 @@ func Table() []Limit {
 		row("limits.pendingPerSession", 20, 1, 100_000, "approvals", "waiting at once in one session", func(l *Limits) *int { return &l.PendingPerSession }),
 		row("limits.pendingPerConnection", 50, 1, 100_000, "approvals", "waiting at once from one connection", func(l *Limits) *int { return &l.PendingPerConnection }),
 		{
-			"limits.approvalMaxMs", 600_000, 1_000, 7 * 24 * 3600 * 1000, "ms", "the longest that an approval may wait",
+			"limits.approvalMaxMs", 600_000, 1_000, 7 * 24 * 3600 * 1000, "ms", "the longest that a program may let its question wait; a rule may set more",
 			func(l *Limits) int64 { return l.ApprovalMaxMs }, func(l *Limits, v int64) { l.ApprovalMaxMs = v },
 		},
 		row("limits.messageBytes", 4<<20, 64<<10, 64<<20, "bytes", "one message of an MCP client", func(l *Limits) *int { return &l.MessageBytes }),

@@ -30,6 +30,7 @@ func (person) Session() string  { return "s1" }
 type office struct {
 	db     *store.DB
 	people *approval.Manager
+	policy *gatetest.Policy
 	asked  chan string // ids of new questions
 	ran    chan string
 	server *mcp.Server
@@ -59,6 +60,7 @@ func openOffice(t *testing.T, home string) *office {
 		return toolward.TextResult("done"), nil
 	}}
 	policy := &gatetest.Policy{Rev: "1", All: []*toolward.Tool{act}, Verdict: toolward.Ask}
+	o.policy = policy
 	gateway, err := toolward.New(toolward.Config{
 		Policy: policy, Approver: o.people, Auditor: &gatetest.Auditor{}, Sessions: &gatetest.Sessions{Current: toolward.Normal},
 	})

@@ -24,17 +24,18 @@ func finish(result toolward.Result, err error) (*sdk.CallToolResult, error) {
 	case err == nil:
 		return resultOf(result), nil
 	case errors.As(err, &refusal):
-		return denied(refusal), nil
+		return notRun(refusal), nil
 	case errors.As(err, &pending):
-		return denied(&toolward.Refusal{Code: toolward.CodeApprovalTimeout, Approval: pending.ID}), nil
+		return notRun(pending), nil
 	}
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}, IsError: true}, nil
 }
 
-// denied is the answer to a call that did not run: {status:"denied", tool, code, message, retry} as text.
-func denied(refusal *toolward.Refusal) *sdk.CallToolResult {
-	text, err := json.Marshal(refusal)
-	if err != nil { // cannot happen: a refusal is texts
+// notRun is the answer to a call that did not run, as text: {status:"denied", tool, code, message, retry} of a
+// *toolward.Refusal, {status:"approval-pending", …} of a *toolward.Pending.
+func notRun(why json.Marshaler) *sdk.CallToolResult {
+	text, err := why.MarshalJSON()
+	if err != nil { // cannot happen: it is texts
 		text = []byte(`{"status":"denied","message":"The call did not run.","retry":"later"}`)
 	}
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, IsError: true}

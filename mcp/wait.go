@@ -44,6 +44,10 @@ func (x *exchange) wait(ctx context.Context, id string) (*sdk.CallToolResult, er
 		if gaveUp != nil {
 			x.withdraw(ctx, id, gaveUp)
 		}
+		var pending *toolward.Pending
+		if errors.As(err, &pending) && x.manyRounds() && x.showsLinks() {
+			return x.inputRequired(ctx, pending) // the client carries the question into another round
+		}
 		if errors.Is(gaveUp, errDeclined) {
 			err = &toolward.Refusal{Tool: x.call.Tool, Code: toolward.CodeDeniedByUser, Approval: id, Cause: err}
 		}

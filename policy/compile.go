@@ -134,6 +134,7 @@ func (b *builder) teg() {
 	if t.Approval.Socket != "off" && t.Approval.Socket != "once" {
 		b.fail(at.At("approval", "socket"), "%q is unknown; use off or once", t.Approval.Socket)
 	}
+	s.waits = b.waits(t.Approval.WaitMs, at.At("approval", "waitMs"))
 	s.overrides = b.overrides(t.Tools, "teg.tools", at.At("tools"))
 	b.enable(t.Enable, at.At("enable"))
 	b.compileRules(t.Rules, at.At("rules"))
@@ -146,16 +147,23 @@ func (b *builder) teg() {
 }
 
 func (b *builder) overrides(entries map[string]string, layer string, at Path) overrides {
-	o, errs := newOverrides(entries, layer, at, func(name string) bool { return b.snapshot.tools[name] != nil || reserved(name) })
+	o, errs := newOverrides(entries, layer, at, b.hasTool)
 	b.errs = append(b.errs, errs...)
+	b.prepare(&o)
+	b.warnOverrides(&o, at)
+	return o
+}
+
+// hasTool reports whether a key is the whole name of a tool.
+func (b *builder) hasTool(name string) bool { return b.snapshot.tools[name] != nil || reserved(name) }
+
+func (b *builder) prepare(o *overrides) {
 	for _, t := range b.sorted {
 		o.prepare(t.Name)
 	}
 	for tool := range b.snapshot.table {
 		o.prepare(tool)
 	}
-	b.warnOverrides(&o, at)
-	return o
 }
 
 // enable compiles teg.enable: exact names of blocked rows.

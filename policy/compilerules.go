@@ -71,6 +71,12 @@ func (b *builder) compileRule(entry Rule, at Path) *compiledRule {
 	if r.condition, err = rule.Compile(entry.When); err != nil {
 		b.fail(at.At("when"), "%v", err)
 	}
+	switch {
+	case entry.WaitMs != 0 && r.then != ThenAsk:
+		b.fail(at.At("waitMs"), "only a rule that asks lets a question wait; take it out, or use then: ask")
+	case entry.WaitMs != 0:
+		b.checkWait(entry.WaitMs, at.At("waitMs"))
+	}
 	if len(b.errs) > mistakes {
 		return nil
 	}

@@ -180,6 +180,7 @@ type Rule struct {
 	When   string `json:"when" jsonschema:"the condition, in CEL, over params, facts, caller and level; true for every call"`
 	Then   string `json:"then" jsonschema:"ask or deny, which raise; allow, which lets run at level normal what people would decide"`
 	Reason string `json:"reason" jsonschema:"why, for people"`
+	WaitMs int64  `json:"waitMs,omitempty" jsonschema:"with ask: how long the question waits, up to 7 days; default: teg.approval.waitMs of the tool, else teg.approval.timeoutMs"`
 }
 
 // TEGExec is teg.exec.
@@ -189,10 +190,11 @@ type TEGExec struct {
 
 // Approval is teg.approval.
 type Approval struct {
-	TimeoutMs            int64  `json:"timeoutMs,omitempty" jsonschema:"how long a question waits; default 120000"`
-	MaxPendingPerSession int    `json:"maxPendingPerSession,omitempty" jsonschema:"default 20"`
-	Absent               string `json:"absent,omitempty" jsonschema:"refuse (default) or wait, when nobody is there to answer"`
-	Socket               string `json:"socket,omitempty" jsonschema:"off (default), or once: where nobody is there to answer, the program that listens at the socket of exec-approvals.json may allow a call once or deny it"`
+	TimeoutMs            int64            `json:"timeoutMs,omitempty" jsonschema:"how long a question waits; default 120000"`
+	WaitMs               map[string]int64 `json:"waitMs,omitempty" jsonschema:"how long questions about a tool wait instead, up to 7 days: tool, tool.action or glob → milliseconds; the most exact entry counts"`
+	MaxPendingPerSession int              `json:"maxPendingPerSession,omitempty" jsonschema:"default 20"`
+	Absent               string           `json:"absent,omitempty" jsonschema:"refuse (default) or wait, when nobody is there to answer"`
+	Socket               string           `json:"socket,omitempty" jsonschema:"off (default), or once: where nobody is there to answer, the program that listens at the socket of exec-approvals.json may allow a call once or deny it"`
 }
 
 // Web is teg.web.
@@ -220,6 +222,7 @@ const (
 	defaultTimeoutMs     = 120_000
 	minTimeoutMs         = 1_000
 	maxTimeoutMs         = 24 * 60 * 60 * 1000
+	maxWaitMs            = 7 * 24 * 60 * 60 * 1000
 	defaultPendingPerKey = 20
 	maxPendingPerKey     = 10_000
 )

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/place"
@@ -60,6 +61,9 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
 	if worst == toolward.EffectDeny {
 		j.Finding = code
 	}
+	if w.verdict != toolward.Deny {
+		j.Wait = s.waitOf(r, &c)
+	}
 	return j
 }
 
@@ -91,6 +95,7 @@ type classified struct {
 	named   bool // an override concerns it
 	// agentInsists says that the section of the agent itself does not leave it to run without a question.
 	agentInsists bool
+	wait         time.Duration // how long the rule that asks lets the question wait; 0 if it does not say
 	overrides    []string
 	findings     []toolward.Finding
 	reasons      []toolward.Reason

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolward/toolward"
 )
@@ -30,6 +31,7 @@ type override struct {
 	named  []string // the key alone, for judgements
 	reason toolward.Reason
 	class  toolward.Class
+	wait   time.Duration // in teg.approval.waitMs, in the place of the class
 	kind   specificity
 	action string // with byAction: squashed
 	glob   string // with byGlob: normalised
@@ -51,19 +53,27 @@ type overrides struct {
 // newOverrides compiles entries of a section, which reasons name as layer. known tells whether a key is the whole name
 // of a tool, which decides for names with dots.
 func newOverrides(entries map[string]string, layer string, at Path, known func(string) bool) (overrides, ConfigErrors) {
+	return newKeyed(entries, at, known, func(entry *override, value string) (problem string) {
+		if err := entry.class.UnmarshalText([]byte(value)); err != nil {
+			return fmt.Sprintf("%q is not a class; use safe, needs_approval or blocked", value)
+		}
+		entry.reason = toolward.Reason{Layer: layer, Rule: entry.key, Text: "configured as " + entry.class.String()}
+		return ""
+	})
+}
+
+// newKeyed compiles entries whose keys name tools, actions or globs. read takes over the value of one, or says what is
+// wrong with it.
+func newKeyed[V any](entries map[string]V, at Path, known func(string) bool, read func(*override, V) (problem string)) (overrides, ConfigErrors) {
 	o := overrides{byTool: map[string]*toolOverrides{}}
 	var errs ConfigErrors
 	for _, key := range sortedKeys(entries) {
-		var class toolward.Class
-		if err := class.UnmarshalText([]byte(entries[key])); err != nil {
-			errs = append(errs, &ConfigError{at.At(key), fmt.Sprintf("%q is not a class; use safe, needs_approval or blocked", entries[key])})
+		entry := override{key: key, named: []string{key}}
+		if problem := read(&entry, entries[key]); problem != "" {
+			errs = append(errs, &ConfigError{at.At(key), problem})
 			continue
 		}
 		name := NormalizeName(key)
-		entry := override{
-			key: key, named: []string{key}, class: class,
-			reason: toolward.Reason{Layer: layer, Rule: key, Text: "configured as " + class.String()},
-		}
 		switch {
 		case name == "":
 			errs = append(errs, &ConfigError{at.At(key), "the name of a tool is blank"})
@@ -77,12 +87,18 @@ func newOverrides(entries map[string]string, layer string, at Path, known func(s
 		}
 	}
 	slices.SortFunc(o.globs, func(a, b override) int {
-		return cmp.Or(cmp.Compare(literalLength(b.glob), literalLength(a.glob)), cmp.Compare(a.class, b.class), cmp.Compare(a.glob, b.glob))
+		return cmp.Or(cmp.Compare(literalLength(b.glob), literalLength(a.glob)), a.strictness(&b), cmp.Compare(a.glob, b.glob))
 	})
 	for tool, t := range o.byTool {
 		t.globs = o.globsFor(tool)
 	}
 	return o, errs
+}
+
+// strictness compares two entries for the same calls; the stricter is less. An answer must not come later than the
+// more impatient of two entries wants.
+func (o *override) strictness(other *override) int {
+	return cmp.Or(cmp.Compare(o.class, other.class), cmp.Compare(o.wait, other.wait))
 }
 
 // add enters a key without a glob. "a.b" is the action b of the tool a, unless there is a tool of that whole name;
@@ -94,14 +110,14 @@ func (o *overrides) add(entry override, name string, known func(string) bool) {
 	if !dotted || known(name) {
 		t, whole := o.of(name), entry
 		whole.kind = byTool
-		if t.tool == nil || entry.class < t.tool.class {
+		if t.tool == nil || entry.strictness(t.tool) < 0 {
 			t.tool = &whole
 		}
 	}
 	if action = squashKey(action); dotted && action != "" {
 		t := o.of(tool)
 		entry.kind, entry.action = byAction, action
-		if old := t.actions[action]; old == nil || entry.class < old.class {
+		if old := t.actions[action]; old == nil || entry.strictness(old) < 0 {
 			t.actions[action] = &entry
 		}
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy/rule"
@@ -196,6 +197,7 @@ func (s *Snapshot) rule(r *toolward.Request, level toolward.Level, c *classified
 	}
 	if hit, failure := rulings.firstAt(ThenAsk, level); hit != nil {
 		c.ruledBy(hit, failure)
+		c.wait = time.Duration(hit.WaitMs) * time.Millisecond
 		return toolward.EffectAsk
 	}
 	if c.lowerable() {

@@ -51,6 +51,7 @@ type Snapshot struct {
 
 	table      table
 	overrides  overrides
+	waits      overrides // teg.approval.waitMs
 	rulesOf    ruleSet
 	enabled    map[string]bool // blocked rows that may be asked for, as "tool.action"
 	allowHosts map[string]bool

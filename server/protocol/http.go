@@ -189,6 +189,9 @@ func writeFailure(w http.ResponseWriter, e *invocationError) {
 	if e.code != "" {
 		detail["code"] = e.code
 	}
+	if e.pending != nil {
+		detail["approvalId"], detail["expiresAtMs"] = e.pending.ID, e.pending.ExpiresAt.UnixMilli()
+	}
 	writeBody(w, e.status, map[string]any{"ok": false, "error": detail})
 }
 

@@ -63,6 +63,7 @@ type invocationError struct {
 	kind    string // error.type
 	message string
 	code    toolward.Code // of a refusal
+	pending *toolward.Pending
 }
 
 func (e *invocationError) Error() string { return e.message }
@@ -75,6 +76,7 @@ const (
 	typeNotFound     = "not_found"
 	typeForbidden    = "forbidden"
 	typeDenied       = "approval_denied"
+	typePending      = "approval_pending"
 	typeBlocked      = "policy_blocked"
 	typeTool         = "tool_error"
 	typeMethod       = "method_not_allowed"
@@ -110,9 +112,13 @@ func (s *Server) invoke(ctx context.Context, v *invocation) (*invocationResult, 
 	}
 	result, err := s.gate.Call(ctx, *call)
 	var refusal *toolward.Refusal
+	var pending *toolward.Pending
 	switch {
 	case errors.As(err, &refusal):
 		return nil, refusedCall(refusal)
+	case errors.As(err, &pending):
+		// No status of success: a client that does not know the type must not take it for a result.
+		return nil, &invocationError{status: http.StatusForbidden, kind: typePending, message: pending.Message(), pending: pending}
 	case err != nil:
 		s.log.Error("a call over the gateway protocol failed", "tool", call.Tool, "err", err)
 		return nil, &invocationError{status: http.StatusInternalServerError, kind: typeTool, message: "tool execution failed"}
@@ -271,6 +277,9 @@ func invokeShape() shape {
 	)
 }
 
+// pendingAnswer is an answer that says that people have not answered yet.
+type pendingAnswer map[string]any
+
 // invokeTool is the endpoint /tools/invoke as a method.
 func (r *call) invokeTool(ctx context.Context, p *invokeParams) (any, *Error) {
 	run := func() (any, *Error) {
@@ -280,6 +289,10 @@ func (r *call) invokeTool(ctx context.Context, p *invokeParams) (any, *Error) {
 		})
 		if failed != nil {
 			out := map[string]any{"ok": false, "toolName": p.Name, "error": map[string]any{"code": failed.kind, "message": failed.message}}
+			if p := failed.pending; p != nil {
+				out["requiresApproval"], out["approvalId"], out["expiresAtMs"] = true, p.ID, p.ExpiresAt.UnixMilli()
+				return pendingAnswer(out), nil
+			}
 			if failed.code != "" {
 				out["decision"] = map[string]any{"verdict": toolward.Deny, "code": failed.code}
 			}

@@ -3,6 +3,7 @@ package protocol
 import (
 	"context"
 	"crypto/sha256"
+	"slices"
 	"sync"
 	"time"
 )
@@ -58,7 +59,19 @@ func (r *repeats) do(ctx context.Context, key repeatKey, params []byte, run func
 	k.failed = unavailable("it was not carried out") // for a run that panics
 	defer close(k.done)
 	k.answer, k.failed = run()
+	if _, waits := k.answer.(pendingAnswer); waits {
+		r.drop(key, k) // people have not answered yet: the request is to be made again, with its key
+	}
 	return k.answer, k.failed
+}
+
+func (r *repeats) drop(key repeatKey, k *kept) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.kept[key] == k {
+		delete(r.kept, key)
+		r.next = slices.DeleteFunc(r.next, func(other repeatKey) bool { return other == key })
+	}
 }
 
 // forget drops what is too old or too much. The caller holds the lock.

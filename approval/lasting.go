@@ -1,0 +1,89 @@
+package approval
+
+import (
+	"time"
+
+	"github.com/toolward/toolward"
+)
+
+// A lasting approval waits for longer than calls usually do, because a rule says so: up to seven days. Clients end
+// their requests after a minute or two, so that a call that stays would be taken back each time. Its caller is told
+// after a while that the answer is pending; the same call, made again, waits for it or gets it. What ended meanwhile is
+// kept for the caller, a yes until the deadline that people were shown. Nothing is lent by that: an answer is found by
+// the digest of everything that it was given for, on the same device, and lets one call run.
+const (
+	stay       = 50 * time.Second // of a call; clients commonly give up after 60 s
+	keptUntold = 24 * time.Hour   // for the caller to be told of an end without a yes
+	maxUntold  = 1000             // beyond them the answer is lost: the call is asked anew
+)
+
+// waitOf is how long people may take for a question.
+func waitOf(q *toolward.Question, s *Settings) time.Duration {
+	if q.Judgement.Wait <= 0 {
+		return s.Timeout
+	}
+	return min(max(q.Judgement.Wait, time.Millisecond), maxLife)
+}
+
+// patience ends when a call has stayed long enough; never for approvals that do not last.
+func (m *Manager) patience(e *entry) (over <-chan time.Time, stop func() bool) {
+	if !e.lasting {
+		return nil, func() bool { return true }
+	}
+	timer := time.NewTimer(min(stay, m.settings.Load().Timeout))
+	return timer.C, timer.Stop
+}
+
+// comeBack sends a call away whose patience is over.
+func (m *Manager) comeBack(e *entry) (toolward.Answer, bool, error) {
+	m.mu.Lock()
+	e.askers--
+	m.mu.Unlock()
+	return m.pendingOrAnswer(e)
+}
+
+// keepUntold keeps an ended lasting approval that nobody waits for, for its caller to come back. One that its caller
+// took back is told to nobody. The caller holds the lock.
+func (m *Manager) keepUntold(e *entry, now time.Time) {
+	allows := e.record.Decision.Allows()
+	switch {
+	case !e.lasting || e.askers > 0 || e.taken || e.phase == consumed, e.record.ResolvedBy == ByCancelled, len(m.untold) >= maxUntold:
+		return
+	case allows && !e.end.After(now.Add(grace)):
+		return // it is gone with the grace
+	}
+	until := now.Add(keptUntold)
+	if allows {
+		until = e.end
+	}
+	m.untold[e.record.Binding] = e
+	m.schedule.set(e, until)
+}
+
+// told notes that the caller knows how its approval ended. The caller of told holds the lock.
+func (m *Manager) told(e *entry, now time.Time) {
+	if m.untold[e.record.Binding] == e {
+		m.forgetUntold(e)
+		m.schedule.set(e, now.Add(grace))
+		m.wake()
+	}
+}
+
+func (m *Manager) forgetUntold(e *entry) {
+	if m.untold[e.record.Binding] == e {
+		delete(m.untold, e.record.Binding)
+	}
+}
+
+// untoldAnswer is the answer that a call has come back for by being made again. again means that there is none.
+func (m *Manager) untoldAnswer(q *toolward.Question) (answer toolward.Answer, again bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sweep(time.Now())
+	e := m.untold[q.Binding]
+	if e == nil || e.record.Device != q.Request.Call.Caller.Device {
+		return toolward.Answer{}, true
+	}
+	answer, again, _ = m.take(e) // of an ended entry it gives no error
+	return answer, again
+}
