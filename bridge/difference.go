@@ -52,10 +52,11 @@ func (l *looker) current(r *toolward.Request) (string, error) {
 	if resolved.Kind == place.KindMissing {
 		return "", nil
 	}
-	data, _, err := place.ReadFile(resolved, maxDiffFile)
+	content, err := place.ReadFile(resolved, maxDiffFile)
 	if err != nil {
 		return "", err
 	}
+	data := content.Data
 	if bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 {
 		return "", errors.New("the file is not text")
 	}

@@ -56,7 +56,7 @@ func TestPatchIsTakenBackOnAFullDisk(t *testing.T) {
 	w.put("ws/a", old)
 	w.put("ws/b", old)
 	r := w.facts("apply_patch", patchOf("*** Update File: a", "-"+old[:len(old)-1], "+small", "*** Update File: b", "-"+old[:len(old)-1], "+small"))
-	change, err := w.box.planned(r.Facts.Prepared.(patchPlan))
+	change, err := w.box.planned(machine{}, r.Facts.Prepared.(patchPlan))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,15 +66,15 @@ func TestPatchIsTakenBackOnAFullDisk(t *testing.T) {
 	}
 	order := change.order()
 	for _, file := range order {
-		if err := file.commit(); err != nil {
+		if err := file.commit(machine{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.put("ws/greedy", "")
 	fill(t, w.workspace+"/greedy")
-	release(held)
+	change.release(held)
 	for _, file := range order {
-		if err := file.restore(); err != nil {
+		if err := file.restore(machine{}); err != nil {
 			t.Error(err)
 		}
 	}

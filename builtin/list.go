@@ -81,7 +81,12 @@ func (b *Toolbox) list(ctx context.Context, r *toolward.Request) (toolward.Resul
 		}
 		return failed("%s is a %s, not a directory", plan.asked, plan.dir.Kind), nil
 	}
-	walk := walker{places: plan.places, level: r.Level, root: plan.dir, ignored: plan.all, budget: b.cfg.SearchFiles}
+	on, release, err := plan.places.disk(ctx)
+	if err != nil {
+		return fileFailure(plan.asked, err), nil
+	}
+	defer release()
+	walk := walker{places: plan.places, disk: on, level: r.Level, root: plan.dir, ignored: plan.all, budget: b.cfg.SearchFiles}
 	dir, err := walk.start()
 	if err != nil {
 		return fileFailure(plan.asked, err), nil

@@ -4,9 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"syscall"
@@ -16,6 +14,7 @@ import (
 
 // patchChange is what a whole patch makes of the files that it names.
 type patchChange struct {
+	disk      disk
 	files     []*patchedFile // in the order in which the patch names them first
 	byPath    map[string]*patchedFile
 	fileLimit int64 // bytes of one file
@@ -114,7 +113,7 @@ func (c *patchChange) load(at place.Resolved) (*patchedFile, error) {
 	switch at.Kind {
 	case place.KindMissing:
 	case place.KindRegular:
-		if err := file.read(min(c.fileLimit, c.room)); err != nil {
+		if err := file.read(c.disk, min(c.fileLimit, c.room)); err != nil {
 			return nil, err
 		}
 		c.room -= int64(len(file.before))
@@ -127,29 +126,14 @@ func (c *patchChange) load(at place.Resolved) (*patchedFile, error) {
 	return file, nil
 }
 
-func (f *patchedFile) read(limit int64) error {
-	opened, err := place.Open(f.at)
+func (f *patchedFile) read(on disk, limit int64) error {
+	content, err := on.readFile(f.at, limit)
 	if err != nil {
 		return err
-	}
-	defer opened.Close() //nolint:errcheck // only read
-	info, err := opened.Stat()
-	if err != nil {
-		return err
-	}
-	if f.stamp, err = place.StampOf(opened); err != nil {
-		return err
-	}
-	data, err := io.ReadAll(io.LimitReader(opened, limit+1))
-	if err != nil {
-		return err
-	}
-	if int64(len(data)) > limit {
-		return place.ErrTooLarge
 	}
 	f.existed, f.exists = true, true
-	f.before, f.now = string(data), string(data)
-	f.mode = info.Mode().Perm()
+	f.before = string(content.Data)
+	f.now, f.stamp, f.mode = f.before, content.Stamp, content.Mode
 	return nil
 }
 
@@ -164,24 +148,24 @@ func (c *patchChange) commit() error {
 	done := 0
 	order := c.order()
 	for _, file := range order {
-		if err = file.commit(); err != nil {
+		if err = file.commit(c.disk); err != nil {
 			break
 		}
 		done++
 	}
-	release(reserve)
+	c.release(reserve)
 	if err == nil {
 		return nil
 	}
 	failure := fmt.Errorf("%s: %w", order[done].at.Asked, err)
 	var lost []string
 	for _, file := range slices.Backward(order[:done]) {
-		if err := file.restore(); err != nil {
+		if err := file.restore(c.disk); err != nil {
 			lost = append(lost, fmt.Sprintf("%s (%v)", file.at.Asked, err))
 		}
 	}
 	for _, dir := range slices.Backward(directories) {
-		place.Remove(place.Resolved{Real: dir, Kind: place.KindDirectory}) //nolint:errcheck // it may be in use by now
+		c.disk.remove(place.Resolved{Real: dir, Kind: place.KindDirectory}, nil) //nolint:errcheck // it may be in use by now
 	}
 	if len(lost) > 0 {
 		return fmt.Errorf("the patch failed at %w; these files could not be put back as they were: %q", failure, lost)
@@ -203,38 +187,29 @@ func (c *patchChange) order() []*patchedFile {
 	return append(writes, removals...)
 }
 
-func (f *patchedFile) commit() error {
+func (f *patchedFile) commit(on disk) error {
 	if f.exists {
 		options := place.WriteOptions{Parents: true, Mode: f.newMode}
 		if f.existed {
 			options = place.WriteOptions{Unchanged: &f.stamp}
 		}
-		return place.WriteFile(f.at, []byte(f.now), options)
+		return on.writeFile(f.at, []byte(f.now), options)
 	}
-	opened, err := place.Open(f.at)
-	if err != nil {
-		return err
-	}
-	defer opened.Close() //nolint:errcheck // only looked at
-	// Removing what somebody else has written since it was read would lose it.
-	if stamp, err := place.StampOf(opened); err != nil || stamp != f.stamp {
-		return errors.Join(err, place.ErrChanged)
-	}
-	return place.Remove(f.at)
+	return on.remove(f.at, &f.stamp)
 }
 
 // restore takes back what commit did.
-func (f *patchedFile) restore() error {
+func (f *patchedFile) restore(on disk) error {
 	now := f.at
 	switch {
 	case !f.existed:
 		now.Kind = place.KindRegular
-		return place.Remove(now)
+		return on.remove(now, nil)
 	case f.exists:
-		return place.WriteFile(now, []byte(f.before), place.WriteOptions{})
+		return on.writeFile(now, []byte(f.before), place.WriteOptions{})
 	}
 	now.Kind = place.KindMissing
-	return place.WriteFile(now, []byte(f.before), place.WriteOptions{Parents: true, Mode: f.mode})
+	return on.writeFile(now, []byte(f.before), place.WriteOptions{Parents: true, Mode: f.mode})
 }
 
 // reserve takes as much space beside the files as putting them back could need, so that a disk that fills up half
@@ -259,8 +234,8 @@ func (c *patchChange) reserve() ([]place.Resolved, error) {
 	var held []place.Resolved
 	for _, dir := range directories {
 		file := place.Resolved{Real: dir + "/.toolward-reserve-" + rand.Text(), Kind: place.KindMissing}
-		if err := place.WriteFile(file, make([]byte, sizes[dir]), place.WriteOptions{Mode: 0o600}); err != nil {
-			release(held)
+		if err := c.disk.writeFile(file, make([]byte, sizes[dir]), place.WriteOptions{Mode: 0o600}); err != nil {
+			c.release(held)
 			if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 				return nil, errors.New("there is not enough space on the disk to change the files safely")
 			}
@@ -271,10 +246,10 @@ func (c *patchChange) reserve() ([]place.Resolved, error) {
 	return held, nil
 }
 
-func release(held []place.Resolved) {
+func (c *patchChange) release(held []place.Resolved) {
 	for _, file := range held {
 		file.Kind = place.KindRegular
-		place.Remove(file) //nolint:errcheck // its random name keeps it from being mistaken for anything
+		c.disk.remove(file, nil) //nolint:errcheck // its random name keeps it from being mistaken for anything
 	}
 }
 
@@ -287,7 +262,7 @@ func (c *patchChange) missingDirectories() []string {
 		}
 		var chain []string
 		for dir := path.Dir(file.at.Real); dir != "/"; dir = path.Dir(dir) {
-			if _, err := os.Lstat(dir); err == nil || slices.Contains(missing, dir) {
+			if c.disk.exists(dir) || slices.Contains(missing, dir) {
 				break
 			}
 			chain = append(chain, dir)

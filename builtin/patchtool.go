@@ -35,7 +35,10 @@ const patchDescription = `Changes several files at once, all or none. The patch 
 *** End Patch`
 
 // patchPlan is what apply_patch hands from Facts to Run: the parsed sections with their resolved paths.
-type patchPlan []patchStep
+type patchPlan struct {
+	places located
+	steps  []patchStep
+}
 
 type patchStep struct {
 	patchFile
@@ -64,7 +67,7 @@ func (b *Toolbox) patchFacts(_ context.Context, r *toolward.Request) (toolward.F
 		return toolward.Facts{}, &toolward.InvalidArgs{Field: "patch", Text: err.Error()}
 	}
 	facts := toolward.Facts{Mutates: true}
-	plan := make(patchPlan, 0, len(files))
+	plan := patchPlan{places: at, steps: make([]patchStep, 0, len(files))}
 	for _, file := range files {
 		step, targets, err := at.patchStep(file)
 		if err != nil {
@@ -73,7 +76,7 @@ func (b *Toolbox) patchFacts(_ context.Context, r *toolward.Request) (toolward.F
 		if file.op == patchDelete {
 			facts.Deletes++
 		}
-		plan = append(plan, step)
+		plan.steps = append(plan.steps, step)
 		facts.Targets = append(facts.Targets, targets...)
 	}
 	facts.Prepared = plan
@@ -113,12 +116,17 @@ func (l located) patchStep(file patchFile) (patchStep, []toolward.Target, error)
 	return step, targets, nil
 }
 
-func (b *Toolbox) patchDiff(_ context.Context, r *toolward.Request) (string, error) {
+func (b *Toolbox) patchDiff(ctx context.Context, r *toolward.Request) (string, error) {
 	plan, ok := r.Facts.Prepared.(patchPlan)
 	if !ok {
 		return "", errNotPrepared
 	}
-	change, err := b.planned(plan)
+	on, release, err := plan.places.disk(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	change, err := b.planned(on, plan)
 	if err != nil {
 		return "", err
 	}
@@ -143,7 +151,12 @@ func (b *Toolbox) applyPatch(ctx context.Context, r *toolward.Request) (toolward
 	if !ok {
 		return toolward.Result{}, errNotPrepared
 	}
-	change, err := b.planned(plan)
+	on, release, err := plan.places.disk(ctx)
+	if err != nil {
+		return failed("Nothing was changed: %v", err), nil
+	}
+	defer release()
+	change, err := b.planned(on, plan)
 	if err != nil {
 		return failed("Nothing was changed: %v", err), nil
 	}
@@ -159,7 +172,7 @@ func (b *Toolbox) applyPatch(ctx context.Context, r *toolward.Request) (toolward
 func summary(plan patchPlan) string {
 	var b strings.Builder
 	b.WriteString("Done. All files were changed:\n")
-	for _, step := range plan {
+	for _, step := range plan.steps {
 		switch {
 		case step.op == patchAdd:
 			fmt.Fprintf(&b, "A %s\n", step.path)
@@ -176,9 +189,9 @@ func summary(plan patchPlan) string {
 
 // planned applies all sections in memory, in order, to the files as they are now. Nothing is written unless all of
 // them fit.
-func (b *Toolbox) planned(plan patchPlan) (*patchChange, error) {
-	change := &patchChange{byPath: map[string]*patchedFile{}, fileLimit: int64(b.cfg.FileBytes), room: 8 * int64(b.cfg.FileBytes)}
-	for _, step := range plan {
+func (b *Toolbox) planned(on disk, plan patchPlan) (*patchChange, error) {
+	change := &patchChange{disk: on, byPath: map[string]*patchedFile{}, fileLimit: int64(b.cfg.FileBytes), room: 8 * int64(b.cfg.FileBytes)}
+	for _, step := range plan.steps {
 		if err := change.add(step); err != nil {
 			var misfit *patchError
 			if errors.As(err, &misfit) {

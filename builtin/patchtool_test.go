@@ -136,7 +136,7 @@ func TestPatchKeepsWhatOthersWrote(t *testing.T) {
 	w := newWorld(t)
 	file := w.put("ws/a", "a\n")
 	r := w.facts("apply_patch", patchOf("*** Delete File: a"))
-	change, err := w.box.planned(r.Facts.Prepared.(patchPlan))
+	change, err := w.box.planned(machine{}, r.Facts.Prepared.(patchPlan))
 	if err != nil {
 		t.Fatal(err)
 	}

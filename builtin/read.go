@@ -30,6 +30,7 @@ const readSchema = `{
 // readPlan is what read hands from Facts to Run.
 type readPlan struct {
 	asked  string
+	places located
 	file   place.Resolved
 	offset int // first line, from 1
 	limit  int
@@ -51,7 +52,7 @@ func (b *Toolbox) readFacts(_ context.Context, r *toolward.Request) (toolward.Fa
 	if err != nil {
 		return toolward.Facts{}, err
 	}
-	plan := readPlan{asked: r.Params.Text("path"), offset: 1, limit: b.cfg.ReadLines}
+	plan := readPlan{asked: r.Params.Text("path"), places: at, offset: 1, limit: b.cfg.ReadLines}
 	file, target, err := at.target("path", plan.asked, toolward.OpRead)
 	if err != nil {
 		return toolward.Facts{}, err
@@ -77,7 +78,12 @@ func (b *Toolbox) read(ctx context.Context, r *toolward.Request) (toolward.Resul
 	if !ok {
 		return toolward.Result{}, errNotPrepared
 	}
-	file, err := place.Open(plan.file)
+	on, release, err := plan.places.disk(ctx)
+	if err != nil {
+		return fileFailure(plan.asked, err), nil
+	}
+	defer release()
+	file, err := on.open(plan.file)
 	if err != nil {
 		return fileFailure(plan.asked, err), nil
 	}

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"path"
 	"regexp"
 	"strings"
@@ -150,11 +150,16 @@ func (b *Toolbox) search(ctx context.Context, r *toolward.Request) (toolward.Res
 	if err != nil {
 		return failed("The pattern is not valid: %v", err), nil
 	}
-	walk := walker{places: plan.places, level: r.Level, root: plan.target, ignored: plan.all, budget: b.cfg.SearchFiles}
+	on, release, err := plan.places.disk(ctx)
+	if err != nil {
+		return fileFailure(plan.asked, err), nil
+	}
+	defer release()
+	walk := walker{places: plan.places, disk: on, level: r.Level, root: plan.target, ignored: plan.all, budget: b.cfg.SearchFiles}
 	s := searching{box: b, plan: plan, match: match, walk: &walk}
 	switch plan.target.Kind {
 	case place.KindRegular:
-		file, err := place.Open(plan.target)
+		file, err := on.open(plan.target)
 		if err != nil {
 			return fileFailure(plan.asked, err), nil
 		}
@@ -233,7 +238,7 @@ func (s *searching) entry(dir *walkedDir, entry walkedEntry) {
 		s.walk.guarded = append(s.walk.guarded, entry.rel)
 		return
 	}
-	file, err := place.OpenChild(dir.file, entry.name)
+	file, err := dir.file.child(entry.name)
 	if err != nil {
 		s.walk.unread++
 		return
@@ -242,7 +247,7 @@ func (s *searching) entry(dir *walkedDir, entry walkedEntry) {
 }
 
 // file searches an open file and closes it.
-func (s *searching) file(file *os.File, name string) {
+func (s *searching) file(file fs.File, name string) {
 	defer file.Close() //nolint:errcheck // only read
 	text, ok := s.content(file)
 	if !ok {
@@ -266,7 +271,7 @@ func (s *searching) file(file *os.File, name string) {
 }
 
 // content reads a whole file into the common buffer. False: it is binary, too large or cannot be read.
-func (s *searching) content(file *os.File) ([]byte, bool) {
+func (s *searching) content(file fs.File) ([]byte, bool) {
 	limit := int64(s.box.cfg.FileBytes)
 	info, err := file.Stat()
 	if err != nil {

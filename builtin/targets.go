@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -34,6 +35,11 @@ func (b *Toolbox) locate(r *toolward.Request) (located, error) {
 		}
 		return located{places, real.Real}, nil
 	}
+}
+
+// disk is where the files are that were located. release must be called when they are done with.
+func (l located) disk(context.Context) (on disk, release func(), err error) {
+	return machine{}, func() {}, nil
 }
 
 // target resolves one path of a call as its tool will open it. The field names the parameter in errors.

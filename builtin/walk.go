@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 // read would not be let into by the same call.
 type walker struct {
 	places   located
+	disk     disk
 	level    toolward.Level
 	root     place.Resolved
 	ignored  bool // also what .gitignore files exclude
@@ -37,7 +37,7 @@ const walkTime = time.Minute
 
 // walkedDir is a directory on the way.
 type walkedDir struct {
-	file   *os.File
+	file   directory
 	rel    string // path from the root of the walk, "" for the root
 	real   string
 	ignore *ignoreRules
@@ -52,7 +52,7 @@ type walkedEntry struct {
 
 func (w *walker) start() (*walkedDir, error) {
 	w.deadline = time.Now().Add(walkTime)
-	file, err := place.OpenDir(w.root)
+	file, err := w.disk.openDir(w.root)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (w *walker) ignoreAbove() *ignoreRules {
 	}
 	var chain []string
 	for dir := w.root.Real; dir != workspace; {
-		if _, err := os.Lstat(dir + "/.git"); err == nil {
+		if w.disk.exists(dir + "/.git") {
 			break
 		}
 		dir = path.Dir(dir)
@@ -84,15 +84,15 @@ func (w *walker) ignoreAbove() *ignoreRules {
 		if err != nil || file.Kind != place.KindRegular || !w.enters(file.Real) {
 			continue
 		}
-		if data, _, err := place.ReadFile(file, maxIgnoreFile); err == nil {
-			rules = parseIgnore("/"+strings.TrimPrefix(w.root.Real, dir+"/"), string(data), rules)
+		if content, err := w.disk.readFile(file, maxIgnoreFile); err == nil {
+			rules = parseIgnore("/"+strings.TrimPrefix(w.root.Real, dir+"/"), string(content.Data), rules)
 		}
 	}
 	return rules
 }
 
 func (w *walker) readIgnore(dir *walkedDir) {
-	file, err := place.OpenChild(dir.file, ".gitignore")
+	file, err := dir.file.child(".gitignore")
 	if err != nil {
 		return
 	}
@@ -171,7 +171,7 @@ func (w *walker) open(dir *walkedDir, entry walkedEntry) *walkedDir {
 		w.guarded = append(w.guarded, entry.rel+"/")
 		return nil
 	}
-	file, err := place.OpenChildDir(dir.file, entry.name)
+	file, err := dir.file.childDir(entry.name)
 	if err != nil {
 		w.unread++
 		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {

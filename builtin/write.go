@@ -24,6 +24,7 @@ const writeSchema = `{
 // writePlan is what write hands from Facts to Run.
 type writePlan struct {
 	asked   string
+	places  located
 	file    place.Resolved
 	content string
 }
@@ -44,7 +45,7 @@ func (b *Toolbox) writeFacts(_ context.Context, r *toolward.Request) (toolward.F
 	if err != nil {
 		return toolward.Facts{}, err
 	}
-	plan := writePlan{asked: r.Params.Text("path"), content: r.Params.Text("content")}
+	plan := writePlan{asked: r.Params.Text("path"), places: at, content: r.Params.Text("content")}
 	if len(plan.content) > b.cfg.FileBytes {
 		return toolward.Facts{}, &toolward.InvalidArgs{Field: "content", Text: fmt.Sprintf("is longer than %d bytes", b.cfg.FileBytes)}
 	}
@@ -62,12 +63,17 @@ func (b *Toolbox) writeFacts(_ context.Context, r *toolward.Request) (toolward.F
 // maxDiff is how long a difference for people may be, in bytes.
 const maxDiff = 64 << 10
 
-func (b *Toolbox) writeDiff(_ context.Context, r *toolward.Request) (string, error) {
+func (b *Toolbox) writeDiff(ctx context.Context, r *toolward.Request) (string, error) {
 	plan, ok := r.Facts.Prepared.(writePlan)
 	if !ok {
 		return "", errNotPrepared
 	}
-	before, name, err := b.present(plan.file)
+	on, release, err := plan.places.disk(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	before, name, err := b.present(on, plan.file)
 	if err != nil {
 		return "", err
 	}
@@ -78,23 +84,28 @@ func (b *Toolbox) writeDiff(_ context.Context, r *toolward.Request) (string, err
 
 // present returns the content of a file as it is now, and its name for a difference; "" and /dev/null if there is
 // none.
-func (b *Toolbox) present(file place.Resolved) (content, name string, err error) {
+func (b *Toolbox) present(on disk, file place.Resolved) (content, name string, err error) {
 	if file.Kind == place.KindMissing {
 		return "", "/dev/null", nil
 	}
-	data, _, err := place.ReadFile(file, int64(b.cfg.FileBytes))
+	was, err := on.readFile(file, int64(b.cfg.FileBytes))
 	if err != nil {
 		return "", "", err
 	}
-	return string(data), file.Real, nil
+	return string(was.Data), file.Real, nil
 }
 
-func (b *Toolbox) write(_ context.Context, r *toolward.Request) (toolward.Result, error) {
+func (b *Toolbox) write(ctx context.Context, r *toolward.Request) (toolward.Result, error) {
 	plan, ok := r.Facts.Prepared.(writePlan)
 	if !ok {
 		return toolward.Result{}, errNotPrepared
 	}
-	if err := place.WriteFile(plan.file, []byte(plan.content), place.WriteOptions{Parents: true}); err != nil {
+	on, release, err := plan.places.disk(ctx)
+	if err != nil {
+		return fileFailure(plan.asked, err), nil
+	}
+	defer release()
+	if err := on.writeFile(plan.file, []byte(plan.content), place.WriteOptions{Parents: true}); err != nil {
 		return fileFailure(plan.asked, err), nil
 	}
 	verb := "Replaced"
@@ -132,9 +143,10 @@ const editSchema = `{
 
 // editPlan is what edit hands from Facts to Run.
 type editPlan struct {
-	asked string
-	file  place.Resolved
-	edits []replacement
+	asked  string
+	places located
+	file   place.Resolved
+	edits  []replacement
 }
 
 func (b *Toolbox) editTool() *toolward.Tool {
@@ -154,7 +166,7 @@ func (b *Toolbox) editFacts(_ context.Context, r *toolward.Request) (toolward.Fa
 	if err != nil {
 		return toolward.Facts{}, err
 	}
-	plan := editPlan{asked: r.Params.Text("path")}
+	plan := editPlan{asked: r.Params.Text("path"), places: at}
 	if plan.edits, err = b.replacements(r.Params); err != nil {
 		return toolward.Facts{}, err
 	}
@@ -196,12 +208,12 @@ func (b *Toolbox) replacements(p toolward.Params) ([]replacement, error) {
 }
 
 // edited returns the content before and after, and the stamp that the file must still have when it is written.
-func (b *Toolbox) edited(plan editPlan) (before, after string, places int, stamp place.Stamp, err error) {
-	data, stamp, err := place.ReadFile(plan.file, int64(b.cfg.FileBytes))
+func (b *Toolbox) edited(on disk, plan editPlan) (before, after string, places int, stamp place.Stamp, err error) {
+	content, err := on.readFile(plan.file, int64(b.cfg.FileBytes))
 	if err != nil {
 		return "", "", 0, stamp, err
 	}
-	before = string(data)
+	before, stamp = string(content.Data), content.Stamp
 	if found := detectEncoding([]byte(head(before))); found != encodingUTF8 {
 		return "", "", 0, stamp, &unfit{fmt.Sprintf("the file is %s; only UTF-8 texts can be edited", found)}
 	}
@@ -217,12 +229,17 @@ type unfit struct{ text string }
 
 func (e *unfit) Error() string { return e.text }
 
-func (b *Toolbox) editDiff(_ context.Context, r *toolward.Request) (string, error) {
+func (b *Toolbox) editDiff(ctx context.Context, r *toolward.Request) (string, error) {
 	plan, ok := r.Facts.Prepared.(editPlan)
 	if !ok {
 		return "", errNotPrepared
 	}
-	before, after, _, _, err := b.edited(plan)
+	on, release, err := plan.places.disk(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	before, after, _, _, err := b.edited(on, plan)
 	if err != nil {
 		return "", err
 	}
@@ -231,12 +248,17 @@ func (b *Toolbox) editDiff(_ context.Context, r *toolward.Request) (string, erro
 	return w.String(), nil
 }
 
-func (b *Toolbox) edit(_ context.Context, r *toolward.Request) (toolward.Result, error) {
+func (b *Toolbox) edit(ctx context.Context, r *toolward.Request) (toolward.Result, error) {
 	plan, ok := r.Facts.Prepared.(editPlan)
 	if !ok {
 		return toolward.Result{}, errNotPrepared
 	}
-	_, after, places, stamp, err := b.edited(plan)
+	on, release, err := plan.places.disk(ctx)
+	if err != nil {
+		return fileFailure(plan.asked, err), nil
+	}
+	defer release()
+	_, after, places, stamp, err := b.edited(on, plan)
 	var misfit *unfit
 	switch {
 	case errors.As(err, &misfit):
@@ -245,7 +267,7 @@ func (b *Toolbox) edit(_ context.Context, r *toolward.Request) (toolward.Result,
 		return fileFailure(plan.asked, err), nil
 	}
 	// The stamp keeps a change that somebody else made since the file was read.
-	if err := place.WriteFile(plan.file, []byte(after), place.WriteOptions{Unchanged: &stamp}); err != nil {
+	if err := on.writeFile(plan.file, []byte(after), place.WriteOptions{Unchanged: &stamp}); err != nil {
 		return fileFailure(plan.asked, err), nil
 	}
 	return toolward.TextResult(fmt.Sprintf("Changed %s in %d %s: %d bytes.", plan.asked, places, plural(places, "place"), len(after))), nil

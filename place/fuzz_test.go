@@ -50,7 +50,7 @@ func FuzzResolve(f *testing.F) {
 		if again, err := w.Resolve("/", r.Real); err == nil && (again.Real != r.Real || again.Kind != r.Kind) {
 			t.Fatalf("%q: resolving twice gave %q, then %q", p, r.Real, again.Real)
 		}
-		if data, _, err := ReadFile(r, 100); err == nil && r.Place == Workspace && string(data) == "SECRET" {
+		if content, err := ReadFile(r, 100); err == nil && r.Place == Workspace && string(content.Data) == "SECRET" {
 			t.Fatalf("%q: read from outside through %+v", p, r)
 		}
 		if slow, err := (&walk{c: w.Classifier, asked: p, follow: true}).run(r.Real); err == nil && slow.Real != r.Real {

@@ -25,30 +25,37 @@ func Open(r Resolved) (*os.File, error) {
 	return openRegular(dir, base, r.Real)
 }
 
+// Content is what a file holds, and its state when it was read.
+type Content struct {
+	Data  []byte
+	Stamp Stamp
+	Mode  os.FileMode // permission bits
+}
+
 // ReadFile reads the resolved file, at most limit bytes: a larger file is ErrTooLarge before anything is read,
 // so that a sparse file of many gigabytes costs nothing.
-func ReadFile(r Resolved, limit int64) ([]byte, Stamp, error) {
+func ReadFile(r Resolved, limit int64) (Content, error) {
 	f, err := Open(r)
 	if err != nil {
-		return nil, Stamp{}, err
+		return Content{}, err
 	}
 	defer f.Close()
-	stamp, size, err := stampOf(f)
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return Content{}, &os.PathError{Op: "stat", Path: r.Real, Err: err}
+	}
+	if st.Size > limit {
+		return Content{}, fmt.Errorf("%s has %d bytes, more than %d: %w", r.Real, st.Size, limit, ErrTooLarge)
+	}
+	content := Content{Stamp: stampFrom(&st), Mode: os.FileMode(st.Mode & 0o777)} //nolint:unconvert // widths differ between systems
+	content.Data, err = appendAll(make([]byte, 0, st.Size+1), io.LimitReader(f, limit+1))
 	if err != nil {
-		return nil, Stamp{}, err
+		return Content{}, fmt.Errorf("read %s: %w", r.Real, err)
 	}
-	if size > limit {
-		return nil, Stamp{}, fmt.Errorf("%s has %d bytes, more than %d: %w", r.Real, size, limit, ErrTooLarge)
+	if int64(len(content.Data)) > limit { // it grew, or it is a /proc file that reports no size
+		return Content{}, fmt.Errorf("%s has more than %d bytes: %w", r.Real, limit, ErrTooLarge)
 	}
-	data := make([]byte, 0, size+1)
-	data, err = appendAll(data, io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, Stamp{}, fmt.Errorf("read %s: %w", r.Real, err)
-	}
-	if int64(len(data)) > limit { // it grew, or it is a /proc file that reports no size
-		return nil, Stamp{}, fmt.Errorf("%s has more than %d bytes: %w", r.Real, limit, ErrTooLarge)
-	}
-	return data, stamp, nil
+	return content, nil
 }
 
 func appendAll(data []byte, r io.Reader) ([]byte, error) {

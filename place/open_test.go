@@ -29,15 +29,15 @@ func (w world) content(t testing.TB, name string) string {
 
 func TestReadFile(t *testing.T) {
 	w := newWorld(t)
-	data, stamp, err := ReadFile(w.resolve(t, "f"), 10)
-	if err != nil || string(data) != "F" || stamp.Size != 1 {
-		t.Fatalf("%q %+v %v", data, stamp, err)
+	content, err := ReadFile(w.resolve(t, "f"), 10)
+	if err != nil || string(content.Data) != "F" || content.Stamp.Size != 1 || content.Mode == 0 {
+		t.Fatalf("%q %+v %v", content.Data, content, err)
 	}
 	must(t, os.Truncate(w.ws+"/a/b/g", 20<<30)) // sparse
-	if _, _, err := ReadFile(w.resolve(t, "a/b/g"), 1<<20); !errors.Is(err, ErrTooLarge) {
+	if _, err := ReadFile(w.resolve(t, "a/b/g"), 1<<20); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("20 GiB: %v", err)
 	}
-	if _, _, err := ReadFile(w.resolve(t, "none"), 10); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ReadFile(w.resolve(t, "none"), 10); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
 	if _, err := Open(w.resolve(t, "a")); !errors.Is(err, ErrNotFile) {
@@ -53,7 +53,7 @@ func TestReadFile(t *testing.T) {
 
 func TestSwapsAfterResolve(t *testing.T) {
 	type act func(t *testing.T, w world, r Resolved) error
-	read := func(_ *testing.T, _ world, r Resolved) error { _, _, err := ReadFile(r, 100); return err }
+	read := func(_ *testing.T, _ world, r Resolved) error { _, err := ReadFile(r, 100); return err }
 	write := func(_ *testing.T, _ world, r Resolved) error {
 		return WriteFile(r, []byte("new"), WriteOptions{Parents: true})
 	}
@@ -151,15 +151,15 @@ func TestWriteFile(t *testing.T) {
 	})
 	t.Run("lost update", func(t *testing.T) {
 		r := w.resolve(t, "f")
-		_, stamp, err := ReadFile(r, 100)
+		content, err := ReadFile(r, 100)
 		must(t, err)
 		w.write(t, "ws/f", "theirs")
-		if err := WriteFile(r, []byte("ours"), WriteOptions{Unchanged: &stamp}); !errors.Is(err, ErrChanged) {
+		if err := WriteFile(r, []byte("ours"), WriteOptions{Unchanged: &content.Stamp}); !errors.Is(err, ErrChanged) {
 			t.Error(err)
 		}
-		_, stamp, err = ReadFile(r, 100)
+		content, err = ReadFile(r, 100)
 		must(t, err)
-		must(t, WriteFile(r, []byte("ours"), WriteOptions{Unchanged: &stamp}))
+		must(t, WriteFile(r, []byte("ours"), WriteOptions{Unchanged: &content.Stamp}))
 	})
 	t.Run("special", func(t *testing.T) {
 		must(t, syscall.Mkfifo(w.ws+"/fifo", 0o600))
@@ -266,9 +266,9 @@ func TestRaceAgainstSwaps(t *testing.T) {
 			refused++
 			continue
 		}
-		if data, _, err := ReadFile(r, 100); err == nil {
+		if content, err := ReadFile(r, 100); err == nil {
 			reads++
-			if string(data) == "SECRET" {
+			if string(content.Data) == "SECRET" {
 				t.Fatal("read from outside")
 			}
 		}
