@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
@@ -104,6 +105,49 @@ func TestAnswerByForm(t *testing.T) {
 	}
 }
 
+// TestAlwaysForLess keeps an "always" for fewer calls and less time than was proposed, and finds all of that on the page.
+func TestAlwaysForLess(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b := signedIn(t, w)
+	call := w.Call("coder", "write", map[string]any{"path": "docs/a.md", "content": "# A"})
+	id := w.AwaitPending(1)[0].ID
+	shown := time.Now()
+	_, page := b.get(b.base + "/")
+	for _, field := range []string{`name="minutes"`, `name="uses"`} {
+		if !strings.Contains(page, field) {
+			t.Errorf("the card has no %s", field)
+		}
+	}
+	form := url.Values{"decision": {"allow-always 0"}, "minutes": {" 10 "}, "uses": {"2"}, "seen": {seen(t, page, id)}}
+	if resp := b.answer(id, form, shown); resp.StatusCode != http.StatusSeeOther {
+		t.Fatalf("answer: %d", resp.StatusCode)
+	}
+	<-call
+	grants := w.Approvals.Grants()
+	if len(grants) != 1 || grants[0].MaxUses != 2 || grants[0].ExpiresMs-grants[0].CreatedMs != (10*time.Minute).Milliseconds() {
+		t.Fatalf("saved: %+v", grants)
+	}
+	grantsPage := func() string {
+		_, page := b.get(b.base + "/grants")
+		return page
+	}
+	for _, want := range []string{"for 2 more calls at most", ">2 of 2<", "never", ">write<", ">coder<", ">" + grants[0].Match.Prefix + "<", "by owner (console)"} {
+		if page := grantsPage(); !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q:\n%s", want, page)
+		}
+	}
+	for left := 1; left >= 0; left-- {
+		if result := <-w.Call("coder", "write", map[string]any{"path": fmt.Sprintf("docs/%d.md", left), "content": "x"}); !result.Ran {
+			t.Fatalf("a call that was allowed before: %v", result.Err)
+		}
+		if page := grantsPage(); left > 0 && (!strings.Contains(page, ">1 of 2<") || !strings.Contains(page, "1 ×<span class=\"last\">last ")) {
+			t.Errorf("after one use:\n%s", page)
+		}
+	}
+	w.Call("coder", "write", map[string]any{"path": "docs/more.md", "content": "x"})
+	w.AwaitPending(1) // it is used up
+}
+
 func TestAnswersThatDoNotCount(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{})
 	b, other := signedIn(t, w), signedIn(t, w)
@@ -135,6 +179,11 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 		"always without a proposal":  {b, url.Values{"decision": {"allow-always"}, "seen": {stamp}}, 400},
 		"always, unknown proposal":   {b, url.Values{"decision": {"allow-always 9"}, "seen": {stamp}}, 422},
 		"always, negative":           {b, url.Values{"decision": {"allow-always -1"}, "seen": {stamp}}, 422},
+		"always, for no time":        {b, url.Values{"decision": {"allow-always 0"}, "minutes": {"0"}, "seen": {stamp}}, 400},
+		"always, for half a minute":  {b, url.Values{"decision": {"allow-always 0"}, "minutes": {"0.5"}, "seen": {stamp}}, 400},
+		"always, for too long":       {b, url.Values{"decision": {"allow-always 0"}, "minutes": {"999999"}, "seen": {stamp}}, 422},
+		"always, for too many calls": {b, url.Values{"decision": {"allow-always 0"}, "uses": {"9999999"}, "seen": {stamp}}, 422},
+		"always, for words":          {b, url.Values{"decision": {"allow-always 0"}, "uses": {"some"}, "seen": {stamp}}, 400},
 		"reason that is too long":    {b, url.Values{"decision": {"deny"}, "reason": {strings.Repeat("a", 501)}, "seen": {stamp}}, 400},
 		"reason with control chars":  {b, url.Values{"decision": {"deny"}, "reason": {"a\x1b[2Jb"}, "seen": {stamp}}, 400},
 		"an unknown call":            {b, url.Values{"decision": {"deny"}, "seen": {stamp}, "id": {"x"}}, 404},

@@ -55,7 +55,9 @@ func newCard(base string, r *approval.Record, now time.Time) card {
 	c.Answerable = true
 	if r.Offers(toolward.AllowAlways) {
 		for i, p := range d.Proposals {
-			c.Always = append(c.Always, offer{Key: strconv.Itoa(i), Words: oneLine(sentence(p.Text))})
+			narrows := len(p.Match.Entries) == 0
+			c.Always = append(c.Always, offer{Key: strconv.Itoa(i), Words: oneLine(sentence(p.Text)), Narrows: narrows})
+			c.Narrows = c.Narrows || narrows
 		}
 	} else {
 		c.NoAlways = noAlways(d)

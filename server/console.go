@@ -82,9 +82,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, v *visitor) erro
 	if p := checkAnswer(decision, reason); p != nil {
 		return p
 	}
+	var narrow approval.Narrow
+	if decision == toolward.AllowAlways.String() { // typed, then allowed once or denied: it was for an "always"
+		if narrow, err = narrowOf(r.PostForm); err != nil {
+			return err
+		}
+	}
 	id := r.PathValue("id")
 	rec, err := s.approvals.Resolve(r.Context(), approval.Response{
-		ID: id, Decision: decision, Reason: reason, Proposal: proposal, By: v.by,
+		ID: id, Decision: decision, Reason: reason, Proposal: proposal, Narrow: narrow, By: v.by,
 		Connection: v.connection(), Shown: r.PostForm.Get("seen"),
 	})
 	script := r.Header.Get("Accept") == "application/json"

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -9,8 +8,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/toolward/toolward/device"
 )
 
 // pageLength is how many decisions one page lists.
@@ -44,48 +41,6 @@ func olderLink(path string, query url.Values, seq int64, keep ...string) string 
 		}
 	}
 	return path + "?" + next.Encode()
-}
-
-// grantView is one line of the list of grants.
-type grantView struct {
-	ID         string
-	Words, By  []span
-	Made       string
-	Used, Ends string
-}
-
-// showGrants is GET /c/{key}/grants.
-func (s *Server) showGrants(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	p := struct {
-		page
-		Grants []grantView
-	}{page: s.newPage(v, "Grants", "/grants")}
-	for _, g := range s.approvals.Grants() {
-		view := grantView{
-			ID: g.ID, Words: oneLine(sentence(g.Text)), By: oneLine(g.CreatedBy), Made: moment(time.UnixMilli(g.CreatedMs)),
-			Used: "never", Ends: moment(time.UnixMilli(g.ExpiresMs)),
-		}
-		if g.MaxUses > 0 {
-			view.Ends += fmt.Sprintf(", or after %d more", g.MaxUses-g.Uses)
-		}
-		if g.Uses > 0 {
-			view.Used = fmt.Sprintf("%d ×, last %s", g.Uses, moment(time.UnixMilli(g.LastUsedMs)))
-		}
-		p.Grants = append(p.Grants, view)
-	}
-	return renderPage(w, http.StatusOK, "grants", p)
-}
-
-// revokeFromPage is POST /c/{key}/grants/{id}/revoke.
-func (s *Server) revokeFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if err := v.by.May(device.RightAdmin); err != nil {
-		return answerProblem(err)
-	}
-	if _, err := s.revoke(r, v.by); err != nil {
-		return err
-	}
-	http.Redirect(w, r, v.base+"/grants", http.StatusSeeOther)
-	return nil
 }
 
 // showProblem is the page of a request that went wrong.

@@ -49,6 +49,7 @@ type card struct {
 	Digest       string // first 12 characters
 	Seen         string // signed time of rendering
 	Always       []offer
+	Narrows      bool   // one of them can be kept for less than it says
 	NoAlways     string // why "always" is not offered
 	Answerable   bool
 	Cut          bool // not all arguments are shown
@@ -88,8 +89,9 @@ type reason struct {
 }
 
 type offer struct {
-	Key   string
-	Words []span
+	Key     string
+	Words   []span
+	Narrows bool // it can be kept for a shorter time, or for a number of calls
 }
 
 // entry is one line of recent decisions.

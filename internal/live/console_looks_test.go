@@ -142,8 +142,11 @@ func exampleCalls(t *testing.T, w *consoletest.World) {
 			stamp := w.Approvals.MarkShown(id, by)
 			for {
 				response := approval.Response{ID: id, Decision: decision, By: by, Shown: stamp}
-				if decision == "deny" {
+				switch decision {
+				case "deny":
 					response.Reason = "install it with the package manager"
+				case "allow-always":
+					response.Narrow = approval.Narrow{Life: 40 * time.Minute, Uses: 5}
 				}
 				if _, err := w.Approvals.Resolve(t.Context(), response); err == nil {
 					break

@@ -98,12 +98,23 @@ func TestConsoleByKeyboard(t *testing.T) {
 		words := b.eval(`document.querySelector(".saves .words").textContent`)
 		b.until(`document.querySelector(".saves .past")?.textContent.includes("In the last 7 days")`) // which makes it inert for a moment
 		b.until(ready)
+		b.press("\t15\r\t3\r") // for 15 minutes, and 3 calls; Enter does nothing here
+		if waiting := w.AwaitPending(1); len(waiting) != 1 {
+			t.Fatal("Enter has answered")
+		}
+		b.until(`document.querySelector("[data-announce]").textContent.includes("Enter does not allow")`)
 		b.press("\t ")
 		if result := <-call; !result.Ran {
 			t.Fatalf("an allowed call did not run: %v", result.Err)
 		}
 		grants := w.Approvals.Grants()
-		if len(grants) != 1 || !strings.Contains(words, grants[0].Text[1:]) || !strings.Contains(words, filepath.Join(w.Workspace, "docs")) {
+		if len(grants) != 1 {
+			t.Fatalf("%d grants were saved", len(grants))
+		}
+		if grants[0].MaxUses != 3 || grants[0].ExpiresMs-grants[0].CreatedMs != (15*time.Minute).Milliseconds() {
+			t.Errorf("saved for %d calls and %d ms", grants[0].MaxUses, grants[0].ExpiresMs-grants[0].CreatedMs)
+		}
+		if !strings.HasPrefix(grants[0].Text[1:], strings.TrimSuffix(words[1:], ".")+"; ") || !strings.Contains(words, filepath.Join(w.Workspace, "docs")) {
 			t.Errorf("shown %q, saved %q", words, grants[0].Text)
 		}
 		b.until(`!document.querySelector(".card")`)
@@ -222,4 +233,32 @@ func TestConsoleWithoutScript(t *testing.T) {
 		t.Errorf("an allowed call did not run: %v", result.Err)
 	}
 	b.do(chromedp.WaitVisible(chromedp.CSS(".notice")))
+
+	// Always, for two later calls; and taken back.
+	call = w.Call("coder", "write", map[string]any{"path": "docs/a.md", "content": "# A"})
+	w.AwaitPending(1)
+	b.do(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS(".card")))
+	for shown = time.Now(); time.Since(shown) < 600*time.Millisecond; {
+		b.do(chromedp.WaitVisible(chromedp.CSS(".card")))
+	}
+	b.do(
+		chromedp.Click(chromedp.CSS("details.always > summary")),
+		chromedp.SendKeys(chromedp.CSS("input[name=uses]"), "2"),
+		chromedp.Click(chromedp.CSS(`button[value="allow-always 0"]`)),
+	)
+	if result := <-call; !result.Ran {
+		t.Errorf("an allowed call did not run: %v", result.Err)
+	}
+	b.do(
+		chromedp.WaitVisible(chromedp.CSS(".notice")),
+		chromedp.Click(chromedp.CSS(`.nav a[href$="/grants"]`)),
+		chromedp.WaitVisible(chromedp.CSS(".matches")),
+	)
+	if grants := w.Approvals.Grants(); len(grants) != 1 || grants[0].MaxUses != 2 {
+		t.Errorf("saved: %+v", grants)
+	}
+	b.do(chromedp.Click(chromedp.CSS(`form[action$="/revoke"] button`)), chromedp.WaitVisible(chromedp.CSS(".empty")))
+	if grants := w.Approvals.Grants(); len(grants) != 0 {
+		t.Errorf("still granted: %+v", grants)
+	}
 }

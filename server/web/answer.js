@@ -69,7 +69,7 @@ export function guard(region, answered, answeredAll) {
   // Enter never allows: it is the key that people press without reading.
   const enter = (event) => {
     if (event.key !== "Enter") return;
-    if (event.target.closest("[data-allow]")) {
+    if (event.target.closest("[data-allow], .narrow")) {
       event.preventDefault();
       tell("Enter does not allow. Press the space bar to allow.");
     } else if (event.repeat && event.target.closest(".answer")) {
