@@ -238,7 +238,7 @@ func (m *Manager) room(r *Record) error {
 	switch {
 	case m.closed:
 		return ErrClosed
-	case m.bySession[r.Request.Session] >= s.PerSession:
+	case r.Request.Session != "" && m.bySession[r.Request.Session] >= s.PerSession: // programs without sessions do not share one
 		return fmt.Errorf("%w: %d in this session", ErrTooMany, s.PerSession)
 	case r.Connection != "" && m.byConn[r.Connection] >= s.PerConn:
 		return fmt.Errorf("%w: %d of this connection", ErrTooMany, s.PerConn)

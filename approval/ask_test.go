@@ -248,6 +248,29 @@ func leaveSignedIn(t *testing.T, m *Manager) {
 	p.err = errors.New("expired")
 }
 
+// Programs that name no session do not take room from each other: each has that of its connection.
+func TestLimitsWithoutASession(t *testing.T) {
+	m := open(t, newMemory(), nil)
+	attach(t, m, alice)
+	submit := func(i int, connection string) error {
+		_, err := m.Submit(t.Context(), Submission{
+			Kind: KindExec, Details: Details{Tool: "exec", Title: "exec", Command: fmt.Sprint("echo ", i)}, Binding: fmt.Sprint(i), Connection: connection,
+		})
+		return err
+	}
+	for i := range 50 {
+		if err := submit(i, "first"); err != nil {
+			t.Fatalf("%d of one connection: %v", i, err)
+		}
+	}
+	if err := submit(50, "first"); !errors.Is(err, ErrTooMany) {
+		t.Errorf("one too many of a connection: %v", err)
+	}
+	if err := submit(51, "second"); err != nil {
+		t.Errorf("another connection: %v", err)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	var n int
 	in := func(session toolward.SessionKey, connection string) *toolward.Question {

@@ -183,6 +183,12 @@ func (m *Manager) getStored(ctx context.Context, id string) (*Record, error) {
 	return r, nil
 }
 
+// Shown returns what people are shown of an approval. It is for surfaces that pass on an event whose request was too long
+// for it, to people who may see it.
+func (m *Manager) Shown(ctx context.Context, key Key) (*Details, error) {
+	return m.details(ctx, key, nil)
+}
+
 // Recent lists the approvals that ended last, newest first, at most 500.
 func (m *Manager) Recent(ctx context.Context, by Authority, limit int) ([]*Record, error) {
 	if err := mayAnswer(by); err != nil {

@@ -35,7 +35,7 @@ func newCard(base string, r *approval.Record, now time.Time) card {
 		Level: d.Level.String(), LevelName: levelName(d.Level),
 		Created: time.UnixMilli(r.CreatedMs), Expires: time.UnixMilli(r.ExpiresMs),
 		Seconds: int((r.ExpiresMs - r.CreatedMs) / 1000), Left: max(0, int((r.ExpiresMs-now.UnixMilli())/1000)),
-		Digest: shortDigest(d.Digest), Cut: d.Cut,
+		Digest: shortDigest(r.Binding), Cut: d.Cut,
 		Rank: int(d.Severity), Session: string(d.Session), SessionName: oneLine(cmp.Or(string(d.Session), "no session")), Same: sameCall(r),
 	}
 	params := paramsOf(d.Preview)
@@ -228,7 +228,8 @@ func factsOf(r *approval.Record) []named {
 	add("session", string(d.Session))
 	add("run", d.Run)
 	add("sender", strings.Trim(d.Channel+" "+d.Sender, " "))
-	add("digest", d.Digest)
+	add("digest", r.Binding)
+	add("arguments", d.Digest) // as the record of the call has it
 	add("approval", r.ID)
 	return out
 }

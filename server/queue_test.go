@@ -85,6 +85,21 @@ func submit(t *testing.T, w *consoletest.World, command, binding string) *approv
 	return r
 }
 
+// The card shows the digest of everything that the answer is for, as every other surface does: two calls with the same
+// arguments in two directories must not look alike.
+func TestCardsShowTheDigestOfTheApproval(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b := signedIn(t, w)
+	submit(t, w, "make", "0123456789abcdef")
+	submit(t, w, "make", "fedcba9876543210")
+	_, page := b.get(b.base + "/")
+	for _, digest := range []string{"0123456789ab", "fedcba987654"} {
+		if !strings.Contains(page, `Digest <span class="mono">`+digest+`</span>`) {
+			t.Errorf("no card shows %s", digest)
+		}
+	}
+}
+
 // TestIdenticalCallsAtOnce answers all of several identical calls: each is used up on its own, and none that was not
 // shown, or that is another call, is among them.
 func TestIdenticalCallsAtOnce(t *testing.T) {

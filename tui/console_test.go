@@ -225,11 +225,11 @@ func question(id, command string) Call {
 	now := time.Now().UnixMilli()
 	arguments, _ := json.Marshal(map[string]string{"command": command})
 	return Call{Record: &approval.Record{
-		ID: id, Kind: approval.KindExec, State: approval.StatePending, CreatedMs: now, ExpiresMs: now + 120_000,
+		ID: id, Kind: approval.KindExec, State: approval.StatePending, CreatedMs: now, ExpiresMs: now + 120_000, Binding: "0123456789abcdef0123",
 		Allowed: []toolward.Decision{toolward.AllowOnce, toolward.AllowAlways, toolward.DenyCall},
 		Request: &approval.Details{
 			Tool: "exec", Title: string([]rune("exec: " + command)[:min(80, len([]rune(command))+6)]), Agent: "coder", Command: command, WorkDir: "/home/ada/shop", Preview: arguments,
-			Severity: toolward.Warning, Digest: "0123456789abcdef0123", Session: "agent:coder:main", Reasons: []string{"a rule asks"},
+			Severity: toolward.Warning, Digest: "of the arguments alone", Session: "agent:coder:main", Reasons: []string{"a rule asks"},
 			Outline: &display.Outline{Lines: []display.OutlineLine{
 				{Kind: display.LineDanger, Mark: display.MarkAsk, Label: "DANGER: it", Text: "talks to strangers"},
 				{Kind: display.LineCommand, Mark: display.MarkAsk, Label: "runs", Text: "/usr/bin/make"},

@@ -137,7 +137,7 @@ func (r *rows) always(a *approval.Record) {
 // facts identify the call, for comparing it with other surfaces and the record.
 func (r *rows) facts(a *approval.Record) {
 	d := a.Request
-	r.line(bold, "", "Digest "+display.Line(d.Digest[:min(12, len(d.Digest))]))
+	r.line(bold, "", "Digest "+display.Line(a.Binding[:min(12, len(a.Binding))]))
 	for _, fact := range []struct{ name, value string }{
 		{"tool", strings.TrimSpace(d.Tool + " " + d.Action)},
 		{"runs on", string(d.Host)},

@@ -51,7 +51,7 @@ func (t *Terminal) printCall(r *approval.Record, whole bool) bool {
 	if d.Cut {
 		t.printf("Some arguments are longer than what can be shown; deny the call if you need to see them.\n")
 	}
-	t.printf("Digest %.12s\n", d.Digest)
+	t.printf("Digest %.12s\n", r.Binding)
 	t.printf("a: allow once   d: deny, with a reason if you like")
 	if !p.complete {
 		t.printf("   m: print all %d lines first", p.longest)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/device"
 )
 
 // toolRequest are the parameters of approval.request.
@@ -227,9 +228,12 @@ func (r *call) lookUp(ctx context.Context, p *idParams) (*approval.Record, *Erro
 	return record, nil
 }
 
-// cancel takes a question back, for whoever asked it.
+// cancel takes a question back, for whoever asked it; a person with operator.admin ends anybody's.
 func (r *call) cancel(_ context.Context, p *idParams) (any, *Error) {
-	if err := r.server.approvals.Cancel(strings.TrimSpace(p.ID), r.conn.id, r.admitted.deviceID); err != nil {
+	id := strings.TrimSpace(p.ID)
+	err := r.server.approvals.Cancel(id, r.conn.id, r.admitted.deviceID)
+	mayEnd := r.by.MayAnswer() == nil && device.Covers(r.scopes(), device.ScopeAdmin)
+	if err != nil && !(mayEnd && r.server.approvals.Expire(id, approval.ByCancelled)) {
 		return nil, invalid("unknown approval id")
 	}
 	return map[string]any{"ok": true}, nil

@@ -116,6 +116,8 @@ type execRequest struct {
 	TimeoutMs           int64             `json:"timeoutMs"`
 	TwoPhase            bool              `json:"twoPhase"`
 	AllowedDecisions    []string          `json:"allowedDecisions"`
+	Binding             map[string]any    `json:"binding"`
+	AllowAlwaysPatterns []string          `json:"allowAlwaysPatterns"`
 	Severity            string            `json:"severity"`
 	Warnings            []string          `json:"warnings"`
 }
@@ -145,7 +147,7 @@ func execRequestShape() shape {
 		may("turnSourceThreadId", orNull(either(text(4096), shape{map[string]any{"type": "number"}, "i"}))),
 		may("nodeId", orNull(name(1024))), may("timeoutMs", whole(1)), may("twoPhase", boolean()),
 		may("allowedDecisions", list(oneOf(decisionWords...), 3)), may("severity", oneOf("info", "warning", "critical")),
-		may("warnings", list(text(1000), 16)),
+		may("warnings", list(text(1000), 16)), may("binding", anyObject()), may("allowAlwaysPatterns", list(text(4096), 256)),
 	)
 }
 
@@ -180,7 +182,7 @@ func (r *call) askExec(ctx context.Context, p *execRequest) (any, *Error) {
 	}
 	digest, wrong := digestOf(map[string]any{
 		"kind": "exec", "command": p.Command, "argv": p.CommandArgv, "env": d.Exec.EnvHash, "cwd": d.WorkDir, "host": host,
-		"node": d.Exec.Node, "agent": d.Agent, "session": string(d.Session), "device": r.admitted.deviceID,
+		"node": d.Exec.Node, "agent": d.Agent, "session": string(d.Session), "device": r.admitted.deviceID, "binding": p.Binding,
 	})
 	if wrong != nil {
 		return nil, wrong

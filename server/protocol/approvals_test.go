@@ -186,6 +186,67 @@ func TestOnesOwnQuestions(t *testing.T) {
 	})
 }
 
+// A person with operator.admin ends anybody's question; one who may only answer does not.
+func TestAdminsCancel(t *testing.T) {
+	bubble(t, byToken, func(t *testing.T, w *world) {
+		desk, admin := w.console(newIdentity(), device.ScopeApprovals), w.console(newIdentity(), device.ScopeAdmin)
+		agent := w.connect(nil, device.ScopeApprovals)
+		agent.begin("q", "approval.request", toolQuestion("t-1"))
+		agent.response("q")
+		for name, c := range map[string]*client{"who may answer": desk, "the secret alone": w.connect(nil, device.ScopeAdmin)} {
+			if f := c.request("approval.cancel", map[string]any{"id": "t-1"}); f.OK || f.Error.Message != "unknown approval id" {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		if f := admin.request("approval.cancel", map[string]any{"id": "t-1"}); f.Payload["ok"] != true {
+			t.Errorf("%+v", f)
+		}
+		if f := agent.response("q"); !f.OK || f.Payload["decision"] != nil {
+			t.Errorf("%+v", f)
+		}
+		if f := desk.request("approval.get", map[string]any{"id": "t-1"}); f.Payload["resolvedBy"] != approval.ByCancelled {
+			t.Errorf("%+v", f)
+		}
+		if f := admin.request("approval.cancel", map[string]any{"id": "t-1"}); f.OK {
+			t.Errorf("twice: %+v", f)
+		}
+	})
+}
+
+// However long it is, the event of the end says what ended.
+func TestEndOfALongQuestion(t *testing.T) {
+	bubble(t, byToken, func(t *testing.T, w *world) {
+		desk, agent := w.console(newIdentity(), device.ScopeApprovals), w.connect(nil, device.ScopeApprovals)
+		agent.begin("q", "exec.approval.request", map[string]any{"command": "echo " + strings.Repeat("x", 9000), "timeoutMs": 1000, "twoPhase": true})
+		agent.response("q")
+		asked, over := desk.event("exec.approval.requested"), desk.event("exec.approval.resolved")
+		if was, is := asked.Payload["request"].(map[string]any), over.Payload["request"]; is == nil || is.(map[string]any)["command"] != was["command"] {
+			t.Errorf("the end is told without the question: %.200v", over.Payload)
+		}
+	})
+}
+
+// What a program says about its binding is part of the question: with another one it is another question.
+func TestBindingOfACommand(t *testing.T) {
+	bubble(t, byToken, func(t *testing.T, w *world) {
+		desk, agent := w.console(newIdentity(), device.ScopeApprovals), w.connect(nil, device.ScopeApprovals)
+		digests := map[string]bool{}
+		for i, binding := range []string{"a", "b"} {
+			id := "q-" + strconv.Itoa(i)
+			agent.begin(id, "exec.approval.request", map[string]any{
+				"id": id, "command": "make", "twoPhase": true, "binding": map[string]any{"script": binding}, "allowAlwaysPatterns": []string{"/usr/bin/make"},
+			})
+			if f := agent.response(id); !f.OK {
+				t.Fatalf("%+v", f.Error)
+			}
+			digests[desk.event("approval.requested").Payload["bindingDigest"].(string)] = true
+		}
+		if len(digests) != 2 {
+			t.Errorf("two bindings have the digests %v", digests)
+		}
+	})
+}
+
 func toolQuestion(id string) map[string]any {
 	return map[string]any{
 		"id": id, "tool": "message", "title": "message: hello", "severity": "warning", "riskClass": "needs_approval", "runtimeLevel": "normal",

@@ -59,7 +59,7 @@ func methodTable() []*method {
 		on("approval.resolve", resolveShape(), device.RightAnswer, (*call).resolve, "`{ok, applied, approval}`", "answers; `allow-always` names the `proposal` that is kept"),
 		on("approval.list", object(may("state", oneOf("pending"))), device.RightAnswer, (*call).listAll, "`{approvals:[{id, kind, request, …}]}`", "all that waits, the next to expire first"),
 		on("approval.get", idShape(), device.RightAnswer, (*call).getAny, "`{id, kind, request, state, decision, approval, …}`", "one, waiting or past"),
-		on("approval.cancel", idShape(), "", (*call).cancel, "`{ok}`", "takes one's own question back"),
+		on("approval.cancel", idShape(), "", (*call).cancel, "`{ok}`", "takes one's own question back; people with `operator.admin`, anybody's"),
 
 		on("exec.approvals.get", none, device.RightAdmin, (*call).getCommands, "`{path, exists, hash, file}`", "which commands run without a question"),
 		on("exec.approvals.set", object(need("file", anyObject()), may("baseHash", text(128))), device.RightConfigure, (*call).setCommands, "`{path, exists, hash, file}`", "replaces that; `baseHash` is the hash that was read"),

@@ -22,6 +22,11 @@ func (s *Server) tellApproval(kind approval.EventType, record *approval.Record) 
 		}
 		return c.by.MayAnswer() == nil || c.asked(record)
 	}
+	if record.Request == nil { // too long to be kept in memory
+		if shown, err := s.approvals.Shown(s.ctx, record.Key()); err == nil {
+			record.Request = shown
+		}
+	}
 	generic, exec := anyEntry(record), map[string]any(nil)
 	if record.Kind == approval.KindExec {
 		exec = execEntry(record)
