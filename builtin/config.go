@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/envname"
 	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/place"
 )
@@ -128,7 +129,7 @@ func (c Config) Check() error {
 		}
 	}
 	for _, name := range c.PassEnvironment {
-		if !execpolicy.PortableName(name) {
+		if !envname.Portable(name) {
 			wrong = errors.Join(wrong, fmt.Errorf("passEnvironment: %q is not a name of letters, digits and underscores", name))
 		}
 	}

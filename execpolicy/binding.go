@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolward/toolward/envname"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -137,7 +138,7 @@ func (b *Binding) Digest() string {
 func EnvironmentHash(env map[string]string) (hash string, names []string) {
 	values := map[string]string{}
 	for _, given := range slices.Sorted(maps.Keys(env)) {
-		if name := strings.TrimSpace(given); PortableName(name) {
+		if name := strings.TrimSpace(given); envname.Portable(name) {
 			values[name] = env[given] // white space sorts first: the exact name, which is the one that counts, wins
 		}
 	}

@@ -8,31 +8,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolward/toolward/envname"
 )
 
-// Environment says which variables a command may inherit and which a call may set. Every name in its tables makes some
-// ordinary program run, load or trust something that the variable names: setting it is running it. It serves all hosts,
-// and is safe for concurrent use.
+// Environment says which variables a command may inherit and which a call may set, by the table of package envname. It
+// serves all hosts, and is safe for concurrent use.
 type Environment struct {
-	inherit    nameSet // taken over from the gateway's own environment
-	never      nameSet // neither inherited nor set by a call
-	noOverride nameSet // may be inherited, never set by a call
-	harmless   nameSet // exceptions from the prefixes of noOverride
-	wrapped    nameSet // all that a call may set for a shell wrapper on a node
+	pass envname.Set // inherited besides those of the table
 }
 
 // NewEnvironment makes the rules. pass names further variables that commands inherit; naming a loader variable, or one of
 // the gateway's own, passes nothing.
 func NewEnvironment(pass []string) *Environment {
-	return &Environment{
-		// An allowlist keeps the gateway's own secrets, and whatever a future version puts into its environment,
-		// away from commands.
-		inherit:    newNameSet(inheritedNames+" "+strings.ToUpper(strings.Join(pass, " ")), "LC_", ""),
-		never:      newNameSet(neverNames, neverPrefixes, ""),
-		noOverride: newNameSet(fixedNames, fixedPrefixes, fixedSuffixes),
-		harmless:   newNameSet(harmlessNames, harmlessPrefixes, ""),
-		wrapped:    newNameSet(wrapperNames, "", ""),
-	}
+	return &Environment{pass: envname.NewSet(strings.ToUpper(strings.Join(pass, " ")), "", "")}
 }
 
 // Overrides says what becomes of values of a call that it may not set.
@@ -61,7 +50,7 @@ func (e *ForbiddenVariable) Error() string {
 func (e *Environment) Build(base, overrides map[string]string, mode Overrides) (map[string]string, error) {
 	env := make(map[string]string, len(base)+len(overrides))
 	for name, value := range base {
-		if !e.never.has(name) && !strings.ContainsRune(name+value, 0) {
+		if !envname.Never(name) && !strings.ContainsRune(name+value, 0) {
 			env[name] = value
 		}
 	}
@@ -71,7 +60,7 @@ func (e *Environment) Build(base, overrides map[string]string, mode Overrides) (
 			if mode != DropOverrides && mode != WrapperOverrides {
 				return nil, &ForbiddenVariable{name}
 			}
-		case mode == WrapperOverrides && !e.wrapped.has(name):
+		case mode == WrapperOverrides && !envname.ForWrapper(name):
 		default:
 			env[name] = overrides[name]
 		}
@@ -82,26 +71,7 @@ func (e *Environment) Build(base, overrides map[string]string, mode Overrides) (
 // Settable reports whether a call may set the variable. Names that are not portable are refused whatever they say:
 // programs disagree about "LD_PRELOAD " and "A=B".
 func (e *Environment) Settable(name, value string) bool {
-	if !PortableName(name) || strings.ContainsRune(value, 0) || e.never.has(name) {
-		return false
-	}
-	return !e.noOverride.has(name) || e.harmless.has(name)
-}
-
-// ForWrapper reports whether the variable is one of the few that a call may set for a shell: all others could mean
-// something to what the shell's text starts.
-func (e *Environment) ForWrapper(name string) bool { return PortableName(name) && e.wrapped.has(name) }
-
-// PortableName reports whether all programs agree that this is the name of a variable: letters, digits and underscores,
-// no digit first.
-func PortableName(name string) bool {
-	for i, c := range []byte(name) {
-		letter := c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return name != ""
+	return envname.Portable(name) && !strings.ContainsRune(value, 0) && !envname.Dangerous(name)
 }
 
 // DefaultPath is the PATH of commands when there is no other. An agent can write in none of its directories.
@@ -116,7 +86,7 @@ func (e *Environment) Inherited(environ, prepend []string) map[string]string {
 	env := map[string]string{}
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")
-		if ok && PortableName(name) && e.inherit.has(name) && !e.never.has(name) && !strings.ContainsRune(value, 0) {
+		if ok && e.inherits(name) && !strings.ContainsRune(value, 0) {
 			env[name] = value
 		}
 	}
@@ -124,6 +94,10 @@ func (e *Environment) Inherited(environ, prepend []string) map[string]string {
 	env["TERM"] = "dumb"
 	plainRepositories(env)
 	return env
+}
+
+func (e *Environment) inherits(name string) bool {
+	return envname.Portable(name) && (envname.Inherited(name) || e.pass.Has(name)) && !envname.Never(name)
 }
 
 // plainRepositories tells git to leave directories alone that only look like a repository: a HEAD, objects and refs among
@@ -164,27 +138,4 @@ func EnvironmentList(env map[string]string) []string {
 		list = append(list, name+"="+env[name])
 	}
 	return list
-}
-
-// nameSet is a set of environment names, compared in upper case and without white space around them: exact names,
-// prefixes and suffixes.
-type nameSet struct {
-	names    map[string]bool
-	prefixes []string
-	suffixes []string
-}
-
-func newNameSet(names, prefixes, suffixes string) nameSet {
-	s := nameSet{names: map[string]bool{}, prefixes: strings.Fields(prefixes), suffixes: strings.Fields(suffixes)}
-	for _, name := range strings.Fields(names) {
-		s.names[name] = true
-	}
-	return s
-}
-
-func (s *nameSet) has(name string) bool {
-	name = strings.ToUpper(strings.TrimSpace(name))
-	return s.names[name] ||
-		slices.ContainsFunc(s.prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) ||
-		slices.ContainsFunc(s.suffixes, func(p string) bool { return strings.HasSuffix(name, p) })
 }

@@ -6,10 +6,10 @@ import (
 	"maps"
 	"path"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/envname"
 	"github.com/toolward/toolward/internal/gatetest"
 )
 
@@ -142,7 +142,7 @@ func FuzzEnvironment(f *testing.F) {
 		}
 		for _, env := range []map[string]string{strict, loose, narrow} {
 			for name, value := range env {
-				if !PortableName(name) || strings.ContainsRune(value, 0) || e.never.has(name) {
+				if !envname.Portable(name) || strings.ContainsRune(value, 0) || envname.Never(name) {
 					t.Fatalf("%q=%q got in", name, value)
 				}
 			}
@@ -153,14 +153,4 @@ func FuzzEnvironment(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestTablesHoldInAnyCase: no exception may take a name out that is listed by itself.
-func TestTablesHoldInAnyCase(t *testing.T) {
-	e := NewEnvironment(nil)
-	for _, name := range slices.Concat(strings.Fields(neverNames), strings.Fields(fixedNames)) {
-		if e.Settable(name, "x") || e.Settable(strings.ToLower(name), "x") {
-			t.Errorf("a call may set %s", name)
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolward/toolward/envname"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -59,7 +60,7 @@ func (c *Config) Check() []SettingError {
 
 // memberKey continues a path by a name.
 func memberKey(name string) string {
-	if PortableName(name) {
+	if envname.Portable(name) {
 		return "." + name
 	}
 	return fmt.Sprintf("[%q]", name)

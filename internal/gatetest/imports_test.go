@@ -15,6 +15,7 @@ var layers = map[string][]string{
 	"":          {},
 	"shell":     {},
 	"job":       {},
+	"envname":   {},
 	"schema":    {},
 	"place":     {},
 	"redact":    {},
@@ -51,7 +52,7 @@ var layers = map[string][]string{
 }
 
 var (
-	leaves    = []string{"shell", "job", "schema", "place", "redact", "display", "untrusted", "netguard", "companion", "sandbox"}
+	leaves    = []string{"shell", "job", "envname", "schema", "place", "redact", "display", "untrusted", "netguard", "companion", "sandbox"}
 	gateParts = []string{"policy", "execpolicy", "approval", "audit", "hook", "session", "device", "memory", "telemetry"}
 	faces     = []string{"builtin", "mcp", "bridge", "node", "agent", "channel"}
 )
