@@ -1,0 +1,234 @@
+package sandbox
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// The codes of a bind that is refused, and of a network or a profile.
+const (
+	CodeBadSpec         Code = "bad_spec"
+	CodeNonAbsolute     Code = "non_absolute"
+	CodeBadTarget       Code = "bad_target"
+	CodeBadOption       Code = "bad_option"
+	CodeDuplicateTarget Code = "duplicate_target"
+	CodeCovers          Code = "covers"  // the source contains a blocked directory
+	CodeTargets         Code = "targets" // the source is a blocked directory, or in one
+	CodeReservedTarget  Code = "reserved_target"
+	CodeOutsideRoots    Code = "outside_allowed_roots"
+)
+
+// The directories inside that have a meaning of their own.
+const (
+	WorkspaceTarget = "/workspace"
+	AgentTarget     = "/agent"
+	ownTarget       = "/." + Brand // where the program inside lies
+)
+
+// Bind is one directory or file of the host that is mounted inside: "host:container[:options]".
+type Bind struct {
+	Source   string // clean absolute path
+	Target   string // clean absolute path inside
+	Writable bool
+	SELinux  string // "", "z" or "Z": relabelled by container engines
+}
+
+// String is the bind in the form of the configuration, all of it said.
+func (b Bind) String() string {
+	options := "ro"
+	if b.Writable {
+		options = "rw"
+	}
+	if b.SELinux != "" {
+		options += "," + b.SELinux
+	}
+	return b.Source + ":" + b.Target + ":" + options
+}
+
+// ParseBind reads one entry of "binds".
+func ParseBind(spec string) (Bind, error) {
+	parts := strings.SplitN(trim(spec), ":", 3)
+	if len(parts) < 2 || strings.ContainsRune(spec, 0) || slices.ContainsFunc(parts, func(p string) bool { return trim(p) == "" }) {
+		// Container engines take a path alone for an anonymous volume, which nobody means who writes a path.
+		return Bind{}, Errorf(CodeBadSpec, "%q: write host:container, or host:container:ro", spec)
+	}
+	b := Bind{Source: path.Clean(parts[0]), Target: path.Clean(parts[1]), Writable: true}
+	if !path.IsAbs(parts[0]) {
+		return Bind{}, Errorf(CodeNonAbsolute, "%q: the source is not an absolute path", spec)
+	}
+	if !path.IsAbs(parts[1]) || badTarget(b.Target) {
+		return Bind{}, Errorf(CodeBadTarget, "%q: nothing can be mounted at %s inside", spec, parts[1])
+	}
+	if len(parts) == 3 {
+		if err := b.options(parts[2]); err != nil {
+			return Bind{}, err
+		}
+	}
+	return b, nil
+}
+
+// badTarget reports whether a mount there would replace what confines, or what the program inside needs.
+func badTarget(target string) bool {
+	return target == "/" || slices.ContainsFunc([]string{"/proc", "/sys", "/dev", ownTarget}, func(dir string) bool { return within(target, dir) })
+}
+
+func (b *Bind) options(list string) error {
+	access := ""
+	for option := range strings.SplitSeq(list, ",") {
+		switch word := strings.ToLower(option); {
+		case (word == "ro" || word == "rw") && (access == "" || access == word):
+			access, b.Writable = word, word == "rw"
+		case option == "z" || option == "Z":
+			b.SELinux = option
+		default:
+			// Propagation would carry mounts from inside to the host.
+			return Errorf(CodeBadOption, "option %q in %q: write ro or rw, and z or Z", option, list)
+		}
+	}
+	return nil
+}
+
+// within reports whether a clean path is a directory or lies below it.
+func within(p, dir string) bool {
+	return p == dir || dir == "/" || strings.HasPrefix(p, dir) && p[len(dir)] == '/'
+}
+
+// blockedSources are the directories of the host that no bind may show: they hold the host's accounts, devices and
+// control sockets.
+var blockedSources = []string{
+	"/etc", "/proc", "/sys", "/dev", "/root", "/boot", "/run", "/var/run", "/var/run/docker.sock", "/run/docker.sock",
+	"/private/etc", "/private/var/run", "/private/var/run/docker.sock",
+	"/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/var/spool/cron",
+}
+
+// homeSources are the same below the home of the gateway's user: with them a command is that user elsewhere.
+var homeSources = []string{
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".npmrc", ".pypirc", ".git-credentials",
+	".config/gcloud", ".config/gh",
+}
+
+// BindRules says which binds are allowed. It is used when the configuration is read and again before every start.
+type BindRules struct {
+	Home          string // of the gateway's user
+	StateDir      string // Toolward's home; "" is none
+	WorkspaceRoot string // the part of StateDir that sandboxes may see
+	// Roots are the directories that sources must lie in; nil is everywhere.
+	Roots []string
+	// AllowReserved and AllowExternal are the switches that waive the rules about reserved targets and roots.
+	// Nothing waives the rule about blocked sources.
+	AllowReserved, AllowExternal bool
+	FoldCase                     bool // names differing only in case are the same file here
+	Files                        FileSystem
+}
+
+// Validate checks a list of binds in two phases, text and then symbolic links, and returns them with the real paths of
+// their sources. The first bind that is refused ends it.
+func (r *BindRules) Validate(specs []string) ([]Bind, error) {
+	roots, err := r.roots()
+	if err != nil {
+		return nil, err
+	}
+	binds, targets := make([]Bind, 0, len(specs)), map[string]bool{}
+	for _, spec := range specs {
+		b, err := ParseBind(spec)
+		if err != nil {
+			return nil, err
+		}
+		if targets[b.Target] {
+			return nil, Errorf(CodeDuplicateTarget, "%q: something is mounted at %s already", spec, b.Target)
+		}
+		targets[b.Target] = true
+		if err := r.check(b.Source, roots, b.Target); err != nil {
+			return nil, err
+		}
+		resolved, err := Resolve(r.Files, b.Source)
+		if err != nil {
+			return nil, Errorf(CodeTargets, "bind %s: where it leads cannot be told: %v", b.Source, err)
+		}
+		if err := r.check(resolved, roots, ""); err != nil {
+			return nil, err
+		}
+		b.Source = resolved
+		binds = append(binds, b)
+	}
+	return binds, nil
+}
+
+// roots is each root as it is written and as it is.
+func (r *BindRules) roots() ([]string, error) {
+	if r.Roots == nil {
+		return nil, nil
+	}
+	all := []string{}
+	for _, root := range r.Roots {
+		resolved, err := Resolve(r.Files, path.Clean(root))
+		if err != nil {
+			return nil, Errorf(CodeConfig, "directory %s: %v", root, err)
+		}
+		all = append(all, r.fold(path.Clean(root)), r.fold(resolved))
+	}
+	return all, nil
+}
+
+// check judges one path that a source has; target is "" the second time.
+func (r *BindRules) check(source string, roots []string, target string) error {
+	if code, dir := r.blocked(source); code != "" {
+		if code == CodeCovers {
+			return Errorf(code, "bind source %s contains %s, which sandboxes must not see", source, dir)
+		}
+		return Errorf(code, "bind source %s is in %s, which sandboxes must not see", source, dir)
+	}
+	if target != "" && !r.AllowReserved && (within(target, WorkspaceTarget) || within(target, AgentTarget)) {
+		return &Error{
+			Code: CodeReservedTarget, Text: "a bind at " + target + " would hide the workspace",
+			Fix: "choose another target, or set dangerouslyAllowReservedContainerTargets",
+		}
+	}
+	if roots == nil || r.AllowExternal {
+		return nil
+	}
+	folded := r.fold(source)
+	if !slices.ContainsFunc(roots, func(root string) bool { return within(folded, root) }) {
+		return &Error{
+			Code: CodeOutsideRoots, Text: "bind source " + source + " is outside the agent's directories",
+			Fix: "move it there, or set dangerouslyAllowExternalBindSources",
+		}
+	}
+	return nil
+}
+
+// blocked says which blocked directory a path is in, or contains.
+func (r *BindRules) blocked(source string) (code Code, dir string) {
+	folded := r.fold(source)
+	if folded == "/" {
+		return CodeCovers, "everything"
+	}
+	all := slices.Clone(blockedSources)
+	if r.Home != "" {
+		for _, name := range homeSources {
+			all = append(all, path.Join(r.Home, name))
+		}
+	}
+	if r.StateDir != "" && (r.WorkspaceRoot == "" || !within(folded, r.fold(path.Clean(r.WorkspaceRoot)))) {
+		all = append(all, path.Clean(r.StateDir))
+	}
+	for _, dir := range all {
+		if within(folded, r.fold(dir)) {
+			return CodeTargets, dir
+		}
+	}
+	for _, dir := range all {
+		if within(r.fold(dir), folded) {
+			return CodeCovers, dir
+		}
+	}
+	return "", ""
+}
+
+func (r *BindRules) fold(p string) string {
+	if r.FoldCase {
+		return strings.ToLower(p)
+	}
+	return p
+}

@@ -1,0 +1,269 @@
+package sandbox
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Problem is one setting that is wrong.
+type Problem struct {
+	Key  string // of the configuration file
+	Code Code
+	Text string
+}
+
+// check checks every object, and what agents loosen.
+func (c *Configuration) check(around Surroundings) []Problem {
+	k := &checker{around: around}
+	k.object("agents.defaults.sandbox", &c.Defaults.Config, nil)
+	for i := range c.Agents {
+		at := fmt.Sprintf("agents.list[%d].sandbox", i)
+		k.object(at, &c.Agents[i].Config, &c.Defaults.Config)
+		if !c.Defaults.AllowAgentLoosening {
+			k.loosening(at, &c.Defaults.Config, &c.Agents[i].Config)
+		}
+	}
+	return k.problems
+}
+
+type checker struct {
+	around   Surroundings
+	problems []Problem
+}
+
+func (k *checker) wrong(key string, code Code, format string, args ...any) {
+	k.problems = append(k.problems, Problem{key, code, fmt.Sprintf(format, args...)})
+}
+
+func (k *checker) is(key string, err error) {
+	if err != nil {
+		k.problems = append(k.problems, Problem{key, CodeOf(err), err.Error()})
+	}
+}
+
+func (k *checker) word(key, given string, words ...string) {
+	if given != "" && !slices.Contains(words, given) {
+		k.wrong(key, CodeConfig, "%q: write %s", given, strings.Join(words, " or "))
+	}
+}
+
+// object checks one object; wider is that for all agents, nil for itself.
+func (k *checker) object(at string, c, wider *Config) {
+	for _, w := range []struct {
+		key, given string
+		parse      func(string) error
+	}{
+		{"mode", c.Mode, func(s string) error { _, err := ParseMode(s); return err }},
+		{"scope", c.Scope, func(s string) error { _, err := ParseScope(s); return err }},
+		{"workspaceAccess", c.WorkspaceAccess, func(s string) error { _, err := ParseAccess(s); return err }},
+	} {
+		if w.given != "" {
+			k.is(at+"."+w.key, w.parse(w.given))
+		}
+	}
+	k.word(at+".engine", strings.ToLower(c.Engine), EngineAuto, EngineNative, EngineDocker)
+	k.word(at+".fs.hardlinks", c.FS.Hardlinks, "refuse", "read")
+	k.word(at+".prune.idleAction", c.Prune.IdleAction, string(PruneStop), string(PruneRemove))
+	for i, control := range c.DegradeOK {
+		k.word(fmt.Sprintf("%s.degradeOk[%d]", at, i), control, "cgroup", "namespaces")
+	}
+	if r := c.WorkspaceRoot; r != "" && (!path.IsAbs(r) || strings.ContainsRune(r, 0)) {
+		k.wrong(at+".workspaceRoot", CodeConfig, "%q is not an absolute path", r)
+	}
+	k.numbers(at, c)
+	join := either(c.Docker.AllowNamespaceJoin, wider, func(w *Config) *bool { return w.Docker.AllowNamespaceJoin })
+	for key, network := range map[string]*string{".network": c.Network, ".docker.network": c.Docker.Network, ".browser.network": c.Browser.Network} {
+		if network != nil {
+			_, err := ParseNetwork(*network, join)
+			k.is(at+key, err)
+		}
+	}
+	k.is(at+".docker.seccompProfile", CheckProfile("seccompProfile", c.Docker.SeccompProfile))
+	k.is(at+".docker.apparmorProfile", CheckProfile("apparmorProfile", c.Docker.AppArmorProfile))
+	k.binds(at, c, wider)
+	for key, list := range map[string][]string{".tmpfs": c.Tmpfs, ".docker.tmpfs": c.Docker.Tmpfs} {
+		for i, entry := range list {
+			_, err := ParseTmpfs(entry)
+			k.is(fmt.Sprintf("%s%s[%d]", at, key, i), err)
+		}
+	}
+	for key, user := range map[string]string{".user": c.User, ".docker.user": c.Docker.User} {
+		if user != "" {
+			_, err := ParseUser(user)
+			k.is(at+key, err)
+		}
+	}
+	k.docker(at, &c.Docker)
+}
+
+func either(own *bool, wider *Config, get func(*Config) *bool) bool {
+	if own == nil && wider != nil {
+		own = get(wider)
+	}
+	return own != nil && *own
+}
+
+func (k *checker) numbers(at string, c *Config) {
+	number := func(key string, n *int64, least, most int64) {
+		if n != nil && (*n < least || *n > most) {
+			k.wrong(at+key, CodeConfig, "%d is out of range: write %d to %d", *n, least, most)
+		}
+	}
+	number(".docker.pidsLimit", c.Docker.PidsLimit, 1, 1<<22)
+	number(".limits.pids", c.Limits.Pids, 1, 1<<22)
+	number(".limits.openFiles", c.Limits.OpenFiles, 16, 1<<20)
+	number(".browser.cdpPort", c.Browser.CDPPort, 1, 65535)
+	number(".browser.vncPort", c.Browser.VNCPort, 1, 65535)
+	number(".browser.noVncPort", c.Browser.NoVNCPort, 1, 65535)
+	number(".browser.autoStartTimeoutMs", c.Browser.AutoStartTimeoutMs, 1, 600_000)
+	number(".prune.idleHours", c.Prune.IdleHours, 0, 100_000)
+	number(".prune.maxAgeDays", c.Prune.MaxAgeDays, 0, 36_500)
+	for key, cpus := range map[string]*float64{".docker.cpus": c.Docker.CPUs, ".limits.cpus": c.Limits.CPUs} {
+		if cpus != nil && (*cpus <= 0 || *cpus > 4096) {
+			k.wrong(at+key, CodeConfig, "%v: write a number of processors above 0", *cpus)
+		}
+	}
+	for key, q := range map[string]Quantity{
+		".limits.memory": c.Limits.Memory, ".limits.swap": c.Limits.Swap, ".limits.disk": c.Limits.Disk,
+		".limits.fileSize": c.Limits.FileSize, ".docker.memory": c.Docker.Memory, ".docker.memorySwap": c.Docker.MemorySwap,
+	} {
+		_, err := q.Count()
+		if key == ".docker.memorySwap" && q.Text() == "-1" {
+			err = nil // container engines take it for no limit
+		}
+		k.is(at+key, err)
+	}
+}
+
+// binds checks all binds of an object. Where sources must lie is known only when a sandbox is made.
+func (k *checker) binds(at string, c, wider *Config) {
+	rules := BindRules{
+		Home: k.around.Home, StateDir: k.around.StateDir, WorkspaceRoot: path.Join(k.around.StateDir, "sandboxes"),
+		AllowReserved: either(c.Docker.AllowReservedTargets, wider, func(w *Config) *bool { return w.Docker.AllowReservedTargets }),
+		FoldCase:      k.around.FoldCase, Files: k.around.Files,
+	}
+	for key, list := range map[string][]string{".binds": c.Binds, ".docker.binds": c.Docker.Binds, ".browser.binds": c.Browser.Binds} {
+		for i, bind := range list {
+			if _, err := rules.Validate(list[:i+1]); err != nil {
+				k.is(fmt.Sprintf("%s%s[%d]", at, key, i), Errorf(CodeOf(err), "%s: %v", bind, err))
+				break
+			}
+		}
+	}
+}
+
+func (k *checker) docker(at string, d *DockerConfig) {
+	if _, err := ContainerName(d.ContainerPrefix, ScopeAgent, "agent:main"); err != nil {
+		k.is(at+".docker.containerPrefix", err)
+	} else if strings.Trim(d.ContainerPrefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") != "" || strings.IndexAny(d.ContainerPrefix, "_.-") == 0 {
+		k.wrong(at+".docker.containerPrefix", CodeConfig, "%q: write letters and digits, and between them _ . -", d.ContainerPrefix)
+	}
+	if d.Workdir != "" && (!path.IsAbs(d.Workdir) || badTarget(path.Clean(d.Workdir))) {
+		k.wrong(at+".docker.workdir", CodeConfig, "%q: the workspace cannot be there", d.Workdir)
+	}
+	if p := d.SeccompProfile; p != "" && !path.IsAbs(p) && CheckProfile("", p) == nil {
+		k.wrong(at+".docker.seccompProfile", CodeConfig, "%q is not an absolute path", p)
+	}
+	for i, host := range d.ExtraHosts {
+		if trim(host) != "" && !strings.Contains(host, ":") {
+			k.wrong(fmt.Sprintf("%s.docker.extraHosts[%d]", at, i), CodeConfig, "%q: write name:address", host)
+		}
+	}
+	for i, server := range d.DNS {
+		if _, err := netip.ParseAddr(trim(server)); err != nil && trim(server) != "" {
+			k.wrong(fmt.Sprintf("%s.docker.dns[%d]", at, i), CodeConfig, "%q is not an address", server)
+		}
+	}
+	for from, to := range d.HostPathMap {
+		if !path.IsAbs(from) || !path.IsAbs(to) {
+			k.wrong(at+".docker.hostPathMap", CodeConfig, "%q: %q: write absolute directories", from, to)
+		}
+	}
+	if d.SetupCommand != "" && d.ReadOnlyRoot == nil {
+		k.wrong(at+".docker.setupCommand", CodeConfig,
+			"packages cannot be installed into an image that cannot be changed: set readOnlyRoot to false, with a network and user 0:0, or write readOnlyRoot: true to confirm")
+	}
+}
+
+// loosening reports what an agent confines less than is written for all agents: whoever edits one agent must not take
+// away what was meant for every one.
+func (k *checker) loosening(at string, all, own *Config) {
+	loose := func(key string) {
+		k.wrong(at+"."+key, CodeConfig, "an agent may not loosen what agents.defaults.sandbox.%s sets: leave it out, or set agents.defaults.sandbox.allowAgentLoosening", key)
+	}
+	if r := all.Docker.ReadOnlyRoot; r != nil && *r && own.Docker.ReadOnlyRoot != nil && !*own.Docker.ReadOnlyRoot {
+		loose("docker.readOnlyRoot")
+	}
+	if all.Docker.CapDrop != nil && own.Docker.CapDrop != nil && !dropsAll(own.Docker.CapDrop, all.Docker.CapDrop) {
+		loose("docker.capDrop")
+	}
+	for key, pair := range map[string][2]string{
+		"docker.seccompProfile":  {all.Docker.SeccompProfile, own.Docker.SeccompProfile},
+		"docker.apparmorProfile": {all.Docker.AppArmorProfile, own.Docker.AppArmorProfile},
+		"docker.user":            {all.Docker.User, own.Docker.User},
+		"user":                   {all.User, own.User},
+	} {
+		if pair[0] != "" && pair[1] != "" && trim(pair[0]) != trim(pair[1]) {
+			loose(key)
+		}
+	}
+}
+
+// dropsAll reports whether the capabilities of one list contain those of another.
+func dropsAll(own, wanted []string) bool {
+	has := func(name string) bool {
+		return slices.ContainsFunc(own, func(o string) bool {
+			o = strings.TrimPrefix(strings.ToUpper(trim(o)), "CAP_")
+			return o == "ALL" || o == name
+		})
+	}
+	for _, name := range wanted {
+		if !has(strings.TrimPrefix(strings.ToUpper(trim(name)), "CAP_")) {
+			return false
+		}
+	}
+	return true
+}
+
+// ParseUser reads "uid:gid", or "uid" for both. Names would mean something else in every image.
+func ParseUser(text string) (User, error) {
+	uid, gid, both := strings.Cut(trim(text), ":")
+	if !both {
+		gid = uid
+	}
+	u, err := strconv.ParseUint(uid, 10, 31)
+	g, err2 := strconv.ParseUint(gid, 10, 31)
+	if err != nil || err2 != nil {
+		return User{}, Errorf(CodeConfig, "%q: write numbers, uid:gid", text)
+	}
+	return User{int(u), int(g)}, nil
+}
+
+// ParseTmpfs reads "path" or "path:options", of which size= and exec mean something to every engine.
+func ParseTmpfs(text string) (Tmpfs, error) {
+	target, options, _ := strings.Cut(trim(text), ":")
+	t := Tmpfs{Target: path.Clean(target)}
+	if !path.IsAbs(target) || badTarget(t.Target) {
+		return Tmpfs{}, Errorf(CodeConfig, "%q: write an absolute path, and options after a colon", text)
+	}
+	for option := range strings.SplitSeq(options, ",") {
+		switch key, value, _ := strings.Cut(trim(option), "="); key {
+		case "size":
+			n, err := Quantity(strconv.Quote(value)).Count()
+			if err != nil || n == 0 {
+				return Tmpfs{}, Errorf(CodeConfig, "%q: size %q is no number of bytes", text, value)
+			}
+			t.Size = n
+		case "exec":
+			t.Exec = true
+		case "", "rw", "noexec", "nosuid", "nodev":
+		default:
+			return Tmpfs{}, Errorf(CodeConfig, "%q: option %q is not known: write size=…, exec", text, key)
+		}
+	}
+	return t, nil
+}

@@ -1,0 +1,158 @@
+package sandbox
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// The codes of a path that cannot be mapped, besides CodeEscape and CodeReadOnly.
+const (
+	CodeEmptyPath Code = "empty_path"
+	CodeBadPath   Code = "bad_path"
+)
+
+// MountTable says what of the host stands where inside.
+type MountTable struct {
+	workdir string
+	mounts  []Mount // the longest target first; of equal ones that which is seen
+}
+
+// Location is a path as both sides know it.
+type Location struct {
+	Inside   string    `json:"containerPath"`
+	Host     string    `json:"hostPath"`
+	Relative string    `json:"relativePath"` // from the workdir; Inside where it is not below it
+	Writable bool      `json:"writable"`
+	Mount    MountKind `json:"mount"`
+}
+
+// mountRank orders mounts at one target: a bind hides the workspace that it is mounted over.
+var mountRank = map[MountKind]int{MountBind: 0, MountAgent: 1, MountWorkspace: 2}
+
+// NewMountTable makes a table of mounts.
+func NewMountTable(workdir string, mounts []Mount) *MountTable {
+	t := &MountTable{workdir: workdir}
+	for _, m := range mounts {
+		m.Source, m.Target, m.Pinned = path.Clean(m.Source), path.Clean(m.Target), nil
+		same := func(o Mount) bool { return o.Source == m.Source && o.Target == m.Target }
+		if !slices.ContainsFunc(t.mounts, same) {
+			t.mounts = append(t.mounts, m)
+		}
+	}
+	slices.SortStableFunc(t.mounts, func(a, b Mount) int {
+		if n := len(b.Target) - len(a.Target); n != 0 {
+			return n
+		}
+		return mountRank[a.Kind] - mountRank[b.Kind]
+	})
+	return t
+}
+
+// Map finds a path that a call names: one inside, one of the host that is mounted, or one relative to cwd (a directory
+// inside; "" is the workdir). write says that it will be written to. files follows the symbolic links above a path of
+// the host; nil takes it as it is written.
+func (t *MountTable) Map(given, cwd string, write bool, files FileSystem) (Location, error) {
+	p, err := t.clean(given)
+	if err != nil {
+		return Location{}, err
+	}
+	if !path.IsAbs(cwd) {
+		cwd = t.workdir
+	}
+	absolute := path.IsAbs(p)
+	if !absolute {
+		p = path.Join(cwd, p)
+	}
+	p = path.Clean(p)
+	m := t.inside(p)
+	if m == nil && absolute {
+		p, m = t.fromHost(p, files)
+	}
+	if m == nil {
+		return Location{}, Errorf(CodeEscape, "Path escapes sandbox root (%s): %s", t.workdir, given)
+	}
+	if write && !m.Writable {
+		return Location{}, Errorf(CodeReadOnly, "%s is read-only in the sandbox", p)
+	}
+	return Location{
+		Inside: p, Host: path.Join(m.Source, strings.TrimPrefix(p, m.Target)), Relative: t.relative(p),
+		Writable: m.Writable, Mount: m.Kind,
+	}, nil
+}
+
+// clean takes off what people and models put around paths.
+func (t *MountTable) clean(p string) (string, error) {
+	if strings.ContainsRune(p, 0) {
+		return "", Errorf(CodeBadPath, "the path has a NUL character")
+	}
+	p = strings.TrimPrefix(p, "@")
+	if p == "" {
+		return "", Errorf(CodeEmptyPath, "the path is empty")
+	}
+	p = strings.Map(func(r rune) rune {
+		if r == 0xa0 || r >= 0x2000 && r <= 0x200a || r == 0x202f || r == 0x205f || r == 0x3000 {
+			return ' '
+		}
+		return r
+	}, p)
+	if p == "~" || strings.HasPrefix(p, "~/") {
+		// The home inside is the workdir. The gateway's would be a path that nothing inside can reach.
+		p = t.workdir + p[1:]
+	}
+	return p, nil
+}
+
+// inside is the mount that a path inside lies in; nil is none.
+func (t *MountTable) inside(p string) *Mount {
+	for i := range t.mounts {
+		if within(p, t.mounts[i].Target) {
+			return &t.mounts[i]
+		}
+	}
+	return nil
+}
+
+// fromHost finds a path of the host inside. Where something else is mounted over it, it is not there.
+func (t *MountTable) fromHost(p string, files FileSystem) (string, *Mount) {
+	if dir, err := Resolve(files, path.Dir(p)); err == nil {
+		p = path.Join(dir, path.Base(p))
+	} else {
+		return "", nil
+	}
+	var found *Mount
+	for i := range t.mounts {
+		if m := &t.mounts[i]; within(p, m.Source) && (found == nil || len(m.Source) > len(found.Source)) {
+			found = m
+		}
+	}
+	if found == nil {
+		return "", nil
+	}
+	inside := path.Join(found.Target, strings.TrimPrefix(p, found.Source))
+	if t.inside(inside) != found {
+		return "", nil
+	}
+	return inside, found
+}
+
+// relative is the path from the workdir. One that begins with two points would read as if it led out.
+func (t *MountTable) relative(p string) string {
+	rest := strings.TrimPrefix(strings.TrimPrefix(p, t.workdir), "/")
+	if !within(p, t.workdir) || strings.HasPrefix(rest, "..") {
+		return p
+	}
+	return rest
+}
+
+// Mounts is what a sandbox has of the host, in the order of mounting.
+func Mounts(access Access, workdir, workspaceDir, agentDir string, binds []Bind) []Mount {
+	mounts := []Mount{{Kind: MountWorkspace, Source: workspaceDir, Target: workdir, Writable: access != AccessReadOnly}}
+	if access == AccessReadOnly && agentDir != "" && agentDir != workspaceDir {
+		mounts = append(mounts, Mount{Kind: MountAgent, Source: agentDir, Target: AgentTarget})
+	}
+	for _, b := range binds {
+		mounts = append(mounts, Mount{Kind: MountBind, Source: b.Source, Target: b.Target, Writable: b.Writable})
+	}
+	return mounts
+}

@@ -1,0 +1,186 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+// CodeRegistryInvalid is a registry file that cannot be understood. It is never written over.
+const CodeRegistryInvalid Code = "registry_invalid"
+
+// Registered is what is remembered of one sandbox.
+type Registered struct {
+	Name         string `json:"containerName"`
+	ScopeKey     string `json:"sessionKey"`
+	CreatedMs    int64  `json:"createdAtMs"`
+	UsedMs       int64  `json:"lastUsedAtMs"`
+	Image        string `json:"image"`
+	Hash         string `json:"configHash,omitempty"`
+	SecurityHash string `json:"securityHash,omitempty"` // of what confines
+	Engine       string `json:"engine,omitempty"`
+	EngineID     string `json:"engineId,omitempty"`
+}
+
+// Upsert puts an entry last. The age and the image are those of the entry that was there; so is the hash, if the new one
+// has none.
+func Upsert(entries []Registered, e Registered) []Registered {
+	if i := slices.IndexFunc(entries, named(e.Name)); i >= 0 {
+		old := entries[i]
+		e.CreatedMs, e.Image = old.CreatedMs, old.Image
+		for _, field := range []struct{ now, before *string }{
+			{&e.Hash, &old.Hash}, {&e.SecurityHash, &old.SecurityHash}, {&e.Engine, &old.Engine}, {&e.EngineID, &old.EngineID},
+		} {
+			if *field.now == "" {
+				*field.now = *field.before
+			}
+		}
+	}
+	entries, _ = Drop(entries, e.Name)
+	return append(entries, e)
+}
+
+// Replace puts the entry of a sandbox that was made anew last: nothing of the old one is kept.
+func Replace(entries []Registered, e Registered) []Registered {
+	entries, _ = Drop(entries, e.Name)
+	return append(entries, e)
+}
+
+// Drop takes an entry out; false: there was none.
+func Drop(entries []Registered, name string) ([]Registered, bool) {
+	i := slices.IndexFunc(entries, named(name))
+	if i < 0 {
+		return entries, false
+	}
+	return slices.Concat(entries[:i], entries[i+1:]), true
+}
+
+func named(name string) func(Registered) bool {
+	return func(e Registered) bool { return e.Name == name }
+}
+
+// ParseRegistry reads the content of a registry file; nil is a file that does not exist.
+func ParseRegistry(content []byte) ([]Registered, error) {
+	if content == nil {
+		return []Registered{}, nil
+	}
+	var file struct {
+		Entries *[]Registered `json:"entries"`
+	}
+	if err := json.Unmarshal(content, &file); err != nil {
+		return nil, Errorf(CodeRegistryInvalid, "sandbox registry: %v", err)
+	}
+	if file.Entries == nil {
+		return nil, Errorf(CodeRegistryInvalid, "sandbox registry: it has no entries")
+	}
+	for i, e := range *file.Entries {
+		if e.Name == "" {
+			return nil, Errorf(CodeRegistryInvalid, "sandbox registry: entry %d has no name", i)
+		}
+	}
+	return *file.Entries, nil
+}
+
+// Registry is the file that remembers the sandboxes of one kind. It is safe for concurrent use, by several processes
+// too.
+type Registry struct {
+	path string
+	mu   sync.Mutex
+}
+
+// NewRegistry is the registry in a file, which need not exist.
+func NewRegistry(path string) *Registry { return &Registry{path: path} }
+
+// Entries is what the file says. One that cannot be understood is an error.
+func (r *Registry) Entries() ([]Registered, error) {
+	content, err := os.ReadFile(r.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []Registered{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sandbox registry: %w", err)
+	}
+	entries, err := ParseRegistry(content)
+	if err != nil {
+		return nil, &Error{
+			Code: CodeRegistryInvalid, Text: r.path + ": " + err.Error(),
+			Fix: "move the file away; sandboxes that run are found again", cause: err,
+		}
+	}
+	return entries, nil
+}
+
+// List is Entries for people who only look: a file that cannot be understood is an empty list and a warning.
+func (r *Registry) List() (entries []Registered, warning error) {
+	entries, err := r.Entries()
+	if err != nil {
+		return []Registered{}, err
+	}
+	return entries, nil
+}
+
+// Update changes the file under its lock. change returns the new entries, and false when nothing is to be written.
+func (r *Registry) Update(change func([]Registered) ([]Registered, bool)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
+		return fmt.Errorf("sandbox registry: %w", err)
+	}
+	unlock, err := lockFile(r.path + ".lock")
+	if err != nil {
+		return fmt.Errorf("sandbox registry: %w", err)
+	}
+	defer unlock()
+	entries, err := r.Entries()
+	if err != nil {
+		return err
+	}
+	entries, changed := change(entries)
+	if !changed {
+		return nil
+	}
+	return r.write(entries)
+}
+
+// write replaces the file, all or nothing.
+func (r *Registry) write(entries []Registered) (err error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(map[string]any{"entries": nonNil(entries)}); err != nil {
+		return fmt.Errorf("sandbox registry: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(r.path), filepath.Base(r.path)+".*.tmp") // 0600
+	if err != nil {
+		return fmt.Errorf("sandbox registry: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("sandbox registry: %w", err), f.Close(), os.Remove(f.Name()))
+		}
+	}()
+	if _, err = f.Write(b.Bytes()); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), r.path); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func nonNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

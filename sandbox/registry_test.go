@@ -1,0 +1,117 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func add(e Registered) func([]Registered) ([]Registered, bool) {
+	return func(all []Registered) ([]Registered, bool) { return Upsert(all, e), true }
+}
+
+// Several registries on one file stand for several processes.
+func TestRegistryIsChangedByManyAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "deep", "containers.json")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		r := NewRegistry(path)
+		wg.Go(func() {
+			for k := range 3 {
+				if err := r.Update(add(Registered{Name: fmt.Sprintf("%d-%d", i, k)})); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	entries, err := NewRegistry(path).Entries()
+	if err != nil || len(entries) != 24 {
+		t.Errorf("%d entries, %v", len(entries), err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	if len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestBrokenRegistryIsNeverWrittenOver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "containers.json")
+	if err := os.WriteFile(path, []byte(`{"entries": [{"containerName": "a"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := NewRegistry(path)
+	if err := r.Update(add(Registered{Name: "b"})); CodeOf(err) != CodeRegistryInvalid {
+		t.Errorf("changed: %v", err)
+	}
+	if entries, warning := r.List(); len(entries) != 0 || warning == nil {
+		t.Errorf("%v %v", entries, warning)
+	}
+	if content, _ := os.ReadFile(path); !strings.HasPrefix(string(content), `{"entries": [{`) {
+		t.Errorf("the file is %q", content)
+	}
+}
+
+func TestRegistryFileIsForPeopleToo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "containers.json")
+	if err := NewRegistry(path).Update(add(Registered{Name: "a", ScopeKey: "agent:<b>", CreatedMs: 1, UsedMs: 2, Image: "i"})); err != nil {
+		t.Fatal(err)
+	}
+	want := "{\n  \"entries\": [\n    {\n      \"containerName\": \"a\",\n      \"sessionKey\": \"agent:<b>\",\n      \"createdAtMs\": 1,\n      \"lastUsedAtMs\": 2,\n      \"image\": \"i\"\n    }\n  ]\n}\n"
+	if got, _ := os.ReadFile(path); string(got) != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestLockOfTheDeadIsTakenOver(t *testing.T) {
+	for name, content := range map[string]string{
+		"dead": `{"pid": 4194303, "createdAt": "` + time.Now().Format(time.RFC3339) + `"}`,
+		"old":  fmt.Sprintf(`{"pid": %d, "createdAt": "2020-01-01T00:00:00Z"}`, os.Getpid()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "lock")
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			unlock, err := lockFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unlock()
+			if _, err := os.Stat(path); err == nil {
+				t.Error("the lock is still there")
+			}
+		})
+	}
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock, err := lockFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if reclaim(path) {
+		t.Error("a lock that is held was taken")
+	}
+	half := filepath.Join(t.TempDir(), "half")
+	if err := os.WriteFile(half, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if reclaim(half) {
+		t.Error("a lock that is just being made was taken")
+	}
+	old := time.Now().Add(-31 * time.Minute)
+	if err := os.Chtimes(half, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if !reclaim(half) {
+		t.Error("an old lock that says nothing was kept")
+	}
+}

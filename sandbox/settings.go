@@ -1,0 +1,225 @@
+package sandbox
+
+import (
+	"maps"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The defaults of images.
+const (
+	DefaultImage        = Brand + "-sandbox:bookworm-slim"
+	DefaultBrowserImage = Brand + "-sandbox-browser:bookworm-slim"
+	browserNetwork      = Brand + "-sandbox-browser"
+)
+
+// EngineAuto lets the machine decide: native if it works, else docker.
+const (
+	EngineAuto   = "auto"
+	EngineNative = "native"
+	EngineDocker = "docker"
+)
+
+// Configuration is everything that the configuration says about sandboxes.
+type Configuration struct {
+	Defaults Defaults
+	Agents   []AgentConfig
+	Sessions Sessions
+}
+
+// AgentConfig is one entry of agents.list.
+type AgentConfig struct {
+	ID     string
+	Config Config
+}
+
+// Surroundings is what the configuration does not say.
+type Surroundings struct {
+	StateDir string // Toolward's home
+	Home     string // of the gateway's user
+	Instance string // name of this Toolward home on the machine
+	// Undecided is the mode where the configuration names none: what the first start found. "" is off.
+	Undecided Mode
+	FoldCase  bool
+	Files     FileSystem // nil is Host
+}
+
+// Settings is a configuration that was checked. It is immutable and safe for concurrent use.
+type Settings struct {
+	config Configuration
+	around Surroundings
+	agents map[string]*Config
+	byID   map[string]*Resolved // of the agents that the configuration names
+	anyone *Resolved
+}
+
+// Compile checks a configuration. Problems name keys of the configuration file.
+func Compile(c Configuration, around Surroundings) (*Settings, []Problem) {
+	if around.Files == nil {
+		around.Files = Host
+	}
+	s := &Settings{config: c, around: around, agents: map[string]*Config{}, byID: map[string]*Resolved{}}
+	problems := c.check(around)
+	for i := range c.Agents {
+		id := AgentID(c.Agents[i].ID)
+		s.agents[id] = &c.Agents[i].Config
+		s.byID[id] = s.resolve(id, &c.Agents[i].Config)
+	}
+	s.anyone = s.resolve("", nil)
+	return s, problems
+}
+
+// Source says where a setting comes from.
+type Source struct {
+	Level string `json:"source"` // agent, global or default
+	Key   string `json:"key"`    // the key to edit
+}
+
+// The levels of a Source.
+const (
+	FromAgent   = "agent"
+	FromGlobal  = "global"
+	FromDefault = "default"
+)
+
+const (
+	agentPrefix  = "agents.list[].sandbox."
+	globalPrefix = "agents.defaults.sandbox."
+)
+
+// Resolved is what holds for the sandboxes of one agent.
+type Resolved struct {
+	Agent         string `json:"agentId,omitempty"`
+	Mode          Mode   `json:"mode"`
+	Scope         Scope  `json:"scope"`
+	PerSession    bool   `json:"perSession"`
+	Access        Access `json:"workspaceAccess"`
+	WorkspaceRoot string `json:"workspaceRoot"`
+	Engine        string `json:"engine"`
+
+	DegradeOK      []string `json:"degradeOk,omitempty"`
+	AllowPtrace    bool     `json:"allowPtrace,omitempty"`
+	AllowProtected bool     `json:"allowProtected,omitempty"`
+	Hardlinks      bool     `json:"hardlinks,omitempty"`
+	Detach         bool     `json:"detach,omitempty"`
+	EnvAllow       []string `json:"envAllow,omitempty"`
+	EnvStrict      bool     `json:"envStrict,omitempty"`
+
+	// Neutral is what engines other than docker get; Docker is the docker engine's view of the same.
+	Neutral Neutral       `json:"neutral"`
+	Docker  DockerConfig  `json:"docker"`
+	Browser BrowserConfig `json:"browser"`
+	Prune   PruneConfig   `json:"prune"`
+
+	Sources map[string]Source `json:"sources"`
+
+	dockerAsked bool // the configuration names an image, or a network that only containers have
+	settings    *Settings
+}
+
+// Neutral is what can be written for every engine.
+type Neutral struct {
+	Limits  LimitsConfig      `json:"limits,omitzero"`
+	Network string            `json:"network"`
+	Tmpfs   []string          `json:"tmpfs"`
+	Env     map[string]string `json:"env"`
+	Binds   []string          `json:"binds,omitempty"`
+	User    string            `json:"user,omitempty"`
+}
+
+// BrowserBinds are the binds of a browser's sandbox: its own if there are any, even none at all, else docker's.
+func (r *Resolved) BrowserBinds() []string {
+	if r.Browser.Binds != nil {
+		return r.Browser.Binds
+	}
+	return r.Docker.Binds
+}
+
+// PruneRules are the rules of the agent's sandboxes.
+func (r *Resolved) PruneRules() PruneRules {
+	return PruneRules{
+		Idle:   time.Duration(*r.Prune.IdleHours) * time.Hour,
+		MaxAge: time.Duration(*r.Prune.MaxAgeDays) * 24 * time.Hour,
+		Action: Pruning(r.Prune.IdleAction),
+	}
+}
+
+// EnvRules are the rules for variables in the agent's sandboxes.
+func (r *Resolved) EnvRules() EnvRules { return EnvRules{Allow: r.EnvAllow, Strict: r.EnvStrict} }
+
+// For is what holds for an agent.
+func (s *Settings) For(agent string) *Resolved {
+	agent = AgentID(agent)
+	if r, ok := s.byID[agent]; ok {
+		return r
+	}
+	r := *s.anyone
+	r.Agent = agent
+	return &r
+}
+
+// Sandboxed reports whether a session of an agent is sandboxed, and why.
+func (s *Settings) Sandboxed(agent, session string) (yes bool, why string) {
+	return s.config.Sessions.Sandboxed(s.For(agent).Mode, agent, session)
+}
+
+// Sessions is what was given of the sessions' configuration.
+func (s *Settings) Sessions() Sessions { return s.config.Sessions }
+
+func (s *Settings) resolve(agent string, own *Config) *Resolved {
+	res := &resolver{sources: map[string]Source{}}
+	if own == nil {
+		own = &Config{}
+	}
+	all := []layer{{FromAgent, agentPrefix, own}, {FromGlobal, globalPrefix, &s.config.Defaults.Config}}
+	r := &Resolved{Agent: agent, Sources: res.sources, settings: s}
+	res.layers = all
+	r.Mode = Mode(canonical(modeWords, choose(res, "mode", string(s.undecided()), at("mode", func(c *Config) string { return c.Mode }))))
+	r.Access = Access(canonical(accessWords, choose(res, "workspaceAccess", string(AccessNone), at("workspaceAccess", func(c *Config) string { return c.WorkspaceAccess }))))
+	r.WorkspaceRoot = choose(res, "workspaceRoot", filepath.Join(s.around.StateDir, "sandboxes"), at("workspaceRoot", func(c *Config) string { return c.WorkspaceRoot }))
+	r.Engine = strings.ToLower(choose(res, "engine", EngineAuto, at("engine", func(c *Config) string { return c.Engine })))
+	r.Scope = res.scope()
+	r.PerSession = r.Scope == ScopeSession
+	if r.Scope == ScopeShared {
+		// One agent must not change what the others' commands run in.
+		res.layers = all[1:]
+	}
+	r.EnvAllow = choose(res, "envAllow", []string(nil), at("envAllow", func(c *Config) []string { return c.EnvAllow }))
+	r.EnvStrict = flag(res, "envStrict", false, func(c *Config) *bool { return c.EnvStrict })
+	r.DegradeOK = choose(res, "degradeOk", []string(nil), at("degradeOk", func(c *Config) []string { return c.DegradeOK }))
+	r.AllowPtrace = flag(res, "allowPtrace", false, func(c *Config) *bool { return c.AllowPtrace })
+	r.AllowProtected = flag(res, "fs.allowProtected", false, func(c *Config) *bool { return c.FS.AllowProtected })
+	r.Hardlinks = choose(res, "fs.hardlinks", "refuse", at("fs.hardlinks", func(c *Config) string { return c.FS.Hardlinks })) == "read"
+	r.Detach = flag(res, "native.detach", false, func(c *Config) *bool { return c.Native.Detach })
+	r.Docker = res.docker()
+	r.Neutral = res.neutral()
+	r.Browser = res.browser()
+	r.Prune = res.prune()
+	r.dockerAsked = res.sources["docker.image"].Level != FromDefault || onlyContainers(r.Docker.network())
+	return r
+}
+
+// onlyContainers reports whether a network is one that only container engines have.
+func onlyContainers(network string) bool {
+	mode, err := ParseNetwork(network, true)
+	return err == nil && mode != NetworkNone && mode != NetworkEgress
+}
+
+func (s *Settings) undecided() Mode {
+	if s.around.Undecided == "" {
+		return ModeOff
+	}
+	return s.around.Undecided
+}
+
+// canonical is the word that explanations print; one that is not known stays, and was reported.
+func canonical[W ~string](words map[string]W, word string) string {
+	if w, ok := words[strings.ToLower(trim(word))]; ok {
+		return string(w)
+	}
+	return word
+}
+
+// Agents are the agents that the configuration names.
+func (s *Settings) Agents() map[string]*Resolved { return maps.Clone(s.byID) }

@@ -1,0 +1,396 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolward/toolward/internal/gatetest"
+)
+
+const vectorFile = "sandbox.json"
+
+// refusal is the answer of an operation that is refused.
+func refusal(err error) any { return map[string]any{"error": CodeOf(err)} }
+
+func TestNamesVectors(t *testing.T) {
+	gatetest.Run(t, vectorFile, "slug", func(t *testing.T, input json.RawMessage) any {
+		var in struct{ Value string }
+		gatetest.Decode(t, input, &in)
+		return map[string]any{"slug": Slug(in.Value)}
+	})
+	gatetest.Run(t, vectorFile, "container_name", func(t *testing.T, input json.RawMessage) any {
+		var in struct{ ContainerPrefix, Scope, ScopeKey string }
+		gatetest.Decode(t, input, &in)
+		name, err := ContainerName(in.ContainerPrefix, Scope(in.Scope), in.ScopeKey)
+		if err != nil {
+			return refusal(err)
+		}
+		return map[string]any{"name": name}
+	})
+	gatetest.Run(t, vectorFile, "scope_key", func(t *testing.T, input json.RawMessage) any {
+		var in struct{ Scope, SessionKey string }
+		gatetest.Decode(t, input, &in)
+		return map[string]any{"scopeKey": ScopeKey(Scope(in.Scope), in.SessionKey)}
+	})
+}
+
+func TestWordsVectors(t *testing.T) {
+	gatetest.Run(t, vectorFile, "mode", func(t *testing.T, input json.RawMessage) any {
+		var in struct{ Mode string }
+		gatetest.Decode(t, input, &in)
+		mode, err := ParseMode(in.Mode)
+		if err != nil {
+			return refusal(err)
+		}
+		return map[string]any{"canonical": mode}
+	})
+	gatetest.Run(t, vectorFile, "access_alias", func(t *testing.T, input json.RawMessage) any {
+		var in struct{ WorkspaceAccess string }
+		gatetest.Decode(t, input, &in)
+		access, err := ParseAccess(in.WorkspaceAccess)
+		if err != nil {
+			return refusal(err)
+		}
+		return map[string]any{"canonical": access}
+	})
+	gatetest.Run(t, vectorFile, "is_sandboxed", func(t *testing.T, input json.RawMessage) any {
+		var in struct {
+			Mode, AgentID, SessionKey string
+			Session                   struct{ MainKey, Scope string }
+		}
+		gatetest.Decode(t, input, &in)
+		sessions := Sessions{MainKey: in.Session.MainKey, Global: in.Session.Scope == "global"}
+		yes, _ := sessions.Sandboxed(Mode(in.Mode), in.AgentID, in.SessionKey)
+		return map[string]any{"sandboxed": yes}
+	})
+}
+
+// links is a file system of symbolic links; everything else is a plain file.
+type links map[string]string
+
+func (l links) ReadLink(p string) (string, bool, error) {
+	target, link := l[p]
+	return target, link, nil
+}
+
+func TestBindsVectors(t *testing.T) {
+	gatetest.Run(t, vectorFile, "bind_validate", func(t *testing.T, input json.RawMessage) any {
+		var in struct {
+			Binds                                    []string
+			Home                                     string
+			AllowedRoots                             []string
+			DangerouslyAllowReservedContainerTargets bool
+			DangerouslyAllowExternalBindSources      bool
+			Symlinks                                 links
+		}
+		gatetest.Decode(t, input, &in)
+		state := path.Join(in.Home, ".toolward")
+		rules := BindRules{
+			Home: in.Home, StateDir: state, WorkspaceRoot: path.Join(state, "sandboxes"), Roots: in.AllowedRoots,
+			AllowReserved: in.DangerouslyAllowReservedContainerTargets, AllowExternal: in.DangerouslyAllowExternalBindSources,
+			Files: in.Symlinks,
+		}
+		if _, err := rules.Validate(in.Binds); err != nil {
+			return refusal(err)
+		}
+		return map[string]any{"ok": true}
+	})
+	gatetest.Run(t, vectorFile, "bind_parse", func(t *testing.T, input json.RawMessage) any {
+		var in struct{ Spec string }
+		gatetest.Decode(t, input, &in)
+		b, err := ParseBind(in.Spec)
+		if err != nil {
+			return refusal(err)
+		}
+		return map[string]any{"host": b.Source, "container": b.Target, "writable": b.Writable}
+	})
+}
+
+func TestNetworkVectors(t *testing.T) {
+	gatetest.Run(t, vectorFile, "network", func(t *testing.T, input json.RawMessage) any {
+		var in struct {
+			Network                                string
+			DangerouslyAllowContainerNamespaceJoin bool
+		}
+		gatetest.Decode(t, input, &in)
+		network, err := ParseNetwork(in.Network, in.DangerouslyAllowContainerNamespaceJoin)
+		if err != nil {
+			return refusal(err)
+		}
+		return map[string]any{"network": network}
+	})
+	gatetest.Run(t, vectorFile, "profile", func(t *testing.T, input json.RawMessage) any {
+		var in struct{ Key, Value string }
+		gatetest.Decode(t, input, &in)
+		if err := CheckProfile(in.Key, in.Value); err != nil {
+			return refusal(err)
+		}
+		return map[string]any{"ok": true}
+	})
+}
+
+func TestEnvVectors(t *testing.T) {
+	gatetest.Run(t, vectorFile, "env", func(t *testing.T, input json.RawMessage) any {
+		var in struct {
+			Env      json.RawMessage
+			Strict   bool
+			EnvAllow []string
+		}
+		gatetest.Decode(t, input, &in)
+		given, written := orderedEnv(t, in.Env)
+		out := EnvRules{Allow: in.EnvAllow, Strict: in.Strict}.Filter(given)
+		allowed := map[string]any{}
+		for _, v := range out.Allowed {
+			allowed[v.Name] = v.Value
+			if as, long := written[v.Value]; long {
+				allowed[v.Name] = as
+			}
+		}
+		return map[string]any{"allowed": allowed, "blocked": nonNil(out.Blocked), "warnings": nonNil(out.Warnings)}
+	})
+}
+
+// orderedEnv reads an environment in its order. Long values are written {"$repeat", "$times"}: written tells how.
+func orderedEnv(t *testing.T, raw json.RawMessage) (env []Variable, written map[string]json.RawMessage) {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := decoder.Token(); err != nil {
+		t.Fatal(err)
+	}
+	written = map[string]json.RawMessage{}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			var long struct {
+				Repeat string `json:"$repeat"`
+				Times  int    `json:"$times"`
+			}
+			gatetest.Decode(t, value, &long)
+			text = strings.Repeat(long.Repeat, long.Times)
+			written[text] = value
+		}
+		env = append(env, Variable{name.(string), text})
+	}
+	return env, written
+}
+
+func TestPathsVectors(t *testing.T) {
+	gatetest.Run(t, vectorFile, "path_map", func(t *testing.T, input json.RawMessage) any {
+		var in struct {
+			Sandbox struct {
+				WorkspaceDir, AgentWorkspaceDir, Workdir string
+				WorkspaceAccess                          Access
+				Binds                                    []string
+			}
+			Path, Op, Cwd string
+		}
+		gatetest.Decode(t, input, &in)
+		s := in.Sandbox
+		var binds []Bind
+		for _, spec := range s.Binds {
+			if b, err := ParseBind(spec); err == nil {
+				binds = append(binds, b)
+			}
+		}
+		table := NewMountTable(s.Workdir, Mounts(s.WorkspaceAccess, s.Workdir, s.WorkspaceDir, s.AgentWorkspaceDir, binds))
+		location, err := table.Map(in.Path, in.Cwd, in.Op == "write", nil)
+		if err != nil {
+			return refusal(err)
+		}
+		return location
+	})
+}
+
+func TestLifecycleVectors(t *testing.T) {
+	gatetest.Run(t, vectorFile, "recreate", func(t *testing.T, input json.RawMessage) any {
+		var in struct {
+			Exists, Running               bool
+			Label, RegistryHash, Expected string
+			IdleMs                        *int64
+			SecurityRelevant              bool
+			Owned                         *bool
+			Labels                        map[string]string
+			ScopeKey                      string
+		}
+		gatetest.Decode(t, input, &in)
+		e := Existing{Exists: in.Exists, Running: in.Running, Label: in.Label, Recorded: in.RegistryHash, Security: in.SecurityRelevant}
+		e.Foreign = in.Owned != nil && !*in.Owned ||
+			in.Labels != nil && (in.Labels["toolward.sandbox"] != "1" || in.Labels["toolward.sessionKey"] != in.ScopeKey)
+		if in.IdleMs != nil {
+			idle := time.Duration(*in.IdleMs) * time.Millisecond
+			e.Idle = &idle
+		}
+		return map[string]any{"action": e.Decide(in.Expected)}
+	})
+	gatetest.Run(t, vectorFile, "prune", func(t *testing.T, input json.RawMessage) any {
+		var in struct {
+			NowMs         int64
+			Entry         Registered
+			Prune         PruneConfig
+			Live, Running bool
+		}
+		gatetest.Decode(t, input, &in)
+		settings, problems := Compile(Configuration{Defaults: Defaults{Config: Config{Prune: in.Prune}}}, vectorSurroundings)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		rules := settings.For("main").PruneRules()
+		action := rules.Decide(time.UnixMilli(in.NowMs), time.UnixMilli(in.Entry.CreatedMs), time.UnixMilli(in.Entry.UsedMs), in.Live, in.Running)
+		return map[string]any{"action": action}
+	})
+}
+
+func TestRegistryVectors(t *testing.T) {
+	gatetest.Run(t, vectorFile, "registry", func(t *testing.T, input json.RawMessage) any {
+		var in struct {
+			Entries []Registered
+			Op      struct {
+				Upsert, Recreate *Registered
+				Remove           *string
+			}
+			File *string
+			Read string
+		}
+		gatetest.Decode(t, input, &in)
+		entries, written := in.Entries, true
+		switch {
+		case in.Op.Upsert != nil:
+			entries = Upsert(entries, *in.Op.Upsert)
+		case in.Op.Recreate != nil:
+			entries = Replace(entries, *in.Op.Recreate)
+		case in.Op.Remove != nil:
+			entries, written = Drop(entries, *in.Op.Remove)
+		default:
+			var content []byte
+			if in.File != nil {
+				content = []byte(*in.File)
+			}
+			var err error
+			if entries, err = ParseRegistry(content); err != nil && in.Read == "strict" {
+				return refusal(err)
+			}
+		}
+		if !written {
+			return map[string]any{"written": false}
+		}
+		return map[string]any{"entries": nonNil(entries)}
+	})
+}
+
+var vectorSurroundings = Surroundings{StateDir: "/home/gw/.toolward", Home: "/home/gw", Files: links{}}
+
+// A case of "config" wants only some of what is resolved.
+func TestConfigVectors(t *testing.T) {
+	cases := gatetest.Vectors(t, vectorFile, "config")["config"]
+	held := 0
+	for _, c := range cases {
+		ok := t.Run("config/"+c.Name, func(t *testing.T) {
+			var in struct{ Global, Agent *Config }
+			gatetest.Decode(t, c.Input, &in)
+			var configuration Configuration
+			if in.Global != nil {
+				configuration.Defaults.Config = *in.Global
+			}
+			if in.Agent != nil {
+				configuration.Agents = []AgentConfig{{"coder", *in.Agent}}
+			}
+			settings, _ := Compile(configuration, vectorSurroundings)
+			resolved := settings.For("coder")
+			got := asTree(t, resolved).(map[string]any)
+			got["browserContainerBinds"] = asTree(t, resolved.BrowserBinds())
+			for leaf, source := range resolved.Sources {
+				got["sources"].(map[string]any)[leaf] = source.Level
+			}
+			var want struct{ Subset map[string]any }
+			gatetest.Decode(t, c.Want, &want)
+			if diff := subsetDiff("", want.Subset, got); diff != "" {
+				t.Errorf("input %s\n%s", c.Input, diff)
+			}
+		})
+		if ok {
+			held++
+		}
+	}
+	t.Logf("vectors %s config: %d/%d held", vectorFile, held, len(cases))
+}
+
+func asTree(t *testing.T, v any) (tree any) {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// subsetDiff says where a value is not what a subset wants. Maps of variables and limits are wanted whole.
+func subsetDiff(at string, want map[string]any, got any) string {
+	tree, _ := got.(map[string]any)
+	whole := slices.Contains([]string{"docker.env", "docker.ulimits"}, at)
+	if whole && !reflect.DeepEqual(want, tree) {
+		return fmt.Sprintf("%s: %s", at, cmp.Diff(want, tree))
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		below := strings.TrimPrefix(at+"."+key, ".")
+		if inner, ok := want[key].(map[string]any); ok {
+			if diff := subsetDiff(below, inner, tree[key]); diff != "" {
+				return diff
+			}
+			continue
+		}
+		if !reflect.DeepEqual(want[key], tree[key]) {
+			return fmt.Sprintf("%s: want %v, got %v", below, want[key], tree[key])
+		}
+	}
+	return ""
+}
+
+func TestCreateArgsVectors(t *testing.T) {
+	gatetest.Run(t, vectorFile, "create_args", func(t *testing.T, input json.RawMessage) any {
+		var in struct {
+			Name, ScopeKey string
+			CreatedAtMs    int64
+			ConfigHash     string
+			Labels         map[string]string
+			Docker         DockerConfig
+			Mounts         struct {
+				WorkspaceDir, AgentWorkspaceDir string
+				WorkspaceAccess                 Access
+			}
+			EngineDefaults *bool
+			Strict         bool
+			EnvAllow       []string
+		}
+		gatetest.Decode(t, input, &in)
+		c := Creation{
+			Name: in.Name, ScopeKey: in.ScopeKey, Created: time.UnixMilli(in.CreatedAtMs), Hash: in.ConfigHash, Labels: in.Labels,
+			Docker: in.Docker, Access: in.Mounts.WorkspaceAccess, WorkspaceDir: in.Mounts.WorkspaceDir, AgentDir: in.Mounts.AgentWorkspaceDir,
+			EnvRules: EnvRules{Allow: in.EnvAllow, Strict: in.Strict},
+		}
+		if in.EngineDefaults == nil || *in.EngineDefaults {
+			c.Docker = c.Docker.WithEngineDefaults()
+		}
+		return map[string]any{"args": c.Args()}
+	})
+}
