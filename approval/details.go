@@ -51,7 +51,7 @@ func (m *Manager) recordOf(q *toolward.Question, now time.Time) (*Record, error)
 		Session: r.Call.Session, Run: r.Call.Run, Surface: r.Call.Surface, Channel: r.Call.Caller.Channel,
 		Sender: r.Call.Caller.Sender, Account: r.Call.Caller.Account, Workspace: r.Call.Caller.Workspace, ByClient: r.Call.ByClient,
 	}
-	d.Reasons = m.reasons(q.Judgement)
+	d.Reasons = m.reasons(q.Judgement, m.misleading(r.Facts.Command, r.Params.Object()))
 	d.Diff = m.diff(q.Diff)
 	d.Targets = m.targets(&r.Facts)
 	d.Title = m.title(r)
@@ -92,7 +92,9 @@ func (m *Manager) findings(all []toolward.Finding) []toolward.Finding {
 	return out
 }
 
-func (m *Manager) reasons(j toolward.Judgement) []string {
+// reasons are why people are asked: what was seen in the arguments, where addresses lead that seem to lead elsewhere, and
+// the rules.
+func (m *Manager) reasons(j toolward.Judgement, addresses []string) []string {
 	var out []string
 	add := func(text string) {
 		if text != "" && len(out) < maxReasons {
@@ -102,6 +104,7 @@ func (m *Manager) reasons(j toolward.Judgement) []string {
 	for _, f := range j.Findings {
 		add(strings.TrimSuffix(f.Code+": "+f.Detail, ": "))
 	}
+	out = append(out, addresses...)
 	for _, r := range j.Reasons {
 		add(cmp.Or(r.Text, r.Layer+" "+r.Rule))
 	}
@@ -156,6 +159,9 @@ func (m *Manager) title(r *toolward.Request) string {
 		}
 	case len(f.URLs) > 0:
 		about = f.URLs[0]
+		if leads := display.MisleadingAddresses(about); len(leads) > 0 {
+			about = leads[0] // its host first, which may not be cut off
+		}
 	case len(f.Recipients) > 0:
 		about = f.Recipients[0]
 	default:

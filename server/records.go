@@ -124,7 +124,7 @@ func (s *Server) apiAuditTail(w http.ResponseWriter, r *http.Request, c caller) 
 	tail := s.audit.Tail() // before the query, so that nothing falls between the two
 	defer tail.Close()
 	var shown int64
-	lines := newLineWriter(w)
+	lines := newLineWriter(w, typeNDJSON)
 	if last > 0 {
 		records, err := s.audit.Query(ctx, audit.Filter{Limit: last})
 		if err != nil {
@@ -165,8 +165,8 @@ type lineWriter struct {
 	buf     []byte
 }
 
-func newLineWriter(w http.ResponseWriter) *lineWriter {
-	w.Header().Set("Content-Type", "application/x-ndjson")
+func newLineWriter(w http.ResponseWriter, kind string) *lineWriter {
+	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(http.StatusOK)
 	return &lineWriter{w: w, control: http.NewResponseController(w)}
 }
@@ -217,7 +217,13 @@ func (s *Server) apiAuditVerify(w http.ResponseWriter, r *http.Request, _ caller
 	return nil
 }
 
-// apiAuditExport writes the whole record, or what follows position from, as NDJSON. An export that breaks off is cut
+// The types of what is written line by line.
+const (
+	typeNDJSON = "application/x-ndjson"
+	typeCSV    = "text/csv; charset=utf-8"
+)
+
+// apiAuditExport writes the whole record, or what follows position from, as NDJSON or as a table. An export that breaks off is cut
 // by closing the connection, never ended as if it were whole.
 func (s *Server) apiAuditExport(w http.ResponseWriter, r *http.Request, _ caller) error {
 	var from int64
@@ -228,9 +234,17 @@ func (s *Server) apiAuditExport(w http.ResponseWriter, r *http.Request, _ caller
 		}
 		from = n
 	}
+	export, kind := audit.Export, typeNDJSON
+	switch format := r.URL.Query().Get("format"); format {
+	case "", "json":
+	case "csv":
+		export, kind = audit.ExportCSV, typeCSV
+	default:
+		return problem(http.StatusBadRequest, "", "format: %s: use json or csv", quoteShort(format))
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	if err := audit.Export(ctx, s.records, newLineWriter(w), from); err != nil {
+	if err := export(ctx, s.records, newLineWriter(w, kind), from); err != nil {
 		s.log.Warn("an export broke off", "err", err)
 		panic(http.ErrAbortHandler)
 	}

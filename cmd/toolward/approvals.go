@@ -56,6 +56,7 @@ func (c *approvalsListCommand) Run(inv *invocation) error {
 
 type approvalsShowCommand struct {
 	ID string `arg:"" help:"Id of the approval; of one that waits, its first 8 characters."`
+	As string `help:"text, or markdown or chat: a message to paste elsewhere, of which nothing is markup." enum:"text,markdown,chat" default:"text"`
 }
 
 // Run shows one approval.
@@ -64,10 +65,18 @@ func (c *approvalsShowCommand) Run(inv *invocation) error {
 	if err := inv.daemon().get(inv, "/v1/approvals/"+url.PathEscape(c.ID), nil, &a); err != nil {
 		return err
 	}
-	if inv.json {
+	switch {
+	case inv.json:
 		return inv.printJSON(a)
+	case a.Record == nil || a.Request == nil:
+		return errors.New("the gateway does not say what the call is")
+	case c.As == "markdown":
+		fmt.Fprint(inv.stdout, a.Message(display.MarkdownOf))
+	case c.As == "chat":
+		fmt.Fprint(inv.stdout, a.Message(display.ChatOf))
+	default:
+		inv.printApproval(a)
 	}
-	inv.printApproval(a)
 	return nil
 }
 
@@ -84,6 +93,9 @@ func (inv *invocation) printApproval(a server.Approval) {
 	inv.printOutline("    ", r.Outline.Without(display.LineAlways)) // the proposals below say the same
 	if len(r.Variables) > 0 {
 		fmt.Fprintf(inv.stdout, "    sets in its environment: %s\n", display.Line(display.Words(r.Variables...)))
+	}
+	for _, target := range r.Targets {
+		fmt.Fprintf(inv.stdout, "    target: %s\n", display.Line(target))
 	}
 	for _, reason := range r.Reasons {
 		fmt.Fprintf(inv.stdout, "    because %s\n", display.Line(reason))

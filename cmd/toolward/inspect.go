@@ -171,7 +171,7 @@ type auditCommand struct {
 	Tail   auditTailCommand   `cmd:"" help:"Follow the record."`
 	Query  auditQueryCommand  `cmd:"" help:"Search the record."`
 	Verify auditVerifyCommand `cmd:"" help:"Check the chain of hashes; finds the first break."`
-	Export auditExportCommand `cmd:"" help:"Print the record, one JSON object a line."`
+	Export auditExportCommand `cmd:"" help:"Print the record, one JSON object a line, or as a table."`
 }
 
 type auditTailCommand struct{}
@@ -306,11 +306,13 @@ func (*auditVerifyCommand) tell(inv *invocation, report audit.Report, err error)
 	return nil
 }
 
-type auditExportCommand struct{}
+type auditExportCommand struct {
+	Format string `help:"json or csv. CSV is for spreadsheets: what they would take for a formula is escaped, and it cannot be verified." enum:"json,csv" default:"json"`
+}
 
 // Run prints the record.
-func (auditExportCommand) Run(inv *invocation) error {
-	body, err := inv.daemon().open(inv, http.MethodGet, "/v1/audit/export", nil, nil)
+func (c *auditExportCommand) Run(inv *invocation) error {
+	body, err := inv.daemon().open(inv, http.MethodGet, "/v1/audit/export", url.Values{"format": {c.Format}}, nil)
 	if err != nil {
 		return err
 	}

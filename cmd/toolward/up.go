@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/tui"
 )
 
@@ -37,7 +38,7 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 	if c.Verbose {
 		level = slog.LevelDebug
 	}
-	log := slog.New(slog.NewTextHandler(inv.stderr, &slog.HandlerOptions{Level: level}))
+	log := display.NewLog(inv.stderr, level)
 	stateDir := home
 	if c.Demo {
 		stateDir = filepath.Join(home, ".toolward")

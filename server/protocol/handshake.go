@@ -238,6 +238,7 @@ func (h *handshake) unauthorized(reason string, retry time.Duration, class strin
 	}
 	if class == classDevice || class == classShared && h.shared.wrong {
 		h.door.blame(h.at, class)
+		h.server.log.Warn("a credential over a WebSocket was refused", "why", reason, "from", addressOf(h.at.client), "program", userAgent(h.header))
 	}
 	wrong := withDetail(invalid("unauthorized: %s", reasonText[reason]), reason)
 	wrong.Details["authReason"] = authReason[reason]

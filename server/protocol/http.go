@@ -74,6 +74,11 @@ func (s *Server) bearer(r *http.Request, answer http.Header) (*Agent, *invocatio
 		return nil, &invocationError{status: http.StatusTooManyRequests, kind: typeLimited, message: "too many failed authentication attempts"}
 	}
 	unauthorized := &invocationError{status: http.StatusUnauthorized, kind: typeUnauthorized, message: "unauthorized"}
+	refused := func(class string) *invocationError {
+		s.door.blame(at, class)
+		s.log.Warn("a credential over HTTP was refused", "from", addressOf(at.client), "program", userAgent(r.Header))
+		return unauthorized
+	}
 	shared := s.door.judge(r.Context(), at, r.Header, secret, secret)
 	switch {
 	case shared.shared:
@@ -88,8 +93,7 @@ func (s *Server) bearer(r *http.Request, answer http.Header) (*Agent, *invocatio
 		if !errors.Is(err, ErrNoAgent) {
 			s.log.Warn("a call over HTTP was refused", "err", err)
 		}
-		s.door.blame(at, classShared)
-		return nil, unauthorized
+		return nil, refused(classShared)
 	case shared.ok && shared.method == ModeTrustedProxy && proxyScopes(r):
 		return nil, nil
 	case shared.ok && shared.method == ModeNone && at.local():
