@@ -85,6 +85,8 @@ func (p *approvalPlay) step(s fields) (outcome, error) {
 		return p.spawn(s)
 	case "call":
 		return p.callTool(s)
+	case "event":
+		return p.forge(s)
 	default:
 		return outcome{}, unsupported{"approval " + op}
 	}

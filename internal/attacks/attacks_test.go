@@ -73,8 +73,9 @@ var later = map[string]string{
 
 // required are the classes, and the subjects of gate.integrity, of which no case may be skipped.
 var (
-	required         = []string{"ws.origin", "ws.auth", "http.host", "http.path", "mcp.name", "mcp.schema", "mcp.args", "approval.subagent", "approval.identity", "approval.drift", "approval.allow-always"}
-	requiredSubjects = []string{"policy", "config", "hooks-runner"}
+	required = []string{"ws.origin", "ws.auth", "http.host", "http.path", "mcp.name", "mcp.schema", "mcp.args", "approval.subagent", "approval.identity", "approval.drift", "approval.allow-always",
+		"approval.replay", "approval.decision-form", "approval.authority", "approval.flood", "display.command", "display.markup", "display.fields", "config.self-grant"}
+	requiredSubjects = []string{"policy", "config", "hooks-runner", "client-hook-adapter", "audit", "owner", "unix-socket", "log", "bind"}
 )
 
 func isRequired(c *attack) bool {
@@ -130,8 +131,8 @@ func run(t *testing.T, c *attack) (o outcome) {
 	}
 	for range chances {
 		t.Run(c.ID, func(t *testing.T) {
-			if strings.HasPrefix(c.Class, "http.") || strings.HasPrefix(c.Class, "ws.") {
-				o = contain(t, c, judge) // sockets need real time
+			if inRealTime(c) {
+				o = contain(t, c, judge)
 				return
 			}
 			synctest.Test(t, func(t *testing.T) { o = contain(t, c, judge) })
@@ -141,6 +142,13 @@ func run(t *testing.T, c *attack) (o outcome) {
 		}
 	}
 	return o
+}
+
+// inRealTime reports whether a case is played over real sockets, which have no other time. Those that show something
+// make a time of their own for the rest.
+func inRealTime(c *attack) bool {
+	return strings.HasPrefix(c.Class, "http.") || strings.HasPrefix(c.Class, "ws.") || c.Surface == "display" ||
+		c.Class == "gate.integrity" && (c.Attempt.has("unix-socket") || c.Attempt.has("log"))
 }
 
 const chances = 5

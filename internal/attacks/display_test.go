@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
@@ -14,48 +15,70 @@ import (
 	"github.com/toolward/toolward/execpolicy"
 )
 
-// judgeDisplay: what people are shown of a call that waits. The console's pages are judged by the tests of package
-// server, by the same corpus.
-func judgeDisplay(t *testing.T, c *attack) (outcome, error) {
+// judgeDisplay: what people are shown of a call that waits, wherever they are shown it.
+func judgeDisplay(t *testing.T, c *attack) (o outcome, err error) {
 	if err := errors.Join(setupOnly(c, "renderers"), c.Attempt.only("attempt", "render", "command", "field", "value"),
 		c.Check.only("check", "visible_escape", "round_trip", "inert_in", "shows_truth")); err != nil {
 		return outcome{}, err
 	}
-	switch render := c.Attempt.text("render"); render {
-	case "markdown", "chat":
-		return outcome{}, unsupported{render + ": nothing is shown there yet"}
-	case "csv":
-		return outcome{}, unsupported{"csv: nothing is exported so"}
-	case "html":
-		return outcome{}, unsupported{"html: run by the tests of package server"}
+	renderers := []string{c.Attempt.text("render")}
+	if renderers[0] == "all" {
+		renderers = append(c.Setup.list("renderers"), "log")
 	}
-	w := newWorld(t, withPrograms)
 	if c.Class == "display.fields" {
-		return w.judgeField(c)
+		synctest.Test(t, func(t *testing.T) { o, err = newWorld(t, withPrograms).judgeField(c) })
+		return o, err
 	}
-	command := c.Attempt.text("command")
-	call := w.newCommand(command, nil)
-	r, a := w.question(call)
-	if r == nil {
-		return outcome{}, fmt.Errorf("nobody is shown the command: %s", a.why())
-	}
-	o := outcome{answer: sanitised, took: w.watch.longest}
-	if render := c.Attempt.text("render"); render == "terminal" || render == "all" {
-		o.found(wrongOnTerminal(r, command, c.Check.flag("visible_escape")))
-	}
-	if render := c.Attempt.text("render"); render == "log" || render == "all" {
-		play := &approvalPlay{world: w}
-		if said, err := play.answer(r.ID, "deny", "op1"); err != nil || said.answer != allowed {
-			return outcome{}, errors.Join(err, errors.New(said.why))
+	o.answer = sanitised
+	for _, renderer := range renderers {
+		if renderer == "html" {
+			o.found(wrongOnPage(t, c.Attempt.text("command"))) // over real sockets, which have no other time
+			continue
 		}
-		call.Approval, call.Detach = r.ID, false
-		w.admit(call) // comes back for its answer, which makes the record whole
-		o.found(w.wrongInRecord(command))
+		synctest.Test(t, func(t *testing.T) { err = newWorld(t, withPrograms).judgeRenderer(c, renderer, &o) })
+		if err != nil {
+			return outcome{}, err
+		}
 	}
 	if c.Control && o.answer == sanitised {
 		o.answer = allowed
 	}
 	return o, nil
+}
+
+// judgeRenderer looks at a command where it is shown, or written down.
+func (w *world) judgeRenderer(c *attack, renderer string, o *outcome) error {
+	command := c.Attempt.text("command")
+	call := w.newCommand(command, nil)
+	r, a := w.question(call)
+	if r == nil {
+		return fmt.Errorf("nobody is shown the command: %s", a.why())
+	}
+	o.took = max(o.took, w.watch.longest)
+	switch renderer {
+	case "terminal":
+		o.found(wrongOnTerminal(r, command, c.Check.flag("visible_escape")))
+	case "markdown":
+		o.found(wrongInMarkdown(r.Message(display.MarkdownOf), command))
+	case "chat":
+		o.found(wrongInChat(r.Message(display.ChatOf), command))
+	case "log", "csv":
+		play := &approvalPlay{world: w}
+		if said, err := play.answer(r.ID, "deny", "op1"); err != nil || said.answer != allowed {
+			return errors.Join(err, errors.New(said.why))
+		}
+		call.Approval, call.Detach = r.ID, false
+		w.admit(call) // comes back for its answer, which makes the record whole
+		if renderer == "csv" {
+			o.found(w.wrongInTable(command))
+			return nil
+		}
+		o.found(w.wrongInRecord(command))
+		o.found(wrongInLog(command))
+	default:
+		return unsupported{"render " + renderer}
+	}
+	return nil
 }
 
 // found notes what is wrong; "" is nothing.
@@ -123,7 +146,7 @@ func (w *world) wrongInRecord(command string) string {
 		if entry.Preview == "" {
 			continue
 		}
-		if err := json.Unmarshal([]byte(entry.Preview), &call); err == nil && call.Command == command && entry.Code == string(toolward.CodeDeniedByUser) {
+		if err := json.Unmarshal([]byte(entry.Preview), &call); err == nil && (call.Command == command || call.Command == display.Block(command)) && entry.Code == string(toolward.CodeDeniedByUser) {
 			return ""
 		}
 	}
@@ -141,7 +164,7 @@ func (w *world) judgeField(c *attack) (outcome, error) {
 		}
 	}
 	truth := func(ok bool, shown string) {
-		if !ok {
+		if o.took = max(o.took, w.watch.longest); !ok {
 			o.answer, o.why = harmful, fmt.Sprintf("shown as %q", shown)
 		}
 	}
@@ -178,6 +201,8 @@ func (w *world) judgeField(c *attack) (outcome, error) {
 		if _, err := execpolicy.TextOf(c.Attempt.object("value").list("argv"), c.Attempt.object("value").text("rawCommand")); err != nil {
 			o.answer = denied
 		}
+	case field == "url":
+		return o, w.judgeAddress(value, &o)
 	case field == "wrapper":
 		r, a := w.question(w.newCommand(value, nil))
 		if r == nil {
@@ -187,7 +212,30 @@ func (w *world) judgeField(c *attack) (outcome, error) {
 		for _, row := range r.Request.Outline.Rows(200) {
 			shown += row.Text + "\n"
 		}
-		truth(display.Block(r.Request.Command) == value && strings.Contains(shown, "asks  "+value), shown)
+		inner := value
+		if _, script, quoted := strings.Cut(value, "'"); quoted {
+			inner = strings.TrimSuffix(script, "'")
+		}
+		truth(display.Block(r.Request.Command) == value && (strings.Contains(shown, inner+"\n") || strings.Contains(shown, "asks  "+value)), shown)
+	case field == "agent", field == "session", field == "host", field == "path":
+		call := w.newCommand("ls -la", nil)
+		switch field {
+		case "agent":
+			call.Caller.Agent = value
+		case "session":
+			call.Session, call.Caller.Session = toolward.SessionKey(value), toolward.SessionKey(value)
+		case "host":
+			call.Host = toolward.Host(value)
+		case "path":
+			call = w.newCall(caller, "write", map[string]any{"path": value, "content": "x"})
+		}
+		if r, _ := w.question(call); r != nil {
+			d := r.Request
+			for _, text := range append(d.Targets, d.Title, d.Agent, string(d.Session), string(d.Host), string(d.Preview)) {
+				shown := display.Line(text)
+				truth(!display.HasInvisible(shown) && !strings.ContainsAny(shown, "\n\t"), shown)
+			}
+		}
 	case field == "diff":
 		content := strings.ReplaceAll("\n"+value, "\n+", "\n")[1:]
 		r, a := w.question(w.newCall(caller, "write", map[string]any{"path": "new.txt", "content": content}))

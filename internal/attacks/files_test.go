@@ -21,6 +21,9 @@ func judgeFiles(t *testing.T, c *attack) (outcome, error) {
 	if c.Attempt.text("tool") == "exec" {
 		return judgeShell(t, c)
 	}
+	if tool := c.Attempt.text("tool"); tool == "allowlist.add" || tool == "chat.command" {
+		return judgeAllowlist(newWorld(t, withPrograms, withToolward), c)
+	}
 	tool, args, err := fileCall(c)
 	if err != nil {
 		return outcome{}, err

@@ -19,6 +19,7 @@ import (
 func judgeIntegrity(t *testing.T, c *attack) (outcome, error) {
 	for subject, judge := range map[string]func(*testing.T, *attack, fields) (outcome, error){
 		"policy": judgePolicy, "config": judgeConfig, "audit": judgeAudit, "hooks-runner": judgePlugins, "client-hook-adapter": judgeAdapter,
+		"owner": judgeOwner, "log": judgeLog, "unix-socket": judgeSocket,
 	} {
 		if c.Attempt.has(subject) {
 			if err := c.Attempt.only("gate.integrity", subject); err != nil {
@@ -26,6 +27,9 @@ func judgeIntegrity(t *testing.T, c *attack) (outcome, error) {
 			}
 			return judge(t, c, c.Attempt.object(subject))
 		}
+	}
+	if c.Attempt.has("bind") {
+		return judgeBind(t, c)
 	}
 	return outcome{}, unsupported{"gate.integrity about " + strings.Join(sorted(c.Attempt), ", ")}
 }

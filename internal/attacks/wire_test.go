@@ -27,8 +27,10 @@ type wired struct {
 	*consoletest.World
 	t      *testing.T
 	secret string
+	client *http.Client  // nil for the usual one
 	log    *bytes.Buffer // written to by handlers that have ended when it is read
 	watch  stopwatch
+	last   map[string]any // what the last answer holds
 }
 
 func newWired(t *testing.T) *wired {
@@ -94,7 +96,7 @@ func (w *wired) dial(from visit, address string) (*websocket.Conn, map[string]an
 		address = "ws" + strings.TrimPrefix(w.URL, "http")
 	}
 	ws, _, err := websocket.Dial(w.t.Context(), address, &websocket.DialOptions{
-		HTTPHeader: header, Host: strings.ReplaceAll(from.host, "PORT", w.port()),
+		HTTPClient: w.client, HTTPHeader: header, Host: strings.ReplaceAll(from.host, "PORT", w.port()),
 	})
 	if err != nil {
 		return nil, nil, err
@@ -135,6 +137,13 @@ func (w *wired) connect(from visit, change func(map[string]any)) (*websocket.Con
 	return ws, w.exchange(ws, frame)
 }
 
+// write sends one frame.
+func (w *wired) write(ws *websocket.Conn, raw []byte) error {
+	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+	defer cancel()
+	return ws.Write(ctx, websocket.MessageText, raw)
+}
+
 // exchange sends a frame and waits until its request is answered; nil if that went well.
 func (w *wired) exchange(ws *websocket.Conn, frame map[string]any) (err error) {
 	raw, err := json.Marshal(frame)
@@ -147,6 +156,9 @@ func (w *wired) exchange(ws *websocket.Conn, frame map[string]any) (err error) {
 			var f map[string]any
 			if f, err = receive(w.t.Context(), ws); err != nil {
 				return
+			}
+			if f["type"] == "res" {
+				w.last, _ = f["payload"].(map[string]any)
 			}
 			if f["type"] == "res" && f["ok"] != true {
 				err = fmt.Errorf("refused: %v", f["error"])
