@@ -1,0 +1,155 @@
+package native
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/inside"
+)
+
+// client is what the connection to the program inside does of a [sandbox.Handle].
+type client struct{ *inside.Client }
+
+// box is one sandbox.
+type box struct {
+	*client
+	engine *Engine
+	helper *helper
+	group  *group
+
+	ready chan struct{} // closed when it was made, or could not be
+	done  chan struct{} // closed when it has ended
+	once  sync.Once
+	err   error // of the end
+
+	mu     sync.Mutex
+	state  sandbox.State
+	reason string // why it was ended, if we did it
+}
+
+var _ sandbox.Handle = (*box)(nil)
+
+// adopt takes the connection over: the sandbox runs.
+func (b *box) adopt(c *inside.Client) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.client = &client{c}
+	b.state.Running, b.state.EngineID = true, b.helper.id
+}
+
+func (b *box) running() bool {
+	select {
+	case <-b.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// watch ends what is left of the sandbox when its first process has ended, whoever ended it.
+func (b *box) watch() {
+	<-b.helper.exited
+	b.end() //nolint:errcheck // the next start removes what could not be removed
+}
+
+// end ends the sandbox and removes it from the engine.
+func (b *box) end() error {
+	b.once.Do(func() {
+		if b.helper != nil {
+			// The first process of a process namespace takes all others with it.
+			b.helper.end()
+		}
+		if b.group != nil {
+			b.group.kill()
+			b.err = b.group.remove()
+		}
+		b.mu.Lock()
+		b.state.Running = false
+		b.mu.Unlock()
+		b.engine.forget(b)
+		close(b.done)
+	})
+	<-b.done
+	if b.err != nil {
+		return sandbox.Errorf(sandbox.CodeFailed, "sandbox %s has ended, but its control group is still there: %v", b.state.Name, b.err)
+	}
+	return nil
+}
+
+func (e *Engine) forget(b *box) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.boxes[b.state.Name] == b {
+		delete(e.boxes, b.state.Name)
+	}
+}
+
+// State is the sandbox as the engine knows it.
+func (b *box) State() sandbox.State {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state
+}
+
+// Done is closed when the sandbox has ended.
+func (b *box) Done() <-chan struct{} { return b.done }
+
+// Close ends the sandbox: a native one lives as long as somebody holds it.
+func (b *box) Close() error { return b.end() }
+
+// Stats is what the sandbox uses, as its control group counts it.
+func (b *box) Stats(ctx context.Context) (sandbox.Stats, error) {
+	if b.group == nil {
+		return b.client.Stats(ctx)
+	}
+	if !b.running() {
+		return sandbox.Stats{}, sandbox.Errorf(sandbox.CodeUnavailable, "sandbox %s has ended", b.state.Name)
+	}
+	return b.group.stats(), nil
+}
+
+// setupOutput is how much of a failed set-up command's output is told.
+const setupOutput = 4 << 10
+
+// setUp runs the set-up command.
+func (b *box) setUp(ctx context.Context, text string) error {
+	process, err := b.Start(ctx, sandbox.Command{Shell: text})
+	if err != nil {
+		return err
+	}
+	go io.Copy(io.Discard, process.Stdout()) //nolint:errcheck // only what went wrong is told
+	said, _ := io.ReadAll(tail{process.Stderr()})
+	status, err := process.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	if status.Code != 0 {
+		return sandbox.Errorf(sandbox.CodeFailed, "the set-up command ended with %d: %s", status.Code, last(said, setupOutput))
+	}
+	return nil
+}
+
+type tail struct{ io.Reader }
+
+func last(text []byte, n int) string {
+	if len(text) > n {
+		return fmt.Sprintf("…%s", text[len(text)-n:])
+	}
+	return string(text)
+}
+
+// egressEnv tells programs inside about the gateway's proxy, in both spellings that are in use.
+func egressEnv() []string {
+	const http, socks = "http://127.0.0.1:3128", "socks5h://127.0.0.1:1080"
+	var env []string
+	for name, value := range map[string]string{
+		"HTTP_PROXY": http, "HTTPS_PROXY": http, "ALL_PROXY": socks, "NO_PROXY": "localhost,127.0.0.1,::1",
+		"http_proxy": http, "https_proxy": http, "all_proxy": socks, "no_proxy": "localhost,127.0.0.1,::1",
+	} {
+		env = append(env, name+"="+value)
+	}
+	return env
+}

@@ -1,0 +1,349 @@
+package native
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/inside"
+)
+
+// Engine makes native sandboxes. They end with it.
+type Engine struct {
+	options Options
+	log     *slog.Logger
+	root    bool // the gateway is user 0 of the host
+	starter *starter
+	null    *os.File
+	idmaps  idmaps
+	live    sync.WaitGroup // processes that were started and not yet waited for
+	serial  atomic.Int64
+	owner   string // of the groups of this gateway: its process id and start time
+
+	capabilities func() sandbox.Capabilities  // what was found out, once
+	groups       func() (*hierarchies, error) // where control groups are made, found once
+
+	mu        sync.Mutex
+	boxes     map[string]*box
+	spares    map[identity][]*spare
+	closed    bool
+	refilling bool  // a spare is being started
+	err       error // why nothing can be started
+}
+
+// program is what is executed as the helper.
+type program struct {
+	file *os.File
+	args []string
+}
+
+// New returns an engine. What gateways of this instance left that do not run any more is removed.
+func New(options Options) *Engine {
+	e := &Engine{
+		options: options, log: options.Log, root: os.Geteuid() == 0, starter: newStarter(),
+		boxes: map[string]*box{}, spares: map[identity][]*spare{},
+	}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	sum := sha256.Sum256([]byte(options.Instance))
+	e.options.Instance = hex.EncodeToString(sum[:4])
+	e.owner = strconv.Itoa(os.Getpid()) + "-" + startTime(os.Getpid())
+	e.null, e.err = os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	e.capabilities = sync.OnceValue(e.probe)
+	e.groups = sync.OnceValues(func() (*hierarchies, error) {
+		h, err := findHierarchies(e.options.Cgroup, e.options.Instance)
+		if err != nil {
+			return nil, err
+		}
+		h.sweep(e.ownerRuns)
+		return h, nil
+	})
+	return e
+}
+
+// ownerRuns reports whether the gateway that made a group still runs.
+func (*Engine) ownerRuns(group string) bool {
+	parts := strings.Split(group, "-")
+	if len(parts) != 3 {
+		return false
+	}
+	pid, err := strconv.Atoi(parts[0])
+	return err == nil && parts[1] != "" && startTime(pid) == parts[1]
+}
+
+// Name is "native".
+func (*Engine) Name() string { return Name }
+
+func (e *Engine) program(ctx context.Context) (*program, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	if e.options.program != nil {
+		return &program{file: e.options.program}, nil
+	}
+	found, err := inside.FindProgram(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &program{file: found.File, args: found.Args}, nil
+}
+
+// identityOf says who runs inside. It is never user 0 of the host: the files of /proc and /sys that belong to the
+// machine belong to that user, in whatever namespace.
+func (e *Engine) identityOf(user sandbox.User) identity {
+	who := identity{hostUID: user.UID, hostGID: user.GID}
+	if !e.root {
+		who.hostUID, who.hostGID = os.Geteuid(), os.Getegid()
+	}
+	if who.hostUID <= 0 {
+		who.hostUID = dedicatedUID()
+	}
+	if who.hostGID <= 0 {
+		who.hostGID = who.hostUID
+	}
+	who.uid, who.gid = who.hostUID, who.hostGID
+	if who.uid == overflowID {
+		who.uid = 1000 // inside, overflowID is whoever has no number
+	}
+	if who.gid == overflowID {
+		who.gid = 1000
+	}
+	return who
+}
+
+const overflowID = 65534
+
+// dedicatedUID is who sandboxes of root are: the first of root's subordinate users, or else nobody.
+func dedicatedUID() int {
+	data, _ := os.ReadFile("/etc/subuid")
+	for line := range strings.Lines(string(data)) {
+		parts := strings.Split(strings.TrimSpace(line), ":")
+		if len(parts) == 3 && (parts[0] == "root" || parts[0] == "0") {
+			if n, err := strconv.Atoi(parts[1]); err == nil && n > 0 {
+				return n
+			}
+		}
+	}
+	return overflowID
+}
+
+// Ensure returns the running sandbox of a name, or makes it.
+func (e *Engine) Ensure(ctx context.Context, spec *sandbox.Spec) (sandbox.Handle, error) {
+	for {
+		b, made, err := e.claim(spec)
+		if err != nil {
+			return nil, err
+		}
+		if made {
+			return e.fill(ctx, b, spec)
+		}
+		select {
+		case <-b.ready:
+		case <-ctx.Done():
+			return nil, sandbox.Errorf(sandbox.CodeTimeout, "wait for sandbox %s: %v", spec.Name, ctx.Err())
+		}
+		if b.client != nil && b.running() {
+			return b, nil
+		}
+		// Its maker has failed, or it ended in between: make it anew.
+	}
+}
+
+// claim returns the sandbox of a name, or a new one that the caller has to fill.
+func (e *Engine) claim(spec *sandbox.Spec) (b *box, made bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, false, sandbox.Errorf(sandbox.CodeUnavailable, "the sandbox engine is closed")
+	}
+	if b := e.boxes[spec.Name]; b != nil {
+		if b.state.Hash != spec.Hash || b.state.ScopeKey != spec.ScopeKey {
+			return nil, false, sandbox.Errorf(sandbox.CodeConflict,
+				"sandbox %s exists and was made for %q from another configuration", spec.Name, b.state.ScopeKey)
+		}
+		return b, false, nil
+	}
+	b = &box{engine: e, ready: make(chan struct{}), done: make(chan struct{})}
+	b.state = sandbox.State{
+		Name: spec.Name, Engine: Name, ScopeKey: spec.ScopeKey, Hash: spec.Hash, Instance: spec.Instance, Created: time.Now(),
+	}
+	e.boxes[spec.Name] = b
+	return b, true, nil
+}
+
+// fill makes the sandbox that claim promised.
+func (e *Engine) fill(ctx context.Context, b *box, spec *sandbox.Spec) (sandbox.Handle, error) {
+	err := e.make(ctx, b, spec)
+	if err == nil && spec.Setup != "" {
+		err = b.setUp(ctx, spec.Setup)
+	}
+	if err != nil {
+		b.end()
+		close(b.ready)
+		return nil, unavailable(err)
+	}
+	close(b.ready)
+	return b, nil
+}
+
+func (e *Engine) make(ctx context.Context, b *box, spec *sandbox.Spec) error {
+	if err := e.check(spec); err != nil {
+		return err
+	}
+	who := e.identityOf(spec.User)
+	s, err := e.takeSpare(ctx, who)
+	if err != nil {
+		return err
+	}
+	b.helper, b.group = s.helper, s.group
+	go b.watch()
+	if b.group != nil {
+		if err := b.group.limit(spec.Limits); err != nil {
+			return fmt.Errorf("set limits: %w", err)
+		}
+	}
+	m, err := e.mountsOf(ctx, spec, who)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	plan, err := e.lastPlan(spec, who, m)
+	if err != nil {
+		return err
+	}
+	if err := b.helper.send(ctx, plan, m.fds); err != nil {
+		return explainSetup(err)
+	}
+	settings := inside.SetupOf(spec)
+	if spec.Network.Mode == sandbox.NetworkEgress {
+		settings.Env = append(egressEnv(), settings.Env...)
+	}
+	if b.group != nil {
+		settings.OOMKills = b.group.oomKills
+	}
+	client, err := inside.Connect(ctx, b.helper.conn, settings)
+	if err != nil {
+		return err
+	}
+	b.adopt(client)
+	b.watchDisk(spec)
+	return nil
+}
+
+// check refuses what this engine cannot enforce.
+func (e *Engine) check(spec *sandbox.Spec) error {
+	capabilities := e.capabilities()
+	switch spec.Network.Mode {
+	case sandbox.NetworkNone, sandbox.NetworkEgress, "":
+	default:
+		return sandbox.Errorf(sandbox.CodeConfig, `the native engine has no network %q, only "none" and "egress"`, spec.Network.Mode)
+	}
+	return allowed(capabilities, spec.DegradeOK)
+}
+
+// explainSetup says what went wrong in the helper in words that lead to a remedy.
+func explainSetup(err error) error {
+	failed, ok := errors.AsType[*helperError](err)
+	if !ok {
+		return err
+	}
+	if failed.errno == unix.ESTALE {
+		return sandbox.Errorf(sandbox.CodeChanged, "a mount was replaced after it was checked: %v", err)
+	}
+	return sandbox.Errorf(sandbox.CodeUnavailable, "the sandbox could not be set up: %v", err)
+}
+
+// Lookup says what exists under a name.
+func (e *Engine) Lookup(_ context.Context, name string) (sandbox.State, error) {
+	e.mu.Lock()
+	b := e.boxes[name]
+	e.mu.Unlock()
+	if b == nil {
+		return sandbox.State{}, sandbox.Errorf(sandbox.CodeNotFound, "there is no sandbox %s", name)
+	}
+	return b.State(), nil
+}
+
+// List returns the sandboxes of this engine. Native sandboxes end with their gateway, so there are no others.
+func (e *Engine) List(context.Context) ([]sandbox.State, error) {
+	var states []sandbox.State
+	for _, b := range e.all() {
+		states = append(states, b.State())
+	}
+	return states, nil
+}
+
+func (e *Engine) all() []*box {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var boxes []*box
+	for _, b := range e.boxes {
+		boxes = append(boxes, b)
+	}
+	return boxes
+}
+
+// Stop ends everything that runs in a sandbox. Nothing of a native sandbox is left but its files.
+func (e *Engine) Stop(ctx context.Context, name string) error { return e.Remove(ctx, name) }
+
+// Remove ends a sandbox.
+func (e *Engine) Remove(ctx context.Context, name string) error {
+	e.mu.Lock()
+	b := e.boxes[name]
+	e.mu.Unlock()
+	if b == nil {
+		return nil
+	}
+	select {
+	case <-b.ready:
+	case <-ctx.Done():
+		return sandbox.Errorf(sandbox.CodeTimeout, "remove sandbox %s: %v", name, ctx.Err())
+	}
+	return b.end()
+}
+
+// Close ends every sandbox and helper and waits for them.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	spares := e.spares
+	e.spares = nil
+	e.mu.Unlock()
+	var failed []error
+	for _, b := range e.all() {
+		<-b.ready
+		failed = append(failed, b.end())
+	}
+	for _, list := range spares {
+		for _, s := range list {
+			failed = append(failed, s.end())
+		}
+	}
+	e.live.Wait()
+	e.starter.close()
+	e.idmaps.close()
+	if h, err := e.groups(); err == nil {
+		h.release()
+	}
+	if e.null != nil {
+		e.null.Close() //nolint:errcheck // nothing was written to it
+	}
+	return errors.Join(failed...)
+}

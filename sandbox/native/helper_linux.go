@@ -1,0 +1,224 @@
+package native
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/native/setup"
+)
+
+// setupTimeout bounds each plan: a helper that hangs in the kernel must not hold up its caller for ever.
+const setupTimeout = 30 * time.Second
+
+// namespaces are all that a sandbox has of its own; that of cgroups is made after it was put into its group.
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUTS
+
+// identity is who runs inside, in numbers of the host and of the sandbox.
+type identity struct{ hostUID, hostGID, uid, gid int }
+
+// helper is a started toolward-inside that carries out plans.
+type helper struct {
+	process *os.Process
+	pid     int
+	id      string // process id, start time and boot
+	conn    *net.UnixConn
+	exited  chan struct{} // closed when the process has ended and was waited for
+}
+
+// helperError is what a helper could not do.
+type helperError struct {
+	errno syscall.Errno
+	text  string
+}
+
+func (e *helperError) Error() string { return e.text }
+func (e *helperError) Unwrap() error { return e.errno }
+
+// starter starts processes on one thread that lives as long as the engine. The kernel sends the signal of a parent's
+// death when the thread that started a child ends, whatever becomes of the process.
+type starter struct {
+	requests chan func()
+}
+
+func newStarter() *starter {
+	s := &starter{requests: make(chan func())}
+	go func() {
+		// Never unlocked: the thread ends with this goroutine, which is when the engine is closed.
+		runtime.LockOSThread()
+		for request := range s.requests {
+			request()
+		}
+	}()
+	return s
+}
+
+func (s *starter) close() { close(s.requests) }
+
+// startHelper starts the program as a helper with clone flags. identity counts with a new user namespace only.
+func (e *Engine) startHelper(ctx context.Context, flags uintptr, who identity) (*helper, error) {
+	program, err := e.program(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	ours, theirs := os.NewFile(uintptr(ends[0]), "helper"), os.NewFile(uintptr(ends[1]), "gateway")
+	defer ours.Close()   //nolint:errcheck // net has a copy
+	defer theirs.Close() //nolint:errcheck // the helper has a copy
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return nil, err
+	}
+	argv := append(append([]string{"toolward-inside"}, program.args...), setup.Argument)
+	attr := &os.ProcAttr{
+		Dir: "/", Env: []string{}, Files: []*os.File{theirs, e.null, e.null}, Sys: cloneAttr(flags, who),
+	}
+	var process *os.Process
+	done := make(chan struct{})
+	e.starter.requests <- func() {
+		defer close(done)
+		process, err = os.StartProcess("/proc/self/fd/"+strconv.Itoa(int(program.file.Fd())), argv, attr)
+	}
+	<-done
+	if err != nil {
+		conn.Close() //nolint:errcheck // nothing was sent
+		return nil, err
+	}
+	h := &helper{process: process, pid: process.Pid, conn: conn.(*net.UnixConn), exited: make(chan struct{})}
+	h.id = processID(h.pid)
+	e.live.Add(1)
+	go func() {
+		defer e.live.Done()
+		process.Wait() //nolint:errcheck // how it ended is told over the channel, if at all
+		close(h.exited)
+	}()
+	return h, nil
+}
+
+func cloneAttr(flags uintptr, who identity) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Cloneflags: flags, Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if flags&unix.CLONE_NEWUSER == 0 {
+		return attr
+	}
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: who.uid, HostID: who.hostUID, Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: who.gid, HostID: who.hostGID, Size: 1}}
+	// Only root may give up its other groups; for others the kernel wants setgroups switched off before it maps any.
+	root := os.Geteuid() == 0
+	attr.GidMappingsEnableSetgroups = root
+	attr.Credential = &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid), NoSetGroups: !root}
+	// What is executed as another user than 0 keeps only these.
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	return attr
+}
+
+// send has the helper carry out a plan, with the descriptors that it speaks of.
+func (h *helper) send(ctx context.Context, plan *setup.Plan, fds []int) error {
+	memory, err := inMemory(plan.Encode())
+	if err != nil {
+		return err
+	}
+	defer memory.Close() //nolint:errcheck // the helper has a copy
+	deadline := time.Now().Add(setupTimeout)
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline = d
+	}
+	h.conn.SetDeadline(deadline) //nolint:errcheck // a closed connection says so below
+	stop := context.AfterFunc(ctx, func() { h.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	rights := unix.UnixRights(append([]int{int(memory.Fd())}, fds...)...)
+	if _, _, err := h.conn.WriteMsgUnix([]byte{1}, rights, nil); err != nil {
+		return fmt.Errorf("the helper takes no plan: %w", err)
+	}
+	if err := h.answer(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return err
+	}
+	return h.conn.SetDeadline(time.Time{})
+}
+
+// answer reads what became of a plan. Not a byte more is read: what follows belongs to the program inside.
+func (h *helper) answer() error {
+	var kind [1]byte
+	if _, err := h.conn.Read(kind[:]); err != nil {
+		return fmt.Errorf("the helper ended without an answer: %w", err)
+	}
+	if kind[0] == setup.Done {
+		return nil
+	}
+	text := make([]byte, 4096) // the helper ends after a failure; one message is all there is
+	n, err := h.conn.Read(text)
+	if err != nil || n < 2 || kind[0] != setup.Failed {
+		return errors.New("the helper gave no answer that makes sense")
+	}
+	return &helperError{errno: syscall.Errno(binary.LittleEndian.Uint16(text)), text: string(text[2:n])}
+}
+
+// end ends the helper and everything in its namespaces, and waits for it.
+func (h *helper) end() {
+	h.process.Kill() //nolint:errcheck // it may have ended already
+	h.conn.Close()   //nolint:errcheck // it is not used any more
+	<-h.exited
+}
+
+// inMemory puts data into memory that a helper can read: never into arguments or an environment, which everybody sees.
+func inMemory(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("toolward-plan", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
+		fd, err = unix.MemfdCreate("toolward-plan", unix.MFD_CLOEXEC)
+	}
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	file := os.NewFile(uintptr(fd), "toolward-plan")
+	if _, err := file.Write(data); err != nil {
+		file.Close() //nolint:errcheck // it is not used
+		return nil, err
+	}
+	return file, nil
+}
+
+// processID tells a process from every other that had or will have its number.
+func processID(pid int) string {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strconv.Itoa(pid) + ":" + startTime(pid) + ":" + strings.TrimSpace(string(boot))
+}
+
+// startTime is when a process started, in ticks since the boot; "" if there is none.
+func startTime(pid int) string {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return ""
+	}
+	// The name of the program, in parentheses, may hold anything.
+	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')'):]), " ")
+	fields := strings.Fields(rest)
+	if len(fields) < 20 {
+		return ""
+	}
+	return fields[19]
+}
+
+// unavailable makes an error of what could not be started.
+func unavailable(err error) error {
+	if e, ok := errors.AsType[*sandbox.Error](err); ok {
+		return e
+	}
+	return sandbox.Errorf(sandbox.CodeUnavailable, "the sandbox could not be made: %v", err)
+}

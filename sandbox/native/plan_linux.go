@@ -1,0 +1,190 @@
+package native
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/native/setup"
+	"github.com/toolward/toolward/sandbox/seccomp"
+)
+
+// egressSocket is where the gateway's proxy is inside.
+const egressSocket = setup.EgressSocket
+
+// What of the host every sandbox sees, to read only.
+var (
+	systemTop = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"} // links or directories, as on the host
+	// systemEtc is what programs need to find libraries, certificates and each other. Everything else of the host's
+	// /etc, its users and their passwords above all, is not there.
+	systemEtc = []string{
+		"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/services",
+		"/etc/protocols", "/etc/mime.types", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs",
+		"/etc/pki/ca-trust/extracted", "/etc/ca-certificates/extracted", "/etc/os-release",
+	}
+	devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
+	// Parts of /proc that are about the machine: nobody may write the first, nobody may read the second.
+	procReadOnly = []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi"}
+	procMasked   = []string{
+		"kcore", "keys", "key-users", "timer_list", "timer_stats", "latency_stats", "sched_debug", "kallsyms",
+		"kmsg", "interrupts",
+	}
+)
+
+const hardened = setup.NoSetuid | setup.NoDevices
+
+// basePlan is what every sandbox of a user has.
+func basePlan(who identity) *setup.Plan {
+	p := &setup.Plan{}
+	add := func(steps ...setup.Step) { p.Steps = append(p.Steps, steps...) }
+	add(setup.Step{Kind: setup.CgroupNamespace}, setup.Step{Kind: setup.Loopback})
+	add(setup.Step{Kind: setup.Bind, Source: "/usr", Path: "/usr", Attr: hardened | setup.ReadOnly})
+	for _, name := range systemTop {
+		if target, err := os.Readlink("/" + name); err == nil {
+			add(setup.Step{Kind: setup.Symlink, Source: target, Path: "/" + name})
+		} else {
+			add(setup.Step{Kind: setup.Bind, Source: "/" + name, Path: "/" + name, Attr: hardened | setup.ReadOnly, Optional: true})
+		}
+	}
+	add(etcSteps(who)...)
+	add(devSteps()...)
+	add(setup.Step{Kind: setup.Proc, Path: "/proc", Attr: hardened | setup.NoExec})
+	for _, name := range procReadOnly {
+		add(setup.Step{Kind: setup.Again, Path: "/proc/" + name, Attr: hardened | setup.NoExec | setup.ReadOnly})
+	}
+	for _, name := range procMasked {
+		add(setup.Step{Kind: setup.Mask, Path: "/proc/" + name})
+	}
+	return p
+}
+
+// etcSteps make an /etc that says what programs ask and nothing about the host.
+func etcSteps(who identity) []setup.Step {
+	file := func(name, text string) setup.Step {
+		return setup.Step{Kind: setup.File, Path: "/etc/" + name, Mode: 0o644, Data: []byte(text)}
+	}
+	steps := []setup.Step{
+		file("passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n"+
+			fmt.Sprintf("sandbox:x:%d:%d:sandbox:/workspace:/bin/sh\n", who.uid, who.gid)+
+			"nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"),
+		file("group", "root:x:0:\n"+fmt.Sprintf("sandbox:x:%d:\n", who.gid)+"nogroup:x:65534:\n"),
+		file("hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"),
+		file("resolv.conf", "# Names are resolved by the gateway's proxy, if there is one.\n"),
+		file("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n"),
+		file("hostname", "sandbox\n"),
+	}
+	for _, source := range systemEtc {
+		steps = append(steps, setup.Step{
+			Kind: setup.Bind, Source: source, Path: source, Attr: hardened | setup.NoExec | setup.ReadOnly, Optional: true,
+		})
+	}
+	if zone, err := filepath.EvalSymlinks("/etc/localtime"); err == nil && strings.HasPrefix(zone, "/usr/") {
+		steps = append(steps, setup.Step{Kind: setup.Symlink, Source: zone, Path: "/etc/localtime"})
+	}
+	return steps
+}
+
+func devSteps() []setup.Step {
+	steps := []setup.Step{{Kind: setup.Tmpfs, Path: "/dev", Mode: 0o755, Size: 64 << 10, Attr: setup.NoSetuid | setup.NoExec}}
+	for _, name := range devices {
+		steps = append(steps, setup.Step{
+			Kind: setup.Bind, Source: "/dev/" + name, Path: "/dev/" + name, Attr: setup.NoSetuid | setup.NoExec,
+		})
+	}
+	for name, target := range map[string]string{
+		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+		"ptmx": "pts/ptmx",
+	} {
+		steps = append(steps, setup.Step{Kind: setup.Symlink, Source: target, Path: "/dev/" + name})
+	}
+	return append(steps,
+		setup.Step{Kind: setup.Terminals, Path: "/dev/pts", Attr: setup.NoSetuid | setup.NoExec},
+		setup.Step{Kind: setup.Tmpfs, Path: "/dev/shm", Mode: 0o1777, Size: 64 << 20, Attr: hardened},
+		setup.Step{Kind: setup.Attributes, Path: "/dev", Attr: setup.ReadOnly},
+	)
+}
+
+// defaultTmpfs is the size of a memory file system that has none, unless memory is limited to less than twice that.
+const defaultTmpfs = 1 << 30
+
+// lastPlan is what this sandbox has beyond every other, and what it is confined to.
+func (e *Engine) lastPlan(spec *sandbox.Spec, who identity, m *mounts) (*setup.Plan, error) {
+	program, err := filterFor(spec, m.foreign)
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.CodeUnavailable, "the filter for system calls: %v", err)
+	}
+	p := &setup.Plan{
+		Last: true, Hostname: "sandbox", Rlimits: rlimits(spec.Limits), LandlockABI: e.landlockABI(), Filter: program,
+		Forward: spec.Network.Mode == sandbox.NetworkEgress,
+		Landlock: []setup.Rule{
+			{Path: "/", Right: setup.RightRead},
+			{Path: "/dev", Right: setup.RightUse},
+			{Path: "/dev/shm", Right: setup.RightWrite},
+			{Path: "/proc", Right: setup.RightUse},
+		},
+	}
+	for _, t := range spec.Tmpfs {
+		size := uint64(t.Size)
+		if size == 0 {
+			size = defaultTmpfs
+			if half := uint64(spec.Limits.Memory) / 2; half > 0 && half < size {
+				size = half
+			}
+		}
+		attr := hardened
+		if !t.Exec {
+			attr |= setup.NoExec
+		}
+		p.Steps = append(p.Steps, setup.Step{Kind: setup.Tmpfs, Path: path.Clean(t.Target), Mode: 0o1777, Size: size, Attr: attr})
+		p.Landlock = append(p.Landlock, setup.Rule{Path: path.Clean(t.Target), Right: setup.RightWrite})
+	}
+	p.Steps = append(p.Steps, m.steps...)
+	p.Landlock = append(p.Landlock, m.rules...)
+	p.Steps = append(p.Steps, protectedSteps(spec)...)
+	if spec.Writable {
+		p.Landlock = append(p.Landlock, setup.Rule{Path: "/", Right: setup.RightWrite})
+	} else {
+		p.Steps = append(p.Steps, setup.Step{Kind: setup.Attributes, Path: "/", Attr: setup.ReadOnly | hardened})
+	}
+	return p, nil
+}
+
+// protectedSteps make the protected paths that exist read-only.
+func protectedSteps(spec *sandbox.Spec) []setup.Step {
+	var steps []setup.Step
+	for _, target := range protectedPaths(spec) {
+		if dir := path.Dir(target); path.Base(dir) == ".git" {
+			// A directory that something is mounted on cannot be renamed, so .git cannot be put aside and made anew.
+			steps = append(steps, setup.Step{Kind: setup.Again, Path: dir})
+		}
+		steps = append(steps, setup.Step{Kind: setup.Again, Path: target, Attr: setup.ReadOnly})
+	}
+	return steps
+}
+
+// filterFor assembles the filter. foreign: writable files belong to another user of the host than who runs inside.
+func filterFor(spec *sandbox.Spec, foreign bool) ([]byte, error) {
+	return seccomp.New(seccomp.Options{Ptrace: spec.Ptrace, NoSetuid: foreign}).Program()
+}
+
+func rlimits(l sandbox.Limits) []setup.Rlimit {
+	limits := []setup.Rlimit{{Resource: unix.RLIMIT_CORE}}
+	for _, one := range []struct {
+		resource int
+		value    int64
+	}{
+		{unix.RLIMIT_NOFILE, l.OpenFiles},
+		{unix.RLIMIT_FSIZE, l.FileSize},
+		{unix.RLIMIT_NPROC, l.Pids},
+	} {
+		if one.value > 0 {
+			limits = append(limits, setup.Rlimit{Resource: uint32(one.resource), Value: uint64(one.value)})
+		}
+	}
+	return limits
+}

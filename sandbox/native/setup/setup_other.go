@@ -1,0 +1,17 @@
+//go:build !linux
+
+package setup
+
+import "errors"
+
+// Argument is what makes toolward-inside the helper.
+const Argument = "native"
+
+// ForwardArgument stands before what starts the program inside where the forwarder shall run in it.
+const ForwardArgument = "forward"
+
+// Main: there are no namespaces on this system.
+func Main([]string) int { return 1 }
+
+// Forward: there are no namespaces on this system.
+func Forward() error { return errors.ErrUnsupported }
