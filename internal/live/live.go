@@ -63,7 +63,17 @@ func Package(directory, name, version string) Part {
 	return npmPackage{directory: directory, name: name, version: version}
 }
 
-type npmPackage struct{ directory, name, version string }
+// Project is like [Package], for a package that installs only with a manifest of its own: files are written into the
+// directory before, by their paths in it, and npm is told these flags.
+func Project(directory, name, version string, files map[string]string, flags ...string) Part {
+	return npmPackage{directory, name, version, files, flags}
+}
+
+type npmPackage struct {
+	directory, name, version string
+	files                    map[string]string
+	flags                    []string
+}
 
 func (p npmPackage) find() (string, error) {
 	cache, err := CacheDir()
@@ -72,11 +82,11 @@ func (p npmPackage) find() (string, error) {
 	}
 	root := filepath.Join(cache, p.directory)
 	where := filepath.Join(root, "node_modules", filepath.FromSlash(p.name))
-	have, err := installedVersion(where)
+	have, err := p.isInstalled(root, where)
 	switch {
 	case err != nil:
 		return "", err
-	case have == p.version:
+	case have:
 		return where, nil
 	case !All():
 		return "", fmt.Errorf("npm package %s@%s is not in %s (TOOLWARD_LIVE=all installs it)", p.name, p.version, root)
@@ -85,6 +95,25 @@ func (p npmPackage) find() (string, error) {
 		return "", err
 	}
 	return where, nil
+}
+
+// isInstalled reports whether the package is there whole, in its version and from these files.
+func (p npmPackage) isInstalled(root, where string) (bool, error) {
+	version, err := installedVersion(where)
+	if err != nil || version != p.version || p.files == nil {
+		return err == nil && version == p.version, err
+	}
+	from, err := os.ReadFile(filepath.Join(root, "installed"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return string(from) == p.recipe(), err
+}
+
+// recipe names everything that the package is installed from.
+func (p npmPackage) recipe() string {
+	raw, _ := json.Marshal([]any{p.files, p.flags}) // texts can always be written
+	return string(raw)
 }
 
 // installedVersion reads the version of an installed package; "" if there is none.
@@ -119,14 +148,27 @@ func (p npmPackage) install(root, where string) error {
 		return fmt.Errorf("install %s: %w", p.name, err)
 	}
 	defer unlock()
-	if have, err := installedVersion(where); err == nil && have == p.version {
+	if have, err := p.isInstalled(root, where); err == nil && have {
 		return nil // another test program was faster
 	}
-	command := exec.Command(npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact", "--prefix", root, p.name+"@"+p.version)
+	arguments := []string{"install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", root}
+	if p.files == nil {
+		arguments = append(arguments, "--save-exact", p.name+"@"+p.version)
+	}
+	for name, text := range p.files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			return fmt.Errorf("install %s: %w", p.name, err)
+		}
+	}
+	command := exec.Command(npm, append(arguments, p.flags...)...)
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("npm package %s@%s cannot be installed: %w\n%s", p.name, p.version, err, out)
 	}
-	return nil
+	if p.files == nil {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(root, "installed"), []byte(p.recipe()), 0o644)
 }
 
 // lock holds a file until the returned function is called; the system lets go of it if the program dies.
