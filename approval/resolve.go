@@ -20,6 +20,9 @@ type Response struct {
 	Connection string // that the answer came through
 	Device     string
 
+	// Binding is the digest ([Record.Binding]) of what the person was shown; "" if the surface does not bring it back. An
+	// asker chooses the id, which is free again after the approval is gone: another question could stand there meanwhile.
+	Binding string
 	// Shown is the stamp of MarkShown that the entry was displayed with. Surfaces where people answer what they
 	// see must bring it back.
 	Shown string
@@ -79,6 +82,8 @@ func (m *Manager) answerable(r Response, decision toolward.Decision) (*entry, er
 	switch {
 	case isSelf(e.record.Connection, e.record.Device, r.Connection, r.Device):
 		return nil, ErrSelfApproval
+	case r.Binding != "" && r.Binding != e.record.Binding:
+		return nil, ErrChanged
 	case !e.record.Offers(e.record.taken(decision)):
 		return nil, fmt.Errorf("%w: %s", ErrNotOffered, decision)
 	case r.Typed && now.Sub(e.end.Add(-e.life())) < shownAtLeast:

@@ -53,6 +53,8 @@ func TestWhoMayAnswerHow(t *testing.T) {
 		"typed id":               {with(func(r *Response, _ *Manager, _ *Record) { r.Shown, r.Typed = "", true }), 500 * time.Millisecond, errNone},
 		"typed at once":          {with(func(r *Response, _ *Manager, _ *Record) { r.Shown, r.Typed = "", true }), time.Millisecond, ErrTooSoon},
 		"unique prefix":          {with(func(r *Response, _ *Manager, a *Record) { r.ID, r.Typed = a.Slug(), true }), time.Second, errNone},
+		"the shown digest":       {with(func(r *Response, _ *Manager, a *Record) { r.Binding = a.Binding }), time.Second, errNone},
+		"another digest":         {with(func(r *Response, _ *Manager, a *Record) { r.Binding = strings.Repeat("0", len(a.Binding)) }), time.Second, ErrChanged},
 		"short prefix":           {with(func(r *Response, _ *Manager, a *Record) { r.ID, r.Typed = a.ID[:7], true }), time.Second, ErrUnknown},
 		"unknown id":             {with(func(r *Response, _ *Manager, _ *Record) { r.ID = "00000000-0000" }), time.Second, ErrUnknown},
 		"empty id":               {with(func(r *Response, _ *Manager, _ *Record) { r.ID = "" }), time.Second, ErrUnknown},

@@ -117,6 +117,10 @@ func (s *Server) socketRoutes(o Options) http.Handler {
 			refuse(w, r, http.StatusForbidden, "this socket serves programs of its own user only", "")
 			return
 		}
+		if o.WebSocket != nil && protocol.IsUpgrade(r) && odd(r) == "" {
+			o.WebSocket.ServeHTTP(w, r)
+			return
+		}
 		guarded.ServeHTTP(w, r)
 	})
 }

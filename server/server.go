@@ -78,7 +78,7 @@ type Options struct {
 	MCP       http.Handler // at /mcp of the TCP door; optional
 	MCPStream http.Handler // at StreamPath of the socket door; optional
 	Hooks     http.Handler // at /v1/hook/ of the socket door; optional
-	WebSocket http.Handler // every WebSocket of the TCP door, at any path; optional
+	WebSocket http.Handler // every WebSocket at either door, at any path; optional
 	Invoke    http.Handler // at /tools/invoke of the TCP door; optional
 	Metrics   http.Handler // at /metrics of the TCP door, for people and for tokens made for it; optional
 

@@ -102,11 +102,17 @@ func (c Client) connect(ctx context.Context) (*net.UnixConn, error) {
 	if c.Path == "" || c.Token == "" {
 		return nil, fmt.Errorf("%w: it has no path or no token", ErrUnreachable)
 	}
-	if err := checkAddress(c.Path); err != nil {
+	return Dial(ctx, c.Path)
+}
+
+// Dial connects to the program that listens at a socket, if socket, directory and program are all of our own user: what
+// another user put there would get the secrets that are sent next. Every error is ErrUnreachable.
+func Dial(ctx context.Context, path string) (*net.UnixConn, error) {
+	if err := checkAddress(path); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	var dialer net.Dialer
-	plain, err := dialer.DialContext(ctx, "unix", c.Path)
+	plain, err := dialer.DialContext(ctx, "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}

@@ -64,6 +64,10 @@ func (p Proxies) locate(r *http.Request) place {
 	}
 	at.peer, _ = netip.ParseAddr(host)
 	at.peer = at.peer.WithZone("").Unmap()
+	if door, ok := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr); ok && door != nil {
+		// The local socket has no addresses. Whoever reaches it is a program of our own user on this machine.
+		at.peer, at.host = netip.AddrFrom4([4]byte{127, 0, 0, 1}), "localhost"
+	}
 	at.client = at.peer
 	for _, name := range forwardingHeaders {
 		if _, set := r.Header[http.CanonicalHeaderKey(name)]; set {

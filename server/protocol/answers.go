@@ -90,16 +90,17 @@ type resolveParams struct {
 	Reason   string `json:"reason"`
 	Kind     string `json:"kind"`
 	Proposal *int   `json:"proposal"`
+	Digest   string `json:"bindingDigest"`
 }
 
 func execResolveShape() shape {
-	return object(need("id", name(1024)), need("decision", name(64)))
+	return object(need("id", name(1024)), need("decision", name(64)), may("bindingDigest", digestShape()))
 }
 
 func resolveShape() shape {
 	return object(
 		need("id", name(1024)), need("decision", name(64)), may("reason", text(2000)), may("kind", oneOf("exec", "plugin", "tool")),
-		may("proposal", whole(0)), may("reviewer", anything()), may("grantExpiresInDays", shape{map[string]any{"type": "number"}, "i"}),
+		may("proposal", whole(0)), may("bindingDigest", digestShape()), may("reviewer", anything()), may("grantExpiresInDays", shape{map[string]any{"type": "number"}, "i"}),
 	)
 }
 
@@ -111,14 +112,15 @@ func (r *call) resolve(ctx context.Context, p *resolveParams) (any, *Error) {
 		return nil, invalid("invalid decision")
 	}
 	if decision == toolward.AllowAlways && p.Proposal == nil {
-		return nil, invalid("decision not available: name the proposal that is to be kept (approval.resolve), or answer in the console")
+		return nil, withDetail(invalid("decision not available: name the proposal that is to be kept (approval.resolve), or answer in the console"), "NOT_OFFERED")
 	}
 	record, err := r.server.approvals.Get(ctx, r.by, strings.TrimSpace(p.ID))
 	if err != nil || !r.kindFits(record) || !kindNamed(record, p.Kind) || record.State != approval.StatePending {
-		return nil, invalid("unknown approval id")
+		return nil, unknownApproval()
 	}
 	answer := approval.Response{
-		ID: record.ID, Decision: p.Decision, Reason: p.Reason, By: r.by, Connection: r.conn.id, Device: r.admitted.deviceID, Typed: true,
+		ID: record.ID, Decision: p.Decision, Reason: p.Reason, By: r.by, Connection: r.conn.id, Device: r.admitted.deviceID,
+		Binding: p.Digest, Typed: true,
 	}
 	if p.Proposal != nil {
 		answer.Proposal = *p.Proposal
@@ -150,16 +152,22 @@ func kindNamed(record *approval.Record, kind string) bool {
 func resolveError(err error) *Error {
 	switch {
 	case errors.Is(err, approval.ErrUnknown), errors.Is(err, approval.ErrResolved):
-		return invalid("unknown approval id")
+		return unknownApproval()
 	case errors.Is(err, approval.ErrNotOffered):
-		return invalid("decision not available")
+		return withDetail(invalid("decision not available"), "NOT_OFFERED")
+	case errors.Is(err, approval.ErrChanged):
+		return withDetail(invalid("%s", err), "DIGEST_MISMATCH")
 	case errors.Is(err, approval.ErrTooSoon):
-		return &Error{Code: codeUnavailable, Message: err.Error(), Retryable: true, RetryAfterMs: 500}
-	case errors.Is(err, approval.ErrSelfApproval), errors.Is(err, approval.ErrNotAllowed):
+		return withDetail(&Error{Code: codeUnavailable, Message: err.Error(), Retryable: true, RetryAfterMs: 500}, "TOO_SOON")
+	case errors.Is(err, approval.ErrSelfApproval):
+		return withDetail(invalid("%s", err), "SELF_APPROVAL")
+	case errors.Is(err, approval.ErrNotAllowed):
 		return invalid("%s", err)
 	}
 	return invalid("the answer was not taken: %s", err)
 }
+
+func unknownApproval() *Error { return withDetail(invalid("unknown approval id"), "UNKNOWN_APPROVAL") }
 
 // listExec lists the commands that wait, for exec.approval.list.
 func (r *call) listExec(ctx context.Context, _ *struct{}) (any, *Error) {
@@ -201,7 +209,7 @@ func (r *call) pending(ctx context.Context) ([]*approval.Record, *Error) {
 func (r *call) getExec(ctx context.Context, p *idParams) (any, *Error) {
 	record, failed := r.lookUp(ctx, p)
 	if failed != nil || record.State != approval.StatePending {
-		return nil, invalid("unknown approval id")
+		return nil, unknownApproval()
 	}
 	return execEntry(record), nil
 }
@@ -223,7 +231,7 @@ func (r *call) getAny(ctx context.Context, p *idParams) (any, *Error) {
 func (r *call) lookUp(ctx context.Context, p *idParams) (*approval.Record, *Error) {
 	record, err := r.server.approvals.Get(ctx, r.by, strings.TrimSpace(p.ID))
 	if err != nil || !r.kindFits(record) {
-		return nil, invalid("unknown approval id")
+		return nil, unknownApproval()
 	}
 	return record, nil
 }
@@ -234,7 +242,7 @@ func (r *call) cancel(_ context.Context, p *idParams) (any, *Error) {
 	err := r.server.approvals.Cancel(id, r.conn.id, r.admitted.deviceID)
 	mayEnd := r.by.MayAnswer() == nil && device.Covers(r.scopes(), device.ScopeAdmin)
 	if err != nil && !(mayEnd && r.server.approvals.Expire(id, approval.ByCancelled)) {
-		return nil, invalid("unknown approval id")
+		return nil, unknownApproval()
 	}
 	return map[string]any{"ok": true}, nil
 }

@@ -284,15 +284,17 @@ func (r *call) noRoom(ctx context.Context, id string) *Error {
 	taken := r.server.asks.open[id] != nil
 	r.server.asks.mu.Unlock()
 	if taken {
-		return invalid("approval id already pending")
+		return idTaken()
 	}
 	return unavailable("too many pending approvals")
 }
 
+func idTaken() *Error { return withDetail(invalid("approval id already pending"), "APPROVAL_PENDING") }
+
 func askError(err error) *Error {
 	switch {
 	case errors.Is(err, approval.ErrIDPending):
-		return invalid("approval id already pending")
+		return idTaken()
 	case errors.Is(err, approval.ErrTooMany):
 		return unavailable("too many pending approvals")
 	case errors.Is(err, approval.ErrClosed):
@@ -349,7 +351,7 @@ func (r *call) kindFits(record *approval.Record) bool {
 
 func waitError(err error) *Error {
 	if errors.Is(err, approval.ErrUnknown) {
-		return invalid("approval expired or not found")
+		return withDetail(invalid("approval expired or not found"), "UNKNOWN_APPROVAL")
 	}
 	return unavailable("the gateway cannot wait for the decision any longer")
 }
