@@ -311,6 +311,9 @@ func (a *admission) askPeople(ctx context.Context, q *Question) error {
 		a.via = viaUnanswered
 		return nil
 	}
+	if err == nil && answer.JudgeAgain {
+		return a.judgeAgain(ctx)
+	}
 	a.answer = answer
 	if err != nil {
 		var pending *Pending
@@ -331,6 +334,31 @@ func (a *admission) askPeople(ctx context.Context, q *Question) error {
 		return a.watchNew(ctx)
 	}
 	return nil
+}
+
+// judgeAgain judges a call anew whose identical twin somebody has allowed for always: what the answer saved may cover it, and
+// then it runs without a question, as the screen has said. Else people are asked about it, too. Plug-ins are not called
+// again; what they wanted still holds.
+func (a *admission) judgeAgain(ctx context.Context) (err error) {
+	again := *a.request
+	if again.Facts, err = factsOf(ctx, &again); err != nil {
+		return refusalOf(a.call.Tool, CodeValidation, err)
+	}
+	a.request = &again
+	if binding(a.request) != a.binding {
+		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged}
+	}
+	a.evaluate()
+	if err := a.refusedByPolicy(); err != nil {
+		return err
+	}
+	if a.request.Digest != a.original {
+		a.judged = stricterJudgement(a.first, a.judged)
+	}
+	if err := a.raiseForHook(); err != nil {
+		return err
+	}
+	return a.ask(ctx)
 }
 
 // unanswered reports whether people could have answered and did not, or there were none.

@@ -54,10 +54,13 @@ type Question struct {
 type Answer struct {
 	ApprovalID string
 	Decision   Decision
-	By         string        // who answered
-	Reason     string        // a person's words, for the model when it is a denial
-	Grant      string        // id of the grant that answered in the place of a person; "" if a person did
-	Path       string        // push, socket or chat
+	By         string // who answered
+	Reason     string // a person's words, for the model when it is a denial
+	Grant      string // id of the grant that answered in the place of a person; "" if a person did
+	Path       string // push, socket or chat
+	// JudgeAgain means that this call shared the prompt of an identical one, that the answer was "always" and went to the
+	// other, and that it may have been saved where policy looks: the call is judged again before people are asked again.
+	JudgeAgain bool
 	Waited     time.Duration // how long the call waited
 }
 

@@ -12,6 +12,10 @@ import (
 // Ask puts the question to people and waits for the answer, the deadline or the end of ctx. When ctx ends and
 // nobody else waits, the approval is withdrawn. A question with Detach is left pending and comes back as a
 // *toolward.Pending; the caller asks again with the same call and the approval's id.
+//
+// Identical calls share a prompt. An answer for once is for one of them, and the next is asked about anew; "always" is for
+// all of them: by the grant that it made, or by what it saved elsewhere, which is not the manager's to judge by
+// ([toolward.Answer].JudgeAgain).
 func (m *Manager) Ask(ctx context.Context, q *toolward.Question) (toolward.Answer, error) {
 	start := time.Now()
 	if q == nil || q.Request == nil || q.Request.Tool == nil || q.Binding == "" {
@@ -33,6 +37,9 @@ func (m *Manager) Ask(ctx context.Context, q *toolward.Question) (toolward.Answe
 				break
 			}
 			continue // another call has taken its last use
+		}
+		if answer.JudgeAgain && q.Request.Call.Approval == "" {
+			break
 		}
 		answer, again, err = m.askOnce(ctx, q)
 	}
@@ -327,7 +334,7 @@ func (m *Manager) take(e *entry) (answer toolward.Answer, again bool, err error)
 	m.told(e, time.Now())
 	if e.record.Decision.Allows() {
 		if e.taken || e.phase == consumed {
-			return toolward.Answer{}, true, nil
+			return toolward.Answer{JudgeAgain: e.record.Decision == toolward.AllowAlways}, true, nil
 		}
 		e.taken = true
 	}

@@ -17,7 +17,10 @@ import (
 type gate struct {
 	*toolward.Gateway
 	manager *Manager
-	ran     int
+	policy  *gatetest.Policy
+	// analysis is what is known of every command; nil for nothing.
+	analysis *toolward.CommandAnalysis
+	ran      int
 }
 
 func newGate(t *testing.T, store Store, change func(*Options)) *gate {
@@ -28,9 +31,10 @@ func newGate(t *testing.T, store Store, change func(*Options)) *gate {
 		return toolward.TextResult("ran"), nil
 	}}
 	tool.Facts = func(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
-		return toolward.Facts{Command: r.Params.Text("command"), Mutates: true}, nil
+		return toolward.Facts{Command: r.Params.Text("command"), Mutates: true, Analysis: g.analysis}, nil
 	}
 	h := gatetest.New(t, toolward.Ask, tool)
+	g.policy = h.Policy
 	gateway, err := toolward.New(toolward.Config{Policy: h.Policy, Approver: g.manager, Auditor: h.Auditor, Sessions: h.Sessions})
 	if err != nil {
 		t.Fatal(err)
@@ -186,4 +190,61 @@ func TestAlwaysRunsLaterCallsOfTheSameKindOnly(t *testing.T) {
 			t.Errorf("ran %d", g.ran)
 		}
 	})
+}
+
+// TestAlwaysForCommandsCoversTheCallsThatWaitedWithIt: what "always" has added to the allowlist lets the identical calls run
+// that shared its prompt; what it has not is asked about once more.
+func TestAlwaysForCommandsCoversTheCallsThatWaitedWithIt(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		decision  string
+		uncovered bool // by what was saved
+		ran       int
+		asks      int // once more
+	}{
+		{"always", "allow-always", false, 3, 0},
+		{"always, of something else", "allow-always", true, 1, 1},
+		{"once", "allow-once", false, 1, 1},
+		{"deny", "deny", false, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				list := &allowlist{}
+				g := newGate(t, newMemory(), func(o *Options) { o.Remember = list.remember })
+				g.analysis = &toolward.CommandAnalysis{Understood: true, Always: []toolward.CommandEntry{gitReads}}
+				g.policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
+					list.mu.Lock()
+					defer list.mu.Unlock()
+					j := toolward.Judgement{Verdict: toolward.Ask, GrantOK: true, AllowAlways: true}
+					j.Class.Grant, j.Class.Severity = toolward.GrantExec, toolward.Info
+					if len(list.saved) > 0 && !tt.uncovered {
+						j.Verdict, j.Listed = toolward.Allow, true
+					}
+					return j
+				}
+				attach(t, g.manager, alice)
+				done := make(chan error, 3)
+				for range 3 {
+					go func() {
+						_, err := g.Call(t.Context(), command("git status", nil))
+						done <- err
+					}()
+				}
+				synctest.Wait()
+				r := only(t, g.manager)
+				if _, err := answer(g.manager, alice, r.ID, tt.decision); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if g.ran != tt.ran || g.manager.Count() != tt.asks {
+					t.Errorf("ran %d, %d ask once more; want %d, %d", g.ran, g.manager.Count(), tt.ran, tt.asks)
+				}
+				for range tt.ran {
+					if err := <-done; err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
 }
