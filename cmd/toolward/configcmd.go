@@ -12,6 +12,7 @@ import (
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server"
 )
@@ -60,7 +61,18 @@ func (inv *invocation) checkShadow(loaded *config.Loaded) error {
 }
 
 // surroundings is what commands that only look know around a configuration.
-func surroundings() policy.Surroundings { return policy.Surroundings{ClientTools: bridge.ToolNames()} }
+func surroundings() policy.Surroundings {
+	return policy.Surroundings{ClientTools: bridge.ToolNames(), Addresses: publicOnly}
+}
+
+// publicOnly refuses addresses that are not on the public internet.
+var publicOnly = func() *netguard.Policy {
+	p, err := netguard.NewPolicy(netguard.Config{})
+	if err != nil {
+		panic(err) // there is nothing in it that could be wrong
+	}
+	return p
+}()
 
 type configCheckCommand struct {
 	File string `arg:"" optional:"" help:"Default: the file in the home." type:"path"`

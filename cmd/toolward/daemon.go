@@ -219,7 +219,9 @@ func (d *daemon) openConfig(ctx context.Context, _ daemonOptions) (err error) {
 
 // surroundings is what the program tells policy besides the file.
 func (d *daemon) surroundings() policy.Surroundings {
-	return policy.Surroundings{ClientTools: bridge.ToolNames(), Secrets: d.secrets}
+	around := surroundings()
+	around.Secrets = d.secrets
+	return around
 }
 
 // applyConfig puts a configuration in force, all of it or nothing.

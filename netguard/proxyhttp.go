@@ -1,0 +1,102 @@
+package netguard
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// readHTTP reads "CONNECT host:port" or a plain request for an http URL.
+func (c *client) readHTTP() error {
+	c.accept = func() error { return nil }
+	c.refuse = func(e *Error) { c.answer(statusOf(e), e.Error()) }
+	request, err := http.ReadRequest(c.in)
+	if err != nil {
+		c.refuse(&Error{Code: CodeProxyRequest})
+		return err
+	}
+	if request.Method == http.MethodConnect {
+		return c.readConnect(request)
+	}
+	return c.readPlain(request)
+}
+
+func (c *client) readConnect(request *http.Request) error {
+	name, port, ok := splitPort(request.RequestURI, "")
+	if !ok || port == 0 || strings.ContainsAny(request.RequestURI, "@/?#\\") {
+		c.refuse(&Error{Code: CodeProxyRequest})
+		return &Error{Code: CodeProxyRequest}
+	}
+	c.host, c.port = name, port
+	c.accept = func() error {
+		_, err := io.WriteString(c.Conn, "HTTP/1.1 200 Connection established\r\n\r\n")
+		return err
+	}
+	return nil
+}
+
+// readPlain takes one request; the connection ends with its answer, so that a second request cannot go to a host that
+// nobody decided about.
+func (c *client) readPlain(request *http.Request) error {
+	refuse := func() error {
+		e := &Error{Code: CodeProxyRequest}
+		c.refuse(e)
+		return e
+	}
+	if request.URL.Scheme != "http" || request.URL.Host == "" || request.URL.User != nil {
+		return refuse()
+	}
+	name, port, ok := splitPort(request.URL.Host, "http")
+	if !ok {
+		return refuse()
+	}
+	for _, header := range []string{"Connection", "Proxy-Connection", "Proxy-Authorization", "Proxy-Authenticate", "Keep-Alive", "Te", "Trailer", "Upgrade"} {
+		request.Header.Del(header)
+	}
+	if _, own := request.Header["User-Agent"]; !own {
+		request.Header["User-Agent"] = nil // the library would add its own
+	}
+	request.Close = true
+	request.Host = request.URL.Host // a Host header that names another site than the one decided about
+	c.host, c.port = name, port
+	return c.keepRequest(request)
+}
+
+// maxPlainBody is how much of a plain request's body is taken; larger ones need CONNECT.
+const maxPlainBody = 8 << 20
+
+func (c *client) keepRequest(request *http.Request) error {
+	var raw bytes.Buffer
+	c.in.Reset(io.MultiReader(newHeld(c.buffered()), io.LimitReader(c.Conn, maxPlainBody)))
+	if err := request.Write(&raw); err != nil {
+		c.refuse(&Error{Code: CodeHeaderTooLarge})
+		return err
+	}
+	c.first = raw.Bytes()
+	return nil
+}
+
+func (c *client) buffered() []byte {
+	held, _ := c.in.Peek(c.in.Buffered())
+	return held
+}
+
+func (c *client) answer(status int, text string) {
+	body := "toolward: " + text + "\n"
+	fmt.Fprintf(c.Conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		status, http.StatusText(status), len(body), body)
+}
+
+func statusOf(e *Error) int {
+	switch e.Code {
+	case CodeTimeout:
+		return http.StatusGatewayTimeout
+	case CodeConnect, CodeDNS, CodeNoRecords:
+		return http.StatusBadGateway
+	case CodeProxyRequest, CodeHeaderTooLarge:
+		return http.StatusBadRequest
+	}
+	return http.StatusForbidden
+}

@@ -1,0 +1,106 @@
+package netguard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/toolward/toolward/internal/gatetest"
+)
+
+// answers is a resolver that answers from a table; every other name resolves to a public address.
+type answers map[string][]string
+
+func (a answers) LookupNetIP(_ context.Context, _, name string) ([]netip.Addr, error) {
+	texts, ok := a[strings.TrimSuffix(name, ".")]
+	if !ok {
+		texts = []string{"93.184.216.34"}
+	}
+	var list []netip.Addr
+	for _, text := range texts {
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, addr)
+	}
+	return list, nil
+}
+
+type verdict struct {
+	Allow bool
+	Code  Code
+	Range string
+}
+
+func verdictOf(err error) verdict {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return verdict{Code: e.Code, Range: e.Range}
+	}
+	return verdict{Allow: err == nil}
+}
+
+func TestVectorsAddressesAndNames(t *testing.T) {
+	for kind, cases := range gatetest.Vectors(t, "web-memory.json", "ssrf.ip", "ssrf.host", "ssrf.url", "ssrf.policy") {
+		held := 0
+		for _, c := range cases {
+			var in struct {
+				IP, Host, URL string
+				Policy        Config
+				DNS           map[string][]string
+			}
+			var want verdict
+			if err := errors.Join(json.Unmarshal(c.Input, &in), json.Unmarshal(c.Want, &want)); err != nil {
+				t.Fatal(err)
+			}
+			policy, err := NewPolicy(in.Policy)
+			if err != nil {
+				t.Errorf("%s: %v", c.Name, err)
+				continue
+			}
+			switch kind {
+			case "ssrf.ip":
+				addr, parseErr := netip.ParseAddr(in.IP)
+				if err = parseErr; err == nil {
+					err = policy.Address(addr)
+				}
+			case "ssrf.host":
+				_, err = policy.Host(in.Host)
+			case "ssrf.url":
+				_, err = policy.URL(in.URL)
+			case "ssrf.policy":
+				var u URL
+				if u, err = policy.URL(in.URL); err == nil {
+					_, err = NewGuard(policy, answers(in.DNS)).Resolve(t.Context(), u.Host)
+				}
+			}
+			if got := verdictOf(err); got != want {
+				t.Errorf("%s: %+v, want %+v", c.Name, got, want)
+				continue
+			}
+			held++
+		}
+		t.Logf("vectors web-memory.json %s: %d/%d held", kind, held, len(cases))
+	}
+}
+
+func TestVectorsLoggedURLs(t *testing.T) {
+	cases := gatetest.Vectors(t, "web-memory.json", "web.redactUrl")["web.redactUrl"]
+	held := 0
+	for _, c := range cases {
+		var in struct{ URL string }
+		var want struct{ Logged string }
+		if err := errors.Join(json.Unmarshal(c.Input, &in), json.Unmarshal(c.Want, &want)); err != nil {
+			t.Fatal(err)
+		}
+		if got := Logged(in.URL); got != want.Logged {
+			t.Errorf("%s: %q, want %q", c.Name, got, want.Logged)
+			continue
+		}
+		held++
+	}
+	t.Logf("vectors web-memory.json web.redactUrl: %d/%d held", held, len(cases))
+}
