@@ -64,6 +64,8 @@ func describe(schema *jsonschema.Schema) {
 	describeAnomaly(at("teg.anomaly"))
 	describeCommands(at("tools"))
 	describeCommands(at("agents.list").Items.Properties["tools"])
+	describeSandbox(at("agents.defaults.sandbox"))
+	describeSandbox(at("agents.list").Items.Properties["sandbox"])
 }
 
 // describePlugin tells the words of one entry of plugins.entries.

@@ -47,6 +47,10 @@ func (d *decoder) value(v *hujson.Value, t reflect.Type, key string) {
 	if literal, ok := v.Value.(hujson.Literal); ok && literal.Kind() == 'n' && t.Implements(reflect.TypeFor[nullable]()) {
 		return
 	}
+	if forms, ok := reflect.Zero(t).Interface().(severalForms); ok {
+		d.anyForm(v, t, key, forms.Forms())
+		return
+	}
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
 		object, ok := v.Value.(*hujson.Object)
@@ -69,6 +73,18 @@ func (d *decoder) value(v *hujson.Value, t reflect.Type, key string) {
 		}
 	default:
 		d.literal(v, t, key)
+	}
+}
+
+// severalForms marks types that are written in more than one form; Forms says in which.
+type severalForms interface{ Forms() string }
+
+// anyForm checks a value that its type reads itself.
+func (d *decoder) anyForm(v *hujson.Value, t reflect.Type, key, forms string) {
+	plain := v.Clone()
+	plain.Standardize()
+	if json.Unmarshal(plain.Pack(), reflect.New(t).Interface()) != nil {
+		d.wrongType(v, key, forms)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/sandbox"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -135,9 +136,14 @@ func TestSchemaAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]bool{
-		`{"tools": {"deny": ["exec"]}, "teg": {"preset": "workspace", "audit": {"retainDays": 5}}}`: true,
-		`{"agents": {"list": [{"id": "a", "workspace": "/w"}]}}`:                                    true,
-		`{"limits": {"pending": 5, "tools": {"readLines": 4}}}`:                                     true,
+		`{"tools": {"deny": ["exec"]}, "teg": {"preset": "workspace", "audit": {"retainDays": 5}}}`:                                                                  true,
+		`{"agents": {"list": [{"id": "a", "workspace": "/w"}]}}`:                                                                                                     true,
+		`{"limits": {"pending": 5, "tools": {"readLines": 4}}}`:                                                                                                      true,
+		`{"agents": {"defaults": {"sandbox": {"mode": "all", "limits": {"memory": 5}, "docker": {"memory": "2g", "ulimits": {"core": 0, "nofile": {"soft": 1}}}}}}}`: true,
+		`{"agents": {"defaults": {"sandbox": {"docker": {"privileged": true}}}}}`:                                                                                    false,
+		`{"agents": {"defaults": {"sandbox": {"docker": {"memory": true}}}}}`:                                                                                        false,
+		`{"agents": {"defaults": {"sandbox": {"docker": {"ulimits": {"core": []}}}}}}`:                                                                               false,
+		`{"agents": {"list": [{"id": "a", "sandbox": {"allowAgentLoosening": true}}]}}`:                                                                              false,
 		`{"firewall": true}`:             false,
 		`{"tools": {"denny": []}}`:       false,
 		`{"tools": {"deny": "exec"}}`:    false,
@@ -147,7 +153,7 @@ func TestSchemaAgrees(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &value); err != nil {
 			t.Fatal(err)
 		}
-		_, parseErr := Parse("f", []byte(text))
+		_, parseErr := Parse("f", []byte(text), CheckSandbox(sandbox.Surroundings{}))
 		if got := schema.Validate(value) == nil; got != want || (parseErr == nil) != want {
 			t.Errorf("%s: schema %v, program %v, want %v", text, got, parseErr, want)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/sandbox"
 )
 
 // limitsPage is docs/limits.md as the tables say it.
@@ -62,7 +63,7 @@ func TestConfigurationPageIsTrue(t *testing.T) {
 	if !found || !ended {
 		t.Fatal("the page has no example")
 	}
-	loaded, err := Parse("docs/configuration.md", []byte(example), CheckPolicy(nil, policy.Surroundings{}), CheckPlugins(nil))
+	loaded, err := Parse("docs/configuration.md", []byte(example), CheckPolicy(nil, policy.Surroundings{}), CheckPlugins(nil), CheckSandbox(sandbox.Surroundings{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/hook"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/telemetry"
 )
@@ -43,6 +44,7 @@ type Agents struct {
 // AgentDefaults is agents.defaults.
 type AgentDefaults struct {
 	Subagents       policy.SubagentDefaults `json:"subagents,omitzero" jsonschema:"sub-agents"`
+	Sandbox         sandbox.Defaults        `json:"sandbox,omitzero" jsonschema:"where commands and file tools run, confined"`
 	ElevatedDefault string                  `json:"elevatedDefault,omitempty" jsonschema:"level of commands with more rights, of sessions that nobody has set one for: off (default), on, ask or full"`
 }
 
@@ -55,8 +57,9 @@ type Gateway struct {
 // Agent is one entry of agents.list.
 type Agent struct {
 	policy.Agent
-	Tools     Tools  `json:"tools,omitzero" jsonschema:"which tools the agent sees, of those that the gateway allows"`
-	Workspace string `json:"workspace,omitempty" jsonschema:"absolute directory that is the agent's own, when the client names none"`
+	Tools     Tools          `json:"tools,omitzero" jsonschema:"which tools the agent sees, of those that the gateway allows"`
+	Sandbox   sandbox.Config `json:"sandbox,omitzero" jsonschema:"as agents.defaults.sandbox, for this agent"`
+	Workspace string         `json:"workspace,omitempty" jsonschema:"absolute directory that is the agent's own, when the client names none"`
 }
 
 // TEG is the section "teg".

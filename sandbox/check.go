@@ -178,6 +178,13 @@ func (k *checker) docker(at string, d *DockerConfig) {
 			k.wrong(fmt.Sprintf("%s.docker.dns[%d]", at, i), CodeConfig, "%q is not an address", server)
 		}
 	}
+	for name, limit := range d.Ulimits {
+		for value := range strings.SplitSeq(limit.Render(), ":") {
+			if _, err := strconv.ParseInt(value, 10, 64); err != nil && value != "" {
+				k.wrong(joinKey(at+".docker.ulimits", name), CodeConfig, "%q is not a whole number", value)
+			}
+		}
+	}
 	for from, to := range d.HostPathMap {
 		if !path.IsAbs(from) || !path.IsAbs(to) {
 			k.wrong(at+".docker.hostPathMap", CodeConfig, "%q: %q: write absolute directories", from, to)
@@ -188,6 +195,9 @@ func (k *checker) docker(at string, d *DockerConfig) {
 			"packages cannot be installed into an image that cannot be changed: set readOnlyRoot to false, with a network and user 0:0, or write readOnlyRoot: true to confirm")
 	}
 }
+
+// joinKey is the key of an entry of a map.
+func joinKey(parent, name string) string { return parent + "[" + strconv.Quote(name) + "]" }
 
 // loosening reports what an agent confines less than is written for all agents: whoever edits one agent must not take
 // away what was meant for every one.

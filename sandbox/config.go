@@ -122,6 +122,9 @@ type PruneConfig struct {
 // Quantity is a number of bytes as it is written: a JSON number, or a text such as "512m". "" is none.
 type Quantity string
 
+// Forms says what may stand in the configuration.
+func (Quantity) Forms() string { return "a number of bytes, or a text such as 512m" }
+
 // UnmarshalJSON takes a number or a text.
 func (q *Quantity) UnmarshalJSON(raw []byte) error {
 	var v any

@@ -20,25 +20,25 @@ type resolver struct {
 	sources map[string]Source
 }
 
-// place is one key of a layer where a setting may stand.
-type place[T any] struct {
+// spot is one key of a layer where a setting may stand.
+type spot[T any] struct {
 	key string
 	get func(*Config) T
 }
 
-func at[T any](key string, get func(*Config) T) place[T] { return place[T]{key, get} }
+func at[T any](key string, get func(*Config) T) spot[T] { return spot[T]{key, get} }
 
-// choose returns the first value that is written. In one layer the places count in their order.
-func choose[T any](r *resolver, leaf string, fallback T, places ...place[T]) T {
+// choose returns the first value that is written. In one layer the spots count in their order.
+func choose[T any](r *resolver, leaf string, fallback T, spots ...spot[T]) T {
 	for _, l := range r.layers {
-		for _, p := range places {
+		for _, p := range spots {
 			if v := p.get(l.config); !reflect.ValueOf(&v).Elem().IsZero() {
 				r.sources[leaf] = Source{l.level, l.prefix + p.key}
 				return v
 			}
 		}
 	}
-	r.sources[leaf] = Source{FromDefault, globalPrefix + places[0].key}
+	r.sources[leaf] = Source{FromDefault, globalPrefix + spots[0].key}
 	return fallback
 }
 

@@ -103,6 +103,7 @@ type DockerSpec struct {
 	DNS            []string
 	ExtraHosts     []string
 	Labels         map[string]string
+	HostPaths      map[string]string // directories of the gateway → what they are on the engine's machine
 	Ulimits        []Ulimit
 }
 

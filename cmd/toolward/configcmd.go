@@ -40,7 +40,7 @@ func (inv *invocation) load(path string) (*config.Loaded, error) {
 		return nil, err
 	}
 	loaded, err := config.Load(path,
-		config.CheckPolicy(tools.Tools(), surroundings()), config.CheckPlugins(registry.IDs()))
+		config.CheckPolicy(tools.Tools(), surroundings()), config.CheckPlugins(registry.IDs()), config.CheckSandbox(sandboxAround(inv.home)))
 	var wrong config.Problems
 	if errors.As(err, &wrong) {
 		return nil, &exitErr{exitUnsound, err, "nothing was changed; the running gateway keeps its configuration"}

@@ -1,0 +1,52 @@
+package config
+
+import (
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/toolward/toolward/sandbox"
+)
+
+// Sandbox is the part that sandboxes are made by.
+func (f *File) Sandbox() sandbox.Configuration {
+	c := sandbox.Configuration{Defaults: f.Agents.Defaults.Sandbox}
+	for i := range f.Agents.List {
+		c.Agents = append(c.Agents, sandbox.AgentConfig{ID: f.Agents.List[i].ID, Config: f.Agents.List[i].Sandbox})
+	}
+	return c
+}
+
+// CheckSandbox is a Check of the sections "sandbox".
+func CheckSandbox(around sandbox.Surroundings) Check {
+	return func(f File) (errs []error) {
+		_, problems := sandbox.Compile(f.Sandbox(), around)
+		for _, p := range problems {
+			errs = append(errs, keyError{p.Key, p.Text})
+		}
+		return errs
+	}
+}
+
+// describeSandbox tells editors the words and forms of one section "sandbox".
+func describeSandbox(s *jsonschema.Schema) {
+	for name, list := range map[string][]any{
+		"mode": {"off", "non-main", "auto", "all", "always"}, "scope": {"agent", "session", "shared"},
+		"workspaceAccess": {"none", "ro", "readonly", "rw", "readwrite"}, "engine": {"auto", "native", "docker"},
+	} {
+		s.Properties[name].Enum = list
+	}
+	s.Properties["degradeOk"].Items.Enum = []any{"cgroup", "namespaces"}
+	s.Properties["fs"].Properties["hardlinks"].Enum = []any{"refuse", "read"}
+	s.Properties["prune"].Properties["idleAction"].Enum = []any{"stop", "remove"}
+	limits, docker := s.Properties["limits"].Properties, s.Properties["docker"].Properties
+	for _, quantity := range []*jsonschema.Schema{
+		limits["memory"], limits["swap"], limits["disk"], limits["fileSize"], docker["memory"], docker["memorySwap"],
+	} {
+		quantity.Type, quantity.Types = "", []string{"string", "number"}
+	}
+	ulimit := docker["ulimits"].AdditionalProperties
+	number := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "number"} }
+	*ulimit = jsonschema.Schema{AnyOf: []*jsonschema.Schema{
+		{Types: []string{"string", "number"}},
+		{Type: "object", Properties: map[string]*jsonschema.Schema{"soft": number(), "hard": number()}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}},
+	}}
+}

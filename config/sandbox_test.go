@@ -1,0 +1,92 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/toolward/toolward/sandbox"
+)
+
+// sandboxed checks a file whose sandboxes belong to a gateway in /home/gw.
+func sandboxed(text string) error {
+	_, err := Parse("f", []byte(text), CheckSandbox(sandbox.Surroundings{StateDir: "/home/gw/.toolward", Home: "/home/gw"}))
+	return err
+}
+
+func TestSandboxSettingsThatAreWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"agents": {"defaults": {"sandbox": {"docker": {"privileged": true}}}}}`:                                                                          "f:1:49: agents.defaults.sandbox.docker.privileged: there is no such key",
+		`{"agents": {"defaults": {"sandbox": {"mode": "on"}}}}`:                                                                                            `f:1:46: agents.defaults.sandbox.mode: "on": write off`,
+		`{"agents": {"defaults": {"sandbox": {"network": "host"}}}}`:                                                                                       "agents.defaults.sandbox.network: network",
+		`{"agents": {"defaults": {"sandbox": {"docker": {"memory": "much"}}}}}`:                                                                            "f:1:59: agents.defaults.sandbox.docker.memory: \"much\" is no number of bytes",
+		`{"agents": {"defaults": {"sandbox": {"docker": {"memory": true}}}}}`:                                                                              "expected a number of bytes, or a text such as 512m, got true",
+		`{"agents": {"defaults": {"sandbox": {"docker": {"ulimits": {"nofile": {"sof": 1}}}}}}}`:                                                           "expected a number, a text or {soft, hard}",
+		`{"agents": {"defaults": {"sandbox": {"docker": {"ulimits": {"nofile": "many"}}}}}}`:                                                               `f:1:71: agents.defaults.sandbox.docker.ulimits["nofile"]: "many" is not a whole number`,
+		`{"agents": {"defaults": {"sandbox": {"binds": ["/srv/a:/a", "/home/gw/.ssh:/k"]}}}}`:                                                              "f:1:61: agents.defaults.sandbox.binds[1]: /home/gw/.ssh:/k: bind source /home/gw/.ssh is in",
+		`{"agents": {"defaults": {"sandbox": {"docker": {"seccompProfile": "Unconfined"}}}}}`:                                                              "takes the protection away",
+		`{"agents": {"defaults": {"sandbox": {"limits": {"pids": 0}}}}}`:                                                                                   "agents.defaults.sandbox.limits.pids: 0 is out of range",
+		`{"agents": {"defaults": {"sandbox": {"degradeOk": ["all"]}}}}`:                                                                                    "write cgroup or namespaces",
+		`{"agents": {"defaults": {"sandbox": {"user": "root"}}}}`:                                                                                          "write numbers, uid:gid",
+		`{"agents": {"defaults": {"sandbox": {"tmpfs": ["/tmp:suid"]}}}}`:                                                                                  `option "suid" is not known`,
+		`{"agents": {"defaults": {"sandbox": {"docker": {"readOnlyRoot": true}}}, "list": [{"id": "a", "sandbox": {"docker": {"readOnlyRoot": false}}}]}}`: "agents.list[0].sandbox.docker.readOnlyRoot: an agent may not loosen",
+		`{"agents": {"defaults": {"sandbox": {"docker": {"containerPrefix": "` + strings.Repeat("p", 54) + `"}}}}}`:                                        "write at most 53",
+	} {
+		var wrong Problems
+		if err := sandboxed(text); !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || wrong[0].Line != 1 {
+			t.Errorf("%s\ngot  %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// Every key of the section is on the page, and every key of the page exists.
+func TestSandboxPageIsTrue(t *testing.T) {
+	raw, err := os.ReadFile("../docs/sandbox.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	onPage := map[string]bool{}
+	for line := range strings.Lines(string(raw)) {
+		cell, isRow := strings.CutPrefix(line, "| `")
+		if !isRow {
+			continue
+		}
+		cells, _, _ := strings.Cut(cell, " |")
+		for i, key := range strings.Split("`"+cells, "`") {
+			if i%2 == 1 {
+				onPage[key] = true
+			}
+		}
+	}
+	keys := map[string]bool{}
+	collectKeys(t, keys)
+	for key := range keys {
+		if !onPage[key] {
+			t.Errorf("docs/sandbox.md lacks the key %s", key)
+		}
+	}
+}
+
+func collectKeys(t *testing.T, keys map[string]bool) {
+	t.Helper()
+	leaf := map[reflect.Type]bool{reflect.TypeFor[sandbox.Quantity](): true, reflect.TypeFor[sandbox.UlimitConfig](): true}
+	var collect func(at string, of reflect.Type)
+	collect = func(at string, of reflect.Type) {
+		fields := map[string]reflect.Type{}
+		collectFields(of, fields)
+		for name, field := range fields {
+			key := strings.TrimPrefix(at+"."+name, ".")
+			if field.Kind() == reflect.Struct && !leaf[field] {
+				collect(key, field)
+				continue
+			}
+			keys[key] = true
+		}
+	}
+	collect("", reflect.TypeFor[sandbox.Defaults]())
+	if len(keys) < 60 {
+		t.Fatalf("only %d keys", len(keys))
+	}
+}
