@@ -20,6 +20,13 @@ func (a *Assessment) cautions() (found []string) {
 			found = append(found, what)
 		}
 	}
+	// What the outline shows as a danger is no routine.
+	if slices.Contains(a.Forced, ForcedHeredoc) {
+		add("a program reads the text that follows the command")
+	}
+	if a.OK && a.ByShell != "" {
+		add("a shell reads the text once more: " + a.ByShell)
+	}
 	eachPipeline(a.Segments, func(pipeline []Segment) {
 		from, fetches := "", false
 		for i := range pipeline {
@@ -75,6 +82,9 @@ func (s *Segment) runsInput() bool {
 
 // cautions are those of one command that nothing says yes to.
 func (s *Segment) cautions(add func(string)) {
+	if h := s.Program.Hijack; h != "" {
+		add("another program may stand behind " + display.Words(s.Program.Word) + ": " + h)
+	}
 	if s.Blocked != "" && s.Rule == nil {
 		add("what it starts is not known: " + s.Blocked)
 	}

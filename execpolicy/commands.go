@@ -172,7 +172,7 @@ func (r *Ruling) Findings() (found []toolward.Finding) {
 	if len(r.Obscured) > 0 {
 		found = append(found, toolward.Finding{Code: "command_hidden", Effect: toolward.EffectAsk, Detail: strings.Join(r.Obscured, ", ")})
 	}
-	if !r.Satisfied {
+	if r.Requires || !r.Satisfied { // what runs without a question is not explained to anybody
 		if cautions := r.cautions(); len(cautions) > 0 {
 			found = append(found, toolward.Finding{Code: "command_caution", Effect: toolward.EffectNote, Detail: strings.Join(cautions, "; ")})
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -76,7 +78,26 @@ func dangers(a *Assessment, text string, where *Where) (found []string) {
 		add("starts itself again and again")
 	}
 	eachSegment(a.Segments, func(s *Segment) { s.dangers(where, add) })
+	eachPipeline(a.Segments, func(pipeline []Segment) {
+		secret := false
+		for i := range pipeline {
+			s := &pipeline[i]
+			if secret && hasEffect(s.effects, shell.Network) {
+				add("sends what holds secrets to a host")
+			}
+			secret = secret || s.readsSecret()
+		}
+	})
 	return found
+}
+
+// readsSecret reports whether the command reads a file that holds secrets, without anything that says yes to it.
+func (s *Segment) readsSecret() bool {
+	return slices.ContainsFunc(s.Effects, func(e Judged) bool {
+		return e.Kind == shell.Reads && e.Place == place.Secret.String() && e.Verdict != toolward.Allow
+	}) || slices.ContainsFunc(s.Redirs, func(r Redirect) bool {
+		return r.Reads() && r.File.Real != "" && r.File.Place == place.Secret
+	})
 }
 
 func (s *Segment) dangers(where *Where, add func(string)) {

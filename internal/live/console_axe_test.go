@@ -20,7 +20,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := chromium(t)
-	for _, p := range consolePages(t, open) {
+	for _, p := range append(consolePages(t, open), policyPages(t, open)...) {
 		for _, screen := range []struct {
 			name, scheme  string
 			width, height int64

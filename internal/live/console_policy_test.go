@@ -60,34 +60,42 @@ func screens(visit func(name string, width, height int64, scheme string)) {
 	}
 }
 
-// TestConsolePolicyLooks opens the pages about the tool policy at both widths, light and dark, with five agents and
-// thirty tools.
-func TestConsolePolicyLooks(t *testing.T) {
-	open := chromium(t)
+// policyPages are the pages about the tool policy, with five agents and thirty tools.
+func policyPages(t *testing.T, open func(*testing.T) *tab) (pages []consolePage) {
+	t.Helper()
 	w := consoletest.New(t, consoletest.Options{Policy: fleet(t)})
 	b := open(t)
 	b.signIn(w)
 	base := w.URL + b.eval("document.body.dataset.base")
+	for _, p := range []struct{ name, path string }{
+		{"matrix", "/tools"},
+		{"matrix-lockdown", "/tools?level=lockdown&agent=support"},
+		{"cell", "/tools/one?agent=coder&tool=write"},
+		{"cell-hidden", "/tools/one?agent=release-manager&tool=write"},
+		{"cell-message", "/tools/one?agent=support&tool=message"},
+		{"layers", "/tools/layers?agent=release-manager"},
+		{"layers-sandbox", "/tools/layers?agent=coder&as=sandbox"},
+	} {
+		pages = append(pages, consolePage{p.name, base + p.path, b})
+	}
+	return pages
+}
+
+// TestConsolePolicyLooks opens the pages about the tool policy at both widths, light and dark.
+func TestConsolePolicyLooks(t *testing.T) {
+	pages := policyPages(t, chromium(t))
 	screens(func(name string, width, height int64, scheme string) {
-		b.size(width, height, scheme)
-		for _, p := range []struct{ name, path string }{
-			{"matrix", "/tools"},
-			{"matrix-lockdown", "/tools?level=lockdown&agent=support"},
-			{"cell", "/tools/one?agent=coder&tool=write"},
-			{"cell-hidden", "/tools/one?agent=release-manager&tool=write"},
-			{"cell-message", "/tools/one?agent=support&tool=message"},
-			{"layers", "/tools/layers?agent=release-manager"},
-			{"layers-sandbox", "/tools/layers?agent=coder&as=sandbox"},
-		} {
-			b.open(base + p.path)
-			b.do(chromedp.WaitVisible(chromedp.CSS("main")))
-			b.shoot(p.name + "-" + name)
-			if faults := b.eval(measure); faults != "" {
+		for _, p := range pages {
+			p.tab.size(width, height, scheme)
+			p.tab.open(p.address)
+			p.tab.do(chromedp.WaitVisible(chromedp.CSS("main")))
+			p.tab.shoot(p.name + "-" + name)
+			if faults := p.tab.eval(measure); faults != "" {
 				t.Errorf("%s-%s:\n%s", p.name, name, faults)
 			}
 		}
 	})
-	b.untroubled()
+	pages[0].tab.untroubled()
 }
 
 // TestConsoleMatrix reads the matrix in a real browser: what the cells say is what the policy says, and each leads to
