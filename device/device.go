@@ -4,7 +4,8 @@
 // socket alone, or an agent token, makes a requester. Answering approvals, granting, clearing levels, applying
 // configuration and making tokens need a person, and a person is somebody who typed the passphrase:
 //
-//   - in the console: [Keeper.SignInWeb] returns a cookie token, [Keeper.Web] recognises it;
+//   - in the console: [Keeper.SignInWeb] returns a cookie token, [Keeper.Web] recognises it; later a passkey does in
+//     place of the passphrase, see [Passkeys];
 //   - in one terminal: [Keeper.SignInTerminal] binds the session to the shell that started "toolward login", and
 //     [Keeper.Terminal] accepts later commands only if that very shell started them;
 //   - at the daemon's own terminal: [Keeper.SignInForeground];
@@ -128,4 +129,6 @@ type Session struct {
 	Started  time.Time `json:"started"`
 	LastSeen time.Time `json:"lastSeen"`
 	Expires  time.Time `json:"expires"` // absolute end, if it does not idle out before
+	// Passkey is the public id of the passkey that opened it; "" for the passphrase.
+	Passkey string `json:"passkey,omitempty"`
 }

@@ -18,14 +18,20 @@ func (k *Keeper) SignInWeb(ctx context.Context, source, passphrase string) (toke
 	if err := k.checkPerson(ctx, "console "+source, passphrase); err != nil {
 		return "", Authority{}, err
 	}
-	token = rand.Text() + rand.Text()
-	s := newSession(Console, source, k.life.ConsoleMax)
-	s.cookie = sha256.Sum256([]byte(token))
+	token, s := k.newConsole(source)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.add(s)
 	k.cookies[s.cookie] = s
 	return token, k.authority(s), nil
+}
+
+// newConsole makes a session of a browser with the token of its cookie.
+func (k *Keeper) newConsole(source string) (token string, s *session) {
+	token = rand.Text() + rand.Text()
+	s = newSession(Console, source, k.life.ConsoleMax)
+	s.cookie = sha256.Sum256([]byte(token))
+	return token, s
 }
 
 // Web recognises the token of a cookie. Only its hash is compared, so the time it takes tells nothing about the

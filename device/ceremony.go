@@ -1,0 +1,370 @@
+package device
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+)
+
+// Site is where a browser sees the console.
+type Site struct {
+	Name   string // host name: what passkeys are bound to
+	Origin string // exactly, such as https://gate.example.org or http://localhost:7411
+}
+
+// A ceremony is one question to an authenticator: made by the gateway, answered once, within a time, by the browser
+// that asked. That is what makes an answer that somebody saw worthless.
+type ceremony struct {
+	site    Site
+	session webauthn.SessionData
+	handle  []byte // with a new passkey
+	ends    time.Time
+}
+
+// Bounds of ceremonies.
+const (
+	ceremonyLife  = 3 * time.Minute
+	maxCeremonies = 256
+	maxAnswer     = 64 << 10 // bytes
+)
+
+// ceremonies are the open ones by what their answer must come with: the cookie of the browser that is at the door, or
+// the session of one that is signed in. The caller holds a lock.
+type ceremonies map[string]*ceremony
+
+func (c *ceremonies) put(key string, asked *ceremony) {
+	if *c == nil {
+		*c = ceremonies{}
+	}
+	now, oldest := time.Now(), ""
+	for k, open := range *c {
+		if !now.Before(open.ends) {
+			delete(*c, k)
+		} else if oldest == "" || open.ends.Before((*c)[oldest].ends) {
+			oldest = k
+		}
+	}
+	if len(*c) >= maxCeremonies { // a flood at the door makes people ask again; it holds no memory
+		delete(*c, oldest)
+	}
+	asked.ends = now.Add(ceremonyLife)
+	(*c)[key] = asked
+}
+
+// take returns an open ceremony of a site and closes it, whatever becomes of the answer.
+func (c *ceremonies) take(key string, site Site) (*ceremony, error) {
+	asked := (*c)[key]
+	delete(*c, key)
+	if asked == nil || asked.site != site || !time.Now().Before(asked.ends) {
+		return nil, ErrPasskeyLate
+	}
+	return asked, nil
+}
+
+func doorKey(token string) string {
+	sum := sha256.Sum256([]byte("passkey sign-in\x00" + token))
+	return "door " + string(sum[:])
+}
+func proofKey(by Authority) string { return "proof " + by.id }
+func addKey(by Authority) string   { return "add " + by.id }
+
+// party is the gateway as authenticators see it at a site: who uses a passkey must have proven to its device that they are its
+// owner, since a passkey alone opens the console.
+func (s Site) party() (*webauthn.WebAuthn, error) {
+	if s.Name == "" || s.Origin == "" {
+		return nil, ErrPasskeyHere
+	}
+	life := webauthn.TimeoutConfig{Enforce: true, Timeout: ceremonyLife, TimeoutUVD: ceremonyLife}
+	resident := true
+	party, err := webauthn.New(&webauthn.Config{
+		RPID: s.Name, RPDisplayName: "Toolward", RPOrigins: []string{s.Origin},
+		AttestationPreference: protocol.PreferNoAttestation,
+		AuthenticatorSelection: protocol.AuthenticatorSelection{
+			ResidentKey: protocol.ResidentKeyRequirementRequired, RequireResidentKey: &resident,
+			UserVerification: protocol.VerificationRequired,
+		},
+		Timeouts: webauthn.TimeoutsConfig{Login: life, Registration: life},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPasskeyHere, err)
+	}
+	return party, nil
+}
+
+// holder is the person as the library wants to see them: with the passkeys of one site.
+type holder struct {
+	handle []byte
+	keys   []PasskeyRecord
+}
+
+func (h *holder) WebAuthnID() []byte          { return h.handle }
+func (h *holder) WebAuthnName() string        { return owner }
+func (h *holder) WebAuthnDisplayName() string { return owner }
+func (h *holder) WebAuthnCredentials() []webauthn.Credential {
+	var out []webauthn.Credential
+	for _, r := range h.keys {
+		c := webauthn.Credential{
+			ID: r.Credential, PublicKey: r.Key, Authenticator: webauthn.Authenticator{SignCount: r.Count},
+			Flags: webauthn.CredentialFlags{UserPresent: true, UserVerified: true, BackupEligible: r.Synced, BackupState: r.Backup},
+		}
+		for _, t := range r.Transports {
+			c.Transport = append(c.Transport, protocol.AuthenticatorTransport(t))
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// BeginSignIn makes the question of a sign-in. token must come back with the answer and belongs into a cookie of the
+// browser; options are for navigator.credentials.get. It names no passkey: who stands at the door learns none.
+func (p *Passkeys) BeginSignIn(source string, site Site) (token string, options any, err error) {
+	if err := p.mayTry("console " + source); err != nil {
+		return "", nil, err
+	}
+	token = rand.Text() + rand.Text()
+	options, err = p.ask(doorKey(token), site)
+	return token, options, err
+}
+
+// AskPresence makes the question by which a person who is signed in proves anew that it is them.
+func (p *Passkeys) AskPresence(by Authority, site Site) (options any, err error) {
+	if err := by.May(RightAdmin); err != nil {
+		return nil, err
+	}
+	if err := p.mayTry("proof by " + by.id); err != nil {
+		return nil, err
+	}
+	return p.ask(proofKey(by), site)
+}
+
+func (p *Passkeys) ask(key string, site Site) (any, error) {
+	party, err := site.party()
+	if err != nil {
+		return nil, err
+	}
+	options, session, err := party.BeginDiscoverableLogin(webauthn.WithLoginOrigin(site.Origin), webauthn.WithUserVerification(protocol.VerificationRequired))
+	if err != nil {
+		return nil, fmt.Errorf("ask for a passkey: %w", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked.put(key, &ceremony{site: site, session: *session})
+	return options.Response, nil
+}
+
+// SignIn opens a console session for whoever answered the question of token. cookie goes into the session's cookie and
+// nowhere else. Too many wrong answers have to wait, as wrong passphrases do.
+func (p *Passkeys) SignIn(ctx context.Context, source, token string, site Site, answer []byte) (cookie string, by Authority, err error) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	r, err := p.verify(ctx, "console "+source, doorKey(token), site, answer)
+	if err != nil {
+		return "", Authority{}, err
+	}
+	cookie, by = p.keeper.signInWith(source, r.ID)
+	return cookie, by, nil
+}
+
+// mayTry returns a [RateError] while attempts from a source are not looked at.
+func (p *Passkeys) mayTry(source string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failures.check(source, time.Now())
+}
+
+// verify checks an answer, and makes the passkey's new counter durable before it counts. The caller holds the writing
+// lock.
+func (p *Passkeys) verify(ctx context.Context, source, key string, site Site, answer []byte) (PasskeyRecord, error) {
+	p.mu.Lock()
+	err := p.failures.check(source, time.Now())
+	var asked *ceremony
+	if err == nil {
+		asked, err = p.asked.take(key, site)
+	}
+	p.mu.Unlock()
+	if err != nil {
+		return PasskeyRecord{}, err
+	}
+	r, used, err := p.check(asked, answer)
+	if err != nil {
+		p.mu.Lock()
+		p.failures.failed(source, time.Now())
+		p.mu.Unlock()
+		p.log.Warn("a passkey was not accepted", "source", source, "why", explain(err))
+		if errors.Is(err, ErrPasskeySuspect) {
+			return PasskeyRecord{}, err
+		}
+		return PasskeyRecord{}, ErrPasskey
+	}
+	if used.Authenticator.CloneWarning {
+		return r, p.suspect(ctx, r)
+	}
+	r.Count, r.Backup, r.Used = used.Authenticator.SignCount, used.Flags.BackupState, time.Now()
+	if err := p.save(ctx, r); err != nil {
+		return PasskeyRecord{}, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failures.succeeded(source)
+	return r, nil
+}
+
+// check finds the passkey of an answer and verifies its signature over the question.
+func (p *Passkeys) check(asked *ceremony, answer []byte) (PasskeyRecord, *webauthn.Credential, error) {
+	party, err := asked.site.party()
+	if err != nil {
+		return PasskeyRecord{}, nil, err
+	}
+	if len(answer) > maxAnswer {
+		return PasskeyRecord{}, nil, fmt.Errorf("an answer of %d bytes", len(answer))
+	}
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(answer)
+	if err != nil {
+		return PasskeyRecord{}, nil, err
+	}
+	var found PasskeyRecord
+	used, err := party.ValidateDiscoverableLogin(func(id, handle []byte) (webauthn.User, error) {
+		for _, r := range p.of(asked.site.Name, func(r *PasskeyRecord) bool { return bytes.Equal(r.Credential, id) }) {
+			found = r
+			return &holder{r.Handle, []PasskeyRecord{r}}, nil
+		}
+		return nil, ErrNoPasskey
+	}, asked.session, parsed)
+	if err != nil {
+		return PasskeyRecord{}, nil, err
+	}
+	if !found.Suspect.IsZero() {
+		return PasskeyRecord{}, nil, ErrPasskeySuspect
+	}
+	return found, used, nil
+}
+
+// suspect shuts a passkey whose counter ran backwards, and whatever it opened: the copy may be in other hands, and
+// nothing tells which of the two is the person's.
+func (p *Passkeys) suspect(ctx context.Context, r PasskeyRecord) error {
+	p.log.Warn("a passkey's counter ran backwards: there may be a copy of it", "passkey", r.ID, "name", r.Name)
+	r.Suspect = time.Now()
+	p.mu.Lock()
+	p.keys[r.ID] = &r // first in memory: a failing store must not keep it in use
+	p.mu.Unlock()
+	p.keeper.endPasskey(r.ID)
+	return errors.Join(ErrPasskeySuspect, p.save(ctx, r))
+}
+
+// Presence is what somebody who is signed in shows anew before a passkey is added: a screen left unlocked, or a page that
+// rides on a sign-in, must not be enough to make a key that lasts. One of the two.
+type Presence struct {
+	Passphrase string
+	Answer     []byte // to AskPresence
+}
+
+// BeginAdd checks the presence and makes the question of a new passkey; options are for navigator.credentials.create.
+func (p *Passkeys) BeginAdd(ctx context.Context, by Authority, site Site, shown Presence) (options any, err error) {
+	if err := by.May(RightAdmin); err != nil {
+		return nil, err
+	}
+	party, err := site.party()
+	if err != nil {
+		return nil, err
+	}
+	if shown.Answer != nil {
+		p.writing.Lock()
+		_, err = p.verify(ctx, "proof by "+by.id, proofKey(by), site, shown.Answer)
+		p.writing.Unlock()
+	} else {
+		err = p.keeper.checkPerson(ctx, "passkey by "+by.id, shown.Passphrase)
+	}
+	if err != nil {
+		return nil, err
+	}
+	here := p.of(site.Name, func(*PasskeyRecord) bool { return true })
+	who := &holder{keys: here}
+	if len(here) > 0 {
+		who.handle = here[0].Handle
+	} else {
+		who.handle = make([]byte, 32)
+		rand.Read(who.handle) // never fails: the program would end instead
+	}
+	made, session, err := party.BeginRegistration(who, webauthn.WithRegistrationOrigin(site.Origin),
+		webauthn.WithExclusions(webauthn.Credentials(who.WebAuthnCredentials()).CredentialDescriptors()))
+	if err != nil {
+		return nil, fmt.Errorf("ask for a new passkey: %w", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked.put(addKey(by), &ceremony{site: site, session: *session, handle: who.handle})
+	return made.Response, nil
+}
+
+// Add keeps the passkey that answers the question of [Passkeys.BeginAdd].
+func (p *Passkeys) Add(ctx context.Context, by Authority, site Site, name string, answer []byte) (Passkey, error) {
+	if err := by.May(RightAdmin); err != nil {
+		return Passkey{}, err
+	}
+	name, err := checkPasskeyName(name)
+	if err != nil {
+		return Passkey{}, err
+	}
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	p.mu.Lock()
+	asked, err := p.asked.take(addKey(by), site)
+	full := len(p.keys) >= maxPasskeys
+	p.mu.Unlock()
+	switch {
+	case err != nil:
+		return Passkey{}, err
+	case full:
+		return Passkey{}, fmt.Errorf("there are %d passkeys: remove one first", maxPasskeys)
+	}
+	made, err := asked.accept(answer)
+	if err != nil {
+		p.log.Warn("a new passkey was not accepted", "why", explain(err))
+		return Passkey{}, ErrPasskey
+	}
+	if len(p.of(site.Name, func(r *PasskeyRecord) bool { return bytes.Equal(r.Credential, made.ID) })) > 0 {
+		return Passkey{}, fmt.Errorf("%w: it is there already", ErrPasskey)
+	}
+	r := PasskeyRecord{
+		Passkey: Passkey{
+			ID: newPasskeyID(), Name: name, Site: site.Name, Synced: made.Flags.BackupEligible, Created: time.Now(), CreatedBy: by.Name(),
+		},
+		Credential: made.ID, Handle: asked.handle, Key: made.PublicKey, Count: made.Authenticator.SignCount, Backup: made.Flags.BackupState,
+	}
+	for _, t := range made.Transport {
+		r.Transports = append(r.Transports, string(t))
+	}
+	return r.Passkey, p.save(ctx, r)
+}
+
+// accept verifies the answer of an authenticator that made a passkey.
+func (c *ceremony) accept(answer []byte) (*webauthn.Credential, error) {
+	party, err := c.site.party()
+	if err != nil {
+		return nil, err
+	}
+	if len(answer) > maxAnswer {
+		return nil, fmt.Errorf("an answer of %d bytes", len(answer))
+	}
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(answer)
+	if err != nil {
+		return nil, err
+	}
+	return party.CreateCredential(&holder{handle: c.handle}, c.session, parsed)
+}
+
+// explain tells the log what the library found. People only learn that it was not accepted.
+func explain(err error) string {
+	var e *protocol.Error
+	if errors.As(err, &e) {
+		return e.Details + ": " + e.DevInfo
+	}
+	return err.Error()
+}
