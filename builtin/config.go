@@ -156,13 +156,13 @@ type Toolbox struct {
 	cfg      Config
 	deps     Deps
 	sessions *sessions
-	shell    string
+	shell    string // "": there is none
 	rules    *execpolicy.Environment
 	environ  map[string]string // what every command inherits
 	binder   execpolicy.Binder
 }
 
-// New makes the tools. It fails on settings out of range, without Places, and when there is no shell.
+// New makes the tools. It fails on settings out of range, without Places, and when the shell that is configured is none.
 func New(cfg Config, deps Deps) (*Toolbox, error) {
 	if deps.Places == nil {
 		return nil, errors.New("builtin: the tools need to know the places of a caller")
@@ -172,7 +172,7 @@ func New(cfg Config, deps Deps) (*Toolbox, error) {
 	}
 	cfg = cfg.Defaults()
 	shell, err := findShell(cfg.Shell)
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoShell) {
 		return nil, fmt.Errorf("builtin: %w", err)
 	}
 	if deps.Log == nil {

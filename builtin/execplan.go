@@ -106,6 +106,8 @@ func (b *Toolbox) prepare(plan *execPlan, places *place.Classifier) (err error) 
 	}
 	if plan.ruling != nil && plan.ruling.ByShell == "" {
 		plan.job, err = plan.ruling.Plan(plan.dir, places, env)
+	} else if b.shell == "" {
+		err = errNoShell
 	} else {
 		plan.job, err = execpolicy.ShellPlan(b.shell, plan.command, plan.dir, env)
 	}

@@ -14,7 +14,11 @@ import (
 // there would run every command.
 var systemDirectories = strings.Split(execpolicy.DefaultPath, ":")
 
+var errNoShell = errors.New("there is no shell in " + strings.Join(systemDirectories, ":"))
+
 // findShell returns the shell that runs approved texts: the configured one, else bash, else sh.
+// It is errNoShell where there is none, as in an image that holds nothing but the gateway: commands that need one are
+// refused there, and everything else works.
 func findShell(configured string) (string, error) {
 	if configured != "" {
 		if !isProgram(configured) {
@@ -29,7 +33,7 @@ func findShell(configured string) (string, error) {
 			}
 		}
 	}
-	return "", errors.New("no shell found in " + strings.Join(systemDirectories, ":"))
+	return "", errNoShell
 }
 
 func isProgram(file string) bool {

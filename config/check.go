@@ -18,6 +18,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/server/protocol"
 )
 
 // decoder compares a parsed file with the types of File and collects what does not fit.
@@ -233,6 +234,9 @@ func checkValues(f File) []error {
 		if _, port, err := net.SplitHostPort(l); err != nil || port == "" {
 			wrong("server.listen", "%q is not an address such as 127.0.0.1:7411", l)
 		}
+	}
+	if _, err := protocol.ParsePublicOrigin(f.Server.PublicOrigin); err != nil {
+		wrong("server.publicOrigin", "%s", err)
 	}
 	for i, a := range f.Agents.List {
 		if a.Workspace != "" && !filepath.IsAbs(a.Workspace) {

@@ -33,6 +33,8 @@ type File struct {
 type Server struct {
 	Listen string   `json:"listen,omitempty" jsonschema:"address of console and API; default 127.0.0.1:7411"`
 	Hosts  []string `json:"hosts,omitempty" jsonschema:"further host names that the console answers to, behind a reverse proxy"`
+
+	PublicOrigin string `json:"publicOrigin,omitempty" jsonschema:"where people reach the console through a reverse proxy, such as https://gate.example.org: cookies, links and passkeys are for this address"`
 }
 
 // Agents lists the agents.

@@ -99,6 +99,33 @@ type PairRequest struct {
 	Created  time.Time
 }
 
+// Stamp names what a person is asked: which key gets what, under which name.
+func (r *PairRequest) Stamp() string {
+	sum := sha256.New()
+	for _, part := range append([]string{r.DeviceID, string(r.Key), r.Name, r.Platform, r.Family, r.ClientID, string(r.Role)}, union(nil, r.Scopes)...) {
+		fmt.Fprintf(sum, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// Stamp names what a person vouches for with the device as it is.
+func (d *PairedDevice) Stamp() string {
+	r := d.again()
+	return r.Stamp()
+}
+
+// again is the request that would make the device what it is.
+func (d *PairedDevice) again() PairRequest {
+	r := PairRequest{
+		ID: newPairID(), DeviceID: d.ID, Key: d.Key, Name: d.Name, Platform: d.Platform, Family: d.Family,
+		ClientID: d.ClientID, Mode: d.Mode, Scopes: d.Scopes, IP: d.IP, Repair: true,
+	}
+	if len(d.Roles) > 0 {
+		r.Role = d.Roles[0]
+	}
+	return r
+}
+
 // PairEvent is news about pairing.
 type PairEvent struct {
 	Kind     string // requested, approved, rejected, removed, rotated or revoked
@@ -127,6 +154,7 @@ var (
 	ErrDeviceScope = errors.New("the device's credential does not cover the role or the scopes that were asked for")
 	ErrScopeHeld   = errors.New("whoever gives a scope must hold it")
 	ErrTooManyPair = errors.New("too many devices")
+	ErrPairChanged = errors.New("the device asks for something else by now: look again")
 )
 
 // Bounds of pairing.
@@ -243,6 +271,19 @@ func (p *Pairings) PairSilently(ctx context.Context, r PairRequest) error {
 // Approve lets a person pair the device of a waiting request, or vouch for a device that was paired silently: name is
 // the id of the request or of the device. It needs a signed-in person who holds every scope that is given.
 func (p *Pairings) Approve(ctx context.Context, by Authority, name string) (PairedDevice, error) {
+	return p.approve(ctx, by, name, "")
+}
+
+// ApproveSeen is Approve for exactly what was shown: seen is the stamp of that. A device may ask for more between the
+// showing and the answer; what the person did not see is not theirs to have given.
+func (p *Pairings) ApproveSeen(ctx context.Context, by Authority, name, seen string) (PairedDevice, error) {
+	if seen == "" {
+		return PairedDevice{}, ErrPairChanged
+	}
+	return p.approve(ctx, by, name, seen)
+}
+
+func (p *Pairings) approve(ctx context.Context, by Authority, name, seen string) (PairedDevice, error) {
 	if err := by.mayPair(nil); err != nil {
 		return PairedDevice{}, err
 	}
@@ -252,13 +293,10 @@ func (p *Pairings) Approve(ctx context.Context, by Authority, name string) (Pair
 		if !known {
 			return PairedDevice{}, ErrNoRequest
 		}
-		r = PairRequest{
-			ID: newPairID(), DeviceID: d.ID, Key: d.Key, Name: d.Name, Platform: d.Platform, Family: d.Family,
-			ClientID: d.ClientID, Mode: d.Mode, Scopes: d.Scopes, IP: d.IP, Repair: true,
-		}
-		if len(d.Roles) > 0 {
-			r.Role = d.Roles[0]
-		}
+		r = d.again()
+	}
+	if seen != "" && seen != r.Stamp() {
+		return PairedDevice{}, ErrPairChanged
 	}
 	if err := by.mayPair(r.Scopes); err != nil {
 		return PairedDevice{}, err

@@ -19,7 +19,13 @@ type accessPage struct {
 func (s *Server) newAccessPage(v *visitor, title, here string) accessPage {
 	p := accessPage{page: s.newPage(v, title, "/sign-ins")}
 	p.Style = "sessions.css"
-	for _, tab := range []navItem{{Name: "Sign-ins", Path: "/sign-ins"}, {Name: "Tokens", Path: "/tokens"}, {Name: "Passphrase", Path: "/passphrase"}} {
+	for _, tab := range []navItem{
+		{Name: "Sign-ins", Path: "/sign-ins"},
+		{Name: "Devices", Path: "/devices"},
+		{Name: "Tokens", Path: "/tokens"},
+		{Name: "Passkeys", Path: "/passkeys"},
+		{Name: "Passphrase", Path: "/passphrase"},
+	} {
 		tab.Here = tab.Path == here
 		p.Tabs = append(p.Tabs, tab)
 	}
@@ -124,7 +130,7 @@ func (s *Server) createFromPage(w http.ResponseWriter, r *http.Request, v *visit
 	}
 	shown := &madeToken{
 		For: tokenFor(&made.Token), Secret: made.Secret,
-		Use: "Give it to the agent's MCP client as the bearer token of " + s.URL() + "/mcp.",
+		Use: "Give it to the agent's MCP client as the bearer token of " + s.ConsoleURL() + "/mcp.",
 	}
 	return s.renderTokens(w, v, http.StatusOK, shown, NewToken{Life: "2160h"})
 }

@@ -14,10 +14,11 @@ import (
 
 // browser is a client with cookies that does not follow redirects by itself.
 type browser struct {
-	t    *testing.T
-	w    *consoletest.World
-	http *http.Client
-	base string // path of the console after sign-in
+	t      *testing.T
+	w      *consoletest.World
+	origin string // where it sees the console
+	http   *http.Client
+	base   string // path of the console after sign-in
 }
 
 func newBrowser(t *testing.T, w *consoletest.World) *browser {
@@ -26,7 +27,7 @@ func newBrowser(t *testing.T, w *consoletest.World) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &browser{t: t, w: w, http: &http.Client{
+	return &browser{t: t, w: w, origin: w.URL, http: &http.Client{
 		Jar: jar, Transport: &http.Transport{},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -46,7 +47,7 @@ func signedIn(t *testing.T, w *consoletest.World) *browser {
 
 func (b *browser) do(method, path string, body io.Reader, header map[string]string) (*http.Response, string) {
 	b.t.Helper()
-	req, err := http.NewRequest(method, b.w.URL+path, body)
+	req, err := http.NewRequest(method, b.origin+path, body)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func (b *browser) get(path string) (*http.Response, string) {
 func (b *browser) post(path string, form url.Values) (*http.Response, string) {
 	b.t.Helper()
 	return b.do("POST", path, strings.NewReader(form.Encode()), map[string]string{
-		"Content-Type": "application/x-www-form-urlencoded", "Origin": b.w.URL, "Sec-Fetch-Site": "same-origin",
+		"Content-Type": "application/x-www-form-urlencoded", "Origin": b.origin, "Sec-Fetch-Site": "same-origin",
 	})
 }
 

@@ -113,7 +113,7 @@ func deviceProblem(err error) error {
 	switch {
 	case errors.Is(err, device.ErrNoRequest), errors.Is(err, device.ErrNoDevice):
 		return problem(http.StatusNotFound, "toolward devices list", "no such device waits or is paired")
-	case errors.Is(err, device.ErrTooManyPair), errors.Is(err, device.ErrScopeHeld):
+	case errors.Is(err, device.ErrTooManyPair), errors.Is(err, device.ErrScopeHeld), errors.Is(err, device.ErrDeviceScope):
 		return problem(http.StatusUnprocessableEntity, "", "%s", err.Error())
 	}
 	return err

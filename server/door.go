@@ -11,8 +11,9 @@ import (
 // doorPage is the sign-in and the set-up page.
 type doorPage struct {
 	page
-	Host string
-	For  string // id of the approval that the person was on the way to, or ""
+	Host    string
+	For     string // id of the approval that the person was on the way to, or ""
+	Passkey bool   // one may open the console at this address
 }
 
 // afterSignIn is where a person goes on to, below the console's own path: one approval, or the queue. Only a plain
@@ -34,9 +35,12 @@ func (s *Server) showDoor(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) renderDoor(w http.ResponseWriter, r *http.Request, status int, notices ...notice) error {
-	p := doorPage{page: page{Title: "Sign in", Script: "door.js", Notices: notices}, Host: "http://" + r.Host}
+	p := doorPage{page: page{Title: "Sign in", Script: "door.js", Notices: notices}, Host: s.originOf(r)}
 	if id := cmp.Or(r.PathValue("id"), r.PostForm.Get("for")); afterSignIn(id) != "/" {
 		p.For = id
+	}
+	if site, why := s.siteOf(r); why == "" {
+		p.Passkey = s.passkeys.Any(site.Name)
 	}
 	name := "signin"
 	if s.people.NeedsSetup() {
@@ -50,7 +54,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(r); err != nil {
 		return err
 	}
-	token, _, err := s.people.SignInWeb(r.Context(), sourceOf(r), r.PostForm.Get("passphrase"))
+	token, _, err := s.people.SignInWeb(r.Context(), s.sourceOf(r), r.PostForm.Get("passphrase"))
 	if err != nil {
 		p := signInProblem(err)
 		if p.Status == http.StatusForbidden {
@@ -72,7 +76,7 @@ func (s *Server) setUp(w http.ResponseWriter, r *http.Request) error {
 	if passphrase != r.PostForm.Get("again") {
 		return s.renderDoor(w, r, http.StatusUnprocessableEntity, notice{"warn", "The two passphrases differ."})
 	}
-	source := sourceOf(r)
+	source := s.sourceOf(r)
 	if err := s.people.SetUp(r.Context(), source, r.PostForm.Get("code"), passphrase); err != nil {
 		return s.renderDoor(w, r, http.StatusUnprocessableEntity, notice{"warn", sentence(signInProblem(err).Message)})
 	}
@@ -85,7 +89,7 @@ func (s *Server) setUp(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, token string) {
-	http.SetCookie(w, sessionCookie(token, r))
+	http.SetCookie(w, sessionCookie(token, s.isEncrypted(r)))
 	http.Redirect(w, r, consolePrefix+pathKey(token)+afterSignIn(r.PostForm.Get("for")), http.StatusSeeOther)
 }
 
@@ -102,6 +106,7 @@ type signInView struct {
 	ID     string
 	Via    string
 	Source []span
+	By     []span // the passkey that opened it
 	Since  string
 	Seen   string
 	Here   bool
@@ -117,12 +122,22 @@ func (s *Server) showSignIns(w http.ResponseWriter, r *http.Request, v *visitor)
 		accessPage
 		SignIns []signInView
 	}{accessPage: s.newAccessPage(v, "Sign-ins", "/sign-ins")}
+	keys := map[string]string{}
+	if s.passkeys != nil {
+		known, err := s.passkeys.List(v.by)
+		if err != nil {
+			return answerProblem(err)
+		}
+		for _, key := range known {
+			keys[key.ID] = key.Name
+		}
+	}
 	names := map[device.Surface]string{
 		device.Console: "Browser", device.Terminal: "Terminal", device.Foreground: "Terminal of the gateway",
 	}
 	for _, session := range list {
 		p.SignIns = append(p.SignIns, signInView{
-			ID: session.ID, Via: names[session.Via], Source: oneLine(session.Source), Since: moment(session.Started),
+			ID: session.ID, Via: names[session.Via], Source: oneLine(session.Source), By: oneLine(keys[session.Passkey]), Since: moment(session.Started),
 			Seen: moment(session.LastSeen), Here: session.ID == v.by.Session(),
 		})
 	}

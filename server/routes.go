@@ -24,6 +24,8 @@ func (s *Server) tcpRoutes(o Options) http.Handler {
 	mux.HandleFunc("GET /approvals/{id}", s.page(s.showDoor)) // where links in clients and chats lead
 	mux.HandleFunc("POST /sign-in", s.page(s.signIn))
 	mux.HandleFunc("POST /setup", s.page(s.setUp))
+	mux.HandleFunc("POST "+passkeyPrefix, s.page(s.askPasskey))
+	mux.HandleFunc("POST "+passkeyPrefix+"/{key}", s.page(s.signInWithPasskey))
 
 	person := func(pattern string, handle func(http.ResponseWriter, *http.Request, *visitor) error) {
 		method, path, _ := strings.Cut(pattern, " ")
@@ -54,6 +56,18 @@ func (s *Server) tcpRoutes(o Options) http.Handler {
 	person("GET /tokens", s.showTokens)
 	person("POST /tokens", s.createFromPage)
 	person("POST /tokens/{id}/revoke", s.revokeTokenFromPage)
+	person("GET /passkeys", s.showPasskeys)
+	person("POST /passkeys/presence", s.askPresence)
+	person("POST /passkeys/new", s.beginPasskey)
+	person("POST /passkeys", s.addPasskey)
+	person("POST /passkeys/{id}/rename", s.renamePasskey)
+	person("POST /passkeys/{id}/remove", s.removePasskey)
+	person("GET /devices", s.showDevices)
+	person("POST /devices/{id}/approve", s.approveFromPage)
+	person("POST /devices/{id}/reject", s.rejectFromPage)
+	person("POST /devices/{id}/remove", s.removeFromPage)
+	person("POST /devices/{id}/tokens/{role}/rotate", s.rotateFromPage)
+	person("POST /devices/{id}/tokens/{role}/revoke", s.revokeDeviceTokenFromPage)
 	person("GET /passphrase", s.showPassphrase)
 	person("POST /passphrase", s.changeFromPage)
 	person("POST /sign-out", s.signOut)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/session"
 )
 
@@ -62,6 +64,9 @@ type Options struct {
 	Listen string   // TCP address; "" means DefaultListen
 	Hosts  []string // further host names that the console answers to
 
+	Public  protocol.PublicOrigin // where people reach the console through a reverse proxy; optional
+	Proxies protocol.Proxies      // reverse proxies whose word about a browser's address counts
+
 	People    *device.Keeper
 	Approvals *approval.Manager
 	Audit     *audit.Log
@@ -72,6 +77,7 @@ type Options struct {
 	Config    Configuration
 	Commands  *execpolicy.Approvals // exec-approvals.json; optional
 	Devices   *device.Pairings      // optional
+	Passkeys  *device.Passkeys      // optional
 	// Ready adds what somebody who shows a credential may know to the answer of /readyz; optional.
 	Ready func(*http.Request) (ready bool, details map[string]any)
 
@@ -104,6 +110,9 @@ type Server struct {
 	config    Configuration
 	commands  *execpolicy.Approvals
 	devices   *device.Pairings
+	passkeys  *device.Passkeys
+	public    protocol.PublicOrigin
+	proxies   protocol.Proxies
 	ready     func(*http.Request) (bool, map[string]any)
 	observes  bool
 	version   string
@@ -119,6 +128,8 @@ type Server struct {
 
 	tcp, unix           *http.Server
 	tcpDoor, socketDoor net.Listener
+	twinDoor            net.Listener // the other loopback address; nil if there is none
+	ownsLocalhost       bool         // whoever asks for localhost at our port reaches us
 }
 
 // Limits of both HTTP servers. There is no write time-out: calls wait for people. Event streams set their own.
@@ -135,13 +146,18 @@ func Open(o Options) (*Server, error) {
 		o.Levels == nil || o.Gateway == nil || o.Policy == nil || o.Config == nil || o.Stop == nil {
 		return nil, errors.New("open server: a part is missing")
 	}
-	names, err := newHostNames(o.Hosts)
+	hosts := o.Hosts
+	if o.Public.Set() {
+		hosts = append(slices.Clone(hosts), o.Public.Name())
+	}
+	names, err := newHostNames(hosts)
 	if err != nil {
 		return nil, fmt.Errorf("open server: %w", err)
 	}
 	s := &Server{
 		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels,
 		gateway: o.Gateway, policy: o.Policy, config: o.Config, commands: o.Commands, devices: o.Devices, ready: o.Ready, observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log,
+		passkeys: o.Passkeys, public: o.Public, proxies: o.Proxies,
 		started: time.Now(), streams: newStreams(), stopping: make(chan struct{}),
 	}
 	if s.log == nil {
@@ -157,7 +173,8 @@ func Open(o Options) (*Server, error) {
 		s.socketDoor.Close()
 		return nil, fmt.Errorf("open server: %w (choose another address with --listen)", err)
 	}
-	s.tcp = s.httpServer(guardTCP(names, o.WebSocket, s.tcpRoutes(o)))
+	s.openTwin()
+	s.tcp = s.httpServer(s.encrypted(guardTCP(names, o.WebSocket, s.tcpRoutes(o))))
 	s.unix = s.httpServer(s.socketRoutes(o))
 	s.unix.ConnContext = s.withPeer
 	return s, nil
@@ -170,7 +187,7 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 	}
 }
 
-// URL is the console's address.
+// URL is the console's address on this machine.
 func (s *Server) URL() string { return "http://" + s.tcpDoor.Addr().String() }
 
 // SocketPath is the address of the local socket.
@@ -178,17 +195,26 @@ func (s *Server) SocketPath() string { return s.socketDoor.Addr().String() }
 
 // Serve answers at both doors until Close. It returns nil then, else why a door failed.
 func (s *Server) Serve() error {
-	failed := make(chan error, 2)
-	go func() { failed <- s.tcp.Serve(s.tcpDoor) }()
-	go func() { failed <- s.unix.Serve(s.socketDoor) }()
+	doors := map[net.Listener]*http.Server{s.tcpDoor: s.tcp, s.socketDoor: s.unix}
+	if s.twinDoor != nil {
+		doors[s.twinDoor] = s.tcp
+	}
+	failed := make(chan error, len(doors))
+	for door, server := range doors {
+		go func() { failed <- server.Serve(door) }()
+	}
 	err := <-failed
-	if errors.Is(err, http.ErrServerClosed) {
+	closed := errors.Is(err, http.ErrServerClosed)
+	if !closed {
+		s.tcp.Close()
+		s.unix.Close()
+	}
+	for range len(doors) - 1 {
 		<-failed
+	}
+	if closed {
 		return nil
 	}
-	s.tcp.Close()
-	s.unix.Close()
-	<-failed
 	return fmt.Errorf("serve: %w", err)
 }
 
@@ -203,5 +229,8 @@ func (s *Server) Close(ctx context.Context) error {
 	// Doors that were never served are not known to the HTTP servers; those that were are closed already.
 	_ = s.tcpDoor.Close()
 	_ = s.socketDoor.Close()
+	if s.twinDoor != nil {
+		_ = s.twinDoor.Close()
+	}
 	return err
 }

@@ -24,11 +24,11 @@ func pathKey(token string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
-func sessionCookie(token string, r *http.Request) *http.Cookie {
+func sessionCookie(token string, secure bool) *http.Cookie {
 	return &http.Cookie{
 		Name: cookieName, Value: token, Path: consolePrefix + pathKey(token),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: r.TLS != nil, // on loopback there is no TLS, and Safari drops secure cookies there
+		Secure: secure, // on loopback there is no TLS, and Safari drops secure cookies there
 	}
 }
 
@@ -39,9 +39,12 @@ func endedCookie(key string) *http.Cookie {
 }
 
 // sessionToken returns the token of a request under /c/{key}/ if the cookie belongs to that path.
-func sessionToken(r *http.Request) (string, bool) {
+func sessionToken(r *http.Request) (string, bool) { return cookieOf(r, cookieName) }
+
+// cookieOf returns the value of a cookie that belongs to the path of a request.
+func cookieOf(r *http.Request, name string) (string, bool) {
 	key := r.PathValue("key")
-	for _, cookie := range r.CookiesNamed(cookieName) {
+	for _, cookie := range r.CookiesNamed(name) {
 		// Cookies that another program on this host has set are skipped, not believed.
 		if subtle.ConstantTimeCompare([]byte(pathKey(cookie.Value)), []byte(key)) == 1 {
 			return cookie.Value, true

@@ -1,9 +1,7 @@
 package server
 
 import (
-	"cmp"
 	"errors"
-	"net"
 	"net/http"
 	"strconv"
 
@@ -23,7 +21,7 @@ func (s *Server) visited(handle func(http.ResponseWriter, *http.Request, *visito
 }
 
 func (s *Server) visitorOf(r *http.Request) (*visitor, error) {
-	notSignedIn := problem(http.StatusUnauthorized, "sign in at "+s.URL(), "not signed in")
+	notSignedIn := problem(http.StatusUnauthorized, "sign in at "+s.ConsoleURL(), "not signed in")
 	token, ok := sessionToken(r)
 	if !ok {
 		return nil, notSignedIn
@@ -138,11 +136,12 @@ func signInProblem(err error) *Problem {
 	return problem(http.StatusForbidden, "", "%s", err.Error())
 }
 
-// sourceOf names where a browser is, for the limit on wrong passphrases.
-func sourceOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
+// sourceOf names where a browser is, for the limit on wrong passphrases. Behind a reverse proxy that is not trusted all
+// browsers are in one place: what anybody may write into a header must not give a guesser a new start.
+func (s *Server) sourceOf(r *http.Request) string {
+	client := s.proxies.Client(r)
+	if !client.IsValid() {
 		return "unknown"
 	}
-	return cmp.Or(host, "unknown")
+	return client.String()
 }

@@ -43,6 +43,7 @@ type daemon struct {
 	db       *store.DB
 	audit    *audit.Log
 	people   *device.Keeper
+	passkeys *device.Passkeys
 	pairings *device.Pairings
 	approver *approval.Manager
 	sessions *session.Tracker
@@ -148,6 +149,9 @@ func startError(err error) error {
 // openPeople opens who may answer, what waits, and what sessions have seen.
 func (d *daemon) openPeople(ctx context.Context, _ daemonOptions) (err error) {
 	if d.people, err = device.Open(ctx, device.Options{Store: store.NewDevices(d.db), Log: d.log}); err != nil {
+		return err
+	}
+	if d.passkeys, err = device.OpenPasskeys(ctx, d.people, store.NewPasskeys(d.db)); err != nil {
 		return err
 	}
 	key, err := d.deriveKey("device tokens")

@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/protocol"
 )
 
 // openFaces makes everything that turns outside traffic into calls, and the two doors.
@@ -59,9 +60,19 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 	if err := d.openProtocol(ctx, settings, listen); err != nil {
 		return err
 	}
+	public, err := protocol.ParsePublicOrigin(settings.Server.PublicOrigin)
+	if err != nil {
+		return err
+	}
+	trusted, err := protocol.ParseProxies(settings.Gateway.TrustedProxies)
+	if err != nil {
+		return err
+	}
 	d.server, err = server.Open(server.Options{
 		Home: d.home, Listen: listen, Hosts: settings.Server.Hosts,
-		People: d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: levels{d.sessions, d.watcher},
+		Public: public, Proxies: protocol.Proxies{Trusted: trusted, RealIPFallback: settings.Gateway.AllowRealIPFallback},
+		Passkeys: d.passkeys,
+		People:   d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: levels{d.sessions, d.watcher},
 		Gateway: d.gateway, Policy: d.policyInForce, Config: d, Commands: d.commands,
 		MCP:         d.mcp.Handler(d.authenticate),
 		MCPStream:   d.fromAgent(d.mcp.StdioHandler(streams, d.welcome)),
@@ -88,7 +99,7 @@ func (d *daemon) policyInForce() server.Policy {
 	return &policy.Snapshot{}
 }
 
-func (d *daemon) approvalURL(id string) string { return d.server.URL() + "/approvals/" + id }
+func (d *daemon) approvalURL(id string) string { return d.server.ConsoleURL() + "/approvals/" + id }
 
 // deriveKey makes a key for one purpose from the key that signs the record. It survives restarts with it.
 func (d *daemon) deriveKey(purpose string) ([]byte, error) {

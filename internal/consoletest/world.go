@@ -47,6 +47,7 @@ type World struct {
 	Config    *Config
 	Levels    *session.Tracker
 	Pairings  *device.Pairings
+	Passkeys  *device.Passkeys
 	Protocol  *protocol.Server // nil without Options.Protocol
 
 	t    testing.TB
@@ -62,6 +63,8 @@ type Options struct {
 	Total     int           // approvals that may wait
 	Refuse    bool          // refuse at once what nobody is there to answer, as a gateway does by default
 	Hosts     []string
+	Public    string   // public origin
+	Proxies   []string // trusted
 	MCP       http.Handler
 	Hooks     http.Handler
 	Policy    *policy.Snapshot // that people look at; default one that denies write
@@ -110,6 +113,8 @@ func New(t testing.TB, o Options) *World {
 	if !o.Fresh {
 		must(t, w.People.SetUp(ctx, "test", w.People.SetupCode(), Passphrase))
 	}
+	w.Passkeys, err = device.OpenPasskeys(ctx, w.People, store.NewPasskeys(db))
+	must(t, err)
 	w.Levels, err = session.New(session.Options{Store: store.NewSessions(db), Settings: session.Settings{DefaultLevel: toolward.Normal}})
 	must(t, err)
 	rules := toolward.Policy(&gatetest.Policy{Rev: "1", All: tools(o.Commands), JudgeFunc: judge})
@@ -128,7 +133,12 @@ func New(t testing.TB, o Options) *World {
 		o.Listen = "127.0.0.1:0"
 	}
 	w.openProtocol(db, o)
+	public, err := protocol.ParsePublicOrigin(o.Public)
+	must(t, err)
+	trusted, err := protocol.ParseProxies(o.Proxies)
+	must(t, err)
 	doors := server.Options{
+		Public: public, Proxies: protocol.Proxies{Trusted: trusted}, Passkeys: w.Passkeys,
 		Home: home, Listen: o.Listen, Hosts: o.Hosts, People: w.People, Approvals: w.Approvals, Audit: w.Audit,
 		Records: records, Levels: w.Levels, Gateway: w.Gateway, Config: w.Config, MCP: o.MCP, Hooks: o.Hooks,
 		Policy:  func() server.Policy { return o.Policy },

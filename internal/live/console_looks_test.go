@@ -14,7 +14,9 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/internal/consoletest"
+	"github.com/toolward/toolward/internal/passkeytest"
 	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/protocol"
 )
 
 // TestConsoleLooks opens every page at the width of a phone and of a desktop, light and dark, and checks what can be
@@ -65,7 +67,9 @@ type consolePage struct {
 // consolePages is every page of the console, each with something on it.
 func consolePages(t *testing.T, open func(*testing.T) *tab) []consolePage {
 	t.Helper()
-	w := consoletest.New(t, consoletest.Options{Listen: "127.0.0.1:0", Commands: true, Timeout: 10 * time.Minute})
+	w := consoletest.New(t, consoletest.Options{
+		Listen: "127.0.0.1:0", Commands: true, Timeout: 10 * time.Minute, Protocol: &protocol.Config{Auth: protocol.Auth{Token: "a token for tests"}},
+	})
 	fresh := consoletest.New(t, consoletest.Options{Fresh: true})
 	exampleCalls(t, w)
 	commands := consoletest.New(t, consoletest.Options{Commands: true, Timeout: 10 * time.Minute})
@@ -77,11 +81,14 @@ func consolePages(t *testing.T, open func(*testing.T) *tab) []consolePage {
 		Changes: []string{"teg.preset: strict → workspace", `agents.list[1].tools.deny: ["browser","canvas","nodes"] → ["nodes"]`, "server.listen: 127.0.0.1:7411 → 127.0.0.1:7500 (from the next start)"},
 	})
 	session := exampleSessions(t, w)
-	door, b, calm, asked, wary := open(t), open(t), open(t), open(t), open(t)
+	exampleDevices(t, w)
+	home := examplePasskeys(t, w)
+	door, b, calm, asked, wary, named := open(t), open(t), open(t), open(t), open(t), open(t)
 	b.signIn(w)
 	calm.signIn(quiet)
 	asked.signIn(changed)
 	wary.signIn(commands)
+	named.signInAt(home, consoletest.Passphrase)
 	base := b.eval("document.body.dataset.base")
 	return []consolePage{
 		{"queue", w.URL + base + "/?order=arrival", b},
@@ -96,6 +103,10 @@ func consolePages(t *testing.T, open func(*testing.T) *tab) []consolePage {
 		{"sign-ins", w.URL + base + "/sign-ins", b},
 		{"tokens", w.URL + base + "/tokens", b},
 		{"passphrase", w.URL + base + "/passphrase", b},
+		{"devices", w.URL + base + "/devices", b},
+		{"passkeys", home + named.eval("document.body.dataset.base") + "/passkeys", named},
+		{"passkeys-not-here", w.URL + base + "/passkeys", b},
+		{"sign-in-passkey", home + "/?out=1", named},
 		{"sessions", w.URL + base + "/sessions", b},
 		{"session", w.URL + base + "/sessions/one?session=" + url.QueryEscape(string(session)), b},
 		{"anomalies", w.URL + base + "/anomalies", b},
@@ -106,6 +117,66 @@ func consolePages(t *testing.T, open func(*testing.T) *tab) []consolePage {
 		{"sign-in", w.URL, door},
 		{"set-up", fresh.URL, door},
 	}
+}
+
+// exampleDevices lets one device wait and two be paired, one of them without anybody having been asked.
+func exampleDevices(t *testing.T, w *consoletest.World) {
+	t.Helper()
+	key := func(c string) string { return strings.Repeat(c, 64) }
+	phone := device.PairRequest{
+		DeviceID: key("3"), Key: []byte("phone"), Name: "Ada's phone", Platform: "iOS", Family: "iPhone", ClientID: "openclaw-ios", Role: device.RoleOperator,
+		Scopes: []string{device.ScopeRead, device.ScopeApprovals}, IP: "192.168.1.23", Reason: device.NotPaired,
+	}
+	asked, err := w.Pairings.Request(phone)
+	if err == nil {
+		_, err = w.Pairings.Approve(t.Context(), w.Person(), asked.ID)
+	}
+	if err == nil {
+		_, _, err = w.Pairings.Credential(t.Context(), phone.DeviceID, device.RoleOperator, phone.Scopes)
+	}
+	if err == nil {
+		err = w.Pairings.PairSilently(t.Context(), device.PairRequest{
+			DeviceID: key("b"), Key: []byte("cli"), ClientID: "cli", Platform: "linux", Role: device.RoleOperator, Scopes: []string{device.ScopeAdmin}, IP: "127.0.0.1",
+		})
+	}
+	if err == nil {
+		_, err = w.Pairings.Request(device.PairRequest{
+			DeviceID: key("7"), Key: []byte("tablet"), Name: "tablet\u202e <b>of a stranger</b>", Platform: "Android", ClientID: "openclaw-android", Role: device.RoleOperator,
+			Scopes: []string{device.ScopeRead, device.ScopeAdmin, "operator.unheard-of"}, IP: "203.0.113.7", Reason: device.NotPaired,
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// examplePasskeys adds two passkeys at localhost, of which one was copied, and returns the console's address there.
+func examplePasskeys(t *testing.T, w *consoletest.World) string {
+	t.Helper()
+	home := strings.Replace(w.URL, "127.0.0.1", "localhost", 1)
+	site, by := device.Site{Name: "localhost", Origin: home}, w.Person()
+	for _, name := range []string{"laptop", "an old security key"} {
+		a := passkeytest.New(home)
+		question, err := w.Passkeys.BeginAdd(t.Context(), by, site, device.Presence{Passphrase: consoletest.Passphrase})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Passkeys.Add(t.Context(), by, site, name, a.Make(t, question)); err != nil {
+			t.Fatal(err)
+		}
+		for _, count := range []uint32{5, 2} {
+			a.Count = count
+			if name == "laptop" && count == 2 {
+				break
+			}
+			token, question, err := w.Passkeys.BeginSignIn("10.0.0.5", site)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, _ = w.Passkeys.SignIn(t.Context(), "10.0.0.5", token, site, a.Sign(t, question)) // the second is refused
+		}
+	}
+	return home
 }
 
 // picture makes the picture of the README when its path is given: TOOLWARD_PICTURE=docs/console.png.

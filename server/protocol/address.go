@@ -80,6 +80,10 @@ func (p Proxies) locate(r *http.Request) place {
 	return at
 }
 
+// Client is the address of whoever sent a request, as far as proxies that are trusted tell; not valid if that cannot be
+// told.
+func (p Proxies) Client(r *http.Request) netip.Addr { return p.locate(r).client }
+
 // behind is the client that trusted proxies name: the last address that is not a trusted proxy itself. What stands
 // before it is what that client claims.
 func (p Proxies) behind(r *http.Request, peer netip.Addr) netip.Addr {

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -76,4 +77,49 @@ func isLoopbackName(name string) bool {
 	}
 	ip, err := netip.ParseAddr(name)
 	return err == nil && ip.IsLoopback() && ip.Zone() == "" && !ip.Is4In6()
+}
+
+// PublicOrigin is where people reach the console through a reverse proxy, such as https://gate.example.org. The zero
+// value is none.
+type PublicOrigin struct{ page webOrigin }
+
+// ParsePublicOrigin reads an origin: http or https, a host and at most a port. "" is none.
+func ParsePublicOrigin(text string) (PublicOrigin, error) {
+	if text == "" {
+		return PublicOrigin{}, nil
+	}
+	page, ok := parseOrigin(text)
+	if !ok || page.scheme != "http" && page.scheme != "https" || strings.ContainsAny(page.name, "*% ") {
+		return PublicOrigin{}, fmt.Errorf("%s: expected an exact origin such as https://gate.example.org", quoteShort(text))
+	}
+	return PublicOrigin{page}, nil
+}
+
+// Set reports whether there is one.
+func (o PublicOrigin) Set() bool { return o.page.name != "" }
+
+// Name is the host without its port.
+func (o PublicOrigin) Name() string { return o.page.name }
+
+// TLS reports whether people reach it encrypted.
+func (o PublicOrigin) TLS() bool { return o.page.scheme == "https" }
+
+// String is the origin as browsers write it; "" for none.
+func (o PublicOrigin) String() string {
+	if !o.Set() {
+		return ""
+	}
+	host := o.page.name
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if o.page.port != portOf("", o.page.scheme) {
+		host += ":" + o.page.port
+	}
+	return o.page.scheme + "://" + host
+}
+
+// Is reports whether a Host header names it.
+func (o PublicOrigin) Is(host string) bool {
+	return o.Set() && nameOf(host) == o.page.name && portOf(host, o.page.scheme) == o.page.port
 }

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/toolward/toolward/device"
+)
+
+// ConsoleURL is where people reach the console: the public origin if there is one.
+func (s *Server) ConsoleURL() string {
+	if s.public.Set() {
+		return s.public.String()
+	}
+	return s.URL()
+}
+
+// isEncrypted reports whether a request reached us encrypted, as far as the browser is concerned. A reverse proxy ends
+// the encryption before us; what counts is whether the browser asked for the public origin. Somebody who asks for that name
+// without encryption only gets a cookie that their browser does not keep.
+func (s *Server) isEncrypted(r *http.Request) bool {
+	return r.TLS != nil || s.public.TLS() && s.public.Is(r.Host)
+}
+
+// originOf is the origin that a browser shows for a request.
+func (s *Server) originOf(r *http.Request) string {
+	switch {
+	case s.public.Is(r.Host):
+		return s.public.String()
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// transportSecurity makes browsers ask for the public origin encrypted for a year, so that nobody on the way can lead
+// them to it without. Other hosts of the domain are not ours to decide about.
+const transportSecurity = "max-age=31536000"
+
+// encrypted adds Strict-Transport-Security to what is answered at an encrypted public origin, refusals included.
+func (s *Server) encrypted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.isEncrypted(r) {
+			w.Header().Set("Strict-Transport-Security", transportSecurity)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// openTwin listens on the other loopback address, too. Browsers take "localhost" for either: a program of this machine
+// that listens there would stand between a person and the console, and could pass their passkey's answers on.
+func (s *Server) openTwin() {
+	addr, ok := s.tcpDoor.Addr().(*net.TCPAddr)
+	if !ok {
+		return
+	}
+	ip := addr.AddrPort().Addr().Unmap()
+	twin := "::1"
+	switch ip {
+	case netip.AddrFrom4([4]byte{127, 0, 0, 1}):
+	case netip.IPv6Loopback():
+		twin = "127.0.0.1"
+	default:
+		// Localhost is not us, or, with all addresses of a container, that of another machine than the browser's.
+		return
+	}
+	door, err := net.Listen("tcp", net.JoinHostPort(twin, strconv.Itoa(addr.Port)))
+	switch {
+	case err == nil:
+		s.twinDoor, s.ownsLocalhost = door, true
+	case errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT):
+		s.ownsLocalhost = true // there is no such address here: nobody can listen on it
+	default:
+		s.log.Warn("another program may be behind localhost: passkeys cannot be used there", "err", err)
+	}
+}
+
+// siteOf is where the browser of a request sees the console, for passkeys; or why they cannot be used there. It never
+// believes the port that a browser names: a page that an agent serves on another port of localhost would ask a person for
+// their passkey and use the answer here.
+func (s *Server) siteOf(r *http.Request) (site device.Site, why string) {
+	name := strings.ToLower(r.Host)
+	if host, _, err := net.SplitHostPort(name); err == nil {
+		name = host
+	}
+	_, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	_, port, _ := net.SplitHostPort(s.tcpDoor.Addr().String())
+	local := "localhost:" + port
+	switch {
+	case s.passkeys == nil:
+		return device.Site{}, "This gateway keeps no passkeys."
+	case err == nil && s.ownsLocalhost && !s.public.Is(r.Host):
+		return device.Site{}, fmt.Sprintf("Passkeys belong to a name, and %s is an address. Open the console at http://%s to use them.", name, local)
+	case err == nil:
+		return device.Site{}, fmt.Sprintf("Passkeys belong to a name, and %s is an address.", name)
+	case s.public.Is(r.Host) && (s.public.TLS() || name == "localhost"):
+		return device.Site{Name: s.public.Name(), Origin: s.public.String()}, ""
+	case name == "localhost" && !s.ownsLocalhost:
+		return device.Site{}, fmt.Sprintf("Another program may be behind localhost, so passkeys cannot be used there. If you know that none is, set server.publicOrigin to http://%s.", local)
+	case strings.EqualFold(r.Host, local):
+		return device.Site{Name: "localhost", Origin: "http://" + local}, ""
+	case name == "localhost":
+		return device.Site{}, fmt.Sprintf("Passkeys can be used at http://%s.", local)
+	case s.public.TLS():
+		return device.Site{}, fmt.Sprintf("Passkeys can be used at %s, the public origin of the configuration.", s.public)
+	}
+	return device.Site{}, "Passkeys need https here: put a reverse proxy with TLS in front and name its address in server.publicOrigin."
+}

@@ -1,0 +1,101 @@
+package server
+
+import (
+	"log/slog"
+	"net"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/server/protocol"
+)
+
+// TestTwinDoor listens on both loopback addresses, or says that localhost is not ours.
+func TestTwinDoor(t *testing.T) {
+	probe, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("this machine has no IPv6:", err)
+	}
+	probe.Close()
+	listen := func(address string) *Server {
+		door, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { door.Close() })
+		return &Server{tcpDoor: door, log: slog.New(slog.DiscardHandler), passkeys: &device.Passkeys{}}
+	}
+	s := listen("127.0.0.1:0")
+	s.openTwin()
+	_, port, _ := net.SplitHostPort(s.tcpDoor.Addr().String())
+	if s.twinDoor == nil || !s.ownsLocalhost || s.twinDoor.Addr().String() != "[::1]:"+port {
+		t.Fatalf("%+v", s.twinDoor)
+	}
+	defer s.twinDoor.Close()
+
+	// Somebody else is there first: the next gateway at that port must not use passkeys at localhost.
+	other := listen("[::1]:0")
+	_, port, _ = net.SplitHostPort(other.tcpDoor.Addr().String())
+	if door, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+		t.Cleanup(func() { door.Close() })
+		s := &Server{tcpDoor: door, log: slog.New(slog.DiscardHandler), passkeys: &device.Passkeys{}}
+		s.openTwin()
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Host = "localhost:" + port
+		if site, why := s.siteOf(r); s.ownsLocalhost || s.twinDoor != nil || why == "" {
+			t.Errorf("passkeys at %v while another program is behind localhost", site)
+		}
+	}
+	s = listen("127.0.0.2:0")
+	s.openTwin()
+	if s.ownsLocalhost || s.twinDoor != nil {
+		t.Error("127.0.0.2 is not localhost")
+	}
+}
+
+// TestSites is where passkeys can be used.
+func TestSites(t *testing.T) {
+	door, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer door.Close()
+	port := ":" + strconv.Itoa(door.Addr().(*net.TCPAddr).Port)
+	for _, c := range []struct{ public, host, want string }{
+		{"", "localhost" + port, "http://localhost" + port},
+		{"", "LOCALHOST" + port, "http://localhost" + port},
+		{"", "localhost:1", ""},
+		{"", "localhost", ""},
+		{"", "127.0.0.1" + port, ""},
+		{"", "[::1]" + port, ""},
+		{"", "gate.example.org", ""},
+		{"https://gate.example.org", "gate.example.org", "https://gate.example.org"},
+		{"https://gate.example.org", "Gate.Example.org:443", "https://gate.example.org"},
+		{"https://gate.example.org", "gate.example.org:8443", ""},
+		{"https://gate.example.org", "other.example.org", ""},
+		{"https://gate.example.org", "localhost" + port, "http://localhost" + port},
+		{"https://gate.example.org:8443", "gate.example.org:8443", "https://gate.example.org:8443"},
+		{"http://gate.example.org", "gate.example.org", ""},
+		{"http://localhost:9000", "localhost:9000", "http://localhost:9000"}, // forwarded by ssh
+		{"https://10.0.0.5", "10.0.0.5", ""},
+		{"https://[fd00::1]", "[fd00::1]", ""},
+	} {
+		public, err := protocol.ParsePublicOrigin(c.public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &Server{tcpDoor: door, passkeys: &device.Passkeys{}, public: public, ownsLocalhost: true}
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Host = c.host
+		site, why := s.siteOf(r)
+		if site.Origin != c.want || (why == "") != (c.want != "") {
+			t.Errorf("%q at %q: %+v, %q", c.host, c.public, site, why)
+		}
+	}
+	for _, wrong := range []string{"gate.example.org", "https://gate.example.org/console", "ftp://x", "https://*.example.org", "https://u:p@x", "https://", "https://x?y"} {
+		if _, err := protocol.ParsePublicOrigin(wrong); err == nil {
+			t.Errorf("%q is a public origin", wrong)
+		}
+	}
+}
