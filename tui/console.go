@@ -97,46 +97,6 @@ func newConsole(ctx context.Context, gateway Gateway, colour bool, again func())
 	return &console{ctx: ctx, gateway: gateway, colour: colour, again: again, now: time.Now()}
 }
 
-// The messages of the follower.
-type (
-	newsMsg      Event
-	awayMsg      struct{ err error }
-	signedOutMsg struct{ err error }
-)
-
-// Pauses between attempts to reach the gateway.
-const (
-	firstPause = 250 * time.Millisecond
-	lastPause  = 4 * time.Second
-)
-
-// follow keeps following the gateway until ctx ends. While nobody is signed in it waits for again.
-func follow(ctx context.Context, gateway Gateway, again <-chan struct{}, send func(tea.Msg)) {
-	pause := firstPause
-	for ctx.Err() == nil {
-		err := gateway.Follow(ctx, func(e Event) {
-			pause = firstPause
-			send(newsMsg(e))
-		})
-		if ctx.Err() != nil {
-			return
-		}
-		var later <-chan time.Time
-		if errors.Is(err, ErrNotSignedIn) {
-			send(signedOutMsg{err})
-		} else {
-			send(awayMsg{err})
-			later = time.After(pause)
-			pause = min(2*pause, lastPause)
-		}
-		select {
-		case <-ctx.Done():
-		case <-again:
-		case <-later:
-		}
-	}
-}
-
 // tickMsg comes while the console is open.
 type tickMsg time.Time
 
@@ -180,6 +140,12 @@ func (c *console) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		c.listed(m)
 	case revokedMsg:
 		return c, c.revoked(m)
+	case answeredAllMsg:
+		return c, c.answeredAll(m)
+	case levelMsg:
+		c.levelKnown(m)
+	case levelChangedMsg:
+		return c, c.levelChanged(m)
 	}
 	return c, nil
 }
@@ -243,6 +209,8 @@ func (c *console) key(k tea.KeyPressMsg) tea.Cmd {
 		return c.frontKey(k)
 	case c.page != pageQueue && c.lists[c.page].sure:
 		return c.sureKey(k)
+	case c.page == pageSessions && c.lists[c.page].change != nil:
+		return c.levelSureKey(k)
 	case name == "q":
 		return tea.Quit
 	case name == "?":

@@ -25,6 +25,9 @@ type desk struct {
 
 	waiting map[string]Call
 	shows   int
+	stamps  map[string]string // of the latest showing of each call
+	levels  []string          // what was done to levels
+	level   SessionLevel
 	answers []string
 	fail    error // of the next answer
 	grants  []*approval.Grant
@@ -34,7 +37,7 @@ type desk struct {
 }
 
 func newDesk(t *testing.T, calls ...Call) *desk {
-	d := &desk{t: t, waiting: map[string]Call{}}
+	d := &desk{t: t, waiting: map[string]Call{}, stamps: map[string]string{}}
 	d.console = newConsole(t.Context(), d, false, func() { d.retries++ })
 	d.tell(tea.WindowSizeMsg{Width: 80, Height: 24})
 	for _, c := range calls {
@@ -63,7 +66,7 @@ func (d *desk) run(cmd tea.Cmd) {
 		for _, one := range m {
 			d.run(one)
 		}
-	case shownMsg, answeredMsg, listedMsg, revokedMsg, signedInMsg:
+	case shownMsg, answeredMsg, answeredAllMsg, listedMsg, revokedMsg, signedInMsg, levelMsg, levelChangedMsg:
 		d.tell(m)
 	}
 }
@@ -178,18 +181,23 @@ func (d *desk) Show(_ context.Context, id string) (Call, error) {
 	}
 	d.shows++
 	c.Stamp = fmt.Sprint("stamp ", d.shows)
+	d.stamps[id] = c.Stamp
 	return c, nil
 }
 
 // Answer implements Gateway.
 func (d *desk) Answer(_ context.Context, id string, a Answer) (Call, error) {
-	d.answers = append(d.answers, strings.TrimSpace(fmt.Sprintf("%s %s %d %s", id, a.Decision, a.Proposal, a.Reason)))
+	said := fmt.Sprintf("%s %s %d %s", id, a.Decision, a.Proposal, a.Reason)
+	if a.Life > 0 || a.Uses > 0 {
+		said += fmt.Sprintf("for %s, %d uses", a.Life, a.Uses)
+	}
+	d.answers = append(d.answers, strings.TrimSpace(said))
 	if err := d.fail; err != nil {
 		d.fail = nil
 		return Call{}, err
 	}
-	if a.Stamp != fmt.Sprint("stamp ", d.shows) {
-		d.t.Errorf("answered with %q after %d showings", a.Stamp, d.shows)
+	if a.Stamp == "" || a.Stamp != d.stamps[id] {
+		d.t.Errorf("%s is answered with %q, not with the stamp of its latest showing, %q", id, a.Stamp, d.stamps[id])
 	}
 	return settled(d.waiting[id], a.Decision, "owner (terminal)"), nil
 }
@@ -208,6 +216,27 @@ func (d *desk) Sessions(context.Context) ([]Session, error) {
 		Key: "agent:coder:main", Level: toolward.Elevated, Signals: []string{"content from outside, 1 source"},
 		Reasons: []string{"it has seen content from outside"}, LastCall: "exec, deny", LastAt: time.Now(), Anomalies: 2,
 	}}, nil
+}
+
+// Level implements Gateway.
+func (d *desk) Level(context.Context, toolward.SessionKey) (SessionLevel, error) { return d.level, nil }
+
+// SetLevel implements Gateway.
+func (d *desk) SetLevel(_ context.Context, session toolward.SessionKey, level toolward.Level) error {
+	d.levels = append(d.levels, fmt.Sprintf("%s at least %s", session, level))
+	return d.failed()
+}
+
+// ClearLevel implements Gateway.
+func (d *desk) ClearLevel(_ context.Context, session toolward.SessionKey, read string) error {
+	d.levels = append(d.levels, fmt.Sprintf("%s cleared %q", session, read))
+	return d.failed()
+}
+
+func (d *desk) failed() error {
+	err := d.fail
+	d.fail = nil
+	return err
 }
 
 // Grants implements Gateway.

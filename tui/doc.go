@@ -7,6 +7,7 @@
 //   - An answer needs the stamp that the gateway gave for this showing, and half a second without a key that would have
 //     answered.
 //   - A call can be allowed once its last row has been on the screen.
+//   - One answer for identical calls is for those that were shown together, each with the stamp of its own showing.
 //   - What is typed for one call never reaches another: a reason that is being typed stays open until it is left.
 //   - Everything a caller wrote is made visible and stands behind a bar, or at the end of a row.
 //

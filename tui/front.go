@@ -31,7 +31,7 @@ type mode int
 const (
 	choosing  mode = iota // of the buttons
 	reasoning             // typing the reason of a denial
-	saving                // choosing what "always" saves
+	keeping               // choosing what "always" saves
 )
 
 // front is the call that answers are for.
@@ -46,7 +46,9 @@ type front struct {
 	focus  button
 	mode   mode
 	reason line
-	choice int    // of the proposals, from 1; 0 saves nothing and goes back
+	saving saving // in mode keeping
+	all    bool   // the answer is for the identical calls, too
+	twins  []twin // those of them that were shown with this one
 	sent   bool   // an answer is on its way
 	gone   string // it was decided while its reason was being typed: how
 }
@@ -72,9 +74,16 @@ func (c *console) show() tea.Cmd {
 	if id == "" || !c.answerable() {
 		return nil
 	}
+	var others []string
+	if c.front.all {
+		others = c.others()
+	}
 	return c.ask(func(ctx patience) tea.Msg {
 		call, err := c.gateway.Show(ctx, id)
-		return shownMsg{turn, call, err}
+		if err != nil {
+			return shownMsg{turn: turn, err: err}
+		}
+		return shownMsg{turn: turn, call: call, twins: showTwins(ctx, c.gateway, call, others)}
 	})
 }
 
@@ -85,9 +94,10 @@ func (c *console) answerable() bool {
 
 // shownMsg is the answer to show.
 type shownMsg struct {
-	turn int
-	call Call
-	err  error
+	turn  int
+	call  Call
+	twins []twin
+	err   error
 }
 
 func (c *console) shown(m shownMsg) tea.Cmd {
@@ -107,7 +117,10 @@ func (c *console) shown(m shownMsg) tea.Cmd {
 	}
 	// What the stamp is for is what the person reads.
 	c.queue.put(m.call)
-	f.stamp, f.wakes = m.call.Stamp, time.Now().Add(unread)
+	f.stamp, f.wakes, f.twins = m.call.Stamp, time.Now().Add(unread), m.twins
+	if f.all = f.all && len(f.twins) > 0; f.all && f.focus == buttonAlways {
+		f.focus = buttonDeny
+	}
 	c.lay()
 	return c.redraw(wide(f.rows))
 }
@@ -140,7 +153,7 @@ func (c *console) frontKey(k tea.KeyPressMsg) tea.Cmd {
 	switch c.front.mode {
 	case reasoning:
 		return c.reasonKey(k)
-	case saving:
+	case keeping:
 		return c.savingKey(k)
 	}
 	switch key := k.String(); key {
@@ -185,7 +198,7 @@ func (c *console) step(forward bool) tea.Cmd {
 func (c *console) answerKey(k tea.KeyPressMsg) tea.Cmd {
 	f := &c.front
 	switch k.String() {
-	case "tab", "right", "shift+tab", "left", "a", "w", "d", "space", "enter":
+	case "tab", "right", "shift+tab", "left", "a", "w", "d", "s", "space", "enter":
 	default:
 		return nil
 	}
@@ -203,10 +216,12 @@ func (c *console) answerKey(k tea.KeyPressMsg) tea.Cmd {
 		if c.offersAlways() {
 			f.focus = buttonAlways
 		} else {
-			c.say("", "Nothing can be saved for this call.")
+			c.say("", "Nothing can be saved here.")
 		}
 	case "d":
 		f.mode = reasoning
+	case "s":
+		return c.together()
 	case "enter":
 		if f.focus == buttonDeny {
 			return c.answer(Answer{Decision: toolward.DenyCall})
@@ -227,9 +242,10 @@ func (c *console) next(by button) button {
 	return next
 }
 
+// offersAlways reports whether the answer can be kept. One answer for several calls is for these calls only.
 func (c *console) offersAlways() bool {
 	at := c.queue.index(c.front.id)
-	if at < 0 {
+	if at < 0 || c.front.all {
 		return false
 	}
 	call := c.queue.calls[at]
@@ -248,7 +264,7 @@ func (c *console) press() tea.Cmd {
 		return c.answer(Answer{Decision: toolward.AllowOnce})
 	}
 	if c.wasRead() {
-		c.front.mode, c.front.choice = saving, 0
+		c.front.mode, c.front.saving = keeping, saving{}
 	}
 	return nil
 }
@@ -303,44 +319,13 @@ func (c *console) reasonKey(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// savingKey chooses what "always" saves. It begins on "go back".
-func (c *console) savingKey(k tea.KeyPressMsg) tea.Cmd {
-	f := &c.front
-	at := c.queue.index(f.id)
-	if at < 0 {
-		return nil
-	}
-	n := len(c.queue.calls[at].Request.Proposals)
-	switch k.String() {
-	case "esc":
-		f.mode = choosing
-	case "up", "shift+tab", "k":
-		f.choice = max(0, f.choice-1)
-	case "down", "tab", "j":
-		f.choice = min(n, f.choice+1)
-	case "enter":
-		if f.choice == 0 {
-			f.mode = choosing
-			return nil
-		}
-		c.say("", "Enter never allows: press the space bar.")
-	case "space":
-		if f.choice == 0 {
-			f.mode = choosing
-			return nil
-		}
-		if !c.awake() {
-			return nil
-		}
-		return c.answer(Answer{Decision: toolward.AllowAlways, Proposal: f.choice - 1})
-	}
-	return nil
-}
-
 // answer sends an answer to the call in front.
 func (c *console) answer(a Answer) tea.Cmd {
 	f := &c.front
 	f.sent, a.Stamp = true, f.stamp
+	if f.all {
+		return c.answerAll(a)
+	}
 	id, turn := f.id, f.turn
 	return c.ask(func(ctx patience) tea.Msg {
 		call, err := c.gateway.Answer(ctx, id, a)

@@ -25,6 +25,13 @@ type Gateway interface {
 	Decisions(ctx context.Context) ([]Decision, error)
 	// Sessions lists conversations, the latest first.
 	Sessions(ctx context.Context) ([]Session, error)
+	// Level says what a conversation's level comes from.
+	Level(ctx context.Context, session toolward.SessionKey) (SessionLevel, error)
+	// SetLevel keeps a conversation at least that tense until somebody clears it.
+	SetLevel(ctx context.Context, session toolward.SessionKey, level toolward.Level) error
+	// ClearLevel takes floor and suspicion away; with the stamp of the sources that were read also the mark of content
+	// from outside.
+	ClearLevel(ctx context.Context, session toolward.SessionKey, read string) error
 	Grants(ctx context.Context) ([]*approval.Grant, error)
 	Revoke(ctx context.Context, grant string) error
 }
@@ -51,9 +58,11 @@ func (c Call) valid() bool { return c.Record != nil && c.Request != nil && c.ID 
 // Answer is what a person says to a call.
 type Answer struct {
 	Decision toolward.Decision
-	Reason   string // with a denial: for the agent
-	Proposal int    // with "always": which of the proposals is saved
-	Stamp    string // of the showing that the person read
+	Reason   string        // with a denial: for the agent
+	Proposal int           // with "always": which of the proposals is saved
+	Life     time.Duration // with "always": kept for a shorter time than proposed; 0 is as proposed
+	Uses     int64         // with "always": kept for so many more calls; 0 is any number
+	Stamp    string        // of the showing that the person read
 }
 
 // Decision is one decided call.
@@ -67,6 +76,17 @@ type Decision struct {
 	How     string // who or what decided
 	Session string
 	Level   string
+}
+
+// SessionLevel is what a conversation's level comes from, for whoever is about to clear it.
+type SessionLevel struct {
+	Level      toolward.Level
+	Reasons    []string
+	Floor      string   // until when, set by whom; "" if there is none
+	Suspicious bool     // content from outside looked like instructions
+	Sources    []string // of content that strangers wrote
+	SourcesCut bool     // there were more
+	Stamp      string   // of the sources
 }
 
 // Session is one conversation.

@@ -24,7 +24,8 @@ type list struct {
 	scroll int // of what is known about it
 	asked  time.Time
 	known  bool
-	sure   bool // the person is asked whether to take the selected grant back
+	sure   bool         // the person is asked whether to take the selected grant back
+	change *levelChange // the person is asked whether to change a level so
 }
 
 // item is one row of a list. Its texts are safe.
@@ -86,7 +87,7 @@ func (c *console) listed(m listedMsg) {
 	l.items, l.known = m.items, true
 	at := slices.IndexFunc(l.items, func(i item) bool { return i.id == before })
 	if at < 0 { // what was selected is gone: nothing is done to what has taken its place
-		l.sure, l.scroll = false, 0
+		l.sure, l.change, l.scroll = false, nil, 0
 		at = min(l.at, len(l.items)-1)
 	}
 	l.at = max(0, at)
@@ -123,6 +124,10 @@ func (c *console) listKey(k tea.KeyPressMsg) tea.Cmd {
 	case "x":
 		if c.page == pageGrants && l.selected() != "" && c.link == live {
 			l.sure = true
+		}
+	case "e", "l", "c":
+		if c.page == pageSessions {
+			return tea.Batch(c.levelKey(k.String()), tea.ClearScreen)
 		}
 	}
 	return tea.ClearScreen

@@ -121,7 +121,7 @@ func (c *console) queueScreen() ([]row, *tea.Cursor) {
 	if len(f.rows) <= height {
 		note = "all of it"
 	}
-	list = append(list, c.rule(""))
+	list = append(list, c.rule(c.twinNote()))
 	for i := range height {
 		if at := f.offset + i; at < len(f.rows) {
 			list = append(list, f.rows[at])
@@ -130,7 +130,7 @@ func (c *console) queueScreen() ([]row, *tea.Cursor) {
 		}
 	}
 	list = append(list, c.rule(note))
-	if f.mode == saving {
+	if f.mode == keeping {
 		return c.savingScreen(list)
 	}
 	answers, cursor := c.answerRows()
@@ -178,13 +178,19 @@ func (c *console) answerRows() ([]row, *tea.Cursor) {
 	case f.sent:
 		return []row{{text: "Answering..."}, {}}, nil
 	case f.mode == reasoning:
-		const label = "Deny, because: "
+		label := "Deny, because: "
+		if f.all {
+			label = fmt.Sprintf("Deny all %d, because: ", len(f.twins)+1)
+		}
 		shown := tail(f.reason.text, c.width-len(label)-2)
 		return []row{{text: label + shown}, {text: "Enter: deny, and tell the agent this   Esc: back"}}, tea.NewCursor(len(label)+columns(shown), 0)
 	case f.stamp == "" && c.link == live:
 		return []row{{text: "  Deny     Allow once     Always..."}, {text: "One moment..."}}, nil
 	}
 	names := []string{"Deny", "Allow once"}
+	if f.all {
+		names = []string{fmt.Sprintf("Deny all %d", len(f.twins)+1), fmt.Sprintf("Allow all %d, each once", len(f.twins)+1)}
+	}
 	if c.offersAlways() {
 		names = append(names, "Always...")
 	}
@@ -212,45 +218,9 @@ func tail(text string, width int) string {
 	return text
 }
 
-// savingScreen puts the proposals in the place of the call, to the last word.
-func (c *console) savingScreen(list []row) ([]row, *tea.Cursor) {
-	top := 2 + c.queueRows() + 1
-	list = list[:top]
-	at := c.queue.index(c.front.id)
-	if at < 0 {
-		return list, nil
-	}
-	out := &rows{width: c.width}
-	mark := func(i int) string {
-		if i == c.front.choice {
-			return "> "
-		}
-		return "  "
-	}
-	selected := 0
-	out.line(bold, "", "Allow this call, and save one of these?")
-	out.line("", mark(0), "Nothing: go back")
-	for i, p := range c.queue.calls[at].Request.Proposals {
-		if i+1 == c.front.choice {
-			selected = len(out.list)
-		}
-		out.line("", mark(i+1)+proposalMark(i)[2:], display.Line(p.Text))
-	}
-	height := c.bodyHeight()
-	first := max(0, min(selected, len(out.list)-height))
-	shown := out.list[first:min(len(out.list), first+height)]
-	list = append(list, shown...)
-	for range height - len(shown) {
-		list = append(list, row{})
-	}
-	note := "all of it"
-	if len(out.list) > height {
-		note = fmt.Sprintf("rows %d to %d of %d", first+1, first+len(shown), len(out.list))
-	}
-	return append(list, c.rule(note), row{text: "Space: allow and save what is marked >"}, row{text: "Up, Down: choose   Esc: back"}), nil
-}
-
 // listScreen is a list above what is known of its selected item.
+//
+// What a person is to read before they say yes counts as read once its last row has been drawn.
 func (c *console) listScreen() []row {
 	l := &c.lists[c.page]
 	out := c.head()
@@ -273,12 +243,18 @@ func (c *console) listScreen() []row {
 		}
 	}
 	more := &rows{width: c.width}
-	if l.at < len(l.items) {
+	switch {
+	case l.change != nil:
+		l.change.rows(more)
+	case l.at < len(l.items):
 		for _, text := range l.items[l.at].more {
 			more.line("", "", text)
 		}
 	}
 	l.scroll = max(0, min(l.scroll, len(more.list)-below))
+	if l.change != nil && l.change.known {
+		l.change.read = l.change.read || l.scroll+below >= len(more.list)
+	}
 	note := ""
 	if len(more.list) > below {
 		note = fmt.Sprintf("rows %d to %d of %d: PgUp, PgDn", l.scroll+1, l.scroll+below, len(more.list))
@@ -292,6 +268,10 @@ func (c *console) listScreen() []row {
 		}
 	}
 	switch {
+	case l.change != nil:
+		out = append(out, row{cut(l.change.hint(), c.width), yellow})
+	case c.page == pageSessions:
+		out = append(out, row{text: cut("e: elevate   l: lock down   c: clear   Up, Down: choose   Esc: queue   q: leave", c.width)})
 	case l.sure:
 		out = append(out, row{"Revoke this grant? y: yes   any other key: no", yellow})
 	case c.page == pageGrants:
@@ -330,6 +310,9 @@ a, w             go to Allow once, to Always
 d                deny, with a reason
 Up Down PgUp PgDn (b, f) Home End   scroll the call
 j, k             next and previous call
+s                one answer for all identical calls, and back
+t, u             in Always: for a shorter time, for fewer calls
+e, l, c          in Sessions: elevate, lock down, clear
 1 2 3 4          queue, decisions, sessions, grants
 Ctrl-L           draw again      q, Ctrl-C   leave
 

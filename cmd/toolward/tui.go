@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"time"
@@ -105,9 +106,18 @@ func (g terminalGateway) Show(ctx context.Context, id string) (tui.Call, error) 
 func (g terminalGateway) Answer(ctx context.Context, id string, answer tui.Answer) (tui.Call, error) {
 	var a server.Approval
 	err := g.post(ctx, "/v1/approvals/"+url.PathEscape(id), server.Answer{
-		Decision: answer.Decision.String(), Reason: answer.Reason, Proposal: answer.Proposal, Seen: answer.Stamp,
+		Decision: answer.Decision.String(), Reason: answer.Reason, Proposal: answer.Proposal, Uses: answer.Uses, Seen: answer.Stamp,
+		Life: lifeText(answer.Life),
 	}, &a)
 	return terminalCall(a), known(err)
+}
+
+// lifeText is how long an answer is kept, as the gateway reads it; "" for as long as proposed.
+func lifeText(life time.Duration) string {
+	if life == 0 {
+		return ""
+	}
+	return life.String()
 }
 
 const listLength = "100"
@@ -157,6 +167,31 @@ func (g terminalGateway) Sessions(ctx context.Context) ([]tui.Session, error) {
 		out = append(out, one)
 	}
 	return out, nil
+}
+
+// Level implements tui.Gateway.
+func (g terminalGateway) Level(ctx context.Context, session toolward.SessionKey) (tui.SessionLevel, error) {
+	var l server.Level
+	err := g.get(ctx, "/v1/level", url.Values{"session": {string(session)}}, &l)
+	floor := floorWords(&server.Session{Inputs: l.Inputs, FloorUntil: l.FloorUntil, FloorBy: l.FloorBy})
+	return tui.SessionLevel{
+		Level: l.Level, Reasons: l.Inputs.Reasons, Floor: floor, Suspicious: l.Inputs.Suspicious, Sources: l.Sources, SourcesCut: l.SourcesCut, Stamp: l.Stamp,
+	}, known(err)
+}
+
+// SetLevel implements tui.Gateway.
+func (g terminalGateway) SetLevel(ctx context.Context, session toolward.SessionKey, level toolward.Level) error {
+	query := url.Values{"session": {string(session)}}
+	return known(g.send(ctx, http.MethodPost, "/v1/level", query, server.LevelFloor{Level: level.String()}, nil))
+}
+
+// ClearLevel implements tui.Gateway.
+func (g terminalGateway) ClearLevel(ctx context.Context, session toolward.SessionKey, read string) error {
+	query := url.Values{"session": {string(session)}}
+	if read != "" {
+		query.Set("external", read)
+	}
+	return known(g.send(ctx, http.MethodDelete, "/v1/level", query, nil, nil))
 }
 
 // floorWords says how long a session is kept tense, and by whom.
