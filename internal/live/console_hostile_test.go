@@ -71,6 +71,27 @@ func TestConsoleHostileText(t *testing.T) {
 	if result := <-call; !result.Ran {
 		t.Errorf("an allowed call did not run: %v", result.Err)
 	}
+	// A file of that size is asked about by its beginning, and the screen says that there is more.
+	call = w.Call("coder", "write", map[string]any{"path": "docs/a.md", "content": evil + strings.Repeat("padding ", 100<<10/8) + ending})
+	w.AwaitPending(1)
+	b.until(`document.querySelectorAll(".card:not(.gone)").length == 1 && ` + ready)
+	const file = `document.querySelector(".card:not(.gone)")`
+	for want, why := range map[string]string{
+		file + `.querySelector(".cut").textContent.includes("longer than what is shown")`: "it does not say that there is more",
+		file + `.textContent.includes("⟦U+202E⟧")`:                                        "what turns the text is not shown",
+		`!/[\u202e\u2066\u200b\u00ad\u001b\u0007]/.test(document.body.textContent)`:       "the page holds what cannot be seen",
+		`!document.title.includes("owned") && !` + file + `.querySelector("script, img")`: "text became part of the page",
+		`document.documentElement.scrollWidth <= innerWidth`:                              "it is wider than the screen",
+	} {
+		if b.eval(`String(`+want+`)`) != "true" {
+			t.Errorf("a file of 100 KiB: %s", why)
+		}
+	}
+	b.shoot("hostile-file")
+	b.do(chromedp.Click(chromedp.CSS(".card:not(.gone) [data-deny]")))
+	if result := <-call; result.Ran {
+		t.Error("a denied call ran")
+	}
 	b.untroubled()
 }
 

@@ -216,6 +216,53 @@ func TestTerminalConsole(t *testing.T) {
 		mustNotExist(t, marker("hostile"))
 	})
 
+	t.Run("hostile text of 100 KiB", func(t *testing.T) {
+		evil := "\x1b[2J\x1b[1;1H\u202e\u200b[ Allow once ]\r\n> Nothing waits.\n"
+		arguments := func(name, text string, more ...string) string {
+			all := map[string]string{name: text}
+			for i := 0; i < len(more); i += 2 {
+				all[more[i]] = more[i+1]
+			}
+			raw, err := json.Marshal(all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(raw)
+		}
+		long := evil + strings.Repeat("padding ", 100<<10/8)
+		if r := answer(t, asking(t.Context(), w, "exec", arguments("command", "echo "+long))); !r.refused() {
+			t.Errorf("a command that nobody could read was answered %q", r.said())
+		}
+		p.See("Nothing waits.") // nobody was asked
+		// Of a file the beginning is shown, and that there is more.
+		outside := filepath.Join(m.Home, "long.txt")
+		call := asking(t.Context(), w, "write", arguments("content", long, "path", outside))
+		p.reads("long.txt", "Queue (1)")
+		p.keepsShape(80, 24)
+		seen := ""
+		for range 6 {
+			seen += p.Screen(false)
+			p.Press("PgDn")
+			time.Sleep(100 * time.Millisecond)
+			p.keepsShape(80, 24)
+		}
+		p.Press("End")
+		time.Sleep(100 * time.Millisecond)
+		seen += p.Screen(false)
+		p.keepsShape(80, 24)
+		for _, want := range []string{"⟦U+001B⟧", "⟦U+202E⟧", "longer than what can"} {
+			if !strings.Contains(seen, want) {
+				t.Errorf("nowhere on the screen: %q\n%s", want, seen)
+			}
+		}
+		p.Press("Home", "d", "Enter")
+		p.See("Denied by owner (terminal)")
+		if r := answer(t, call); !r.refused() {
+			t.Errorf("a denied call was answered %q", r.said())
+		}
+		mustNotExist(t, outside)
+	})
+
 	t.Run("a restart of the gateway", func(t *testing.T) {
 		g := m.SignedIn()
 		token, status := g.Run("toolward token create --agent coder --workspace " + m.Workspace + " 2> /dev/null")
