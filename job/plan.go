@@ -13,6 +13,9 @@ type Plan struct {
 	Dir      Directory
 	Env      []string // the whole environment, NAME=value
 	Segments []Segment
+	// Starting, if it is there, starts every program: it calls start once and returns what that returned. Who collects
+	// all children that end, as the first process of a container must, learns in time which ones are the job's.
+	Starting func(start func() (*os.Process, error)) (*os.Process, error)
 }
 
 // Segment is one simple command.

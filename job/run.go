@@ -226,7 +226,12 @@ func (j *Job) startProgram(m *member) error {
 		return err
 	}
 	attributes.Sys = j.attributes(m)
-	process, err := m.programs[0].start(argv, attributes, j.dir)
+	start := func() (*os.Process, error) { return m.programs[0].start(argv, attributes, j.dir) }
+	starting := j.plan.Starting
+	if starting == nil {
+		starting = func(start func() (*os.Process, error)) (*os.Process, error) { return start() }
+	}
+	process, err := starting(start)
 	if err != nil {
 		return err
 	}

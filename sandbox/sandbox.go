@@ -238,6 +238,7 @@ type ExitStatus struct {
 	Signal   syscall.Signal // 0 if none
 	OOM      bool           // memory ran out
 	Leftover bool           // processes that it left behind were ended
+	Warning  string         // what people should know: it ran in another directory than was asked for
 }
 
 // FileType is what stands at a path.

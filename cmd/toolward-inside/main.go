@@ -8,26 +8,7 @@ package main
 import (
 	"os"
 
-	"github.com/toolward/toolward/sandbox/inside/serve"
-	"github.com/toolward/toolward/sandbox/native/setup"
+	"github.com/toolward/toolward/cmd/toolward-inside/entry"
 )
 
-func main() {
-	args := os.Args[1:]
-	if len(args) == 2 && args[0] == setup.ForwardArgument {
-		if err := setup.Forward(); err != nil {
-			os.Exit(1)
-		}
-		args = args[1:]
-	}
-	if len(args) == 1 {
-		switch args[0] {
-		case setup.Argument:
-			os.Exit(setup.Main([]string{"serve"}))
-		case "serve":
-			os.Exit(serve.Main())
-		}
-	}
-	os.Stderr.WriteString("toolward-inside: engines of Toolward start this program in a sandbox\n") //nolint:errcheck // nobody else to tell
-	os.Exit(64)
-}
+func main() { os.Exit(entry.Main(nil, os.Args[1:])) }

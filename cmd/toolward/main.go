@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/toolward/toolward/cmd/toolward-inside/entry"
 	"github.com/toolward/toolward/config"
 )
 
@@ -28,6 +29,9 @@ const (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "inside" { // where there is no toolward-inside: only engines call it
+		os.Exit(entry.Main(os.Args[1:2], os.Args[2:]))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

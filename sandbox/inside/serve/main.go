@@ -1,5 +1,181 @@
-// Package serve is the program inside a sandbox: it runs commands and does file operations.
+//go:build linux
+
 package serve
 
-// Main serves the gateway on standard input and output until that hangs up. It returns the exit code.
-func Main() int { return 1 }
+import (
+	"errors"
+	"math"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolward/toolward/sandbox/inside/wire"
+)
+
+// The programs that toolward-inside is.
+const (
+	serveName   = "serve"   // the gateway's peer
+	initName    = "init"    // a first process that does nothing but its duties: servers come and go beside it
+	missingName = "missing" // stands for a program that was not found
+)
+
+// Main is the program. It returns the exit code.
+func Main(args []string) int {
+	switch {
+	case len(args) == 1 && args[0] == serveName:
+		return serveMain()
+	case len(args) == 1 && args[0] == initName:
+		return initMain()
+	case len(args) == 3 && args[0] == missingName && args[2] == strconv.Itoa(statusNotExecutable):
+		complain(args[1] + ": " + notExecutable)
+		return statusNotExecutable
+	case len(args) == 3 && args[0] == missingName:
+		complain(args[1] + ": " + notFound)
+		return statusNotFound
+	}
+	complain("engines of Toolward start this program in a sandbox")
+	return 64
+}
+
+func complain(text string) {
+	os.Stderr.WriteString("toolward: " + text + "\n") //nolint:errcheck // nobody else to tell
+}
+
+func serveMain() int {
+	// The program is small, lives long and shall not be noticed.
+	debug.SetGCPercent(50)
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 4))
+	in, out, err := channel()
+	if err != nil {
+		complain(err.Error())
+		return 1
+	}
+	null, err := nothing()
+	if err != nil {
+		complain(err.Error())
+		return 1
+	}
+	harden()
+	kids := newChildren()
+	s := &server{in: wire.NewReader(in), out: output{to: out}, null: null, kids: kids, streams: map[uint32]*stream{}}
+	over := make(chan error, 1)
+	go func() { over <- s.run() }()
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	select {
+	case err = <-over:
+	case <-signals:
+		s.stopAll()
+	}
+	kids.killAll()
+	if err != nil {
+		complain(err.Error())
+		return 1
+	}
+	return 0
+}
+
+// channel is the stream to the gateway: standard input and output, or standard input alone if that is a socket. They
+// are moved out of the way, so that no command can be given them by mistake.
+func channel() (in, out *os.File, err error) {
+	incoming, err := moved(0)
+	if err != nil {
+		return nil, nil, err
+	}
+	in = os.NewFile(uintptr(incoming), "gateway")
+	var st unix.Stat_t
+	if unix.Fstat(incoming, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK {
+		unix.SetsockoptInt(incoming, unix.SOL_SOCKET, unix.SO_SNDBUF, 1<<20) //nolint:errcheck // it is only faster
+		return in, in, nil
+	}
+	outgoing, err := moved(1)
+	if err != nil {
+		return nil, nil, err
+	}
+	return in, os.NewFile(uintptr(outgoing), "gateway"), nil
+}
+
+// moved is a copy of a standard stream that commands do not get.
+func moved(fd int) (int, error) {
+	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 10)
+	if err == nil {
+		err = unix.SetNonblock(high, true)
+	}
+	if err != nil {
+		return -1, os.NewSyscallError("fcntl", err)
+	}
+	return high, nil
+}
+
+// nothing is /dev/null, put in place of standard input and output. Where there is none, it is a pipe of which the other
+// end is closed.
+func nothing() (int, error) {
+	fd, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		var ends [2]int
+		if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+			return -1, os.NewSyscallError("pipe2", err)
+		}
+		unix.Close(ends[1]) //nolint:errcheck // nothing was written
+		fd = ends[0]
+	}
+	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 10)
+	if err != nil {
+		return -1, os.NewSyscallError("fcntl", err)
+	}
+	for standard := range 2 {
+		if err := unix.Dup3(high, standard, 0); err != nil {
+			return -1, os.NewSyscallError("dup3", err)
+		}
+	}
+	if fd > 2 {
+		unix.Close(fd) //nolint:errcheck // nothing was written
+	}
+	return high, nil
+}
+
+// harden keeps commands from reading and tracing this program, which has their user id, and from inheriting files.
+func harden() {
+	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)                 //nolint:errcheck // it cannot fail
+	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)          //nolint:errcheck // since Linux 3.4
+	unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) //nolint:errcheck // ours have the mark anyway
+	syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})    //nolint:errcheck // lowering is always allowed
+	// A file that grows too large is an error of writing. Ignoring the signal would make all commands ignore it.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
+}
+
+// initMain is the first process of a container: it collects every process that ends.
+func initMain() int {
+	debug.SetGCPercent(50)
+	runtime.GOMAXPROCS(1)
+	harden()
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGCHLD)
+	for received := range signals {
+		if received != syscall.SIGCHLD {
+			signalOthers(syscall.SIGTERM)
+			time.Sleep(stopDelay / 4) // the container ends with this process: what wants to say goodbye may
+			return 0
+		}
+		for {
+			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+			if pid <= 0 && !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+	}
+	return 0
+}
+
+// signalOthers signals all processes that the first process of a container can: all of it.
+func signalOthers(number syscall.Signal) {
+	if os.Getpid() == 1 {
+		unix.Kill(-1, number) //nolint:errcheck // there may be none
+	}
+}

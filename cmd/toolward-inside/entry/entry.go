@@ -1,0 +1,25 @@
+// Package entry is the program toolward-inside, which is also the subcommand "inside" of the big program.
+package entry
+
+import (
+	"os"
+
+	"github.com/toolward/toolward/sandbox/inside/serve"
+	"github.com/toolward/toolward/sandbox/native/setup"
+)
+
+// Main runs the program and returns its exit code. subcommand is what stands before args when this program is started
+// again: nothing, or "inside".
+func Main(subcommand, args []string) int {
+	if len(args) == 2 && args[0] == setup.ForwardArgument {
+		if err := setup.Forward(); err != nil {
+			os.Stderr.WriteString("toolward: " + err.Error() + "\n") //nolint:errcheck // nobody else to tell
+			return 1
+		}
+		args = args[1:]
+	}
+	if len(args) == 1 && args[0] == setup.Argument {
+		return setup.Main(append(append([]string(nil), subcommand...), "serve"))
+	}
+	return serve.Main(args)
+}

@@ -1,0 +1,264 @@
+//go:build linux
+
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/inside/wire"
+)
+
+// Statuses of a shell for what could not be started.
+const (
+	statusNotExecutable = 126
+	statusNotFound      = 127
+)
+
+const (
+	notFound      = "command not found"
+	notExecutable = "it cannot be executed"
+	// stopDelay is how long a command has between being asked and being made to end.
+	stopDelay = 2 * time.Second
+	// lingerTime is how long the ends of the output are waited for once all processes of a command are gone. Only one
+	// that left the command's group can still hold them.
+	lingerTime = 200 * time.Millisecond
+)
+
+// prepend gives the wanted PATH to a login shell, which begins with one of its own. The value is in a variable and never
+// part of the text.
+const prepend = `PATH="$TOOLWARD_PREPEND_PATH:$PATH"; export PATH; unset TOOLWARD_PREPEND_PATH; `
+
+// program is one program to be started.
+type program struct {
+	file string // "" if it cannot be
+	argv []string
+	env  environment
+	dir  string
+}
+
+// run carries out a command and returns the last frame.
+func (st *stream) run(command *sandbox.Command) (wire.Type, []byte) {
+	s := st.server
+	dir, warning := s.directory(command.Dir)
+	env := s.env.with(command.Env)
+	if len(command.Segments) > 0 && !single(command) {
+		return st.runJob(command, env, dir, warning)
+	}
+	p := program{argv: command.Argv, env: env, dir: dir}
+	switch {
+	case len(command.Segments) > 0:
+		p.argv, p.env = command.Segments[0].Argv, env.with(command.Segments[0].Env)
+	case command.Shell != "":
+		text := command.Shell
+		if env.pathSet {
+			p.env = env.with([]string{"TOOLWARD_PREPEND_PATH=" + env.path})
+			text = prepend + text
+		}
+		p.argv = []string{"/bin/sh", "-lc", text}
+	}
+	file, status := p.env.find(p.argv[0], dir)
+	if status != 0 {
+		return st.notStarted(p.argv[0], status, warning)
+	}
+	if command.Shell != "" {
+		p.argv[0] = "sh"
+	}
+	p.file = file
+	return st.runProgram(&p, command, warning)
+}
+
+// single reports whether understood programs are one program without anything that a shell would do for it.
+func single(c *sandbox.Command) bool {
+	first := &c.Segments[0]
+	return len(c.Segments) == 1 && len(first.Redirects) == 0 && len(first.Argv) > 0 && first.Argv[0] != "cd"
+}
+
+// directory is where a command runs: the working directory if what was asked for is not there.
+func (s *server) directory(wanted string) (dir, warning string) {
+	if wanted == "" || wanted == s.hello.Workdir {
+		return s.hello.Workdir, ""
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(wanted, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return s.hello.Workdir, fmt.Sprintf("there is no directory %.200q: the command ran in %.200q", wanted, s.hello.Workdir)
+	}
+	return wanted, ""
+}
+
+// notStarted answers for a program that is not there or cannot be executed, as a shell does.
+func (st *stream) notStarted(name string, status int, warning string) (wire.Type, []byte) {
+	text := notExecutable
+	if status == statusNotFound {
+		text = notFound
+	}
+	started := wire.Started{Warning: warning}
+	st.server.out.send(wire.Response, st.id, started.Encode())                                      //nolint:errcheck // the receiver notices
+	st.server.out.send(wire.Stderr, st.id, fmt.Appendf(nil, "toolward: %.1000s: %s\n", name, text)) //nolint:errcheck // the receiver notices
+	return wire.Exit, wire.EncodeExit(sandbox.ExitStatus{Code: status})
+}
+
+// process is a running program of its own session.
+type process struct {
+	pid      int
+	terminal *os.File
+
+	mu    sync.Mutex
+	ended bool // its id may be somebody else's
+	timer *time.Timer
+	away  []int // handles of processes that left its group, once it was told to end
+	stdio *pumps
+}
+
+// runProgram starts a program and follows it to its end.
+func (st *stream) runProgram(p *program, command *sandbox.Command, warning string) (wire.Type, []byte) {
+	s := st.server
+	streams, child, err := st.open(command)
+	if err != nil {
+		return wire.Error, wire.EncodeError(err)
+	}
+	kills := s.oom.count()
+	handle := -1
+	attributes := syscall.ProcAttr{
+		Dir: p.dir, Env: p.env.list, Files: child[:],
+		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: streams.terminal != nil, PidFD: &handle},
+	}
+	pid, err := s.kids.start(func() (int, error) { return syscall.ForkExec(p.file, p.argv, &attributes) })
+	s.closeChild(child)
+	if err != nil {
+		streams.close()
+		return st.startFailed(p, err, warning)
+	}
+	running := &process{pid: pid, terminal: streams.terminal, stdio: streams}
+	started := wire.Started{PID: uint32(pid), Warning: warning}
+	s.out.send(wire.Response, st.id, started.Encode()) //nolint:errcheck // the receiver notices
+	streams.begin()
+	st.runs(running)
+	status := await(pid, handle)
+	leftover := running.over()
+	s.kids.waited(pid)
+	streams.finish()
+	running.release()
+	result := exitStatus(status)
+	result.Leftover = leftover
+	result.OOM = result.Code != 0 && s.oom.count() > kills
+	return wire.Exit, wire.EncodeExit(result)
+}
+
+func (st *stream) startFailed(p *program, err error, warning string) (wire.Type, []byte) {
+	switch {
+	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE):
+		return wire.Error, wire.EncodeError(sandbox.Errorf(sandbox.CodeFailed, "start %.200q: %v", p.argv[0], err))
+	case errors.Is(err, unix.ENOENT):
+		return st.notStarted(p.argv[0], statusNotFound, warning)
+	}
+	return st.notStarted(p.argv[0], statusNotExecutable, warning)
+}
+
+func exitStatus(status unix.WaitStatus) sandbox.ExitStatus {
+	if status.Signaled() {
+		return sandbox.ExitStatus{Code: -1, Signal: status.Signal()}
+	}
+	return sandbox.ExitStatus{Code: status.ExitStatus() & 0xff}
+}
+
+// await waits for a child by its handle, or by its id where the system has no handles.
+func await(pid, handle int) (status unix.WaitStatus) {
+	if handle >= 0 && unix.SetNonblock(handle, true) == nil {
+		f := os.NewFile(uintptr(handle), "process")
+		defer f.Close() //nolint:errcheck // nothing was written
+		if raw, err := f.SyscallConn(); err == nil {
+			err = raw.Read(func(uintptr) bool {
+				got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
+				return got == pid || err != nil && err != unix.EINTR
+			})
+			if err == nil {
+				return status
+			}
+		}
+	}
+	for {
+		if _, err := unix.Wait4(pid, &status, 0, nil); err != unix.EINTR {
+			return status
+		}
+	}
+}
+
+// over is called when the program has ended: it ends what the program left behind in its process group.
+func (p *process) over() (leftover bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	for _, handle := range p.away {
+		unix.PidfdSendSignal(handle, unix.SIGKILL, nil, 0) //nolint:errcheck // it may have ended
+		unix.Close(handle)                                 //nolint:errcheck // nothing was written
+	}
+	// A group that still has members keeps its id; one without cannot be signalled.
+	if unix.Kill(-p.pid, 0) != nil {
+		return false
+	}
+	leftover = groupLives(p.pid)
+	unix.Kill(-p.pid, unix.SIGKILL) //nolint:errcheck // that they are gone is what we want
+	return leftover
+}
+
+func (p *process) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// signal reaches the process group, and the one that has the terminal.
+func (p *process) signal(number int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return
+	}
+	if number == int(unix.SIGKILL) { // first: children of what was killed can no longer be found
+		killDescendants(p.pid, p.pid)
+	}
+	unix.Kill(-p.pid, syscall.Signal(number)) //nolint:errcheck // it may have ended
+	if p.terminal != nil {
+		if group, err := foreground(p.terminal); err == nil && group > 1 && group != p.pid {
+			unix.Kill(-group, syscall.Signal(number)) //nolint:errcheck // it may have ended
+		}
+	}
+	if number == int(unix.SIGTERM) || number == int(unix.SIGHUP) || number == int(unix.SIGINT) {
+		unix.Kill(-p.pid, unix.SIGCONT) //nolint:errcheck // a stopped process could not notice
+	}
+}
+
+// stop asks the command to end, and makes it.
+func (p *process) stop() {
+	p.mu.Lock()
+	if !p.ended && p.away == nil {
+		p.away = escaped(p.pid)
+		for _, handle := range p.away {
+			unix.PidfdSendSignal(handle, unix.SIGTERM, nil, 0) //nolint:errcheck // it may have ended
+		}
+	}
+	p.mu.Unlock()
+	p.signal(int(unix.SIGTERM))
+	p.stdio.abandon()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended && p.timer == nil {
+		p.timer = time.AfterFunc(stopDelay, func() { p.signal(int(unix.SIGKILL)) })
+	}
+}
+
+func (p *process) resize(cols, rows uint16) {
+	if p.terminal != nil {
+		setSize(p.terminal, cols, rows)
+	}
+}

@@ -1,0 +1,223 @@
+//go:build linux
+
+package serve
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/inside/wire"
+)
+
+// pumps move what a command reads and writes.
+type pumps struct {
+	stream    *stream
+	terminal  *os.File
+	stdin     *os.File // nil without
+	outputs   []outputEnd
+	running   sync.WaitGroup
+	done      chan struct{} // closed when all output has been sent
+	once      sync.Once
+	abandoned chan struct{} // closed when the gateway wants no more
+}
+
+// outputEnd is where output of a command comes from.
+type outputEnd struct {
+	kind    wire.Type
+	file    *os.File
+	fd      int
+	allowed *wire.Allowance
+}
+
+// open makes the streams of a command. child is what the program gets; the caller closes it.
+func (st *stream) open(command *sandbox.Command) (p *pumps, child [3]uintptr, err error) {
+	p = &pumps{stream: st, done: make(chan struct{}), abandoned: make(chan struct{})}
+	if command.Terminal != nil {
+		child, err = p.openTerminal(command.Terminal)
+		return p, child, err
+	}
+	child = [3]uintptr{uintptr(st.server.null)}
+	if command.Stdin {
+		var write int
+		if child[0], write, err = pipeTo(); err != nil {
+			return nil, child, err
+		}
+		p.stdin = os.NewFile(uintptr(write), "stdin")
+	}
+	for i, kind := range []wire.Type{wire.Stdout, wire.Stderr} {
+		var read int
+		if read, child[i+1], err = pipeFrom(); err != nil {
+			p.close()
+			st.server.closeChild(child)
+			return nil, child, err
+		}
+		allowed := st.stdout
+		if kind == wire.Stderr {
+			allowed = st.stderr
+		}
+		p.outputs = append(p.outputs, outputEnd{kind, os.NewFile(uintptr(read), "output"), read, allowed})
+	}
+	return p, child, nil
+}
+
+// closeChild closes what a program was given.
+func (s *server) closeChild(child [3]uintptr) {
+	for i, fd := range child {
+		if fd == 0 || int(fd) == s.null || i > 0 && fd == child[0] { // never opened, shared, or a terminal's
+			continue
+		}
+		unix.Close(int(fd)) //nolint:errcheck // the program has its own
+	}
+}
+
+func pipe() (read, write int, err error) {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return -1, -1, sandbox.Errorf(sandbox.CodeFailed, "open a pipe: %v", err)
+	}
+	return ends[0], ends[1], nil
+}
+
+// pipeTo is a pipe that the program reads: its end waits, ours does not.
+func pipeTo() (child uintptr, write int, err error) {
+	read, write, err := pipe()
+	if err == nil {
+		unix.SetNonblock(write, true) //nolint:errcheck // it then waits, which is slower
+	}
+	return uintptr(read), write, err
+}
+
+func pipeFrom() (read int, child uintptr, err error) {
+	read, write, err := pipe()
+	if err == nil {
+		unix.SetNonblock(read, true) //nolint:errcheck // see above
+	}
+	return read, uintptr(write), err
+}
+
+// begin starts moving.
+func (p *pumps) begin() {
+	for i := range p.outputs {
+		p.running.Add(1)
+		go p.pump(&p.outputs[i])
+	}
+	if p.stdin != nil {
+		go p.copyInput()
+	}
+	go func() {
+		p.running.Wait()
+		close(p.done)
+	}()
+}
+
+// pump sends output as far as the gateway has room for it.
+func (p *pumps) pump(from *outputEnd) {
+	defer p.running.Done()
+	taken := buffers.Get().(*[]byte)
+	defer buffers.Put(taken)
+	frame := *taken
+	read := from.file.Read
+	for {
+		allowed, err := from.allowed.Take(len(frame) - wire.HeaderSize)
+		if err != nil {
+			return
+		}
+		n, err := read(frame[wire.HeaderSize : wire.HeaderSize+allowed])
+		from.allowed.Return(allowed - max(n, 0))
+		if n > 0 && p.stream.server.out.sendFrame(from.kind, p.stream.id, frame[:wire.HeaderSize+n]) != nil {
+			return
+		}
+		if n == len(frame)-wire.HeaderSize {
+			unix.FcntlInt(uintptr(from.fd), unix.F_SETPIPE_SZ, wire.Window) //nolint:errcheck // it is only faster
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded): // take what is there and wait no more
+			read = func(b []byte) (int, error) { return readNow(from.fd, b) }
+		default:
+			return
+		}
+	}
+}
+
+// readNow reads what is there.
+func readNow(fd int, b []byte) (int, error) {
+	for {
+		n, err := unix.Read(fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if n == 0 && err == nil {
+			err = io.EOF
+		}
+		return max(n, 0), err
+	}
+}
+
+// copyInput hands over what the gateway sends.
+func (p *pumps) copyInput() {
+	input := p.stream.input
+	_, err := input.WriteTo(p.stdin)
+	switch {
+	case err != nil: // the command reads no more: the gateway need not wait for it
+		input.WriteTo(io.Discard) //nolint:errcheck // nobody reads it
+	case p.terminal != nil:
+		p.stdin.Write([]byte{4}) //nolint:errcheck // ^D; a terminal has no other end of input
+	default:
+		p.stdin.Close() //nolint:errcheck // all was written
+	}
+}
+
+// finish waits for the rest of the output. The processes that could still write are gone, but for those that left the
+// command's group; they are not waited for. Whoever does not read is, unless the gateway has given the command up.
+func (p *pumps) finish() {
+	defer p.close()
+	select {
+	case <-p.done:
+		return
+	default:
+	}
+	timer := time.NewTimer(lingerTime)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return
+	case <-timer.C:
+	}
+	for i := range p.outputs {
+		p.outputs[i].file.SetReadDeadline(time.Now()) //nolint:errcheck // a file that cannot be waited for needs none
+	}
+	select {
+	case <-p.done:
+		return
+	case <-p.abandoned:
+	}
+	timer.Reset(lingerTime)
+	select {
+	case <-p.done:
+		return
+	case <-timer.C:
+	}
+	for i := range p.outputs {
+		p.outputs[i].allowed.Close(errStopped) //nolint:errcheck // whoever was first
+	}
+	<-p.done
+}
+
+// abandon says that nobody may read the output any more.
+func (p *pumps) abandon() { p.once.Do(func() { close(p.abandoned) }) }
+
+func (p *pumps) close() {
+	for i := range p.outputs {
+		p.outputs[i].file.Close() //nolint:errcheck // it was only read
+	}
+	if p.stdin != nil && p.stdin != p.terminal {
+		p.stdin.Close() //nolint:errcheck // nobody reads it
+	}
+}
