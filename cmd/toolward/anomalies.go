@@ -7,6 +7,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/audit/anomaly"
+	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/session"
 )
 
@@ -38,6 +39,12 @@ func (d *daemon) recordAnomaly(n anomaly.Notice) {
 	} else {
 		d.log.Debug("teg.anomaly", "detector", n.Detector, "text", n.Text, "action", n.Action, "session", n.Session, "tool", n.Tool)
 	}
+	if wire := d.wire.Load(); wire != nil && n.Notify {
+		wire.SecurityNews(protocol.Alert{
+			Kind: n.Detector.String(), Severity: gravity(n.Action), Session: n.Session, Agent: n.Agent, Tool: n.Tool,
+			Detail: n.Text + " (" + n.Action.String() + ")",
+		})
+	}
 	data := map[string]any{
 		"detector": n.Detector.String(), "count": n.Count, "action": n.Action.String(), "text": n.Text, "notified": n.Notify,
 	}
@@ -50,6 +57,17 @@ func (d *daemon) recordAnomaly(n anomaly.Notice) {
 	d.events.put(audit.Event{
 		Type: audit.TypeAnomaly, Time: n.Time, Session: n.Session, Agent: n.Agent, Tool: n.Tool, CallID: n.CallID, Data: data,
 	})
+}
+
+// gravity is how urgent people should find what a detector has made happen.
+func gravity(a anomaly.Action) toolward.Severity {
+	switch a {
+	case anomaly.Alert:
+		return toolward.Info
+	case anomaly.Ask, anomaly.Elevate:
+		return toolward.Warning
+	}
+	return toolward.Critical
 }
 
 // levels are the levels of sessions as people change them: what made an alarm go off is forgotten with what the alarm

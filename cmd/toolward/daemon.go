@@ -62,6 +62,7 @@ type daemon struct {
 	hooks    *bridge.Handler
 	protocol *protocol.Server
 	wire     atomic.Pointer[protocol.Server] // the same, for whom it is there before or after
+	trouble  atomic.Pointer[string]          // what keeps calls from running; nil if nothing does
 	server   *server.Server
 	secrets  *redact.Redactor
 	commands *execpolicy.Approvals // exec-approvals.json
@@ -125,8 +126,8 @@ func (d *daemon) openState(ctx context.Context, o daemonOptions) (err error) {
 		Key: key, Redact: d.secrets.String, Escape: display.Block,
 		Selectors:     policy.Selectors(),
 		Always:        d.atStart.TEG.Audit.Sync == "always",
-		OnUnavailable: func(err error) { d.log.Error("audit_unavailable: calls are refused", "err", err) },
-		OnAvailable:   func() { d.log.Info("the record can be written again") },
+		OnUnavailable: d.recordFails,
+		OnAvailable:   d.recordWorks,
 	})
 	if err != nil {
 		return err

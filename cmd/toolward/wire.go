@@ -24,13 +24,39 @@ func (d *daemon) openProtocol(ctx context.Context, settings config.File, listen 
 	d.secrets.Hold(nonEmpty(who.Auth.Token, who.Auth.Password)...)
 	d.protocol, err = protocol.New(protocol.Options{
 		Config: who, Tokens: d.people, Pairings: d.pairings, Approvals: d.approver, Audit: d.audit, Gate: d.gateway, Commands: d.commands,
-		Policy: func() protocol.Policy { return d.policyInForce() }, Agents: d.agentList, CallAs: d.callAs, Paired: d.recordPairing,
+		Policy: func() protocol.Policy { return d.policyInForce() }, Agents: d.agentList, CallAs: d.callAs, Paired: d.recordPairing, Trouble: d.troubled,
 		Home: d.home, Version: programVersion(), Log: d.log,
 	})
 	if err == nil {
 		d.wire.Store(d.protocol)
 	}
 	return err
+}
+
+// recordFails notes that nothing can be recorded, so that calls are refused, and tells whoever is connected.
+func (d *daemon) recordFails(err error) {
+	d.log.Error("audit_unavailable: calls are refused", "err", err)
+	why := "the record cannot be written: calls are refused"
+	d.trouble.Store(&why)
+	if wire := d.wire.Load(); wire != nil {
+		wire.HealthNews()
+	}
+}
+
+// recordWorks notes that it can again.
+func (d *daemon) recordWorks() {
+	d.log.Info("the record can be written again")
+	d.trouble.Store(nil)
+	if wire := d.wire.Load(); wire != nil {
+		wire.HealthNews()
+	}
+}
+
+func (d *daemon) troubled() string {
+	if why := d.trouble.Load(); why != nil {
+		return *why
+	}
+	return ""
 }
 
 func nonEmpty(list ...string) []string {

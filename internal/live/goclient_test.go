@@ -13,8 +13,8 @@ import (
 	"github.com/toolward/toolward/internal/live"
 )
 
-// TestGoClient is package client against the real daemon, at both of its doors: one program asks at the local socket,
-// another answers at the port, and the daemon is restarted in between.
+// TestGoClient is package client against the real daemon, at both of its doors: a device is approved at the port, then
+// programs ask and answer at the local socket, and the daemon is restarted in between.
 func TestGoClient(t *testing.T) {
 	m := live.NewMachine(t, "")
 	m.Start()

@@ -25,6 +25,7 @@ type conn struct {
 
 	admitted *admitted // nil until it was let in; then it does not change
 	by       device.Authority
+	since    time.Time // it was let in
 	presence *approval.Presence
 
 	ws       *websocket.Conn

@@ -160,12 +160,13 @@ func encodeResponse(id string, payload any, failed *Error) []byte {
 }
 
 // eventHead is the frame of an event without its end, so that many connections share it: each adds its own number.
-func eventHead(name string, payload any) ([]byte, error) {
+func eventHead(name string, payload any, version *stateVersion) ([]byte, error) {
 	raw, err := encode(struct {
-		Type    string `json:"type"`
-		Event   string `json:"event"`
-		Payload any    `json:"payload,omitempty"`
-	}{"event", name, payload})
+		Type    string        `json:"type"`
+		Event   string        `json:"event"`
+		Payload any           `json:"payload,omitempty"`
+		Version *stateVersion `json:"stateVersion,omitempty"`
+	}{"event", name, payload, version})
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s: %w", name, err)
 	}

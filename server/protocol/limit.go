@@ -76,10 +76,10 @@ func (l *Limiter) Check(class string, ip netip.Addr, now time.Time) Standing {
 	return Standing{Allowed: true, Remaining: l.settings.MaxAttempts - len(a.failed)}
 }
 
-// Fail counts a wrong credential.
-func (l *Limiter) Fail(class string, ip netip.Addr, now time.Time) {
+// Fail counts a wrong credential. It reports whether its source is locked out from this one on.
+func (l *Limiter) Fail(class string, ip netip.Addr, now time.Time) (locked bool) {
 	if l.exempt(ip) {
-		return
+		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,12 +92,14 @@ func (l *Limiter) Fail(class string, ip netip.Addr, now time.Time) {
 	}
 	a.slide(now, l.settings.Window)
 	if now.Before(a.lockedUntil) {
-		return
+		return false
 	}
 	a.failed = append(a.failed, now)
-	if len(a.failed) >= l.settings.MaxAttempts {
-		a.lockedUntil, a.failed = now.Add(l.settings.Lockout), nil
+	if len(a.failed) < l.settings.MaxAttempts {
+		return false
 	}
+	a.lockedUntil, a.failed = now.Add(l.settings.Lockout), nil
+	return true
 }
 
 // Reset forgets the wrong credentials of a source that has sent a right one.

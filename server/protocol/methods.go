@@ -43,8 +43,9 @@ func methodTable() []*method {
 		return object(append([]field{need("deviceId", name(128)), need("role", oneOf("operator", "node"))}, more...)...)
 	}
 	return []*method{
-		on("health", object(may("probe", boolean())), "", (*call).getHealth, "`{ok, ts, durationMs, defaultAgentId, agents[], …}`", "whether the gateway works; kept for a minute unless `probe`"),
+		on("health", object(may("probe", boolean())), "", (*call).getHealth, "`{ok, trouble?, ts, durationMs, defaultAgentId, agents[], …}`", "whether the gateway works; kept for a minute unless `probe`"),
 		on("status", none, "", (*call).getStatus, "`{version, uptimeMs, connections, person, …}`", "the gateway in short; paths for `operator.admin` only"),
+		on("system-presence", none, "", (*call).listPresence, "`[{host, mode, platform, …}]`", "who is connected, as of event `presence`"),
 		on("tools.catalog", object(may("agentId", text(64)), may("includePlugins", boolean())), "", (*call).catalog, "`{agentId, profiles[], groups[]}`", "the registered tools by section and plug-in"),
 		on("tools.invoke", invokeShape(), "", (*call).invokeTool, "`{ok, toolName, output?, error?, decision}`", "one call of a tool through the gate; `dryRun` only decides"),
 

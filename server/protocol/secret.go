@@ -38,11 +38,12 @@ const (
 
 // doorkeeper knows the shared secrets.
 type doorkeeper struct {
-	config   Config
-	proxies  Proxies
-	tokens   Tokens
-	limits   *Limiter // of programs
-	browsers *Limiter // of pages: for them this machine is no exception, since any page can try
+	config    Config
+	proxies   Proxies
+	tokens    Tokens
+	limits    *Limiter                     // of programs
+	browsers  *Limiter                     // of pages: for them this machine is no exception, since any page can try
+	lockedOut func(at place, class string) // told of whoever guesses too often; optional
 }
 
 // limiter is the one that counts for a request.
@@ -126,7 +127,11 @@ func (d *doorkeeper) judgeProxy(at place, h http.Header) standing {
 }
 
 // blame counts a wrong secret.
-func (d *doorkeeper) blame(at place, class string) { d.limiter(at).Fail(class, at.client, time.Now()) }
+func (d *doorkeeper) blame(at place, class string) {
+	if d.limiter(at).Fail(class, at.client, time.Now()) && d.lockedOut != nil {
+		d.lockedOut(at, class)
+	}
+}
 
 // forgive forgets the wrong ones of a client that has the right one.
 func (d *doorkeeper) forgive(at place, class string) { d.limiter(at).Reset(class, at.client) }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -42,6 +43,8 @@ type Options struct {
 	CallAs func(ctx context.Context, token string) (Agent, error)
 
 	Paired func(device.PairEvent) // told about devices; must not block; optional
+	// Trouble says what keeps calls from running now, in words; "" if nothing does. Optional.
+	Trouble func() string
 
 	Home    string // shown to operator.admin only
 	Version string
@@ -62,6 +65,7 @@ type Server struct {
 	agents    func() AgentList
 	callAs    func(context.Context, string) (Agent, error)
 	paired    func(device.PairEvent)
+	trouble   func() string
 	home      string
 	version   string
 	log       *slog.Logger
@@ -74,6 +78,9 @@ type Server struct {
 	asks         *asks
 	events       *eventLine
 	cachedHealth healthCache
+
+	presenceVersion, healthVersion atomic.Int64
+	moved                          chan struct{} // somebody has connected or left
 
 	mu      sync.Mutex
 	conns   map[*conn]struct{}
@@ -115,13 +122,14 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		pairings: o.Pairings, approvals: o.Approvals, audit: o.Audit, gate: o.Gate, commands: o.Commands, policy: o.Policy,
-		agents: o.Agents, callAs: o.CallAs, paired: o.Paired, home: o.Home, version: o.Version, log: o.Log, started: time.Now(), connectCheck: check,
+		agents: o.Agents, callAs: o.CallAs, paired: o.Paired, trouble: o.Trouble, home: o.Home, version: o.Version, log: o.Log, started: time.Now(), connectCheck: check,
 		door: &doorkeeper{
 			config: o.Config, proxies: Proxies{proxies, o.Config.AllowRealIPFallback}, tokens: o.Tokens,
 			limits: NewLimiter(LimitSettings{}), browsers: NewLimiter(LimitSettings{CountsLoopback: true}),
 		},
-		repeats: newRepeats(), conns: map[*conn]struct{}{},
+		repeats: newRepeats(), conns: map[*conn]struct{}{}, moved: make(chan struct{}, 1),
 	}
+	s.door.lockedOut = s.lockedOut
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -133,6 +141,7 @@ func New(o Options) (*Server, error) {
 	s.events = newEventLine()
 	s.pairings.Watch(s.pairEvent)
 	s.busy.Go(s.tick)
+	s.busy.Go(s.tellPresence)
 	s.busy.Go(func() { s.events.run(s.ctx) })
 	return s, nil
 }
@@ -192,8 +201,9 @@ func (s *Server) enter() (*conn, error) {
 func (s *Server) welcome(c *conn, in *admitted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.admitted, c.greeting = in, false
+	c.admitted, c.greeting, c.since = in, false, time.Now()
 	s.greeted--
+	s.somebodyMoved()
 }
 
 func (s *Server) leave(c *conn) {
@@ -201,6 +211,8 @@ func (s *Server) leave(c *conn) {
 	delete(s.conns, c)
 	if c.greeting {
 		s.greeted--
+	} else {
+		s.somebodyMoved()
 	}
 	s.mu.Unlock()
 	s.asks.left(c)
@@ -236,7 +248,16 @@ func (s *Server) hasDevice(id string) bool {
 // broadcast sends an event to everybody it is meant for. It never waits for anybody. only narrows it further; nil does
 // not.
 func (s *Server) broadcast(name string, payload any, only func(*conn) bool) {
-	head, err := eventHead(name, payload)
+	s.send(name, payload, nil, only)
+}
+
+// broadcastState sends an event that is a state of its own, with its number.
+func (s *Server) broadcastState(name string, payload any) {
+	s.send(name, payload, s.stateVersion(), nil)
+}
+
+func (s *Server) send(name string, payload any, version *stateVersion, only func(*conn) bool) {
+	head, err := eventHead(name, payload, version)
 	if err != nil {
 		s.log.Error("an event could not be sent", "event", name, "err", err)
 		return
@@ -259,6 +280,7 @@ func (s *Server) tick() {
 		select {
 		case now := <-ticker.C:
 			s.broadcast("tick", map[string]any{"ts": now.UnixMilli()}, nil)
+			s.HealthNews()
 		case <-s.ctx.Done():
 			return
 		}

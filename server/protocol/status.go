@@ -3,6 +3,7 @@ package protocol
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,7 @@ func (s *Server) hello(c *conn, in *admitted) map[string]any {
 	}
 	agents := s.agents()
 	snapshot := map[string]any{
-		"presence": []any{}, "health": s.health(time.Now(), false), "stateVersion": map[string]any{"presence": 0, "health": 1},
+		"presence": s.present(), "health": s.health(time.Now(), false), "stateVersion": s.stateVersion(),
 		"uptimeMs": time.Since(s.started).Milliseconds(), "authMode": s.door.config.Auth.mode(),
 		"sessionDefaults": map[string]any{
 			"defaultAgentId": agents.Default, "mainKey": "main", "mainSessionKey": "agent:" + agents.Default + ":main", "scope": "per-sender",
@@ -55,7 +56,11 @@ type healthCache struct {
 	mu   sync.Mutex
 	at   time.Time
 	last map[string]any
+	told healthState // as of last
 }
+
+// healthState is what makes one health differ from another.
+type healthState struct{ trouble, agents string }
 
 const healthKept = time.Minute
 
@@ -71,10 +76,21 @@ func (s *Server) health(now time.Time, probe bool) map[string]any {
 	for _, a := range list.All {
 		agents = append(agents, map[string]any{"agentId": a.ID, "isDefault": a.ID == list.Default})
 	}
+	state := healthState{agents: fmt.Sprint(list.Default, agents)}
+	if s.trouble != nil {
+		state.trouble = s.trouble()
+	}
+	if s.cachedHealth.last == nil || s.cachedHealth.told != state {
+		s.cachedHealth.told = state
+		s.healthVersion.Add(1)
+	}
 	s.cachedHealth.at, s.cachedHealth.last = now, map[string]any{
-		"ok": true, "ts": now.UnixMilli(), "durationMs": time.Since(now).Milliseconds(), "defaultAgentId": list.Default, "agents": agents,
+		"ok": state.trouble == "", "ts": now.UnixMilli(), "durationMs": time.Since(now).Milliseconds(), "defaultAgentId": list.Default, "agents": agents,
 		"channels": map[string]any{}, "channelOrder": []string{}, "channelLabels": map[string]any{}, "heartbeatSeconds": 0,
 		"sessions": map[string]any{"path": "", "count": 0, "recent": []any{}},
+	}
+	if state.trouble != "" {
+		s.cachedHealth.last["trouble"] = state.trouble
 	}
 	return s.cachedHealth.last
 }
