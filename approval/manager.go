@@ -321,8 +321,9 @@ func (m *Manager) end(e *entry, by string, now time.Time) {
 	m.wake()
 }
 
-// settle makes an entry resolved and wakes everybody who waits. The caller holds the lock.
-func (m *Manager) settle(e *entry, end Resolution, k kept, now time.Time) {
+// settle makes an entry resolved, wakes everybody who waits, and returns the record as people are shown it. The caller holds
+// the lock.
+func (m *Manager) settle(e *entry, end Resolution, k kept, now time.Time) Record {
 	m.uncount(e)
 	e.phase, e.claimed = resolved, false
 	e.record.State, e.record.Decision = StateResolved, end.Decision
@@ -334,7 +335,9 @@ func (m *Manager) settle(e *entry, end Resolution, k kept, now time.Time) {
 	close(e.done)
 	m.schedule.set(e, now.Add(grace))
 	m.keepUntold(e, now)
-	m.publish(Event{Type: EventResolved, Approval: e.shown()})
+	r := e.shown()
+	m.publish(Event{Type: EventResolved, Approval: r})
+	return r
 }
 
 // shown is the record with what people are shown of it, if that is in memory.

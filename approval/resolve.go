@@ -162,8 +162,7 @@ func (m *Manager) write(ctx context.Context, e *entry, a answerOf) (*Record, err
 		m.book.add(k.grant)
 	}
 	m.mu.Lock()
-	m.settle(e, end, k, time.Now())
-	record = e.record
+	record = m.settle(e, end, k, time.Now())
 	if err != nil {
 		m.unwritten = append(m.unwritten, Expiry{record.Key(), end.By, end.AtMs})
 	}

@@ -335,3 +335,19 @@ func TestAnswerDuringTheDeadlineCounts(t *testing.T) {
 		}
 	})
 }
+
+// Whoever answers is told what they have answered, without another look.
+func TestAnswerTellsWhatItWasAbout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := open(t, newMemory(), nil)
+		attach(t, m, alice)
+		ask(t.Context(), m, question(nil))
+		synctest.Wait()
+		r := only(t, m)
+		time.Sleep(time.Second)
+		settled, err := m.Resolve(t.Context(), Response{ID: r.ID, Decision: "deny", By: alice, Typed: true})
+		if err != nil || settled.Request == nil || settled.Request.Title != r.Request.Title || settled.State != StateResolved {
+			t.Errorf("%+v, %v", settled, err)
+		}
+	})
+}

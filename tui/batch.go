@@ -87,7 +87,7 @@ func (c *console) answerAll(a Answer) tea.Cmd {
 			switch {
 			case err != nil:
 				m.err = err
-			case call.valid():
+			case call.Record != nil:
 				m.calls = append(m.calls, call)
 			}
 		}
@@ -104,7 +104,11 @@ type answeredAllMsg struct {
 
 func (c *console) answeredAll(m answeredAllMsg) tea.Cmd {
 	at := c.queue.index(c.front.id)
+	title := ""
 	for _, call := range m.calls {
+		if call = c.completed(call); call.valid() {
+			title = call.Request.Title
+		}
 		c.queue.drop(call.ID)
 	}
 	switch {
@@ -120,7 +124,7 @@ func (c *console) answeredAll(m answeredAllMsg) tea.Cmd {
 		if m.calls[0].Decision == toolward.DenyCall {
 			colour = red
 		}
-		c.say(colour, time.Now().Format("15:04:05")+fmt.Sprintf("  %d identical calls: ", m.of)+m.calls[0].Said+": "+m.calls[0].Request.Title)
+		c.say(colour, time.Now().Format("15:04:05")+fmt.Sprintf("  %d identical calls: ", m.of)+m.calls[0].Said+": "+title)
 	}
 	if m.turn == c.front.turn && c.queue.index(c.front.id) >= 0 {
 		return c.bring(c.front.id) // with a new stamp, and for itself only

@@ -30,6 +30,7 @@ type desk struct {
 	level   SessionLevel
 	answers []string
 	fail    error // of the next answer
+	bare    bool  // answers do not say what the call was about
 	grants  []*approval.Grant
 	revoked []string
 	signIns []string
@@ -199,7 +200,11 @@ func (d *desk) Answer(_ context.Context, id string, a Answer) (Call, error) {
 	if a.Stamp == "" || a.Stamp != d.stamps[id] {
 		d.t.Errorf("%s is answered with %q, not with the stamp of its latest showing, %q", id, a.Stamp, d.stamps[id])
 	}
-	return settled(d.waiting[id], a.Decision, "owner (terminal)"), nil
+	done := settled(d.waiting[id], a.Decision, "owner (terminal)")
+	if d.bare {
+		done.Request = nil
+	}
+	return done, nil
 }
 
 // Decisions implements Gateway.

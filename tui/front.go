@@ -333,6 +333,17 @@ func (c *console) answer(a Answer) tea.Cmd {
 	})
 }
 
+// completed adds what a call that waits is about to an answer that does not repeat it.
+func (c *console) completed(call Call) Call {
+	if call.Record == nil || call.Request != nil {
+		return call
+	}
+	if at := c.queue.index(call.ID); at >= 0 {
+		call.Request = c.queue.calls[at].Request
+	}
+	return call
+}
+
 // answeredMsg is what the gateway said to an answer.
 type answeredMsg struct {
 	turn int
@@ -341,6 +352,7 @@ type answeredMsg struct {
 }
 
 func (c *console) answered(m answeredMsg) tea.Cmd {
+	m.call = c.completed(m.call)
 	if m.err == nil && m.call.valid() {
 		return c.resolved(m.call)
 	}

@@ -132,6 +132,80 @@ func TestTerminalConsole(t *testing.T) {
 		p.Press("1")
 	})
 
+	t.Run("always, for less", func(t *testing.T) {
+		call := asking(t.Context(), w, "write", fmt.Sprintf(`{"path":%q,"content":"y"}`, filepath.Join(m.Home, "outside.txt")))
+		p.reads("outside.txt", "Always...")
+		p.Press("End", "w")
+		p.See("[ Always... ]")
+		p.Press("Space", "Down", "u")
+		p.See("For how many more calls:")
+		p.Type("2")
+		p.Press("Enter", "t")
+		p.See("For how long (such as 10m):")
+		p.Type("10m")
+		p.Press("Enter")
+		p.See("only for 10 min, for 2 more calls", "Space: allow and save what is marked >, only for 10 min")
+		p.Press("Space")
+		p.See("saved as a grant", "Nothing waits.")
+		if r := answer(t, call); r.Result.IsError {
+			t.Errorf("the agent is told %q", r.said())
+		}
+		p.Press("4")
+		p.See("[4 Grants]", "shortened to 10 min", "or after 2 more uses")
+		p.Press("x")
+		p.See("Revoke this grant?")
+		p.Press("y")
+		p.See("Revoked.")
+		p.Press("1")
+	})
+
+	t.Run("levels", func(t *testing.T) {
+		p.Press("3")
+		p.See("[3 Sessions]", "e: elevate", "Level normal")
+		p.Press("l")
+		p.See("Keep agent:coder:", "lockdown, until somebody clears it?", "y: yes   any other key: no")
+		p.Press("Enter")
+		p.See("e: elevate", "Level normal")
+		p.Press("e")
+		p.See("Keep agent:coder:", "elevated, until somebody clears it?")
+		p.Press("y")
+		p.See("At least elevated until somebody clears it", "Level elevated", "set by owner (terminal)")
+		p.Press("c")
+		p.See("Clear the level of agent:coder:", "Floor: elevated", "y: clear floor and suspicion")
+		p.Press("y")
+		p.See("Cleared: agent:coder:", "Level normal")
+		p.Press("1")
+	})
+
+	t.Run("identical calls, one answer", func(t *testing.T) {
+		token, status := m.SignedIn().Run("toolward token create --gateway --name asker 2> /dev/null")
+		if status != 0 {
+			t.Fatalf("token create: %d\n%s", status, token)
+		}
+		for _, decision := range []string{"deny", "allow-once"} {
+			asker := askTwice(t, m.URL, token, "make "+decision)
+			p.reads("│ make "+decision, "Queue (2)", "1 identical call waits, too; s: answer both")
+			p.Press("s")
+			p.See("[ Deny all 2 ]", "Allow all 2, each once")
+			time.Sleep(2 * unread)
+			if decision == "deny" {
+				p.Press("Enter")
+			} else {
+				p.Press("End", "Tab")
+				p.See("[ Allow all 2, each once ]")
+				p.Press("Enter")
+				p.See("Enter never allows")
+				p.Press("Space")
+			}
+			p.See("2 identical calls: ", "Nothing waits.")
+			for range 2 {
+				if got := asker.decision(t); got != decision {
+					t.Errorf("a call got %q, want %q", got, decision)
+				}
+			}
+		}
+	})
+
 	t.Run("two surfaces, one answer", func(t *testing.T) {
 		person, err := signInAtConsole(t.Context(), m.URL)
 		if err != nil {
