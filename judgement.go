@@ -1,9 +1,6 @@
 package toolward
 
-import (
-	"cmp"
-	"time"
-)
+import "time"
 
 // Reason says why a verdict is what it is.
 type Reason struct {
@@ -30,9 +27,6 @@ type Request struct {
 	Inputs LevelInputs
 	Facts  Facts
 }
-
-// Host is where the call runs: where its tool says, else where the call says.
-func (r *Request) Host() Host { return cmp.Or(r.Facts.Host, r.Call.Host) }
 
 // Judgement is what policy says about a request at its level. The zero value denies.
 type Judgement struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 	"syscall"
@@ -98,11 +99,7 @@ func (c *Classifier) resolve(workDir, asked string, follow bool, g *Glance) (Res
 		return Resolved{}, err
 	}
 	w := walk{c: c, asked: asked, follow: follow}
-	var r Resolved
-	ok := false
-	if c.view == nil {
-		r, ok = g.look(p)
-	}
+	r, ok := g.look(p)
 	if !ok {
 		if r, err = w.run(p); err != nil {
 			return Resolved{}, err
@@ -198,7 +195,7 @@ func (w *walk) run(p string) (Resolved, error) {
 		case "", ".":
 			continue
 		case "..":
-			real, missing = path.Dir(real), missing && !w.c.exists(path.Dir(real))
+			real, missing = path.Dir(real), missing && !exists(path.Dir(real))
 			last.Kind = KindUnknown // looked at again below, when it is the end
 			continue
 		}
@@ -207,7 +204,7 @@ func (w *walk) run(p string) (Resolved, error) {
 			real = next
 			continue
 		}
-		info, err := w.c.lstat(next)
+		info, err := os.Lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			real, missing, last = next, true, Resolved{Kind: KindMissing, ViaLink: last.ViaLink}
@@ -231,7 +228,7 @@ func (w *walk) run(p string) (Resolved, error) {
 			if links++; links > maxLinks {
 				return Resolved{}, fmt.Errorf("%q has more than %d symbolic links in it: %w", clip(w.asked), maxLinks, ErrBadPath)
 			}
-			target, err := w.c.readlink(next)
+			target, err := os.Readlink(next)
 			if err != nil {
 				return Resolved{}, fmt.Errorf("read the symbolic link %s: %w", next, err)
 			}
@@ -257,7 +254,7 @@ func (w *walk) run(p string) (Resolved, error) {
 	switch {
 	case last.Kind == KindUnknown && !missing:
 		via := last.ViaLink
-		info, err := w.c.lstat(real)
+		info, err := os.Lstat(real)
 		if err != nil {
 			return Resolved{}, fmt.Errorf("cannot look at %s: %w", real, err)
 		}
@@ -292,6 +289,11 @@ func isMagicLink(real string) bool {
 	}
 	pid, _, deeper := strings.Cut(rest, "/")
 	return deeper && isProcess(pid)
+}
+
+func exists(p string) bool {
+	_, err := os.Lstat(p)
+	return err == nil
 }
 
 func describe(info fs.FileInfo) Resolved {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/inside"
@@ -23,7 +24,8 @@ type box struct {
 	ready chan struct{} // closed when it was made, or could not be
 	done  chan struct{} // closed when it has ended
 	once  sync.Once
-	err   error // of the end
+	err   error        // of the end
+	ended atomic.Int64 // processes that watchMemory has ended
 
 	mu     sync.Mutex
 	state  sandbox.State
@@ -100,13 +102,13 @@ func (b *box) Done() <-chan struct{} { return b.done }
 // Close ends the sandbox: a native one lives as long as somebody holds it.
 func (b *box) Close() error { return b.end() }
 
-// Stats is what the sandbox uses, as its control group counts it.
-func (b *box) Stats(ctx context.Context) (sandbox.Stats, error) {
-	if b.group == nil {
-		return b.client.Stats(ctx)
-	}
+// Stats is what the sandbox uses, as its control group counts it where it has one.
+func (b *box) Stats(context.Context) (sandbox.Stats, error) {
 	if !b.running() {
 		return sandbox.Stats{}, sandbox.Errorf(sandbox.CodeUnavailable, "sandbox %s has ended", b.state.Name)
+	}
+	if b.group == nil {
+		return b.usage(), nil
 	}
 	return b.group.stats(), nil
 }

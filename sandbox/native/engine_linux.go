@@ -38,6 +38,7 @@ type Engine struct {
 	mu        sync.Mutex
 	boxes     map[string]*box
 	spares    map[identity][]*spare
+	diskBase  map[string]int64 // by name: see diskBefore
 	closed    bool
 	refilling bool  // a spare is being started
 	err       error // why nothing can be started
@@ -53,7 +54,7 @@ type program struct {
 func New(options Options) *Engine {
 	e := &Engine{
 		options: options, log: options.Log, root: os.Geteuid() == 0, starter: newStarter(),
-		boxes: map[string]*box{}, spares: map[identity][]*spare{},
+		boxes: map[string]*box{}, spares: map[identity][]*spare{}, diskBase: map[string]int64{},
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
@@ -196,6 +197,7 @@ func (e *Engine) fill(ctx context.Context, b *box, spec *sandbox.Spec) (sandbox.
 		return nil, unavailable(err)
 	}
 	close(b.ready)
+	e.refill(e.identityOf(spec.User))
 	return b, nil
 }
 
@@ -231,15 +233,14 @@ func (e *Engine) make(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	if spec.Network.Mode == sandbox.NetworkEgress {
 		settings.Env = append(egressEnv(), settings.Env...)
 	}
-	if b.group != nil {
-		settings.OOMKills = b.group.oomKills
-	}
+	settings.OOMKills = b.oomKills
 	client, err := inside.Connect(ctx, b.helper.conn, settings)
 	if err != nil {
 		return err
 	}
 	b.adopt(client)
 	b.watchDisk(spec)
+	b.watchMemory(spec.Limits.Memory)
 	return nil
 }
 
@@ -260,7 +261,7 @@ func explainSetup(err error) error {
 	if !ok {
 		return err
 	}
-	if failed.errno == unix.ESTALE {
+	if failed.errno == unix.ESTALE || failed.errno == unix.ELOOP { // another file, or a symbolic link
 		return sandbox.Errorf(sandbox.CodeChanged, "a mount was replaced after it was checked: %v", err)
 	}
 	return sandbox.Errorf(sandbox.CodeUnavailable, "the sandbox could not be set up: %v", err)

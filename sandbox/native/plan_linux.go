@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -109,8 +110,24 @@ func devSteps() []setup.Step {
 	)
 }
 
-// defaultTmpfs is the size of a memory file system that has none, unless memory is limited to less than twice that.
+// defaultTmpfs is the size of a memory file system that has none.
 const defaultTmpfs = 1 << 30
+
+// tmpfsSize bounds a memory file system by the limit of memory: what is in it stays there when the process that wrote it
+// is killed, so a full one would leave nothing for the next command.
+func tmpfsSize(wanted, memory int64) uint64 {
+	size, most := int64(defaultTmpfs), int64(defaultTmpfs)
+	if wanted > 0 {
+		size, most = wanted, wanted
+	}
+	if memory > 0 {
+		most = memory / 2
+		if wanted == 0 {
+			most = memory / 8 // there are several
+		}
+	}
+	return uint64(min(size, most))
+}
 
 // lastPlan is what this sandbox has beyond every other, and what it is confined to.
 func (e *Engine) lastPlan(spec *sandbox.Spec, who identity, m *mounts) (*setup.Plan, error) {
@@ -129,23 +146,20 @@ func (e *Engine) lastPlan(spec *sandbox.Spec, who identity, m *mounts) (*setup.P
 		},
 	}
 	for _, t := range spec.Tmpfs {
-		size := uint64(t.Size)
-		if size == 0 {
-			size = defaultTmpfs
-			if half := uint64(spec.Limits.Memory) / 2; half > 0 && half < size {
-				size = half
-			}
-		}
 		attr := hardened
 		if !t.Exec {
 			attr |= setup.NoExec
 		}
-		p.Steps = append(p.Steps, setup.Step{Kind: setup.Tmpfs, Path: path.Clean(t.Target), Mode: 0o1777, Size: size, Attr: attr})
+		p.Steps = append(p.Steps, setup.Step{Kind: setup.Tmpfs, Path: path.Clean(t.Target), Mode: 0o1777, Size: tmpfsSize(t.Size, spec.Limits.Memory), Attr: attr})
 		p.Landlock = append(p.Landlock, setup.Rule{Path: path.Clean(t.Target), Right: setup.RightWrite})
 	}
 	p.Steps = append(p.Steps, m.steps...)
 	p.Landlock = append(p.Landlock, m.rules...)
-	p.Steps = append(p.Steps, protectedSteps(spec)...)
+	protected, err := protectedSteps(spec)
+	if err != nil {
+		return nil, err
+	}
+	p.Steps = append(p.Steps, protected...)
 	if spec.Writable {
 		p.Landlock = append(p.Landlock, setup.Rule{Path: "/", Right: setup.RightWrite})
 	} else {
@@ -154,22 +168,38 @@ func (e *Engine) lastPlan(spec *sandbox.Spec, who identity, m *mounts) (*setup.P
 	return p, nil
 }
 
-// protectedSteps make the protected paths that exist read-only.
-func protectedSteps(spec *sandbox.Spec) []setup.Step {
+// protectedSteps make the protected paths read-only. What was removed since they were found needs no protection, and a
+// symbolic link cannot be mounted on.
+func protectedSteps(spec *sandbox.Spec) ([]setup.Step, error) {
 	var steps []setup.Step
-	for _, target := range protectedPaths(spec) {
+	for _, target := range spec.Protected {
+		if !path.IsAbs(target) {
+			return nil, sandbox.Errorf(sandbox.CodeConfig, "the protected path %q is not absolute", target)
+		}
+		target = path.Clean(target)
 		if dir := path.Dir(target); path.Base(dir) == ".git" {
 			// A directory that something is mounted on cannot be renamed, so .git cannot be put aside and made anew.
 			steps = append(steps, setup.Step{Kind: setup.Again, Path: dir})
 		}
 		steps = append(steps, setup.Step{Kind: setup.Again, Path: target, Attr: setup.ReadOnly})
 	}
-	return steps
+	return steps, nil
 }
+
+// filters are the assembled filters by their options: there are few, and each takes milliseconds to make.
+var filters sync.Map // seccomp.Options to []byte
 
 // filterFor assembles the filter. foreign: writable files belong to another user of the host than who runs inside.
 func filterFor(spec *sandbox.Spec, foreign bool) ([]byte, error) {
-	return seccomp.New(seccomp.Options{Ptrace: spec.Ptrace, NoSetuid: foreign}).Program()
+	options := seccomp.Options{Ptrace: spec.Ptrace, NoSetuid: foreign}
+	if program, ok := filters.Load(options); ok {
+		return program.([]byte), nil
+	}
+	program, err := seccomp.New(options).Program()
+	if err == nil {
+		filters.Store(options, program)
+	}
+	return program, err
 }
 
 func rlimits(l sandbox.Limits) []setup.Rlimit {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 )
 
 // spare is a helper that has made what every sandbox of a user has, and waits for what this one has beyond that.
@@ -21,7 +22,7 @@ func (s *spare) end() error {
 	return s.group.remove()
 }
 
-// takeSpare returns a waiting helper, or a new one, and sees to it that another waits for the next sandbox.
+// takeSpare returns a waiting helper, or a new one.
 func (e *Engine) takeSpare(ctx context.Context, who identity) (*spare, error) {
 	e.mu.Lock()
 	var s *spare
@@ -36,12 +37,15 @@ func (e *Engine) takeSpare(ctx context.Context, who identity) (*spare, error) {
 		}
 	}
 	e.mu.Unlock()
-	e.refill(who)
 	if s != nil {
 		return s, nil
 	}
 	return e.newSpare(ctx, who)
 }
+
+// refillDelay keeps the making of the next spare out of the way of the sandbox that took the last, and of its first
+// command.
+const refillDelay = 50 * time.Millisecond
 
 // refill starts helpers until as many wait as are wanted.
 func (e *Engine) refill(who identity) {
@@ -56,6 +60,7 @@ func (e *Engine) refill(who identity) {
 	}
 	e.refilling = true
 	e.live.Go(func() {
+		time.Sleep(refillDelay)
 		ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
 		defer cancel()
 		s, err := e.newSpare(ctx, who)

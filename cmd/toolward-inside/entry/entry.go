@@ -19,7 +19,7 @@ func Main(subcommand, args []string) int {
 		args = args[1:]
 	}
 	if len(args) == 1 && args[0] == setup.Argument {
-		return setup.Main(append(append([]string(nil), subcommand...), "serve"))
+		return setup.Main(subcommand)
 	}
 	return serve.Main(args)
 }

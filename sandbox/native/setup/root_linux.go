@@ -158,12 +158,22 @@ func (b *builder) step(s *Step) error {
 	}
 }
 
+// openAttempts bounds how often a path is opened again: the kernel gives up where something was renamed or mounted
+// anywhere on the machine while it followed "..".
+const openAttempts = 1000
+
 // open opens a path below a root, which it cannot leave.
-func (b *builder) open(root int, path string, resolve uint64) (int, error) {
-	return unix.Openat2(root, relative(path), &unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_CLOEXEC,
-		Resolve: resolve | unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
-	})
+func (b *builder) open(root int, path string, resolve uint64) (fd int, err error) {
+	for range openAttempts {
+		fd, err = unix.Openat2(root, relative(path), &unix.OpenHow{
+			Flags:   unix.O_PATH | unix.O_CLOEXEC,
+			Resolve: resolve | unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
+		})
+		if err != unix.EAGAIN && err != unix.EINTR {
+			break
+		}
+	}
+	return fd, err
 }
 
 // directory opens a directory of the new root and makes what is missing. Symbolic links are not followed: a workspace

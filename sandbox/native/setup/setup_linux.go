@@ -21,8 +21,9 @@ const (
 const channel = 0
 
 // Main is the helper: it carries out two plans and becomes the program inside, which has the same channel. It returns
-// only to say what went wrong: the exit code. next is what the program inside is called with.
-func Main(next []string) int {
+// only to say what went wrong: the exit code. subcommand is what stands before the arguments where the big program
+// stands in.
+func Main(subcommand []string) int {
 	// Capabilities, Landlock and the filter belong to a thread, and the program inside inherits those of the thread that
 	// starts it. All of them are done on this one.
 	runtime.LockOSThread()
@@ -51,11 +52,11 @@ func Main(next []string) int {
 		}
 		answer([]byte{Done})
 		if plan.Last {
-			argv := append([]string{"toolward-inside"}, next...)
+			argv := append([]string{"toolward-inside"}, subcommand...)
 			if plan.Forward {
-				argv = append([]string{"toolward-inside", ForwardArgument}, next...)
+				argv = append(argv, ForwardArgument)
 			}
-			return report(fail("start the program inside", "", execute(self, argv)))
+			return report(fail("start the program inside", "", execute(self, append(argv, "serve"))))
 		}
 	}
 }

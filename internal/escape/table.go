@@ -1,0 +1,79 @@
+package escape
+
+import "strings"
+
+// An expectation is what may come of the attempts whose names begin with a prefix; the longest prefix counts. An outcome
+// is the name of an error, or a word of the probe's.
+type expectation struct {
+	prefix string
+	native string // acceptable outcomes, separated by spaces
+	docker string // the same where it differs; "" is as native
+}
+
+// expectations is the escape battery. Its numbers are those of the specification; x is beyond it.
+//
+// On a system without namespaces (level L1) Landlock refuses with EACCES what mounts refuse with EROFS or ENOENT.
+var expectations = []expectation{
+	{"1 create in", "EROFS", "EROFS ENOENT EACCES"},
+	{"3 host's", "ENOENT", ""},
+	// Directories that images have; what is in them is the image's.
+	{"3 host's /etc/shadow", "ENOENT", "ENOENT ok"},
+	{"3 host's /etc/gshadow", "ENOENT", "ENOENT ok"},
+	{"3 host's /root", "ENOENT", "ENOENT ok"},
+	{"3 host's /home", "ENOENT", "ENOENT ok"},
+	{"3 host's /boot", "ENOENT", "ENOENT ok"},
+	{"3 host's /var/lib", "ENOENT", "ENOENT ok"},
+	{"3 host's /sys/kernel", "ENOENT", "ENOENT ok"},
+	{"4 connect", "ENOENT", ""},
+	{"5 abstract socket", "ECONNREFUSED EPERM", ""},
+	{"6", "EPERM", ""},
+	{"7", "EPERM ENOSYS", ""},
+	{"8", "EPERM", ""},
+	{"8 clone3", "ENOSYS", ""},
+	{"9", "EPERM EACCES", ""},
+	{"10", "EROFS EACCES ENOENT", ""},
+	{"11", "empty EACCES EPERM ENOENT", ""},
+	{"12", "EACCES", "EACCES EPERM"},
+	{"13", "EPERM", ""},
+	{"15", "own", ""},
+	{"16 signal a host process", "ESRCH", ""},
+	{"16 pidfd of a host process", "ESRCH EINVAL", ""},
+	{"16 signal everything", "ok ESRCH", ""}, // what is there is the sandbox's
+	{"17", "EPERM EAFNOSUPPORT", ""},
+	{"18", "ENETUNREACH", "ENETUNREACH EADDRNOTAVAIL"},
+	{"18 TCP fd00::1", "ENETUNREACH EADDRNOTAVAIL", "ENETUNREACH EADDRNOTAVAIL EAFNOSUPPORT"},
+	{"18 TCP to the host's 127.0.0.1", "ECONNREFUSED EINPROGRESS", ""}, // the sandbox's own; the host's listener is watched
+	{"19", "ENETUNREACH", ""},
+	{"20", "EPERM ENOSYS", ""},
+	{"21", "EPERM", "EPERM ENOSYS"},
+	{"22", "EPERM", "EPERM ENOSYS"},
+	{"23", "EPERM", ""},
+	{"24 block", "EPERM", "EPERM EACCES"},
+	{"24 char", "EPERM", "EPERM EACCES"},
+	{"24 open", "ENOENT", "ENOENT EPERM EACCES"},
+	{"25", "EPERM", "EPERM EINVAL"},
+	{"25 setuid bit", "no-gain", ""},
+	{"25 setuid(0)", "EPERM EINVAL", ""}, // EINVAL: there is no such user inside
+	{"25 setgroups", "EPERM EINVAL", ""},
+	{"26", "absent no-gain", ""},
+	{"30", "EPERM EROFS ENOENT EACCES", ""},
+	{"x", "EPERM", "EPERM ENOSYS"},
+}
+
+// expected returns what may come of an attempt; nil if nobody expects it.
+func expected(engine, attempt string) []string {
+	var best *expectation
+	for i := range expectations {
+		e := &expectations[i]
+		if strings.HasPrefix(attempt, e.prefix) && (best == nil || len(e.prefix) > len(best.prefix)) {
+			best = e
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	if engine == "docker" && best.docker != "" {
+		return strings.Fields(best.docker)
+	}
+	return strings.Fields(best.native)
+}

@@ -1,0 +1,383 @@
+package native
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolward/toolward/sandbox"
+)
+
+// patience bounds every wait of these tests, on a busy machine.
+const patience = 2 * time.Minute
+
+func ensure(t *testing.T, e *Engine, spec *sandbox.Spec) sandbox.Handle {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	handle, err := e.Ensure(ctx, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handle
+}
+
+// output runs a shell command inside and returns what it wrote.
+func output(ctx context.Context, handle sandbox.Handle, text string) (string, error) {
+	process, err := handle.Start(ctx, sandbox.Command{Argv: []string{"/bin/bash", "-c", text}})
+	if err != nil {
+		return "", err
+	}
+	go io.Copy(io.Discard, process.Stderr()) //nolint:errcheck // only the output is looked at
+	out, err := io.ReadAll(process.Stdout())
+	if err != nil {
+		return "", err
+	}
+	status, err := process.Wait(ctx)
+	if err == nil && status.Code != 0 {
+		err = fmt.Errorf("%s: %+v", text, status)
+	}
+	return string(out), err
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+func TestProgramInsideIsKilled(t *testing.T) {
+	e := testEngine(t, Options{})
+	spec := testSpec(t, t.TempDir())
+	handle := ensure(t, e, spec)
+	process, err := handle.Start(t.Context(), sandbox.Command{Argv: []string{"/bin/sleep", "1000.25"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(handle.(*box).helper.pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := process.Wait(ctx); sandbox.CodeOf(err) != sandbox.CodeUnavailable {
+		t.Errorf("a command whose sandbox was killed: %v, want %s", err, sandbox.CodeUnavailable)
+	}
+	select {
+	case <-handle.Done():
+	case <-ctx.Done():
+		t.Fatal("the sandbox does not know that it has ended")
+	}
+	if running("1000.25") {
+		t.Error("a process has outlived its sandbox")
+	}
+	if out, err := output(ctx, ensure(t, e, spec), "echo again"); out != "again\n" {
+		t.Errorf("a new sandbox says %q, %v", out, err)
+	}
+}
+
+// running reports whether a process of the machine has a text in its arguments.
+func running(marker string) bool {
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range paths {
+		if strings.Contains(content(path), marker) {
+			return true
+		}
+	}
+	return false
+}
+
+// gatewayVariable makes this test the gateway that is killed.
+const gatewayVariable = "TOOLWARD_TEST_GATEWAY"
+
+func TestGatewayIsKilled(t *testing.T) {
+	const marker, instance = "1000.5", "killed gateway"
+	if os.Getenv(gatewayVariable) != "" {
+		e := New(Options{Instance: instance})
+		handle := ensure(t, e, testSpec(t, t.TempDir()))
+		for range 20 {
+			if _, err := handle.Start(t.Context(), sandbox.Command{Shell: "sleep " + marker + " & setsid sleep " + marker}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fmt.Println("ready")
+		select {} // until it is killed
+	}
+	testEngine(t, Options{}) // skips where there are no sandboxes
+	gateway := exec.Command(os.Args[0], "-test.run=^TestGatewayIsKilled$")
+	gateway.Env = append(os.Environ(), gatewayVariable+"=1", "TMPDIR="+t.TempDir())
+	gateway.Stderr = os.Stderr
+	out, err := gateway.StdoutPipe()
+	if err == nil {
+		err = gateway.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewScanner(out)
+	for said.Scan() && said.Text() != "ready" {
+	}
+	if said.Text() != "ready" {
+		gateway.Process.Kill()
+		t.Fatalf("the gateway did not start: %v", gateway.Wait())
+	}
+	eventually(t, "the commands run", func() bool { return running(marker) })
+	gateway.Process.Kill() //nolint:errcheck // Wait says how it ended
+	gateway.Wait()         //nolint:errcheck // it was killed
+	eventually(t, "every process has ended with its gateway", func() bool { return !running(marker) })
+	// What cannot end by itself is removed by the next gateway.
+	testEngine(t, Options{Instance: instance})
+}
+
+func TestManySandboxes(t *testing.T) {
+	e := testEngine(t, Options{})
+	const many, atOnce = 200, 20
+	slots := make(chan struct{}, atOnce)
+	var group sync.WaitGroup
+	for i := range many {
+		spec := testSpec(t, t.TempDir())
+		spec.Name = fmt.Sprintf("many-%d", i)
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			handle, err := e.Ensure(ctx, spec)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if out, err := output(ctx, handle, "echo $$ > file; cat file; pwd"); err != nil || !strings.HasSuffix(out, "/workspace\n") {
+				t.Errorf("%q, %v", out, err)
+			}
+			if err := e.Remove(ctx, spec.Name); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if states, err := e.List(t.Context()); err != nil || len(states) != 0 {
+		t.Errorf("%d sandboxes are left, %v", len(states), err)
+	}
+}
+
+// A source that is exchanged for a symbolic link, again and again, between its check and its mount.
+func TestSwappedSources(t *testing.T) {
+	e := testEngine(t, Options{})
+	dir := t.TempDir()
+	secret, source, link := filepath.Join(dir, "secret"), filepath.Join(dir, "source"), filepath.Join(dir, "link")
+	for _, path := range []string{secret, source} {
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := errors.Join(os.WriteFile(filepath.Join(secret, "key"), []byte("secret"), 0o644), os.Symlink(secret, link))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exchange := func() {
+		if err := unix.Renameat2(unix.AT_FDCWD, source, unix.AT_FDCWD, link, unix.RENAME_EXCHANGE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20_000 {
+		swapMount(t, e, source, exchange)
+	}
+	for i := range 20 {
+		swapSandbox(t, e, i, source, exchange)
+	}
+}
+
+// swapMount pins a source and prepares its mount, which must be that of what was pinned.
+func swapMount(t *testing.T, e *Engine, source string, exchange func()) {
+	t.Helper()
+	if !e.root {
+		return
+	}
+	pinned, err := pin(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pinned.Close()
+	exchange()
+	defer exchange()
+	if _, err := pin(source); err == nil {
+		t.Fatal("a symbolic link was pinned")
+	}
+	fd, err := e.detach(t.Context(), pinned, hardened, idmap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if key, err := unix.Openat(fd, "key", unix.O_RDONLY, 0); err == nil {
+		unix.Close(key)
+		t.Fatal("what the link leads to was mounted")
+	}
+}
+
+// swapSandbox does the same with a whole sandbox. Root mounts what was pinned; another user's helper opens the path
+// again, sees that it is another file, and refuses.
+func swapSandbox(t *testing.T, e *Engine, i int, source string, exchange func()) {
+	t.Helper()
+	pinned, err := pin(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pinned.Close()
+	exchange()
+	defer exchange()
+	spec := testSpec(t, t.TempDir())
+	spec.Name = fmt.Sprintf("swap-%d", i)
+	spec.Mounts = append(spec.Mounts, sandbox.Mount{Kind: sandbox.MountBind, Source: source, Target: "/data", Pinned: pinned})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	handle, err := e.Ensure(ctx, spec)
+	if !e.root {
+		if sandbox.CodeOf(err) != sandbox.CodeChanged {
+			t.Fatalf("a source that was exchanged: %v, want %s", err, sandbox.CodeChanged)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer handle.Close()
+	if out, err := output(ctx, handle, "ls -A /data"); out != "" || err != nil {
+		t.Errorf("the mount holds %q, %v", out, err)
+	}
+}
+
+// What root and others do differs enough that everything is tried as both.
+func TestFaultsAsUser(t *testing.T) {
+	if asUser(t) {
+		return
+	}
+	t.Run("owners and protected paths", TestOwnersAndProtectedPaths)
+	t.Run("swapped sources", TestSwappedSources)
+	t.Run("egress", TestEgress)
+	t.Run("program inside is killed", TestProgramInsideIsKilled)
+	t.Run("conflict", TestConflictingSandbox)
+}
+
+func TestEgress(t *testing.T) {
+	e := testEngine(t, Options{})
+	path := filepath.Join(t.TempDir(), "egress.sock")
+	proxy, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	go func() {
+		for {
+			conn, err := proxy.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				line, _ := bufio.NewReader(conn).ReadString('\n')
+				fmt.Fprintf(conn, "the proxy was asked %s", line)
+			}()
+		}
+	}()
+	spec := testSpec(t, t.TempDir())
+	spec.Network = sandbox.Network{Mode: sandbox.NetworkEgress, EgressSocket: path}
+	handle := ensure(t, e, spec)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, port := range []string{"3128", "1080"} {
+		out, err := output(ctx, handle, "exec 3<>/dev/tcp/127.0.0.1/"+port+"; echo for "+port+" >&3; cat <&3")
+		if err != nil || out != "the proxy was asked for "+port+"\n" {
+			t.Errorf("port %s: %q, %v", port, out, err)
+		}
+	}
+	if out, err := output(ctx, handle, "echo $HTTPS_PROXY $all_proxy"); out != "http://127.0.0.1:3128 socks5h://127.0.0.1:1080\n" {
+		t.Errorf("the variables are %q, %v", out, err)
+	}
+	if out, err := output(ctx, handle, "exec 3<>/dev/tcp/1.1.1.1/443 && echo out"); err == nil {
+		t.Errorf("around the proxy: %q", out)
+	}
+}
+
+func TestOwnersAndProtectedPaths(t *testing.T) {
+	e := testEngine(t, Options{})
+	workspace := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(workspace, "repo/.git/hooks"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	spec := testSpec(t, workspace)
+	spec.Protected = []string{"/workspace/repo/.git/hooks", "/workspace/.envrc"}
+	handle := ensure(t, e, spec)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, text := range []string{
+		"touch repo/.git/hooks/pre-commit", "rmdir repo/.git/hooks", "mv repo/.git repo/other", "mv repo/.git/hooks repo/.git/other",
+	} {
+		if out, err := output(ctx, handle, text); err == nil {
+			t.Errorf("%s: %q, and no error", text, out)
+		}
+	}
+	if out, err := output(ctx, handle, "touch repo/.git/index made; stat -c %u made; id -u"); err != nil || out[:len(out)/2] != out[len(out)/2:] {
+		t.Errorf("who owns what was made, and who made it: %q, %v", out, err)
+	}
+	info, err := os.Stat(filepath.Join(workspace, "made"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner := int(info.Sys().(*syscall.Stat_t).Uid); owner != os.Geteuid() {
+		t.Errorf("on the host it belongs to %d, and the workspace to %d", owner, os.Geteuid())
+	}
+	if out, err := output(ctx, handle, "chmod u+s made && stat -c %a made"); err == nil && os.Geteuid() == 0 {
+		t.Errorf("a program of the host's root was made: %q", out)
+	}
+}
+
+func TestConflictingSandbox(t *testing.T) {
+	e := testEngine(t, Options{})
+	spec := testSpec(t, t.TempDir())
+	handle := ensure(t, e, spec)
+	if again := ensure(t, e, spec); again != handle {
+		t.Error("the same Spec made another sandbox")
+	}
+	other := *spec
+	other.Hash = "2"
+	if _, err := e.Ensure(t.Context(), &other); sandbox.CodeOf(err) != sandbox.CodeConflict {
+		t.Errorf("another configuration under the same name: %v", err)
+	}
+	state, err := e.Lookup(t.Context(), spec.Name)
+	if err != nil || !state.Running || state.EngineID != handle.(*box).helper.id {
+		t.Errorf("%+v, %v", state, err)
+	}
+	if err := e.Remove(t.Context(), spec.Name); err != nil {
+		t.Error(err)
+	}
+	if _, err := e.Lookup(t.Context(), spec.Name); sandbox.CodeOf(err) != sandbox.CodeNotFound {
+		t.Errorf("after it was removed: %v", err)
+	}
+	if err := e.Remove(t.Context(), spec.Name); err != nil {
+		t.Errorf("removing what does not exist: %v", err)
+	}
+	bridge := *spec
+	bridge.Network.Mode = sandbox.NetworkBridge
+	if _, err := e.Ensure(t.Context(), &bridge); sandbox.CodeOf(err) != sandbox.CodeConfig {
+		t.Errorf("a network that the engine has not: %v", err)
+	}
+	if _, err := e.Ensure(t.Context(), spec); err != nil {
+		t.Errorf("after a refusal: %v", err)
+	}
+}
