@@ -13,42 +13,42 @@ import (
 
 // TestTwinDoor listens on both loopback addresses, or says that localhost is not ours.
 func TestTwinDoor(t *testing.T) {
-	probe, err := net.Listen("tcp", "[::1]:0")
-	if err != nil {
-		t.Skip("this machine has no IPv6:", err)
-	}
-	probe.Close()
 	listen := func(address string) *Server {
-		door, err := net.Listen("tcp", address)
-		if err != nil {
+		s := &Server{log: slog.New(slog.DiscardHandler), passkeys: &device.Passkeys{}}
+		if err := s.listenTCP(address); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { door.Close() })
-		return &Server{tcpDoor: door, log: slog.New(slog.DiscardHandler), passkeys: &device.Passkeys{}}
+		t.Cleanup(func() {
+			s.tcpDoor.Close()
+			if s.twinDoor != nil {
+				s.twinDoor.Close()
+			}
+		})
+		return s
 	}
 	s := listen("127.0.0.1:0")
-	s.openTwin()
+	probe, err := net.Listen("tcp", "[::1]:0")
+	if err != nil { // without IPv6 nobody else can be localhost
+		if !s.ownsLocalhost {
+			t.Error("localhost is not ours")
+		}
+		return
+	}
+	probe.Close()
 	_, port, _ := net.SplitHostPort(s.tcpDoor.Addr().String())
 	if s.twinDoor == nil || !s.ownsLocalhost || s.twinDoor.Addr().String() != "[::1]:"+port {
 		t.Fatalf("%+v", s.twinDoor)
 	}
-	defer s.twinDoor.Close()
 
 	// Somebody else is there first: the next gateway at that port must not use passkeys at localhost.
-	other := listen("[::1]:0")
-	_, port, _ = net.SplitHostPort(other.tcpDoor.Addr().String())
-	if door, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-		t.Cleanup(func() { door.Close() })
-		s := &Server{tcpDoor: door, log: slog.New(slog.DiscardHandler), passkeys: &device.Passkeys{}}
-		s.openTwin()
-		r := httptest.NewRequest("GET", "/", nil)
-		r.Host = "localhost:" + port
-		if site, why := s.siteOf(r); s.ownsLocalhost || s.twinDoor != nil || why == "" {
-			t.Errorf("passkeys at %v while another program is behind localhost", site)
-		}
+	s.tcpDoor.Close()
+	next := listen("127.0.0.1:" + port)
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Host = "localhost:" + port
+	if site, why := next.siteOf(r); next.ownsLocalhost || next.twinDoor != nil || why == "" {
+		t.Errorf("passkeys at %v while another program is behind localhost", site)
 	}
 	s = listen("127.0.0.2:0")
-	s.openTwin()
 	if s.ownsLocalhost || s.twinDoor != nil {
 		t.Error("127.0.0.2 is not localhost")
 	}

@@ -169,11 +169,10 @@ func Open(o Options) (*Server, error) {
 	if s.socketDoor, err = listenSocket(o.Home); err != nil {
 		return nil, fmt.Errorf("open server: %w", err)
 	}
-	if s.tcpDoor, err = net.Listen("tcp", o.Listen); err != nil {
+	if err := s.listenTCP(o.Listen); err != nil {
 		s.socketDoor.Close()
 		return nil, fmt.Errorf("open server: %w (choose another address with --listen)", err)
 	}
-	s.openTwin()
 	s.tcp = s.httpServer(s.encrypted(guardTCP(names, o.WebSocket, s.tcpRoutes(o))))
 	s.unix = s.httpServer(s.socketRoutes(o))
 	s.unix.ConnContext = s.withPeer
