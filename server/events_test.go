@@ -28,7 +28,7 @@ type stream struct {
 
 func openStream(t *testing.T, client *http.Client, address string) *stream {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, "GET", address, nil)
 	if err != nil {
