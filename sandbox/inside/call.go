@@ -127,13 +127,8 @@ func (c *Client) do(ctx context.Context, request *wire.Call, more []byte) (*call
 	if len(more) > 0 {
 		running.stdin = newInput(c, &running.id)
 	}
-	id, err := c.open(running)
-	if err != nil {
-		<-c.calls
-		return nil, err
-	}
-	if err := c.sender.send(ctx, wire.Request, id, request.Encode()); err != nil {
-		if c.forget(id) {
+	if sent, err := c.request(ctx, running, request.Encode()); err != nil {
+		if !sent { // otherwise it was told of the end, and has left
 			<-c.calls
 		}
 		return nil, err
@@ -151,7 +146,7 @@ func (c *Client) do(ctx context.Context, request *wire.Call, more []byte) (*call
 			running.stdin.writing.Lock()
 			defer running.stdin.writing.Unlock()
 		}
-		c.sender.send(context.WithoutCancel(ctx), wire.Signal, id, []byte{0}) //nolint:errcheck // it ends the connection
+		c.sender.send(context.WithoutCancel(ctx), wire.Signal, running.id, []byte{0}) //nolint:errcheck // it ends the connection
 		return nil, cancelled(ctx)
 	}
 }

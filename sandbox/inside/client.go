@@ -236,20 +236,52 @@ type sender struct {
 	stall  *time.Timer
 }
 
-// send writes a frame. A peer that does not read it in time ends the connection: nobody else could send either.
+// send writes a frame.
 func (s *sender) send(ctx context.Context, t wire.Type, stream uint32, payload ...[]byte) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	return s.write(t, stream, payload...)
+}
+
+// request opens a stream and writes its first frame. sent is false if the stream was not opened, or taken back.
+func (c *Client) request(ctx context.Context, st stream, payload []byte) (sent bool, err error) {
+	if err := c.sender.enter(ctx); err != nil {
+		return false, err
+	}
+	defer c.sender.leave() // numbers are given in the order of sending
+	id, err := c.open(st)
+	if err != nil {
+		return false, err
+	}
+	if err := c.sender.write(wire.Request, id, payload); err != nil {
+		return !c.forget(id), err
+	}
+	return true, nil
+}
+
+// enter waits for the turn to write.
+func (s *sender) enter(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
+		return nil
 	default:
-		select {
-		case s.turn <- struct{}{}:
-		case <-s.client.done:
-			return s.client.Err()
-		case <-ctx.Done():
-			return cancelled(ctx)
-		}
 	}
-	defer func() { <-s.turn }()
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-s.client.done:
+		return s.client.Err()
+	case <-ctx.Done():
+		return cancelled(ctx)
+	}
+}
+
+func (s *sender) leave() { <-s.turn }
+
+// write writes a frame. A peer that does not read it in time ends the connection: nobody else could send either.
+func (s *sender) write(t wire.Type, stream uint32, payload ...[]byte) error {
 	s.frame = wire.AppendFrame(s.frame[:0], t, stream, payload...)
 	if s.stall == nil {
 		s.stall = time.AfterFunc(stallTime, func() { s.client.fail(errors.New("it does not read")) })

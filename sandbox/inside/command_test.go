@@ -74,7 +74,11 @@ func TestCommands(t *testing.T) {
 
 func TestOutputAndInputOfAnySize(t *testing.T) {
 	b := newBox(t)
-	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<18) // 4 MiB
+	var text bytes.Buffer
+	for i := range 1 << 19 { // 8 MiB, no two parts alike
+		fmt.Fprintf(&text, "%015d\n", i)
+	}
+	big := text.Bytes()
 	p, err := b.Start(b.context(), sandbox.Command{Argv: []string{"cat"}, Stdin: true})
 	must(t, err)
 	go func() {

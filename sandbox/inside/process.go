@@ -35,13 +35,8 @@ func (c *Client) Start(ctx context.Context, command sandbox.Command) (sandbox.Pr
 		}
 	}
 	p := newProcess(c, &command)
-	id, err := c.open(p)
-	if err != nil {
-		c.leave()
-		return nil, err
-	}
-	if err := c.sender.send(ctx, wire.Request, id, request); err != nil {
-		if c.forget(id) {
+	if sent, err := c.request(ctx, p, request); err != nil {
+		if !sent { // otherwise it was told of the end, and has left
 			c.leave()
 		}
 		return nil, err

@@ -63,7 +63,8 @@ func serveMain() int {
 	}
 	harden()
 	kids := newChildren()
-	s := &server{in: wire.NewReader(in), out: output{to: out}, null: null, kids: kids, streams: map[uint32]*stream{}}
+	s := &server{in: wire.NewReader(in), null: null, kids: kids, streams: map[uint32]*stream{}}
+	s.out.open(out)
 	over := make(chan error, 1)
 	go func() { over <- s.run() }()
 	signals := make(chan os.Signal, 4)

@@ -133,8 +133,8 @@ func (p *pumps) pump(from *outputEnd) {
 		if n > 0 && p.stream.server.out.sendFrame(from.kind, p.stream.id, frame[:wire.HeaderSize+n]) != nil {
 			return
 		}
-		if n == len(frame)-wire.HeaderSize {
-			unix.FcntlInt(uintptr(from.fd), unix.F_SETPIPE_SZ, wire.Window) //nolint:errcheck // it is only faster
+		if n == len(frame)-wire.HeaderSize && err == nil && !p.spliceAll(from) {
+			return
 		}
 		switch {
 		case err == nil:
@@ -142,6 +142,32 @@ func (p *pumps) pump(from *outputEnd) {
 			read = func(b []byte) (int, error) { return readNow(from.fd, b) }
 		default:
 			return
+		}
+	}
+}
+
+// spliceLeast is how much must be ready to be moved without being copied.
+const spliceLeast = 16 << 10
+
+// spliceAll moves output from the pipe to the gateway without copying it, as long as there is much of it. false: the
+// gateway cannot be reached.
+func (p *pumps) spliceAll(from *outputEnd) bool {
+	out := &p.stream.server.out
+	if out.raw == nil || p.terminal != nil {
+		return true
+	}
+	unix.FcntlInt(uintptr(from.fd), unix.F_SETPIPE_SZ, wire.Window) //nolint:errcheck // it is only faster
+	for {
+		ready, err := unix.IoctlGetInt(from.fd, unix.TIOCINQ)
+		if err != nil || ready < spliceLeast {
+			return true
+		}
+		n, err := from.allowed.Take(min(ready, wire.MaxPayload))
+		if err != nil {
+			return true // whoever closed it is noticed by the next
+		}
+		if out.splice(from.kind, p.stream.id, from.fd, n) != nil {
+			return false
 		}
 	}
 }

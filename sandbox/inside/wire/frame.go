@@ -70,6 +70,12 @@ func PutHeader(frame []byte, t Type, stream uint32) {
 	binary.BigEndian.PutUint32(frame[5:], stream)
 }
 
+// AppendHeader appends the header of a frame whose payload is written by other means.
+func AppendHeader(b []byte, t Type, stream uint32, size int) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(size))
+	return binary.BigEndian.AppendUint32(append(b, byte(t)), stream)
+}
+
 // AppendFrame appends a frame with a payload of so many parts.
 func AppendFrame(b []byte, t Type, stream uint32, parts ...[]byte) []byte {
 	start := len(b)
