@@ -60,6 +60,10 @@ var judges = map[string]judge{
 	"env.injection": judgeEnvironment,
 	"env.key-form":  judgeEnvironment,
 
+	"url.literal":          judgeURL,
+	"url.scheme":           judgeURL,
+	"url.resolve-redirect": judgeURL,
+
 	"config.exec-grant": judgeFiles,
 	"config.self-grant": judgeFiles,
 }
@@ -67,14 +71,14 @@ var judges = map[string]judge{
 // later says why classes of a surface cannot be judged yet.
 var later = map[string]string{
 	"path":   "archives, mounts and the sandbox are not there yet",
-	"url":    "there is no network guard yet",
+	"url":    "nothing fetches yet",
 	"memory": "there is no memory yet",
 }
 
 // required are the classes, and the subjects of gate.integrity, of which no case may be skipped.
 var (
 	required = []string{"ws.origin", "ws.auth", "http.host", "http.path", "mcp.name", "mcp.schema", "mcp.args", "approval.subagent", "approval.identity", "approval.drift", "approval.allow-always",
-		"approval.replay", "approval.decision-form", "approval.authority", "approval.flood", "display.command", "display.markup", "display.fields", "config.self-grant"}
+		"approval.replay", "approval.decision-form", "approval.authority", "approval.flood", "display.command", "display.markup", "display.fields", "config.self-grant", "url.literal", "url.scheme"}
 	requiredSubjects = []string{"policy", "config", "hooks-runner", "client-hook-adapter", "audit", "owner", "unix-socket", "log", "bind"}
 )
 
