@@ -42,6 +42,8 @@ func (b *box) adopt(c *inside.Client) {
 	b.state.Running, b.state.EngineID = true, b.helper.id
 }
 
+func (b *box) namespaced() bool { return b.engine.capabilities().Level != sandbox.LevelLandlock }
+
 func (b *box) running() bool {
 	select {
 	case <-b.done:
@@ -61,6 +63,9 @@ func (b *box) watch() {
 func (b *box) end() error {
 	b.once.Do(func() {
 		if b.helper != nil {
+			if !b.namespaced() {
+				endAll(b.helper.pid)
+			}
 			// The first process of a process namespace takes all others with it.
 			b.helper.end()
 		}

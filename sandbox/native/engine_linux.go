@@ -197,7 +197,9 @@ func (e *Engine) fill(ctx context.Context, b *box, spec *sandbox.Spec) (sandbox.
 		return nil, unavailable(err)
 	}
 	close(b.ready)
-	e.refill(e.identityOf(spec.User))
+	if b.namespaced() {
+		e.refill(e.identityOf(spec.User))
+	}
 	return b, nil
 }
 
@@ -205,6 +207,30 @@ func (e *Engine) make(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	if err := e.check(spec); err != nil {
 		return err
 	}
+	start := e.startNamespaces
+	if e.capabilities().Level == sandbox.LevelLandlock {
+		start = e.startLandlock
+	}
+	if err := start(ctx, b, spec); err != nil {
+		return err
+	}
+	settings := inside.SetupOf(spec)
+	if spec.Network.Mode == sandbox.NetworkEgress {
+		settings.Env = append(egressEnv(), settings.Env...)
+	}
+	settings.OOMKills = b.oomKills
+	client, err := inside.Connect(ctx, b.helper.conn, settings)
+	if err != nil {
+		return err
+	}
+	b.adopt(client)
+	b.watchDisk(spec)
+	b.watchMemory(spec.Limits.Memory)
+	return nil
+}
+
+// startNamespaces makes a sandbox with namespaces and a root of its own.
+func (e *Engine) startNamespaces(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	who := e.identityOf(spec.User)
 	s, err := e.takeSpare(ctx, who)
 	if err != nil {
@@ -226,22 +252,7 @@ func (e *Engine) make(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	if err != nil {
 		return err
 	}
-	if err := b.helper.send(ctx, plan, m.fds); err != nil {
-		return explainSetup(err)
-	}
-	settings := inside.SetupOf(spec)
-	if spec.Network.Mode == sandbox.NetworkEgress {
-		settings.Env = append(egressEnv(), settings.Env...)
-	}
-	settings.OOMKills = b.oomKills
-	client, err := inside.Connect(ctx, b.helper.conn, settings)
-	if err != nil {
-		return err
-	}
-	b.adopt(client)
-	b.watchDisk(spec)
-	b.watchMemory(spec.Limits.Memory)
-	return nil
+	return explainSetup(b.helper.send(ctx, plan, m.fds))
 }
 
 // check refuses what this engine cannot enforce.

@@ -113,6 +113,8 @@ func (e *Engine) startHelper(ctx context.Context, flags uintptr, who identity) (
 func cloneAttr(flags uintptr, who identity) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Cloneflags: flags, Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if flags&unix.CLONE_NEWUSER == 0 {
+		// Without a process namespace, what it has started would outlive it: it ends them when the gateway hangs up.
+		attr.Pdeathsig = 0
 		return attr
 	}
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: who.uid, HostID: who.hostUID, Size: 1}}

@@ -28,7 +28,8 @@ type Options struct {
 	// Log gets what people should know; nil is none.
 	Log *slog.Logger
 
-	program *os.File // for tests: instead of the program inside
+	program      *os.File // for tests: instead of the program inside
+	noNamespaces bool     // for tests: as on a machine that refuses them
 }
 
 // Name is the name of this engine.

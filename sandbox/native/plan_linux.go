@@ -131,7 +131,7 @@ func tmpfsSize(wanted, memory int64) uint64 {
 
 // lastPlan is what this sandbox has beyond every other, and what it is confined to.
 func (e *Engine) lastPlan(spec *sandbox.Spec, who identity, m *mounts) (*setup.Plan, error) {
-	program, err := filterFor(spec, m.foreign)
+	program, err := filterFor(spec, m.foreign, false)
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.CodeUnavailable, "the filter for system calls: %v", err)
 	}
@@ -189,9 +189,10 @@ func protectedSteps(spec *sandbox.Spec) ([]setup.Step, error) {
 // filters are the assembled filters by their options: there are few, and each takes milliseconds to make.
 var filters sync.Map // seccomp.Options to []byte
 
-// filterFor assembles the filter. foreign: writable files belong to another user of the host than who runs inside.
-func filterFor(spec *sandbox.Spec, foreign bool) ([]byte, error) {
-	options := seccomp.Options{Ptrace: spec.Ptrace, NoSetuid: foreign}
+// filterFor assembles the filter. foreign: writable files belong to another user of the host than who runs inside; open:
+// the host's sockets can be seen.
+func filterFor(spec *sandbox.Spec, foreign, open bool) ([]byte, error) {
+	options := seccomp.Options{Ptrace: spec.Ptrace, NoSetuid: foreign, NoSockets: open}
 	if program, ok := filters.Load(options); ok {
 		return program.([]byte), nil
 	}

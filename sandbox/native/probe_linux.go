@@ -26,7 +26,7 @@ func (e *Engine) probe() sandbox.Capabilities {
 	program := e.checkProgram()
 	filter := checkFilter()
 	namespaces := sandbox.Check{Name: "namespaces", Found: "not tried"}
-	if program.OK && filter.OK {
+	if program.OK && filter.OK && !e.options.noNamespaces {
 		namespaces = e.checkNamespaces()
 	}
 	landlock, abi := e.checkLandlock()
@@ -38,7 +38,7 @@ func (e *Engine) probe() sandbox.Capabilities {
 		c.Level = sandbox.LevelFull
 	case namespaces.OK:
 		c.Level = sandbox.LevelNoCgroup
-	case abi >= landlockTCP && !e.root:
+	case abi >= landlockScopes && !e.root:
 		c.Level = sandbox.LevelLandlock
 	}
 	return c
@@ -83,9 +83,6 @@ func (e *Engine) checkNamespaces() sandbox.Check {
 	}
 	return check
 }
-
-// landlockTCP is the version of Landlock that can forbid TCP.
-const landlockTCP = 4
 
 func (e *Engine) checkLandlock() (sandbox.Check, uint32) {
 	check := sandbox.Check{Name: "landlock"}

@@ -54,6 +54,9 @@ type Options struct {
 	// NoSetuid refuses to make files that run as their owner or group. It is for sandboxes whose files belong to
 	// another user of the host, root above all: a program that the sandbox leaves there would be that user's.
 	NoSetuid bool
+	// NoSockets refuses every socket but pairs: where no network namespace is empty, and no mounts hide the sockets of
+	// other programs.
+	NoSockets bool
 }
 
 // New returns the profile.
@@ -61,6 +64,10 @@ func New(options Options) Profile {
 	tracing := Rule{Names: tracingCalls, Else: Deny}
 	if options.Ptrace {
 		tracing.Else = Allow
+	}
+	sockets := socketCases
+	if options.NoSockets {
+		sockets = nil
 	}
 	profile := Profile{
 		{Names: words(allowed), Else: Allow},
@@ -74,7 +81,7 @@ func New(options Options) Profile {
 		},
 		{
 			Names: []string{"socket"}, Else: noFamily,
-			Cases: socketCases,
+			Cases: sockets,
 		},
 		{
 			Names: []string{"socketpair"}, Else: noFamily,

@@ -122,7 +122,8 @@ func files() {
 // paths: 3, 11, 10, 30.
 func paths(t target) {
 	for _, path := range append([]string{"/etc/shadow", "/etc/gshadow", "/root", "/home", "/var/lib", "/sys/kernel", "/boot"}, t.Paths...) {
-		_, err := os.Stat(path)
+		file, err := os.Open(path)
+		file.Close() //nolint:errcheck // it may not be open
 		tell("3 host's "+path, err)
 	}
 	for _, path := range []string{

@@ -56,7 +56,7 @@ type pathBeneath struct {
 
 // landlock confines this thread, and what it starts, to what the rules allow. self is the program inside, which is
 // executed from a descriptor and is in no directory.
-func landlock(plan *Plan, self int) error {
+func landlock(plan *Plan, fds []int, self int) error {
 	attr := rulesetAttr{fs: handled(plan.LandlockABI)}
 	size := unsafe.Sizeof(attr.fs)
 	if plan.LandlockABI >= 4 {
@@ -75,20 +75,26 @@ func landlock(plan *Plan, self int) error {
 	}
 	defer unix.Close(int(ruleset))
 	for _, rule := range plan.Landlock {
-		fd, err := unix.Open(rule.Path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		fd, err := -1, unix.EBADF
+		switch n := int(rule.FD); {
+		case n == 0:
+			fd, err = open(rule.Path)
+		case n <= len(fds):
+			fd, err = fds[n-1], 0
+		}
 		if err == unix.ENOENT {
 			continue
 		}
-		if err == nil {
+		if err == 0 {
 			err = allow(int(ruleset), fd, rule.Right, plan.LandlockABI)
 			unix.Close(fd)
 		}
-		if err != nil {
+		if err != 0 {
 			return fail("landlock_add_rule", rule.Path, err)
 		}
 	}
 	// A program in memory is in no file system that Landlock watches: EBADFD, and no rule is needed.
-	if err := allow(int(ruleset), self, RightRead, plan.LandlockABI); err != nil && err != unix.EBADFD {
+	if err := allow(int(ruleset), self, RightRead, plan.LandlockABI); err != 0 && err != unix.EBADFD {
 		return fail("landlock_add_rule", "the program inside", err)
 	}
 	if _, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, 0); errno != 0 {
@@ -97,18 +103,25 @@ func landlock(plan *Plan, self int) error {
 	return nil
 }
 
-func allow(ruleset, fd int, right Right, abi uint32) error {
+// open opens what a rule is about.
+func open(path string) (int, unix.Errno) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		errno, _ := err.(unix.Errno)
+		return -1, errno
+	}
+	return fd, 0
+}
+
+func allow(ruleset, fd int, right Right, abi uint32) unix.Errno {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return err
+		return unix.EBADF
 	}
 	rights := rightsOf(right, abi, st.Mode&unix.S_IFMT == unix.S_IFDIR)
 	rule := pathBeneath{access: *(*[8]byte)(unsafe.Pointer(&rights)), parent: int32(fd)}
 	_, _, errno := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
 		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	runtime.KeepAlive(&rule)
-	if errno != 0 {
-		return errno
-	}
-	return nil
+	return errno
 }

@@ -84,6 +84,7 @@ const (
 type Rule struct {
 	Path  string
 	Right Right
+	FD    uint32 // 1 and more: the descriptor before that index counts, not the path
 }
 
 // Rlimit is one resource limit, soft and hard. A limit that is lower already stays.
@@ -141,6 +142,7 @@ func (p *Plan) Encode() []byte {
 	for _, r := range p.Landlock {
 		w.text(r.Path)
 		w.number(uint64(r.Right))
+		w.number(uint64(r.FD))
 	}
 	w.number(uint64(p.LandlockABI))
 	w.truth(p.LandlockTCP)
@@ -167,7 +169,7 @@ func Decode(data []byte) (*Plan, error) {
 	}
 	p.Landlock = make([]Rule, r.count())
 	for i := range p.Landlock {
-		p.Landlock[i] = Rule{Path: r.text(), Right: Right(r.number())}
+		p.Landlock[i] = Rule{Path: r.text(), Right: Right(r.number()), FD: uint32(r.number())}
 	}
 	p.LandlockABI, p.LandlockTCP, p.Filter, p.Forward = uint32(r.number()), r.truth(), r.bytes(), r.truth()
 	if r.bad || len(r.rest) != 0 {

@@ -45,7 +45,7 @@ func Main(subcommand []string) int {
 			err = b.run(plan.Steps)
 		}
 		if err == nil && plan.Last {
-			err = finish(b, plan, self)
+			err = finish(b, plan, fds, self)
 		}
 		if err != nil {
 			return report(err)
@@ -62,7 +62,7 @@ func Main(subcommand []string) int {
 }
 
 // finish locks the door. The order matters: whatever needs a right comes before that right is given up.
-func finish(b *builder, plan *Plan, self int) error {
+func finish(b *builder, plan *Plan, fds []int, self int) error {
 	if b != nil {
 		if err := b.enter(); err != nil {
 			return err
@@ -90,7 +90,7 @@ func finish(b *builder, plan *Plan, self int) error {
 		return fail("no_new_privs", "", err)
 	}
 	if plan.LandlockABI > 0 {
-		if err := landlock(plan, self); err != nil {
+		if err := landlock(plan, fds, self); err != nil {
 			return err
 		}
 	}
