@@ -5,6 +5,7 @@ TOOLS := $(GO) tool -modfile=tools/go.mod
 RACE  := $(if $(shell command -v gcc cc 2>/dev/null),-race)
 FUZZTIME ?= 30s
 SOAKTIME ?= 30m
+RATE ?= 200
 
 .PHONY: up build test lint bench soak fuzz fuzz-shell
 
@@ -29,9 +30,9 @@ bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	cd bench && $(GO) test -mod=mod -v -bench . .  # a module of its own: peers that no program of Toolward needs
 
-# Approvals for half an hour: asked, answered, restarted and killed. The tests have a shorter form.
+# Approvals for half an hour, RATE a second: asked, answered, restarted and killed. The tests have a shorter form.
 soak:
-	TOOLWARD_SOAK=$(SOAKTIME) $(GO) test -count=1 -v -timeout 0 -run TestSoak ./internal/soak
+	TOOLWARD_SOAK=$(SOAKTIME) TOOLWARD_SOAK_RATE=$(RATE) $(GO) test -count=1 -v -timeout 0 -run TestSoak ./internal/soak
 
 fuzz:
 	@for package in $$($(GO) list ./...); do \

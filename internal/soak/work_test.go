@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,6 @@ import (
 )
 
 const (
-	perSecond    = 200
 	restartEvery = 2500 * time.Millisecond // of the manager and the database, in the same process
 	lifeOfOne    = 3 * time.Second         // how long a question waits
 	seenFor      = 600 * time.Millisecond
@@ -36,46 +36,87 @@ type worker struct {
 	mu      sync.RWMutex // held to use the manager, and to replace it
 	manager *approval.Manager
 	db      *store.DB
-	round   atomic.Int64 // counts restarts
+	gone    chan struct{} // closed when the manager's people go
+	round   atomic.Int64  // counts restarts
 	number  atomic.Int64
 	asking  sync.WaitGroup
 	people  sync.WaitGroup
 	say     sync.Mutex
+
+	began   time.Time
+	rate    int
+	waiting atomic.Int64 // calls that are not over
+	posed   atomic.Int64 // approvals
+	told    int64        // of them
 }
 
-// work asks perSecond questions a second: without an end, or for the time that the drain says.
+// work asks so many questions a second: without an end, or for the time that the drain says.
 func work(t *testing.T, home string, drain bool) {
-	w := &worker{t: t, home: home}
+	w := &worker{t: t, home: home, began: time.Now(), rate: rateOf(t)}
+	if ms, err := strconv.ParseInt(os.Getenv(beganChild), 10, 64); err == nil {
+		w.began = time.UnixMilli(ms) // what the start took is caught up with
+	}
 	before := runtime.NumGoroutine()
 	w.open()
-	end := (<-chan time.Time)(nil)
-	if drain {
-		d, err := time.ParseDuration(os.Getenv(drainChild))
-		if err != nil {
-			t.Fatal(err)
-		}
-		end = time.After(d)
+	stop := make(chan struct{})
+	var around sync.WaitGroup
+	every := func(d time.Duration, do func()) {
+		around.Go(func() {
+			tick := time.NewTicker(d)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					do()
+				case <-stop:
+					return
+				}
+			}
+		})
 	}
-	tick, restart, measure := time.NewTicker(time.Second/perSecond), time.NewTicker(restartEvery), time.NewTicker(2*time.Second)
-	for running := true; running; {
-		select {
-		case <-tick.C:
-			w.asking.Go(w.call)
-		case <-restart.C:
-			w.restart()
-		case <-measure.C:
-			w.measure()
-		case <-end:
-			running = false
-		}
+	every(5*time.Millisecond, w.keepPace)
+	every(restartEvery, w.restart)
+	every(100*time.Millisecond, w.count)
+	every(2*time.Second, w.measure)
+	if !drain {
+		select {} // until the kill
 	}
-	tick.Stop()
-	restart.Stop()
-	measure.Stop()
+	life, err := time.ParseDuration(os.Getenv(drainChild))
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Until(w.began.Add(life)))
+	close(stop)
+	around.Wait()
 	w.settle()
 	w.close()
+	w.count()
 	w.tell("left %d", w.goroutines(before)-before)
 	w.tell("done")
+}
+
+// keepPace begins calls until there are as many approvals as are due. Not every call makes one: some share a prompt, or
+// have a grant. A fifth of what is missing at a time leaves them the time to get there. A machine that cannot keep up is
+// not buried in calls.
+func (w *worker) keepPace() {
+	due := int64(time.Since(w.began).Seconds() * float64(w.rate))
+	for range (due - w.posed.Load() + 4) / 5 {
+		if w.waiting.Load() >= int64(w.rate)*10 {
+			return
+		}
+		w.waiting.Add(1)
+		w.asking.Go(func() {
+			defer w.waiting.Add(-1)
+			w.call()
+		})
+	}
+}
+
+// count tells of the approvals since the last time.
+func (w *worker) count() {
+	n := w.posed.Load()
+	w.tell("posed %d", n-w.told)
+	w.told = n
 }
 
 // tell says one thing to the parent, in one write: a kill cuts lines, never mixes them.
@@ -95,12 +136,18 @@ func (w *worker) open() {
 	}
 	m, err := approval.Open(context.Background(), approval.Options{
 		Store: store.NewApprovals(db), Redact: func(s string) string { return s },
-		Settings: approval.Settings{Timeout: lifeOfOne, PerSession: 5000, PerConn: 5000, Total: 5000},
+		Settings: approval.Settings{Timeout: lifeOfOne, PerSession: 20_000, PerConn: 20_000, Total: 20_000},
+		Observe: func(e approval.Event) {
+			if e.Type == approval.EventRequested {
+				w.posed.Add(1)
+			}
+		},
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.manager, w.db = m, db
+	gone := make(chan struct{})
+	w.manager, w.db, w.gone = m, db, gone
 	for _, name := range []string{"alice", "bob"} {
 		who := person(name)
 		presence, err := m.Attach(approval.Approver{Name: name, By: who, Connection: "console-" + name})
@@ -111,12 +158,20 @@ func (w *worker) open() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
+		see := func(r *approval.Record) { w.people.Go(func() { w.answer(m, who, r.ID, r.CreatedMs, gone) }) }
+		waits, err := m.Pending(context.Background(), who) // what was there before the restart
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, r := range waits {
+			see(r)
+		}
 		w.people.Go(func() {
 			defer presence.Close()
 			defer news.Close()
 			for e := range news.C {
 				if e.Type == approval.EventRequested {
-					w.people.Go(func() { w.answer(m, who, e.Approval.ID, e.Approval.CreatedMs) })
+					see(&e.Approval)
 				}
 			}
 		})
@@ -125,6 +180,7 @@ func (w *worker) open() {
 
 func (w *worker) close() {
 	w.manager.Close()
+	close(w.gone)
 	w.people.Wait()
 	if err := w.db.Close(); err != nil {
 		w.wrong("close the state: %v", err)
@@ -161,7 +217,21 @@ func (w *worker) measure() {
 	runtime.GC()
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
-	w.tell("heap %.2f", float64(s.HeapAlloc)/(1<<20))
+	w.tell("heap %.2f %.2f", float64(s.HeapInuse)/(1<<20), float64(resident())/(1<<10))
+}
+
+// resident is how many KiB of memory the system has given the process for its own; 0 if it does not say.
+func resident() (kib int64) {
+	raw, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(raw)) {
+		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+			_, _ = fmt.Sscan(rest, &kib)
+		}
+	}
+	return kib
 }
 
 // goroutines waits a little for those that are ending.
@@ -185,12 +255,18 @@ func (p person) Session() string { return "session-of-" + string(p) }
 
 // answer reads a question for a while and then says something, or nothing. Two people do so for each question; the
 // first counts.
-func (w *worker) answer(m *approval.Manager, who person, id string, createdMs int64) {
+func (w *worker) answer(m *approval.Manager, who person, id string, createdMs int64, gone <-chan struct{}) {
 	if rand.IntN(10) == 0 {
 		return // looks away
 	}
 	stamp := m.MarkShown(id, who)
-	time.Sleep(seenFor + time.Duration(rand.Int64N(int64(800*time.Millisecond))))
+	reads := time.NewTimer(seenFor + time.Duration(rand.Int64N(int64(800*time.Millisecond))))
+	defer reads.Stop()
+	select {
+	case <-reads.C:
+	case <-gone:
+		return // the page is gone with the gateway
+	}
 	r := approval.Response{ID: id, Decision: "allow-once", By: who, Shown: stamp}
 	switch rand.IntN(20) {
 	case 0, 1, 2, 3, 4, 5:
@@ -291,7 +367,7 @@ func question(n int64) *toolward.Question {
 			Tool: &toolward.Tool{Name: "write"}, Params: params, Level: toolward.Normal, Digest: params.Digest("write", "coder", session),
 			Facts: toolward.Facts{Targets: []toolward.Target{{Path: path, Real: path, Op: toolward.OpWrite, Place: "workspace"}}},
 			Call: toolward.Call{
-				ID: fmt.Sprint(n), Run: fmt.Sprintf("run %d", n), Tool: "write", Session: session, Host: toolward.HostGateway, WorkDir: "/ws",
+				ID: fmt.Sprint(n), Run: fmt.Sprintf("run %d %d", os.Getpid(), n), Tool: "write", Session: session, Host: toolward.HostGateway, WorkDir: "/ws",
 				Caller: toolward.Caller{Agent: "coder", Owner: true, Context: "main", Workspace: "/ws", Connection: fmt.Sprint("agent-", n%7), Device: "token-1"},
 			},
 		},
