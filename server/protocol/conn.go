@@ -29,6 +29,7 @@ type conn struct {
 	presence *approval.Presence
 
 	ws       *websocket.Conn
+	wire     *wire              // below ws; what waits in the queue is written to it
 	finished chan struct{}      // closed when the connection is over
 	cancel   context.CancelFunc // guarded by the server's lock
 
@@ -52,7 +53,8 @@ func (c *conn) serve(w http.ResponseWriter, r *http.Request) {
 	defer close(c.finished)
 	at := c.server.door.proxies.locate(r)
 	header := r.Header.Clone()
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+	c.wire = newWire()
+	ws, err := websocket.Accept(&upgrader{w, c.wire}, r, &websocket.AcceptOptions{
 		// Which page may connect is checked with the connect frame, where the client says what it is; until then it
 		// gets nothing but a random number. Frames are never compressed: a secret next to what somebody else chose
 		// could be guessed from the length.
@@ -72,6 +74,7 @@ func (c *conn) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer c.depart()
+	defer context.AfterFunc(ctx, func() { c.wire.Close() })() // frees a writer whose client takes nothing
 	var running sync.WaitGroup
 	running.Go(func() { c.write(ctx); cancel() })
 	running.Go(func() { c.ping(ctx); cancel() })
@@ -133,6 +136,7 @@ func (c *conn) arrive(in *admitted) {
 	if in.deviceID != "" && in.role == device.RoleOperator {
 		c.by = c.server.pairings.Authority(in.deviceID, in.scopes)
 	}
+	c.wire.beginFrames()
 	c.queue.answer(encodeResponse(in.requestID, c.server.hello(c, in), nil))
 	c.server.welcome(c, in)
 	if c.by.MayAnswer() == nil {
@@ -153,7 +157,7 @@ func (c *conn) depart() {
 
 // write sends what waits, one frame after the other, and closes the connection when it is to end.
 func (c *conn) write(ctx context.Context) {
-	var frame []byte
+	var buffer []byte
 	for {
 		i, end, ok := c.queue.next()
 		switch {
@@ -168,14 +172,15 @@ func (c *conn) write(ctx context.Context) {
 			c.hangUp(*end)
 			return
 		}
-		frame = i.frame(frame[:0])
-		err := c.ws.Write(ctx, websocket.MessageText, frame)
+		var frame []byte
+		buffer, frame = i.frame(buffer)
+		err := c.wire.send(frame)
 		c.queue.wrote(i)
 		if err != nil {
 			return
 		}
-		if cap(frame) > 1<<20 {
-			frame = nil // one large frame must not stay in memory
+		if cap(buffer) > 64<<10 {
+			buffer = nil // one large frame must not stay in memory
 		}
 	}
 }

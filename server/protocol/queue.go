@@ -5,43 +5,77 @@ import (
 	"sync"
 )
 
-// queue is what waits to be written to one connection. Whoever adds never waits; one writer takes out. Bytes count
-// from when they are added until they have been written.
+// queue is what waits to be written to one connection. Whoever adds never waits; one writer takes out. Where nothing
+// waits, an event is written by whoever brings it, as far as the kernel takes it. Bytes count from when they are added
+// until they have been written.
 type queue struct {
 	mu       sync.Mutex
 	items    []item
+	writing  bool // the writer has taken an item and has not written it yet
 	buffered int64
 	seq      uint64
 	end      *closing
 	wake     chan struct{}
-	cutOff   func(closing) // ends the connection at once; called in a goroutine of its own
+	try      func(frame []byte) (taken bool, left int) // writes at once, or not; nil: never
+	cutOff   func(closing)                             // ends the connection at once; called in a goroutine of its own
 }
 
 // item is one frame. Events share their head between connections; the number is each connection's own.
 type item struct {
 	head []byte
 	seq  uint64 // 0: the head is the whole frame
+	left int    // there is no frame: so many bytes of one are left on the wire
 }
 
-func newQueue(cutOff func(closing)) *queue {
-	return &queue{wake: make(chan struct{}, 1), cutOff: cutOff}
+func newQueue(try func([]byte) (bool, int), cutOff func(closing)) *queue {
+	return &queue{wake: make(chan struct{}, 1), try: try, cutOff: cutOff}
 }
 
-// frame appends the bytes of an item to b.
-func (i item) frame(b []byte) []byte {
-	b = append(b, i.head...)
-	if i.seq > 0 {
-		b = append(b, `,"seq":`...)
-		b = strconv.AppendUint(b, i.seq, 10)
-		b = append(b, '}')
+// event is an event on its way to many connections. It is for one goroutine.
+type event struct {
+	head []byte // shared by all who get it, never changed
+	wire []byte // room for the header of a frame, the head, and room for the number
+}
+
+// newEvent prepares an event.
+func newEvent(head []byte) *event {
+	return &event{head: head, wire: append(make([]byte, maxHeader, maxHeader+len(head)+longestSeq), head...)}
+}
+
+// frame is the whole frame of the event for a connection, until the next one is made.
+func (e *event) frame(seq uint64) []byte {
+	b := appendSeq(e.wire[:maxHeader+len(e.head)], seq)
+	return b[putHeader(b[:maxHeader], len(b)-maxHeader):]
+}
+
+// longestSeq is the length of the end of an event with the largest number.
+const longestSeq = len(`,"seq":18446744073709551615}`)
+
+func appendSeq(b []byte, seq uint64) []byte {
+	b = append(b, `,"seq":`...)
+	b = strconv.AppendUint(b, seq, 10)
+	return append(b, '}')
+}
+
+// frame makes the frame of an item in a buffer, which it returns to be used again; nil if there is none.
+func (i item) frame(buffer []byte) (used, frame []byte) {
+	if i.left > 0 {
+		return buffer, nil
 	}
-	return b
+	if buffer == nil {
+		buffer = make([]byte, maxHeader, maxHeader+len(i.head)+longestSeq)
+	}
+	b := append(buffer[:maxHeader], i.head...)
+	if i.seq > 0 {
+		b = appendSeq(b, i.seq)
+	}
+	return b, b[putHeader(b[:maxHeader], len(b)-maxHeader):]
 }
 
 // overhead is what an item costs besides its text. A flood of tiny frames must count, too.
 const overhead = 64
 
-func (i item) size() int64 { return int64(len(i.head)) + overhead }
+func (i item) size() int64 { return int64(len(i.head)+i.left) + overhead }
 
 // answer adds a whole frame; false if the connection is ending, or has more than twice the limit waiting: a client that
 // asks for ever more without reading is closed.
@@ -59,8 +93,8 @@ func (q *queue) answer(frame []byte) bool {
 	return true
 }
 
-// offer adds an event, or does with it what becomes of it for a client like this.
-func (q *queue) offer(decide func(buffered int64) delivery, head []byte) delivery {
+// offer sends or adds an event, or does with it what becomes of it for a client like this.
+func (q *queue) offer(decide func(buffered int64) delivery, e *event) delivery {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.end != nil {
@@ -72,7 +106,7 @@ func (q *queue) offer(decide func(buffered int64) delivery, head []byte) deliver
 	}
 	switch d {
 	case send:
-		q.add(item{head, q.seq})
+		q.put(e)
 	case hangUp:
 		q.cut(closing{closePolicy, slowConsumer})
 	}
@@ -80,6 +114,19 @@ func (q *queue) offer(decide func(buffered int64) delivery, head []byte) deliver
 }
 
 const slowConsumer = "slow consumer"
+
+// put writes an event if nothing is before it and the kernel takes it, and adds it otherwise. The caller holds the lock.
+func (q *queue) put(e *event) {
+	if q.try != nil && !q.writing && len(q.items) == 0 {
+		if taken, left := q.try(e.frame(q.seq)); taken {
+			if left > 0 {
+				q.add(item{left: left})
+			}
+			return
+		}
+	}
+	q.add(item{head: e.head, seq: q.seq})
+}
 
 // add appends. The caller holds the lock.
 func (q *queue) add(i item) {
@@ -119,7 +166,7 @@ func (q *queue) next() (i item, end *closing, ok bool) {
 	if len(q.items) == 0 {
 		return item{}, q.end, q.end != nil
 	}
-	i = q.items[0]
+	i, q.writing = q.items[0], true
 	q.items[0] = item{}
 	if q.items = q.items[1:]; len(q.items) == 0 {
 		q.items = nil // so that a burst does not keep its memory
@@ -131,6 +178,7 @@ func (q *queue) next() (i item, end *closing, ok bool) {
 func (q *queue) wrote(i item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.writing = false
 	if q.buffered -= i.size(); q.buffered < 0 {
 		q.buffered = 0 // it was cut meanwhile
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -190,7 +192,7 @@ func (s *Server) enter() (*conn, error) {
 		return nil, errors.New("too many connections")
 	}
 	c := &conn{server: s, id: rand.Text(), greeting: true, finished: make(chan struct{})}
-	c.queue = newQueue(c.cutOff)
+	c.queue = newQueue(func(frame []byte) (bool, int) { return c.wire.try(frame) }, c.cutOff)
 	s.conns[c] = struct{}{}
 	s.greeted++
 	s.busy.Add(1)
@@ -263,15 +265,31 @@ func (s *Server) send(name string, payload any, version *stateVersion, only func
 		return
 	}
 	rule := eventRuleOf(name)
-	for _, c := range s.connected() {
-		if only != nil && !only(c) {
-			continue
+	tell := func(some []*conn) {
+		e := newEvent(head)
+		for _, c := range some {
+			if only != nil && !only(c) {
+				continue
+			}
+			c.queue.offer(func(buffered int64) delivery {
+				return deliver(name, rule.droppable, buffered, c.admitted.role, c.admitted.scopes)
+			}, e)
 		}
-		c.queue.offer(func(buffered int64) delivery {
-			return deliver(name, rule.droppable, buffered, c.admitted.role, c.admitted.scopes)
-		}, head)
 	}
+	all := s.connected()
+	if len(all) <= fewConns {
+		tell(all)
+		return
+	}
+	var telling sync.WaitGroup // and nothing else is told meanwhile: each connection gets its events in order
+	for some := range slices.Chunk(all, max(fewConns, len(all)/runtime.GOMAXPROCS(0)+1)) {
+		telling.Go(func() { tell(some) })
+	}
+	telling.Wait()
 }
+
+// fewConns are told one after the other; more of them by all processors.
+const fewConns = 128
 
 func (s *Server) tick() {
 	ticker := time.NewTicker(tickEvery)

@@ -213,8 +213,8 @@ func TestBroadcastVectors(t *testing.T) {
 		if d == hangUp {
 			// The connection really ends with this code and these words.
 			ended := make(chan closing, 1)
-			q := newQueue(func(why closing) { ended <- why })
-			q.offer(func(int64) delivery { return d }, nil)
+			q := newQueue(nil, func(why closing) { ended <- why })
+			q.offer(func(int64) delivery { return d }, newEvent(nil))
 			why := <-ended
 			return map[string]any{"action": "close", "closeCode": why.code, "reason": why.reason}
 		}
