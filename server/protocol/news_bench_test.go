@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,16 +27,21 @@ const consoles = 1000
 // BenchmarkNews measures how long it takes from a question to when each of 1,000 consoles has it, over TCP: the commit,
 // the event and its way to all of them. Then a tenth of them reads nothing any more, and the others are measured
 // again. The floor is a program that only writes as many bytes to 1,000 connections, one writer and one reader each; its
-// rounds take turns with ours. Clients and server share the processors.
+// rounds take turns with ours. Clients and server share the processors; how much of them both used is told, too. Ours
+// includes the question's commit, its end, and the clients' reading of both.
 func BenchmarkNews(b *testing.B) {
 	w := newWorld(b, byToken)
 	crowd := w.crowd(b)
 	crowd.measure(b, -1, consoles) // also tells how long a question is on the wire
 	floor := newFloor(b, int(crowd.size.Load()))
 	var all, bare []time.Duration
+	var ours, theirs time.Duration // of the processors
 	for i := range b.N {
+		before := processors(b)
 		all = append(all, crowd.measure(b, i, consoles)...)
+		between := processors(b)
 		bare = append(bare, floor.measure()...)
+		ours, theirs = ours+between-before, theirs+processors(b)-between
 	}
 	crowd.stall(b, consoles/10)
 	var others []time.Duration
@@ -50,6 +56,15 @@ func BenchmarkNews(b *testing.B) {
 	report("added-p99-ms", quantile(others, 99)-quantile(all, 99))
 	report("floor-p50-ms", quantile(bare, 50))
 	report("floor-p99-ms", quantile(bare, 99))
+	report("cpu-ms", ours/time.Duration(b.N))
+	report("floor-cpu-ms", theirs/time.Duration(b.N))
+}
+
+// processors is how much time of the processors this process has used.
+func processors(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func quantile(all []time.Duration, percent int) time.Duration {

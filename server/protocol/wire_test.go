@@ -10,6 +10,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -26,8 +27,8 @@ func wired(t *testing.T) (c *conn, far *net.TCPConn) {
 	must(t, err)
 	far = other.(*net.TCPConn)
 	t.Cleanup(func() { near.Close(); far.Close() })
-	must(t, near.(*net.TCPConn).SetWriteBuffer(64 << 10))
-	must(t, far.SetReadBuffer(64 << 10))
+	must(t, near.(*net.TCPConn).SetWriteBuffer(64<<10))
+	must(t, far.SetReadBuffer(64<<10))
 
 	w := newWire()
 	w.adopt(near)
@@ -196,3 +197,52 @@ func TestNothingFollowsAClose(t *testing.T) {
 		t.Errorf("% x", all)
 	}
 }
+
+// An event is written at once only if nothing is before it: not what waits, not what the writer has in its hands, not the
+// rest of a frame.
+func TestEventsNeverOvertake(t *testing.T) {
+	tried, takes := 0, true
+	q := newQueue(func(frame []byte) (bool, int) { tried++; return takes, 0 }, nil)
+	offer := func(want int) {
+		t.Helper()
+		q.offer(func(int64) delivery { return send }, newEvent([]byte(`{"type":"event"`)))
+		if tried != want {
+			t.Errorf("tried %d times, want %d", tried, want)
+		}
+	}
+	offer(1)
+	q.answer([]byte("{}"))
+	offer(1) // behind the answer
+	for range 2 {
+		i, _, _ := q.next()
+		offer(1) // while the writer writes
+		q.wrote(i)
+	}
+	drain := func() (last item) {
+		for i, _, ok := q.next(); ok; i, _, ok = q.next() {
+			q.wrote(last)
+			last = i
+		}
+		return last
+	}
+	last := drain()
+	offer(1) // nothing waits, but the last one is not written yet
+	drain()
+	q.wrote(last)
+	offer(2)
+	takes = false
+	offer(3)
+	offer(3) // behind the one that was not taken
+
+	w := newWire()
+	w.raw, w.framed, w.rest = rawConn{}, true, []byte("rest")
+	w.attempt = func(uintptr) bool { t.Error("a frame was written into another"); return true }
+	if taken, _ := w.try([]byte("frame")); taken {
+		t.Error("taken")
+	}
+}
+
+// rawConn lets everything be written.
+type rawConn struct{ syscall.RawConn }
+
+func (rawConn) Write(f func(uintptr) bool) error { f(0); return nil }
