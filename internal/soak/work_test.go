@@ -96,11 +96,11 @@ func work(t *testing.T, home string, drain bool) {
 }
 
 // keepPace begins calls until there are as many approvals as are due. Not every call makes one: some share a prompt, or
-// have a grant. A fifth of what is missing at a time leaves them the time to get there. A machine that cannot keep up is
+// have a grant. A tenth of what is missing at a time leaves them the time to get there. A machine that cannot keep up is
 // not buried in calls.
 func (w *worker) keepPace() {
 	due := int64(time.Since(w.began).Seconds() * float64(w.rate))
-	for range (due - w.posed.Load() + 4) / 5 {
+	for range (due - w.posed.Load() + 9) / 10 {
 		if w.waiting.Load() >= int64(w.rate)*10 {
 			return
 		}
