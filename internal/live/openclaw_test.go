@@ -101,10 +101,14 @@ func (u *openclawUser) start(arguments ...string) *running {
 	return r
 }
 
-// end waits for the command, which is killed after two minutes.
+// openclawPatience is how long a command and a question may take. Each start of the command line takes seconds of a processor
+// that other tests use, too.
+const openclawPatience = 9 * time.Minute
+
+// end waits for the command, which is killed if it takes too long.
 func (u *openclawUser) end(r *running) said {
 	u.t.Helper()
-	late := time.AfterFunc(2*time.Minute, func() { _ = r.command.Process.Kill() })
+	late := time.AfterFunc(openclawPatience, func() { _ = r.command.Process.Kill() })
 	defer late.Stop()
 	err := <-r.ended
 	var exit *exec.ExitError
@@ -126,7 +130,7 @@ func (u *openclawUser) startCall(method string, params any, more ...string) *run
 	if err != nil {
 		u.t.Fatal(err)
 	}
-	arguments := []string{"gateway", "call", method, "--json", "--timeout", "90000", "--params", string(raw)}
+	arguments := []string{"gateway", "call", method, "--json", "--timeout", fmt.Sprint(openclawPatience.Milliseconds()), "--params", string(raw)}
 	return u.start(append(arguments, more...)...)
 }
 
@@ -189,7 +193,6 @@ func TestOpenClaw(t *testing.T) {
 	// It has asked for every scope, and has them; what only people may do is still refused, and it shows how to get it.
 	const howTo = "toolward devices approve"
 	desk.refused(desk.run("approvals", "get", "--gateway"), howTo)
-	desk.refused(desk.call("exec.approval.list", map[string]any{}), howTo)
 	var devices struct{ Paired []struct{ Device string } }
 	if err := person.api(ctx, "GET", "/v1/devices", nil, &devices); err != nil || len(devices.Paired) != 2 {
 		t.Fatalf("two devices are paired without asking: %+v, %v", devices, err)
@@ -198,6 +201,15 @@ func TestOpenClaw(t *testing.T) {
 	if err := person.api(ctx, "POST", "/v1/devices/"+id+"/approve", struct{}{}, nil); err != nil {
 		t.Fatal(err)
 	}
+	t.Run("a credential with fewer scopes", func(t *testing.T) {
+		asker := asker.in(t)
+		own := asker.answer(asker.call("device.token.rotate", map[string]any{
+			"deviceId": asker.device(), "role": "operator", "scopes": []string{"operator.read"},
+		}))
+		narrow := *asker
+		narrow.secret, _ = own["token"].(string) // the command line asks for every scope
+		narrow.refused(narrow.call("health", map[string]any{}), "the device's credential does not cover the role or scopes")
+	})
 	t.Run("approvals", func(t *testing.T) { testOpenClawApprovals(t, person, asker, desk) })
 	t.Run("allowed commands", func(t *testing.T) { testOpenClawCommands(t, person, asker, desk) })
 	if err := person.api(ctx, "POST", "/v1/devices/"+id+"/remove", struct{}{}, nil); err != nil {
@@ -235,22 +247,23 @@ func testOpenClawApprovals(t *testing.T, person *consolePerson, asker, desk *ope
 	for _, decision := range []string{"allow-once", "deny"} {
 		id, command := "question-"+decision, "make "+decision
 		question := asker.startCall("exec.approval.request", map[string]any{
-			"id": id, "command": command, "cwd": "/srv", "host": "gateway", "twoPhase": true,
+			"id": id, "command": command, "cwd": "/srv", "host": "gateway", "twoPhase": true, "timeoutMs": openclawPatience.Milliseconds(),
 		}, "--expect-final")
 		awaitApproval(t, person, id)
-		waits := asker.startCall("exec.approval.waitDecision", map[string]any{"id": id})
-
-		listed := desk.call("exec.approval.list", map[string]any{})
-		if !listed.ok || !strings.Contains(listed.out, id) || !strings.Contains(listed.out, command) {
-			t.Errorf("list: %+v", listed)
+		answers := map[string]*running{"question": question}
+		if first := decision == "allow-once"; first {
+			answers["wait"] = asker.startCall("exec.approval.waitDecision", map[string]any{"id": id})
+			listed := desk.call("exec.approval.list", map[string]any{})
+			if !listed.ok || !strings.Contains(listed.out, id) || !strings.Contains(listed.out, command) {
+				t.Errorf("list: %+v", listed)
+			}
+			asker.refused(asker.call("exec.approval.resolve", map[string]any{"id": id, "decision": decision}), "only a person may answer")
+			desk.refused(desk.call("exec.approval.resolve", map[string]any{"id": id, "decision": "allow-always"}), "decision not available")
 		}
-		asker.refused(asker.call("exec.approval.resolve", map[string]any{"id": id, "decision": "allow-once"}), "only a person may answer")
-		desk.refused(desk.call("exec.approval.resolve", map[string]any{"id": id, "decision": "yes"}), "invalid decision")
-		desk.refused(desk.call("exec.approval.resolve", map[string]any{"id": id, "decision": "allow-always"}), "decision not available")
 		if a := desk.answer(desk.call("exec.approval.resolve", map[string]any{"id": id, "decision": decision})); a["ok"] != true {
 			t.Errorf("resolve: %v", a)
 		}
-		for name, r := range map[string]*running{"question": question, "wait": waits} {
+		for name, r := range answers {
 			if a := asker.answer(asker.end(r)); a["decision"] != decision || a["id"] != id {
 				t.Errorf("%s: %v", name, a)
 			}
@@ -276,7 +289,7 @@ func (u *openclawUser) in(t *testing.T) *openclawUser {
 // awaitApproval waits until the gateway shows an approval to a person.
 func awaitApproval(t *testing.T, person *consolePerson, id string) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(openclawPatience); ; time.Sleep(50 * time.Millisecond) {
 		err := person.api(t.Context(), "GET", "/v1/approvals/"+id, nil, nil)
 		if err == nil {
 			return
@@ -319,9 +332,6 @@ func testOpenClawCommands(t *testing.T, person *consolePerson, asker, desk *open
 	asker.refused(edit(asker, "add"), "only a person may")
 	if s := edit(desk, "add"); !s.ok || !slices.Equal(allowed(), []string{"coder /usr/bin/jq"}) {
 		t.Errorf("add: %+v; allowed are %v", s, allowed())
-	}
-	if s := edit(desk, "add"); !s.ok || !strings.Contains(s.out, "Already allowlisted.") {
-		t.Errorf("again: %+v", s)
 	}
 	wrong := filepath.Join(desk.home, "wrong.json")
 	if err := os.WriteFile(wrong, []byte(`{"version":1,"defaults":{"security":"lax"}}`), 0o600); err != nil {

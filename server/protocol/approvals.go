@@ -71,10 +71,14 @@ func (a *asks) left(c *conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for id, q := range a.open {
-		if q.connection != c.id || q.timer != nil || a.closed {
+		asked := q.connection == c.id || c.admitted != nil && q.device != "" && q.device == c.admitted.deviceID
+		if !asked || q.timer != nil || a.closed {
 			continue
 		}
 		q.timer = time.AfterFunc(askerAway, func() {
+			a.mu.Lock()
+			q.timer = nil // it may leave again
+			a.mu.Unlock()
 			if !a.server.hasDevice(q.device) {
 				a.server.approvals.Expire(id, approval.ByRequesterGone)
 			}
