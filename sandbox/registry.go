@@ -110,7 +110,7 @@ func (r *Registry) Entries() ([]Registered, error) {
 	if err != nil {
 		return nil, &Error{
 			Code: CodeRegistryInvalid, Text: r.path + ": " + err.Error(),
-			Fix: "move the file away; sandboxes that run are found again", cause: err,
+			Fix: "move the file away; sandboxes that run are found again", Cause: err,
 		}
 	}
 	return entries, nil

@@ -172,52 +172,6 @@ type Limits struct {
 	FileSize  int64 // bytes of one file
 }
 
-// Command is what Start starts: exactly one of Argv, Segments and Shell.
-type Command struct {
-	Argv     []string  // a program and its arguments; a name without a slash is looked up in PATH inside
-	Segments []Segment // an understood command, run without a shell
-	Shell    string    // the text of a shell command, for sh -lc
-
-	Dir      string   // absolute path inside; "" is the workdir
-	Env      []string // NAME=value, overlays that of the sandbox
-	Stdin    bool     // standard input stays open for writing; otherwise it is empty
-	Terminal *Size    // run on a terminal of this size
-}
-
-// Size is the size of a terminal in characters.
-type Size struct{ Cols, Rows uint16 }
-
-// Segment is one program of an understood command. Operators are those of a shell: "|", "&&", "||", ";", and "" at the
-// end.
-type Segment struct {
-	Argv      []string
-	Env       []string // assignments before the program
-	Redirects []Redirect
-	Operator  string
-}
-
-// RedirectKind is how a stream is redirected.
-type RedirectKind uint8
-
-// The kinds of redirections.
-const (
-	RedirectNone   RedirectKind = iota
-	RedirectIn                  // fd<Path
-	RedirectOut                 // fd>Path
-	RedirectAppend              // fd>>Path
-	RedirectCopy                // fd>&From
-	RedirectText                // a here-document: Text on standard input
-)
-
-// Redirect changes one stream of a segment.
-type Redirect struct {
-	Kind RedirectKind
-	FD   int
-	From int
-	Path string
-	Text string
-}
-
 // Process is a started command. Stdout and Stderr must be read: a command that fills them waits.
 type Process interface {
 	// PID is the process id inside.
@@ -232,59 +186,6 @@ type Process interface {
 	Wait(ctx context.Context) (ExitStatus, error)
 }
 
-// ExitStatus is how a command ended.
-type ExitStatus struct {
-	Code     int            // 126 not executable, 127 not found; -1 if a signal ended it
-	Signal   syscall.Signal // 0 if none
-	OOM      bool           // memory ran out
-	Leftover bool           // processes that it left behind were ended
-	Warning  string         // what people should know: it ran in another directory than was asked for
-}
-
-// FileType is what stands at a path.
-type FileType uint8
-
-// The types. The zero value is unknown, and nothing may be done with it.
-const (
-	TypeUnknown FileType = iota
-	TypeRegular
-	TypeDirectory
-	TypeSymlink
-	TypeOther // a device, FIFO or socket
-)
-
-// FileInfo describes a file inside.
-type FileInfo struct {
-	Path     string // real path inside
-	Type     FileType
-	Mode     os.FileMode // permission bits
-	Size     int64
-	Modified time.Time
-	Links    uint64
-	Identity Identity
-}
-
-// Identity tells a file, and a state of it, from others.
-type Identity struct {
-	Device, Inode     uint64
-	Size              int64
-	Modified, Changed int64 // nanoseconds since 1970
-}
-
-// Entry is one entry of a directory.
-type Entry struct {
-	Name string
-	Type FileType
-}
-
-// WriteOptions say how a file is written.
-type WriteOptions struct {
-	Parents   bool      // create missing directories
-	Append    bool      // add at the end instead of replacing
-	Unchanged *Identity // write only while the file still is this one
-	Missing   bool      // write only while there is no such file
-}
-
 // State is what an engine knows of a sandbox.
 type State struct {
 	Name     string
@@ -296,15 +197,6 @@ type State struct {
 	Image    string
 	Running  bool
 	Created  time.Time
-}
-
-// Stats is what a sandbox uses.
-type Stats struct {
-	CPU        time.Duration
-	Memory     int64 // bytes now
-	MemoryPeak int64
-	Pids       int64
-	OOMKills   int64
 }
 
 // Capabilities is what an engine can enforce on this machine.

@@ -177,7 +177,7 @@ func (r *Resolved) bindsFor(engine string, l *Layout) ([]Bind, error) {
 	}
 	binds, err := r.bindRules(roots).Validate(r.view(engine).Binds)
 	if err != nil {
-		return nil, &Error{Code: CodeConfig, Text: err.Error(), cause: err}
+		return nil, &Error{Code: CodeConfig, Text: err.Error(), Cause: err}
 	}
 	return binds, nil
 }
@@ -297,7 +297,7 @@ func (r *Resolved) network(engine, name, egressSocket string) (Network, error) {
 	mode, err := ParseNetwork(name, *r.Docker.AllowNamespaceJoin)
 	switch {
 	case err != nil:
-		return Network{}, &Error{Code: CodeConfig, Text: err.Error(), cause: err}
+		return Network{}, &Error{Code: CodeConfig, Text: err.Error(), Cause: err}
 	case mode == NetworkEgress && egressSocket == "":
 		return Network{}, &Error{Code: CodeUnavailable, Text: "network egress needs the gateway's proxy, which does not run", Fix: "set sandbox.network to none"}
 	case mode == NetworkEgress:

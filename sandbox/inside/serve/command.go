@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/inside/wire"
+	"github.com/toolward/toolward/sandbox/task"
 )
 
 // Statuses of a shell for what could not be started.
@@ -45,7 +45,7 @@ type program struct {
 }
 
 // run carries out a command and returns the last frame.
-func (st *stream) run(command *sandbox.Command) (wire.Type, []byte) {
+func (st *stream) run(command *task.Command) (wire.Type, []byte) {
 	s := st.server
 	dir, warning := s.directory(command.Dir)
 	env := s.env.with(command.Env)
@@ -76,7 +76,7 @@ func (st *stream) run(command *sandbox.Command) (wire.Type, []byte) {
 }
 
 // single reports whether understood programs are one program without anything that a shell would do for it.
-func single(c *sandbox.Command) bool {
+func single(c *task.Command) bool {
 	first := &c.Segments[0]
 	return len(c.Segments) == 1 && len(first.Redirects) == 0 && len(first.Argv) > 0 && first.Argv[0] != "cd"
 }
@@ -102,7 +102,7 @@ func (st *stream) notStarted(name string, status int, warning string) (wire.Type
 	started := wire.Started{Warning: warning}
 	st.server.out.send(wire.Response, st.id, started.Encode())                                      //nolint:errcheck // the receiver notices
 	st.server.out.send(wire.Stderr, st.id, fmt.Appendf(nil, "toolward: %.1000s: %s\n", name, text)) //nolint:errcheck // the receiver notices
-	return wire.Exit, wire.EncodeExit(sandbox.ExitStatus{Code: status})
+	return wire.Exit, wire.EncodeExit(task.ExitStatus{Code: status})
 }
 
 // process is a running program of its own session.
@@ -118,7 +118,7 @@ type process struct {
 }
 
 // runProgram starts a program and follows it to its end.
-func (st *stream) runProgram(p *program, command *sandbox.Command, warning string) (wire.Type, []byte) {
+func (st *stream) runProgram(p *program, command *task.Command, warning string) (wire.Type, []byte) {
 	s := st.server
 	streams, child, err := st.open(command)
 	if err != nil {
@@ -155,18 +155,18 @@ func (st *stream) runProgram(p *program, command *sandbox.Command, warning strin
 func (st *stream) startFailed(p *program, err error, warning string) (wire.Type, []byte) {
 	switch {
 	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE):
-		return wire.Error, wire.EncodeError(sandbox.Errorf(sandbox.CodeFailed, "start %.200q: %v", p.argv[0], err))
+		return wire.Error, wire.EncodeError(task.Errorf(task.CodeFailed, "start %.200q: %v", p.argv[0], err))
 	case errors.Is(err, unix.ENOENT):
 		return st.notStarted(p.argv[0], statusNotFound, warning)
 	}
 	return st.notStarted(p.argv[0], statusNotExecutable, warning)
 }
 
-func exitStatus(status unix.WaitStatus) sandbox.ExitStatus {
+func exitStatus(status unix.WaitStatus) task.ExitStatus {
 	if status.Signaled() {
-		return sandbox.ExitStatus{Code: -1, Signal: status.Signal()}
+		return task.ExitStatus{Code: -1, Signal: status.Signal()}
 	}
-	return sandbox.ExitStatus{Code: status.ExitStatus() & 0xff}
+	return task.ExitStatus{Code: status.ExitStatus() & 0xff}
 }
 
 // await waits for a child by its handle, or by its id where the system has no handles.

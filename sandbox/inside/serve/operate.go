@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/inside/wire"
+	"github.com/toolward/toolward/sandbox/task"
 )
 
 // operate carries out a file operation and returns the last frame.
@@ -48,7 +48,7 @@ func (st *stream) operation(c *wire.Call) (answer []byte, err error) {
 	return wire.EncodeStats(st.server.stats()), nil
 }
 
-func encoded(info sandbox.FileInfo, err error) ([]byte, error) {
+func encoded(info task.FileInfo, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func encoded(info sandbox.FileInfo, err error) ([]byte, error) {
 }
 
 // stat describes what a path leads to, or is.
-func (f *files) stat(p string, followed bool) (info sandbox.FileInfo, err error) {
+func (f *files) stat(p string, followed bool) (info task.FileInfo, err error) {
 	find := locate
 	if followed {
 		find = follow
@@ -78,58 +78,58 @@ func (f *files) stat(p string, followed bool) (info sandbox.FileInfo, err error)
 		return info, err
 	}
 	info, err = describe(fd, real)
-	if err == nil && followed && info.Type == sandbox.TypeSymlink {
+	if err == nil && followed && info.Type == task.TypeSymlink {
 		err = unix.ELOOP // put there meanwhile
 	}
 	return info, err
 }
 
-func describe(fd int, real string) (sandbox.FileInfo, error) {
+func describe(fd int, real string) (task.FileInfo, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return sandbox.FileInfo{}, err
+		return task.FileInfo{}, err
 	}
 	return infoOf(&st, real), nil
 }
 
-func infoOf(st *unix.Stat_t, real string) sandbox.FileInfo {
-	identity := sandbox.Identity{
+func infoOf(st *unix.Stat_t, real string) task.FileInfo {
+	identity := task.Identity{
 		Device: st.Dev, Inode: st.Ino, Size: max(st.Size, 0), Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(),
 	}
-	return sandbox.FileInfo{
+	return task.FileInfo{
 		Path: real, Type: typeOf(st.Mode), Mode: os.FileMode(st.Mode & 0o777), Size: identity.Size,
 		Modified: time.Unix(0, identity.Modified), Links: uint64(st.Nlink), Identity: identity, //nolint:unconvert // widths differ between architectures
 	}
 }
 
-func typeOf(mode uint32) sandbox.FileType {
+func typeOf(mode uint32) task.FileType {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
-		return sandbox.TypeRegular
+		return task.TypeRegular
 	case unix.S_IFDIR:
-		return sandbox.TypeDirectory
+		return task.TypeDirectory
 	case unix.S_IFLNK:
-		return sandbox.TypeSymlink
+		return task.TypeSymlink
 	}
-	return sandbox.TypeOther
+	return task.TypeOther
 }
 
 // regular refuses everything but a regular file with one name.
-func (f *files) regular(info *sandbox.FileInfo, reading bool) error {
+func (f *files) regular(info *task.FileInfo, reading bool) error {
 	switch {
-	case info.Type == sandbox.TypeDirectory:
-		return sandbox.Errorf(sandbox.CodeDirectory, "%s is a directory", shown(info.Path))
-	case info.Type != sandbox.TypeRegular:
-		return sandbox.Errorf(sandbox.CodeNotRegular, "%s is no regular file", shown(info.Path))
+	case info.Type == task.TypeDirectory:
+		return task.Errorf(task.CodeDirectory, "%s is a directory", shown(info.Path))
+	case info.Type != task.TypeRegular:
+		return task.Errorf(task.CodeNotRegular, "%s is no regular file", shown(info.Path))
 	// Another name of the file may lie where the sandbox has no right, and where nobody looks.
 	case info.Links > 1 && !(reading && f.hardlinks):
-		return sandbox.Errorf(sandbox.CodeHardlink, "%s has %d names", shown(info.Path), info.Links)
+		return task.Errorf(task.CodeHardlink, "%s has %d names", shown(info.Path), info.Links)
 	}
 	return nil
 }
 
 // open opens a file for reading or appending. Nothing has been done with it when it turns out to lie elsewhere.
-func (f *files) open(p string, flags int) (fd int, info sandbox.FileInfo, err error) {
+func (f *files) open(p string, flags int) (fd int, info task.FileInfo, err error) {
 	reading := flags&unix.O_ACCMODE == unix.O_RDONLY
 	l, err := follow(p)
 	if err != nil {
@@ -239,7 +239,7 @@ func readAll(fd int, b []byte, offset int64) (total int, err error) {
 }
 
 // list returns the first entries of a directory in order of names.
-func (f *files) list(p string, limit int, gone func() bool) (entries []sandbox.Entry, more bool, err error) {
+func (f *files) list(p string, limit int, gone func() bool) (entries []task.Entry, more bool, err error) {
 	l, err := follow(p)
 	if err != nil {
 		return nil, false, err
@@ -261,7 +261,7 @@ func (f *files) list(p string, limit int, gone func() bool) (entries []sandbox.E
 }
 
 // firstEntries keeps no more than twice as many entries as are wanted, however many there are.
-func firstEntries(dir *os.File, limit int, gone func() bool) (entries []sandbox.Entry, more bool, err error) {
+func firstEntries(dir *os.File, limit int, gone func() bool) (entries []task.Entry, more bool, err error) {
 	cut := func() {
 		sort.Slice(entries, func(i, j int) bool { return entries[i].Name < entries[j].Name })
 		if len(entries) > limit {
@@ -274,7 +274,7 @@ func firstEntries(dir *os.File, limit int, gone func() bool) (entries []sandbox.
 		}
 		part, err := dir.ReadDir(512)
 		for _, entry := range part {
-			entries = append(entries, sandbox.Entry{Name: entry.Name(), Type: entryType(entry.Type())})
+			entries = append(entries, task.Entry{Name: entry.Name(), Type: entryType(entry.Type())})
 		}
 		if len(entries) > 2*limit+512 {
 			cut()
@@ -295,16 +295,16 @@ func firstEntries(dir *os.File, limit int, gone func() bool) (entries []sandbox.
 	return entries, more, nil
 }
 
-func entryType(mode os.FileMode) sandbox.FileType {
+func entryType(mode os.FileMode) task.FileType {
 	switch mode.Type() {
 	case 0:
-		return sandbox.TypeRegular
+		return task.TypeRegular
 	case os.ModeDir:
-		return sandbox.TypeDirectory
+		return task.TypeDirectory
 	case os.ModeSymlink:
-		return sandbox.TypeSymlink
+		return task.TypeSymlink
 	}
-	return sandbox.TypeOther
+	return task.TypeOther
 }
 
 // mkdir creates a directory and its missing parents.
@@ -323,7 +323,7 @@ const maxDepth = 256
 // makeParents locates a path, creating the directories on the way that are missing.
 func (f *files) makeParents(p string, depth int) (*located, error) {
 	l, err := locate(p)
-	if sandbox.CodeOf(err) != sandbox.CodeNotFound || depth > maxDepth {
+	if task.CodeOf(err) != task.CodeNotFound || depth > maxDepth {
 		return l, err
 	}
 	trimmed := strings.TrimRight(p, "/")

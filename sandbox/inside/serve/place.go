@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/inside/wire"
+	"github.com/toolward/toolward/sandbox/task"
 )
 
 // files does file operations. Whoever works in the sandbox may exchange files, directories and links at any time, so
@@ -53,7 +53,7 @@ func below(p, root string) bool {
 // readable refuses what lies in no mount.
 func (f *files) readable(real string) error {
 	if _, ok := f.mount(real); !ok {
-		return sandbox.Errorf(sandbox.CodeEscape, "%s leads out of what the sandbox may reach", shown(real))
+		return task.Errorf(task.CodeEscape, "%s leads out of what the sandbox may reach", shown(real))
 	}
 	return nil
 }
@@ -65,10 +65,10 @@ func (f *files) writable(real string) error {
 	case !ok:
 		return f.readable(real)
 	case !m.Writable:
-		return sandbox.Errorf(sandbox.CodeReadOnly, "%s is read-only", shown(m.Target))
+		return task.Errorf(task.CodeReadOnly, "%s is read-only", shown(m.Target))
 	}
 	if name := f.protects(real, m.Target); name != "" {
-		return sandbox.Errorf(sandbox.CodeReadOnly, "%s is protected: programs outside the sandbox act on %s", shown(real), shown(name))
+		return task.Errorf(task.CodeReadOnly, "%s is protected: programs outside the sandbox act on %s", shown(real), shown(name))
 	}
 	return nil
 }
@@ -81,12 +81,12 @@ func (f *files) removable(real string) error {
 	}
 	for _, m := range f.mounts {
 		if below(m.Target, real) {
-			return sandbox.Errorf(sandbox.CodeReadOnly, "%s holds a mount", shown(real))
+			return task.Errorf(task.CodeReadOnly, "%s holds a mount", shown(real))
 		}
 	}
 	for _, name := range f.protected {
 		if path.IsAbs(name) && below(path.Clean(name), real) || !path.IsAbs(name) && endsInside(real, name) {
-			return sandbox.Errorf(sandbox.CodeReadOnly, "%s holds %s, which is protected", shown(real), shown(name))
+			return task.Errorf(task.CodeReadOnly, "%s holds %s, which is protected", shown(real), shown(name))
 		}
 	}
 	return nil
@@ -158,7 +158,7 @@ const searchDir = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
 // locate opens the directory of a path, following links on the way there, but not the last name.
 func locate(p string) (*located, error) {
 	if !path.IsAbs(p) {
-		return nil, sandbox.Errorf(sandbox.CodeEscape, "%s is no absolute path", shown(p))
+		return nil, task.Errorf(task.CodeEscape, "%s is no absolute path", shown(p))
 	}
 	// Only the end is cleaned: "a/../b" is not "b" if a is a link.
 	trimmed := strings.TrimRight(p, "/")
@@ -306,7 +306,7 @@ func follow(p string) (*located, error) {
 		}
 		l.close()
 	}
-	return nil, sandbox.Errorf(sandbox.CodeEscape, "%s leads through more than %d links", shown(p), maxLinks)
+	return nil, task.Errorf(task.CodeEscape, "%s leads through more than %d links", shown(p), maxLinks)
 }
 
 // openLast opens what was located, without following a link that was put there meanwhile, and gives its real path.
@@ -333,29 +333,29 @@ func (l *located) openLast(flags int) (fd int, real string, err error) {
 
 // failure is an error of the system with a code.
 func failure(p string, err error) error {
-	if _, ok := err.(*sandbox.Error); ok {
+	if _, ok := err.(*task.Error); ok {
 		return err
 	}
-	code := sandbox.CodeFailed
+	code := task.CodeFailed
 	switch err {
 	case unix.ENOENT:
-		code = sandbox.CodeNotFound
+		code = task.CodeNotFound
 	case unix.EACCES, unix.EPERM:
-		code = sandbox.CodeDenied
+		code = task.CodeDenied
 	case unix.EROFS:
-		code = sandbox.CodeReadOnly
+		code = task.CodeReadOnly
 	case unix.ENOSPC, unix.EDQUOT:
-		code = sandbox.CodeFull
+		code = task.CodeFull
 	case unix.EFBIG:
-		code = sandbox.CodeTooLarge
+		code = task.CodeTooLarge
 	case unix.ENOTDIR, unix.EISDIR:
-		code = sandbox.CodeDirectory
+		code = task.CodeDirectory
 	case unix.EEXIST:
-		code = sandbox.CodeExists
+		code = task.CodeExists
 	case unix.ENXIO, unix.ENODEV:
-		code = sandbox.CodeNotRegular
+		code = task.CodeNotRegular
 	case unix.ELOOP:
-		code = sandbox.CodeEscape
+		code = task.CodeEscape
 	}
 	var text string
 	if errno, ok := err.(unix.Errno); ok {
@@ -365,5 +365,5 @@ func failure(p string, err error) error {
 	} else {
 		text = err.Error()
 	}
-	return &sandbox.Error{Code: code, Text: shown(p) + ": " + text}
+	return &task.Error{Code: code, Text: shown(p) + ": " + text}
 }

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolward/toolward/job"
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/inside/wire"
+	"github.com/toolward/toolward/sandbox/task"
 )
 
 // runJob runs understood programs without a shell.
-func (st *stream) runJob(command *sandbox.Command, env environment, dir, warning string) (wire.Type, []byte) {
+func (st *stream) runJob(command *task.Command, env environment, dir, warning string) (wire.Type, []byte) {
 	if command.Terminal != nil {
-		return wire.Error, wire.EncodeError(sandbox.Errorf(sandbox.CodeFailed, "%v", job.ErrTerminal))
+		return wire.Error, wire.EncodeError(task.Errorf(task.CodeFailed, "%v", job.ErrTerminal))
 	}
 	s := st.server
 	var pids pidList
@@ -60,7 +60,7 @@ func (st *stream) runJob(command *sandbox.Command, env environment, dir, warning
 	})
 	if err != nil {
 		streams.close()
-		return wire.Error, wire.EncodeError(sandbox.Errorf(sandbox.CodeFailed, "%v", err))
+		return wire.Error, wire.EncodeError(task.Errorf(task.CodeFailed, "%v", err))
 	}
 	started := wire.Started{PID: uint32(max(running.Process(), 0)), Warning: warning}
 	s.out.send(wire.Response, st.id, started.Encode()) //nolint:errcheck // the receiver notices
@@ -74,7 +74,7 @@ func (st *stream) runJob(command *sandbox.Command, env environment, dir, warning
 	s.kids.waited(pids.all()...)
 	streams.finish()
 	result := running.Result()
-	status := sandbox.ExitStatus{Code: result.Code & 0xff, Signal: result.Signal, Leftover: leftover}
+	status := task.ExitStatus{Code: result.Code & 0xff, Signal: result.Signal, Leftover: leftover}
 	if status.Signal != 0 {
 		status.Code = -1
 	}
@@ -149,7 +149,7 @@ func (r *jobRun) release() {
 func (r *jobRun) resize(uint16, uint16) {}
 
 // plan makes a job of understood programs. Every program is looked up here, inside.
-func (s *server) plan(segments []sandbox.Segment, env environment, dir string) (job.Plan, error) {
+func (s *server) plan(segments []task.Segment, env environment, dir string) (job.Plan, error) {
 	plan := job.Plan{Dir: directory(dir, dir), Env: env.list}
 	before := dir
 	for i := range segments {
@@ -167,7 +167,7 @@ func (s *server) plan(segments []sandbox.Segment, env environment, dir string) (
 		}
 		switch {
 		case len(from.Argv) == 0:
-			return plan, sandbox.Errorf(sandbox.CodeFailed, "a program without a name")
+			return plan, task.Errorf(task.CodeFailed, "a program without a name")
 		case isChdir(from):
 			target, err := chdirTarget(from.Argv, dir, env)
 			if err != nil {
@@ -188,7 +188,7 @@ func (s *server) plan(segments []sandbox.Segment, env environment, dir string) (
 	return plan, nil
 }
 
-func isChdir(s *sandbox.Segment) bool { return len(s.Argv) > 0 && s.Argv[0] == "cd" }
+func isChdir(s *task.Segment) bool { return len(s.Argv) > 0 && s.Argv[0] == "cd" }
 
 func chdirTarget(argv []string, dir string, env environment) (string, error) {
 	words := argv[1:]
@@ -207,7 +207,7 @@ func chdirTarget(argv []string, dir string, env environment) (string, error) {
 	case len(words) == 1 && words[0] != "" && !strings.HasPrefix(words[0], "-"):
 		return path.Join(dir, words[0]), nil
 	}
-	return "", sandbox.Errorf(sandbox.CodeFailed, "cd with these words is a matter for a shell")
+	return "", task.Errorf(task.CodeFailed, "cd with these words is a matter for a shell")
 }
 
 func directory(name, target string) job.Directory {
@@ -227,7 +227,7 @@ func (s *server) findProgram(to *job.Segment, env environment, dir string) error
 	}
 	identity, err := job.Identify(file)
 	if err != nil {
-		return sandbox.Errorf(sandbox.CodeFailed, "look at %.200q: %v", name, err)
+		return task.Errorf(task.CodeFailed, "look at %.200q: %v", name, err)
 	}
 	to.Programs = []job.Program{{Path: file, Identity: identity}}
 	return nil
@@ -242,7 +242,7 @@ func subcommand() []string {
 }
 
 // redirection opens what a shell would.
-func redirection(r sandbox.Redirect, dir string) (job.Redirect, error) {
+func redirection(r task.Redirect, dir string) (job.Redirect, error) {
 	file := r.Path
 	if !path.IsAbs(file) {
 		file = path.Join(dir, file)
@@ -259,16 +259,16 @@ func redirection(r sandbox.Redirect, dir string) (job.Redirect, error) {
 		}
 	}
 	switch r.Kind {
-	case sandbox.RedirectIn:
+	case task.RedirectIn:
 		return job.Input(r.FD, r.Path, open(unix.O_RDONLY)), nil
-	case sandbox.RedirectOut:
+	case task.RedirectOut:
 		return job.Output(r.FD, r.Path, open(unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC)), nil
-	case sandbox.RedirectAppend:
+	case task.RedirectAppend:
 		return job.Output(r.FD, r.Path, open(unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND)), nil
-	case sandbox.RedirectCopy:
+	case task.RedirectCopy:
 		return job.Copy(r.FD, r.From), nil
-	case sandbox.RedirectText:
+	case task.RedirectText:
 		return job.Document(r.Text), nil
 	}
-	return job.Redirect{}, sandbox.Errorf(sandbox.CodeFailed, "an unknown redirection")
+	return job.Redirect{}, task.Errorf(task.CodeFailed, "an unknown redirection")
 }

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/inside/wire"
+	"github.com/toolward/toolward/sandbox/task"
 )
 
 // server is one connection of the gateway.
@@ -161,7 +161,7 @@ func (s *server) request(h wire.Header) error {
 }
 
 // serve carries out a request and answers it.
-func (st *stream) serve(command *sandbox.Command, call *wire.Call) {
+func (st *stream) serve(command *task.Command, call *wire.Call) {
 	var t wire.Type
 	var answer []byte
 	if command != nil {
@@ -240,7 +240,7 @@ func (st *stream) stop() {
 	}
 }
 
-var errStopped = sandbox.Errorf(sandbox.CodeTimeout, "the gateway gave it up")
+var errStopped = task.Errorf(task.CodeTimeout, "the gateway gave it up")
 
 func (st *stream) commandNow() running {
 	st.mu.Lock()

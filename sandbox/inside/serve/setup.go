@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/task"
 )
 
 // defaultPath is PATH where nothing else is said.
@@ -33,7 +33,7 @@ type environment struct {
 func (s *server) setUp() error {
 	h := s.hello
 	if !path.IsAbs(h.Workdir) {
-		return sandbox.Errorf(sandbox.CodeFailed, "the working directory %q is no absolute path", h.Workdir)
+		return task.Errorf(task.CodeFailed, "the working directory %q is no absolute path", h.Workdir)
 	}
 	s.env = environment{path: defaultPath}.with([]string{"PATH=" + defaultPath, "HOME=" + h.Workdir}).with(h.Env)
 	s.env.pathSet = setsPath(h.Env)
@@ -48,7 +48,7 @@ func (s *server) setUp() error {
 		}
 		value := syscall.Rlimit{Cur: uint64(limit), Max: uint64(limit)}
 		if err := syscall.Setrlimit(resource, &value); err != nil {
-			return sandbox.Errorf(sandbox.CodeFailed, "limit what commands use: %v", err)
+			return task.Errorf(task.CodeFailed, "limit what commands use: %v", err)
 		}
 	}
 	return nil
@@ -164,7 +164,7 @@ func field(text, key []byte) int64 {
 }
 
 // stats is what the control group says of the sandbox, as far as it can be seen from here.
-func (s *server) stats() sandbox.Stats {
+func (s *server) stats() task.Stats {
 	number := func(names ...string) int64 {
 		for _, name := range names {
 			if b, err := os.ReadFile("/sys/fs/cgroup/" + name); err == nil {
@@ -174,7 +174,7 @@ func (s *server) stats() sandbox.Stats {
 		}
 		return 0
 	}
-	st := sandbox.Stats{
+	st := task.Stats{
 		Memory:     number("memory.current", "memory/memory.usage_in_bytes"),
 		MemoryPeak: number("memory.peak", "memory/memory.max_usage_in_bytes"),
 		Pids:       number("pids.current", "pids/pids.current"),

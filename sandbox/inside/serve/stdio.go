@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/inside/wire"
+	"github.com/toolward/toolward/sandbox/task"
 )
 
 // pumps move what a command reads and writes.
@@ -36,7 +36,7 @@ type outputEnd struct {
 }
 
 // open makes the streams of a command. child is what the program gets; the caller closes it.
-func (st *stream) open(command *sandbox.Command) (p *pumps, child [3]uintptr, err error) {
+func (st *stream) open(command *task.Command) (p *pumps, child [3]uintptr, err error) {
 	p = &pumps{stream: st, done: make(chan struct{}), abandoned: make(chan struct{})}
 	if command.Terminal != nil {
 		child, err = p.openTerminal(command.Terminal)
@@ -79,7 +79,7 @@ func (s *server) closeChild(child [3]uintptr) {
 func pipe() (read, write int, err error) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
-		return -1, -1, sandbox.Errorf(sandbox.CodeFailed, "open a pipe: %v", err)
+		return -1, -1, task.Errorf(task.CodeFailed, "open a pipe: %v", err)
 	}
 	return ends[0], ends[1], nil
 }

@@ -8,15 +8,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/inside/wire"
+	"github.com/toolward/toolward/sandbox/task"
 )
 
 // openTerminal makes a terminal. Its other end is opened through this one: there is no name that could be exchanged.
-func (p *pumps) openTerminal(size *sandbox.Size) (child [3]uintptr, err error) {
+func (p *pumps) openTerminal(size *task.Size) (child [3]uintptr, err error) {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return child, sandbox.Errorf(sandbox.CodeFailed, "open a terminal: %v", err)
+		return child, task.Errorf(task.CodeFailed, "open a terminal: %v", err)
 	}
 	err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
 	other := -1
@@ -25,7 +25,7 @@ func (p *pumps) openTerminal(size *sandbox.Size) (child [3]uintptr, err error) {
 	}
 	if err != nil {
 		unix.Close(fd) //nolint:errcheck // nothing was written
-		return child, sandbox.Errorf(sandbox.CodeFailed, "open a terminal: %v", err)
+		return child, task.Errorf(task.CodeFailed, "open a terminal: %v", err)
 	}
 	p.terminal = os.NewFile(uintptr(fd), "terminal")
 	p.stdin = p.terminal

@@ -10,15 +10,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/inside/wire"
+	"github.com/toolward/toolward/sandbox/task"
 )
 
 // temporaryPrefix begins the names of files that are being written.
 const temporaryPrefix = ".toolward-write-"
 
 // write makes what the gateway sends the content of a file, all or nothing: readers see the old or the new content.
-func (f *files) write(c *wire.Call, st *stream) (info sandbox.FileInfo, err error) {
+func (f *files) write(c *wire.Call, st *stream) (info task.FileInfo, err error) {
 	if c.Options.Append {
 		info, err = f.extend(c, st)
 		if err != errMissing {
@@ -47,9 +47,9 @@ func (f *files) write(c *wire.Call, st *stream) (info sandbox.FileInfo, err erro
 }
 
 // target locates the file that is to be written and judges what is there. old is nil if nothing is.
-func (f *files) target(p string, o *sandbox.WriteOptions) (l *located, old *unix.Stat_t, err error) {
+func (f *files) target(p string, o *task.WriteOptions) (l *located, old *unix.Stat_t, err error) {
 	l, err = follow(p)
-	if sandbox.CodeOf(err) == sandbox.CodeNotFound && o.Parents {
+	if task.CodeOf(err) == task.CodeNotFound && o.Parents {
 		l, err = f.makeParents(p, 0)
 	}
 	if err != nil {
@@ -69,11 +69,11 @@ func (f *files) target(p string, o *sandbox.WriteOptions) (l *located, old *unix
 }
 
 // judge looks at what is to be replaced.
-func (f *files) judge(l *located, o *sandbox.WriteOptions) (*unix.Stat_t, error) {
+func (f *files) judge(l *located, o *task.WriteOptions) (*unix.Stat_t, error) {
 	var st unix.Stat_t
 	switch err := unix.Fstatat(l.dir, l.name, &st, unix.AT_SYMLINK_NOFOLLOW); {
 	case err == unix.ENOENT && o.Unchanged != nil:
-		return nil, sandbox.Errorf(sandbox.CodeChanged, "%s is not there any more", shown(l.path()))
+		return nil, task.Errorf(task.CodeChanged, "%s is not there any more", shown(l.path()))
 	case err == unix.ENOENT:
 		return nil, nil
 	case err != nil:
@@ -87,7 +87,7 @@ func (f *files) judge(l *located, o *sandbox.WriteOptions) (*unix.Stat_t, error)
 		return nil, unix.EEXIST
 	}
 	if o.Unchanged != nil && *o.Unchanged != info.Identity {
-		return nil, sandbox.Errorf(sandbox.CodeChanged, "%s was changed meanwhile", shown(l.path()))
+		return nil, task.Errorf(task.CodeChanged, "%s was changed meanwhile", shown(l.path()))
 	}
 	return &st, nil
 }
@@ -131,7 +131,7 @@ func writeAll(fd int, b []byte) error {
 }
 
 // putInPlace gives a written file its mode and its name. What is there is judged once more, as late as possible.
-func (f *files) putInPlace(fd int, l *located, name string, old *unix.Stat_t, o *sandbox.WriteOptions) error {
+func (f *files) putInPlace(fd int, l *located, name string, old *unix.Stat_t, o *task.WriteOptions) error {
 	mode := uint32(0o644)
 	if old != nil {
 		mode = old.Mode & 0o777
@@ -147,7 +147,7 @@ func (f *files) putInPlace(fd int, l *located, name string, old *unix.Stat_t, o 
 	}
 	// The directory may have been moved since it was opened.
 	if real, err := realPath(l.dir); err != nil || f.writable(path.Join(real, l.name)) != nil {
-		return sandbox.Errorf(sandbox.CodeChanged, "the directory of %s was moved", shown(l.path()))
+		return task.Errorf(task.CodeChanged, "the directory of %s was moved", shown(l.path()))
 	}
 	if _, err := f.judge(l, o); err != nil {
 		return err
@@ -192,12 +192,12 @@ func syncDirectory(dir int) error {
 }
 
 // errMissing says that there is no file to be extended.
-var errMissing = sandbox.Errorf(sandbox.CodeNotFound, "there is no such file")
+var errMissing = task.Errorf(task.CodeNotFound, "there is no such file")
 
 // extend adds to the end of a file. What was added is taken away again if not all could be.
-func (f *files) extend(c *wire.Call, st *stream) (info sandbox.FileInfo, err error) {
+func (f *files) extend(c *wire.Call, st *stream) (info task.FileInfo, err error) {
 	fd, info, err := f.open(c.Path, unix.O_WRONLY|unix.O_APPEND)
-	if err == unix.ENOENT || sandbox.CodeOf(err) == sandbox.CodeNotFound {
+	if err == unix.ENOENT || task.CodeOf(err) == task.CodeNotFound {
 		return info, errMissing
 	}
 	if err != nil {
@@ -208,7 +208,7 @@ func (f *files) extend(c *wire.Call, st *stream) (info sandbox.FileInfo, err err
 		return info, unix.EEXIST
 	}
 	if c.Options.Unchanged != nil && *c.Options.Unchanged != info.Identity {
-		return info, sandbox.Errorf(sandbox.CodeChanged, "%s was changed meanwhile", shown(info.Path))
+		return info, task.Errorf(task.CodeChanged, "%s was changed meanwhile", shown(info.Path))
 	}
 	if err = st.fill(fd, c); err == nil {
 		err = unix.Fsync(fd)
@@ -231,7 +231,7 @@ func (f *files) remove(p string, recursive bool, gone func() bool) error {
 		return err
 	}
 	if l.name == "" {
-		return sandbox.Errorf(sandbox.CodeDirectory, "%s cannot be removed by this name", shown(p))
+		return task.Errorf(task.CodeDirectory, "%s cannot be removed by this name", shown(p))
 	}
 	return f.removeAt(l, recursive, gone, 0)
 }
@@ -249,7 +249,7 @@ func (f *files) removeAt(l *located, recursive bool, gone func() bool, depth int
 		return err
 	}
 	if depth > maxDepth {
-		return sandbox.Errorf(sandbox.CodeFailed, "%s is too deep", shown(l.path()))
+		return task.Errorf(task.CodeFailed, "%s is too deep", shown(l.path()))
 	}
 	fd, real, err := l.openLast(unix.O_RDONLY | unix.O_DIRECTORY)
 	if err != nil {
@@ -307,14 +307,14 @@ func (f *files) rename(from, to string, gone func() bool) error {
 		return err
 	}
 	if source.name == "" || target.name == "" {
-		return sandbox.Errorf(sandbox.CodeDirectory, "a name is missing at the end of the path")
+		return task.Errorf(task.CodeDirectory, "a name is missing at the end of the path")
 	}
 	err = moveNew(source.dir, source.name, target.dir, target.name)
 	if err == unix.EXDEV {
 		err = f.moveAcross(source, target, gone)
 	}
 	if err == unix.EEXIST || err == unix.ENOTEMPTY {
-		return sandbox.Errorf(sandbox.CodeExists, "there is a %s already", shown(target.path()))
+		return task.Errorf(task.CodeExists, "there is a %s already", shown(target.path()))
 	}
 	return err
 }
@@ -358,7 +358,7 @@ func (f *files) moveAcross(source, target *located, gone func() bool) error {
 	var now unix.Stat_t
 	err = unix.Fstatat(source.dir, source.name, &now, unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil || infoOf(&now, real).Identity != info.Identity {
-		return sandbox.Errorf(sandbox.CodeChanged, "%s was changed while it was copied: both are there", shown(real))
+		return task.Errorf(task.CodeChanged, "%s was changed while it was copied: both are there", shown(real))
 	}
 	return unix.Unlinkat(source.dir, source.name, 0)
 }

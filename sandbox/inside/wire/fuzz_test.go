@@ -9,31 +9,31 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/task"
 )
 
 // messages are one of every kind.
 func messages() [][]byte {
-	identity := sandbox.Identity{Device: 1, Inode: 2, Size: 3, Modified: 4, Changed: 5}
-	command := sandbox.Command{
-		Argv: []string{"a", ""}, Shell: "text", Dir: "/dir", Env: []string{"A=b"}, Stdin: true, Terminal: &sandbox.Size{Cols: 80, Rows: 24},
-		Segments: []sandbox.Segment{{Argv: []string{"x"}, Env: []string{"C=d"}, Operator: "&&", Redirects: []sandbox.Redirect{{Kind: sandbox.RedirectOut, FD: 1, Path: "p", Text: "t"}}}},
+	identity := task.Identity{Device: 1, Inode: 2, Size: 3, Modified: 4, Changed: 5}
+	command := task.Command{
+		Argv: []string{"a", ""}, Shell: "text", Dir: "/dir", Env: []string{"A=b"}, Stdin: true, Terminal: &task.Size{Cols: 80, Rows: 24},
+		Segments: []task.Segment{{Argv: []string{"x"}, Env: []string{"C=d"}, Operator: "&&", Redirects: []task.Redirect{{Kind: task.RedirectOut, FD: 1, Path: "p", Text: "t"}}}},
 	}
 	hello := Hello{Version: Version, Mounts: []Mount{{Target: "/w", Writable: true}}, Workdir: "/w", Env: []string{"A=b"}, Protected: []string{"x"}, OpenFiles: 1, FileSize: 2}
 	welcome := Welcome{Version: Version}
 	started := Started{PID: 5, Warning: "text"}
 	list := [][]byte{
 		EncodeCommand(&command), hello.Encode(), welcome.Encode(), started.Encode(),
-		EncodeExit(sandbox.ExitStatus{Code: 3}), EncodeExit(sandbox.ExitStatus{Code: -1, Signal: 9, OOM: true, Leftover: true}),
-		EncodeInfo(&sandbox.FileInfo{Path: "/w/f", Type: sandbox.TypeRegular, Mode: 0o644, Links: 1, Identity: identity}),
-		EncodeEntries([]sandbox.Entry{{Name: "a", Type: sandbox.TypeRegular}, {Name: "b"}}, true),
-		EncodeStats(sandbox.Stats{CPU: time.Second, Memory: 1, MemoryPeak: 2, Pids: 3, OOMKills: 4}),
-		EncodeError(sandbox.Errorf(sandbox.CodeEscape, "text")), EncodeCredit(Stdout, 5),
+		EncodeExit(task.ExitStatus{Code: 3}), EncodeExit(task.ExitStatus{Code: -1, Signal: 9, OOM: true, Leftover: true}),
+		EncodeInfo(&task.FileInfo{Path: "/w/f", Type: task.TypeRegular, Mode: 0o644, Links: 1, Identity: identity}),
+		EncodeEntries([]task.Entry{{Name: "a", Type: task.TypeRegular}, {Name: "b"}}, true),
+		EncodeStats(task.Stats{CPU: time.Second, Memory: 1, MemoryPeak: 2, Pids: 3, OOMKills: 4}),
+		EncodeError(task.Errorf(task.CodeEscape, "text")), EncodeCredit(Stdout, 5),
 	}
 	for _, c := range []Call{
 		{Op: OpStat, Path: "/w", Follow: true},
 		{Op: OpRead, Path: "/w", Offset: 1, Limit: 2},
-		{Op: OpWrite, Path: "/w", Options: sandbox.WriteOptions{Parents: true, Unchanged: &identity}, More: true, Data: []byte("data")},
+		{Op: OpWrite, Path: "/w", Options: task.WriteOptions{Parents: true, Unchanged: &identity}, More: true, Data: []byte("data")},
 		{Op: OpMkdir, Path: "/w"},
 		{Op: OpRemove, Path: "/w", Recursive: true},
 		{Op: OpRename, Path: "/w", Target: "/x"},
@@ -140,18 +140,18 @@ func TestMessagesAreDecodedStrictly(t *testing.T) {
 	for name, broken := range map[string]error{
 		"exit without a byte":  second(DecodeExit([]byte{0, 0, 0, 0})),
 		"exit with one more":   second(DecodeExit([]byte{0, 0, 0, 0, 0, 0})),
-		"status 300":           second(DecodeExit(EncodeExit(sandbox.ExitStatus{Code: 300}))),
-		"signal and status":    second(DecodeExit(EncodeExit(sandbox.ExitStatus{Code: 1, Signal: 9}))),
+		"status 300":           second(DecodeExit(EncodeExit(task.ExitStatus{Code: 300}))),
+		"signal and status":    second(DecodeExit(EncodeExit(task.ExitStatus{Code: 1, Signal: 9}))),
 		"truth 2":              second(DecodeExit([]byte{0, 0, 0, 2, 0})),
-		"entry with a slash":   third(DecodeEntries(EncodeEntries([]sandbox.Entry{{Name: "a/b"}}, false), 10)),
-		"entry ..":             third(DecodeEntries(EncodeEntries([]sandbox.Entry{{Name: ".."}}, false), 10)),
-		"entries out of order": third(DecodeEntries(EncodeEntries([]sandbox.Entry{{Name: "b"}, {Name: "a"}}, false), 10)),
-		"an entry twice":       third(DecodeEntries(EncodeEntries([]sandbox.Entry{{Name: "a"}, {Name: "a"}}, false), 10)),
-		"too many entries":     third(DecodeEntries(EncodeEntries([]sandbox.Entry{{Name: "a"}, {Name: "b"}}, false), 1)),
-		"a relative path":      third(DecodeInfo(EncodeInfo(&sandbox.FileInfo{Path: "a"}))),
-		"a path with dots":     third(DecodeInfo(EncodeInfo(&sandbox.FileInfo{Path: "/a/../b"}))),
-		"set-id bits":          third(DecodeInfo(EncodeInfo(&sandbox.FileInfo{Path: "/a", Mode: 0o4755}))),
-		"a negative size":      third(DecodeInfo(EncodeInfo(&sandbox.FileInfo{Path: "/a", Identity: sandbox.Identity{Size: -1}}))),
+		"entry with a slash":   third(DecodeEntries(EncodeEntries([]task.Entry{{Name: "a/b"}}, false), 10)),
+		"entry ..":             third(DecodeEntries(EncodeEntries([]task.Entry{{Name: ".."}}, false), 10)),
+		"entries out of order": third(DecodeEntries(EncodeEntries([]task.Entry{{Name: "b"}, {Name: "a"}}, false), 10)),
+		"an entry twice":       third(DecodeEntries(EncodeEntries([]task.Entry{{Name: "a"}, {Name: "a"}}, false), 10)),
+		"too many entries":     third(DecodeEntries(EncodeEntries([]task.Entry{{Name: "a"}, {Name: "b"}}, false), 1)),
+		"a relative path":      third(DecodeInfo(EncodeInfo(&task.FileInfo{Path: "a"}))),
+		"a path with dots":     third(DecodeInfo(EncodeInfo(&task.FileInfo{Path: "/a/../b"}))),
+		"set-id bits":          third(DecodeInfo(EncodeInfo(&task.FileInfo{Path: "/a", Mode: 0o4755}))),
+		"a negative size":      third(DecodeInfo(EncodeInfo(&task.FileInfo{Path: "/a", Identity: task.Identity{Size: -1}}))),
 		"credit for nothing":   third(DecodeCredit(EncodeCredit(Exit, 5))),
 		"too much credit":      third(DecodeCredit(EncodeCredit(Stdout, Window+1))),
 		"no greeting":          second(DecodeHello([]byte("GET / HTTP/1.1\r\n"))),
@@ -160,8 +160,8 @@ func TestMessagesAreDecodedStrictly(t *testing.T) {
 			t.Errorf("%s: %v", name, broken)
 		}
 	}
-	failure, _ := DecodeError(EncodeError(sandbox.Errorf(sandbox.CodeConflict, "a\x1b[2Jb\xff")))
-	if failure.Code != sandbox.CodeFailed || failure.Text != "a [2Jb�" {
+	failure, _ := DecodeError(EncodeError(task.Errorf(task.CodeConflict, "a\x1b[2Jb\xff")))
+	if failure.Code != task.CodeFailed || failure.Text != "a [2Jb�" {
 		t.Errorf("%+v", failure)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/task"
 )
 
 // Bounds of what messages hold.
@@ -133,7 +133,7 @@ type Call struct {
 	Recursive bool   // OpRemove
 	Offset    int64  // OpRead
 	Limit     int64  // OpRead: bytes; OpList: entries
-	Options   sandbox.WriteOptions
+	Options   task.WriteOptions
 	Data      []byte // OpWrite: the beginning
 	More      bool   // OpWrite: more follows as Stdin
 }
@@ -166,7 +166,7 @@ func (c *Call) Encode() []byte {
 }
 
 // DecodeRequest decodes a request: one of the results is not nil. Data of a Call is part of b.
-func DecodeRequest(b []byte) (*sandbox.Command, *Call, error) {
+func DecodeRequest(b []byte) (*task.Command, *Call, error) {
 	d := NewDecoder(b)
 	op := Operation(d.Byte())
 	if op == OpStart {
@@ -198,7 +198,7 @@ func DecodeRequest(b []byte) (*sandbox.Command, *Call, error) {
 	return nil, c, d.End()
 }
 
-func (e *Encoder) options(o sandbox.WriteOptions) {
+func (e *Encoder) options(o task.WriteOptions) {
 	e.Bool(o.Parents)
 	e.Bool(o.Append)
 	e.Bool(o.Missing)
@@ -208,8 +208,8 @@ func (e *Encoder) options(o sandbox.WriteOptions) {
 	}
 }
 
-func (d *Decoder) options() sandbox.WriteOptions {
-	o := sandbox.WriteOptions{Parents: d.Bool(), Append: d.Bool(), Missing: d.Bool()}
+func (d *Decoder) options() task.WriteOptions {
+	o := task.WriteOptions{Parents: d.Bool(), Append: d.Bool(), Missing: d.Bool()}
 	if d.Bool() {
 		identity := d.identity()
 		o.Unchanged = &identity
@@ -217,7 +217,7 @@ func (d *Decoder) options() sandbox.WriteOptions {
 	return o
 }
 
-func (e *Encoder) identity(i sandbox.Identity) {
+func (e *Encoder) identity(i task.Identity) {
 	e.Uint64(i.Device)
 	e.Uint64(i.Inode)
 	e.Int64(i.Size)
@@ -225,14 +225,14 @@ func (e *Encoder) identity(i sandbox.Identity) {
 	e.Int64(i.Changed)
 }
 
-func (d *Decoder) identity() sandbox.Identity {
-	return sandbox.Identity{
+func (d *Decoder) identity() task.Identity {
+	return task.Identity{
 		Device: d.Uint64(), Inode: d.Uint64(), Size: d.Size(), Modified: d.Int64(), Changed: d.Int64(),
 	}
 }
 
 // EncodeCommand encodes the request to start a command.
-func EncodeCommand(c *sandbox.Command) []byte {
+func EncodeCommand(c *task.Command) []byte {
 	e := make(Encoder, 0, 256)
 	e.Byte(byte(OpStart))
 	e.Strings(c.Argv)
@@ -252,8 +252,8 @@ func EncodeCommand(c *sandbox.Command) []byte {
 	return e
 }
 
-func (d *Decoder) command() *sandbox.Command {
-	c := &sandbox.Command{Argv: d.Strings(maxList, maxText)}
+func (d *Decoder) command() *task.Command {
+	c := &task.Command{Argv: d.Strings(maxList, maxText)}
 	for range d.Count(maxSegments, 16) {
 		c.Segments = append(c.Segments, d.segment())
 	}
@@ -262,12 +262,12 @@ func (d *Decoder) command() *sandbox.Command {
 	c.Env = d.Strings(maxList, maxText)
 	c.Stdin = d.Bool()
 	if d.Bool() {
-		c.Terminal = &sandbox.Size{Cols: d.Uint16(), Rows: d.Uint16()}
+		c.Terminal = &task.Size{Cols: d.Uint16(), Rows: d.Uint16()}
 	}
 	return c
 }
 
-func (e *Encoder) segment(s *sandbox.Segment) {
+func (e *Encoder) segment(s *task.Segment) {
 	e.Strings(s.Argv)
 	e.Strings(s.Env)
 	e.Uint32(uint32(len(s.Redirects)))
@@ -281,11 +281,11 @@ func (e *Encoder) segment(s *sandbox.Segment) {
 	e.String(s.Operator)
 }
 
-func (d *Decoder) segment() sandbox.Segment {
-	s := sandbox.Segment{Argv: d.Strings(maxList, maxText), Env: d.Strings(maxList, maxText)}
+func (d *Decoder) segment() task.Segment {
+	s := task.Segment{Argv: d.Strings(maxList, maxText), Env: d.Strings(maxList, maxText)}
 	for range d.Count(maxList, 11) {
-		s.Redirects = append(s.Redirects, sandbox.Redirect{
-			Kind: sandbox.RedirectKind(d.Byte()), FD: int(d.Byte()), From: int(d.Byte()), Path: d.String(MaxPath), Text: d.String(maxText),
+		s.Redirects = append(s.Redirects, task.Redirect{
+			Kind: task.RedirectKind(d.Byte()), FD: int(d.Byte()), From: int(d.Byte()), Path: d.String(MaxPath), Text: d.String(maxText),
 		})
 	}
 	s.Operator = d.String(2)
@@ -317,7 +317,7 @@ func DecodeStarted(b []byte) (s Started, err error) {
 }
 
 // EncodeExit encodes how a command ended.
-func EncodeExit(s sandbox.ExitStatus) []byte {
+func EncodeExit(s task.ExitStatus) []byte {
 	var e Encoder
 	e.Uint16(uint16(int16(s.Code)))
 	e.Byte(byte(s.Signal))
@@ -327,9 +327,9 @@ func EncodeExit(s sandbox.ExitStatus) []byte {
 }
 
 // DecodeExit decodes how a command ended.
-func DecodeExit(b []byte) (sandbox.ExitStatus, error) {
+func DecodeExit(b []byte) (task.ExitStatus, error) {
 	d := NewDecoder(b)
-	s := sandbox.ExitStatus{Code: int(int16(d.Uint16())), Signal: syscall.Signal(d.Byte()), OOM: d.Bool(), Leftover: d.Bool()}
+	s := task.ExitStatus{Code: int(int16(d.Uint16())), Signal: syscall.Signal(d.Byte()), OOM: d.Bool(), Leftover: d.Bool()}
 	exited, killed := s.Signal == 0 && s.Code >= 0 && s.Code <= 255, s.Signal > 0 && s.Signal <= 64 && s.Code == -1
 	if !exited && !killed {
 		d.Refuse()
@@ -338,7 +338,7 @@ func DecodeExit(b []byte) (sandbox.ExitStatus, error) {
 }
 
 // EncodeInfo encodes a description of a file. It may be followed by the end of its content.
-func EncodeInfo(f *sandbox.FileInfo) []byte {
+func EncodeInfo(f *task.FileInfo) []byte {
 	e := make(Encoder, 0, 128+len(f.Path))
 	e.String(f.Path)
 	e.Byte(byte(f.Type))
@@ -349,13 +349,13 @@ func EncodeInfo(f *sandbox.FileInfo) []byte {
 }
 
 // DecodeInfo decodes a description of a file, and what follows it.
-func DecodeInfo(b []byte) (f sandbox.FileInfo, rest []byte, err error) {
+func DecodeInfo(b []byte) (f task.FileInfo, rest []byte, err error) {
 	d := NewDecoder(b)
-	f = sandbox.FileInfo{
-		Path: d.String(MaxPath), Type: sandbox.FileType(d.Byte()), Mode: os.FileMode(d.Uint32()), Links: d.Uint64(), Identity: d.identity(),
+	f = task.FileInfo{
+		Path: d.String(MaxPath), Type: task.FileType(d.Byte()), Mode: os.FileMode(d.Uint32()), Links: d.Uint64(), Identity: d.identity(),
 	}
 	f.Size, f.Modified = f.Identity.Size, time.Unix(0, f.Identity.Modified)
-	if !cleanPath(f.Path) || f.Type > sandbox.TypeOther || f.Mode&^os.ModePerm != 0 {
+	if !cleanPath(f.Path) || f.Type > task.TypeOther || f.Mode&^os.ModePerm != 0 {
 		d.Refuse()
 	}
 	rest = d.Rest()
@@ -363,7 +363,7 @@ func DecodeInfo(b []byte) (f sandbox.FileInfo, rest []byte, err error) {
 }
 
 // EncodeEntries encodes a part of a directory.
-func EncodeEntries(entries []sandbox.Entry, more bool) []byte {
+func EncodeEntries(entries []task.Entry, more bool) []byte {
 	var e Encoder
 	e.Bool(more)
 	e.Uint32(uint32(len(entries)))
@@ -375,14 +375,14 @@ func EncodeEntries(entries []sandbox.Entry, more bool) []byte {
 }
 
 // DecodeEntries decodes up to limit entries, which must be in order.
-func DecodeEntries(b []byte, limit int) (entries []sandbox.Entry, more bool, err error) {
+func DecodeEntries(b []byte, limit int) (entries []task.Entry, more bool, err error) {
 	d := NewDecoder(b)
 	more = d.Bool()
 	last := ""
 	for range d.Count(min(limit, MaxEntries), 6) {
-		entry := sandbox.Entry{Type: sandbox.FileType(d.Byte()), Name: d.String(maxName)}
+		entry := task.Entry{Type: task.FileType(d.Byte()), Name: d.String(maxName)}
 		if entry.Name <= last || entry.Name == "." || entry.Name == ".." || strings.ContainsAny(entry.Name, "/\x00") ||
-			entry.Type > sandbox.TypeOther {
+			entry.Type > task.TypeOther {
 			d.Refuse()
 			break
 		}
@@ -393,7 +393,7 @@ func DecodeEntries(b []byte, limit int) (entries []sandbox.Entry, more bool, err
 }
 
 // EncodeStats encodes what a sandbox uses.
-func EncodeStats(s sandbox.Stats) []byte {
+func EncodeStats(s task.Stats) []byte {
 	var e Encoder
 	for _, v := range []int64{int64(s.CPU), s.Memory, s.MemoryPeak, s.Pids, s.OOMKills} {
 		e.Int64(v)
@@ -402,18 +402,18 @@ func EncodeStats(s sandbox.Stats) []byte {
 }
 
 // DecodeStats decodes what a sandbox uses.
-func DecodeStats(b []byte) (sandbox.Stats, error) {
+func DecodeStats(b []byte) (task.Stats, error) {
 	d := NewDecoder(b)
-	s := sandbox.Stats{CPU: time.Duration(d.Size()), Memory: d.Size(), MemoryPeak: d.Size(), Pids: d.Size(), OOMKills: d.Size()}
+	s := task.Stats{CPU: time.Duration(d.Size()), Memory: d.Size(), MemoryPeak: d.Size(), Pids: d.Size(), OOMKills: d.Size()}
 	return s, d.End()
 }
 
 // codes are the failures that the program inside can report, by number. What a code means for the sandbox as a whole
 // (unavailable, conflict, config) is not its to say.
-var codes = [...]sandbox.Code{
-	sandbox.CodeFailed, sandbox.CodeNotFound, sandbox.CodeReadOnly, sandbox.CodeEscape, sandbox.CodeHardlink,
-	sandbox.CodeNotRegular, sandbox.CodeTooLarge, sandbox.CodeTimeout, sandbox.CodeChanged, sandbox.CodeExists,
-	sandbox.CodeDenied, sandbox.CodeFull, sandbox.CodeDirectory,
+var codes = [...]task.Code{
+	task.CodeFailed, task.CodeNotFound, task.CodeReadOnly, task.CodeEscape, task.CodeHardlink,
+	task.CodeNotRegular, task.CodeTooLarge, task.CodeTimeout, task.CodeChanged, task.CodeExists,
+	task.CodeDenied, task.CodeFull, task.CodeDirectory,
 }
 
 // EncodeError encodes a failure.
@@ -421,7 +421,7 @@ func EncodeError(err error) []byte {
 	var e Encoder
 	number := 0
 	for i, code := range codes {
-		if code == sandbox.CodeOf(err) {
+		if code == task.CodeOf(err) {
 			number = i
 		}
 	}
@@ -432,7 +432,7 @@ func EncodeError(err error) []byte {
 }
 
 // DecodeError decodes a failure: broken is what is wrong with the message.
-func DecodeError(b []byte) (failure *sandbox.Error, broken error) {
+func DecodeError(b []byte) (failure *task.Error, broken error) {
 	d := NewDecoder(b)
 	number, text := int(d.Byte()), clean(d.String(maxReported))
 	if number >= len(codes) {
@@ -441,7 +441,7 @@ func DecodeError(b []byte) (failure *sandbox.Error, broken error) {
 	if err := d.End(); err != nil {
 		return nil, err
 	}
-	return &sandbox.Error{Code: codes[number], Text: text}, nil
+	return &task.Error{Code: codes[number], Text: text}, nil
 }
 
 // EncodeCredit encodes that n more bytes may be sent on a stream of the given type.

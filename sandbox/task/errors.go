@@ -1,4 +1,4 @@
-package sandbox
+package task
 
 import (
 	"errors"
@@ -29,13 +29,13 @@ const (
 	CodeFailed      Code = "failed"    // anything else
 )
 
-// Error is every failure of this package and its engines.
+// Error is every failure of a sandbox and of its engines.
 type Error struct {
 	Code Code
 	Text string // what happened, for people
 	Fix  string // what mends it; may be empty
 
-	cause error // part of Text; may be nil
+	Cause error // part of Text; may be nil
 }
 
 func (e *Error) Error() string {
@@ -45,13 +45,13 @@ func (e *Error) Error() string {
 	return e.Text
 }
 
-func (e *Error) Unwrap() error { return e.cause }
+func (e *Error) Unwrap() error { return e.Cause }
 
 // Errorf makes an [*Error] with a code. The last argument is its cause if it is an error.
 func Errorf(code Code, format string, args ...any) *Error {
 	e := &Error{Code: code, Text: fmt.Sprintf(format, args...)}
 	if n := len(args); n > 0 {
-		e.cause, _ = args[n-1].(error)
+		e.Cause, _ = args[n-1].(error)
 	}
 	return e
 }
