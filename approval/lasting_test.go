@@ -106,9 +106,7 @@ func TestLastingAnswerIsFetched(t *testing.T) {
 					}
 				}
 				time.Sleep(time.Minute)
-				if len(m.entries) != 0 || len(m.untold) != 0 || len(m.schedule) != 0 {
-					t.Errorf("%d entries, %d untold, %d scheduled are left", len(m.entries), len(m.untold), len(m.schedule))
-				}
+				nothingLeft(t, m)
 			})
 		})
 	}
@@ -277,17 +275,30 @@ func TestUntoldAnswersEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range list {
-			if _, err := m.write(t.Context(), m.entries[r.ID], answerOf{decision: toolward.AllowOnce, by: "alice"}); err != nil {
+			m.mu.Lock()
+			e := m.entries[r.ID]
+			m.mu.Unlock()
+			if _, err := m.write(t.Context(), e, answerOf{decision: toolward.AllowOnce, by: "alice"}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if len(m.untold) != maxUntold {
-			t.Errorf("%d answers are kept, want %d", len(m.untold), maxUntold)
+		m.mu.Lock()
+		kept := len(m.untold)
+		m.mu.Unlock()
+		if kept != maxUntold {
+			t.Errorf("%d answers are kept, want %d", kept, maxUntold)
 		}
 		time.Sleep(threeDays + time.Minute)
-		m.Count()
-		if len(m.entries) != 0 || len(m.untold) != 0 || len(m.schedule) != 0 {
-			t.Errorf("%d entries, %d untold, %d scheduled are left", len(m.entries), len(m.untold), len(m.schedule))
-		}
+		nothingLeft(t, m)
 	})
+}
+
+func nothingLeft(t *testing.T, m *Manager) {
+	t.Helper()
+	synctest.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.entries) != 0 || len(m.untold) != 0 || len(m.schedule) != 0 {
+		t.Errorf("%d entries, %d untold, %d scheduled are left", len(m.entries), len(m.untold), len(m.schedule))
+	}
 }
