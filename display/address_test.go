@@ -17,7 +17,9 @@ func TestMisleadingAddresses(t *testing.T) {
 		{"http://xn--80ak6aa92e.com/", "leads to xn--80ak6aa92e.com, a name of other letters in disguise: http://xn--80ak6aa92e.com/"},
 		{"http://%65vil.example/", "leads to a host whose name is hidden by % signs: http://%65vil.example/"},
 		{"https://example.org/a@b https://127.0.0.1:80/ http://[::1]/ ssh://host/x mailto:a@b", ""},
-		{"see https://example.org/?q=a@b#c@d", ""}, {"://x@y", ""}, {"http://1.2.3.4.5/ http://999/x http://256.1/", "leads to 0.0.3.231: http://999/x"},
+		{"see https://example.org/?q=a@b#c@d", ""},
+		{"://x@y", ""},
+		{"http://1.2.3.4.5/ http://999/x http://256.1/", "leads to 0.0.3.231: http://999/x"},
 	} {
 		if got := strings.Join(MisleadingAddresses(tc.in), "; "); got != tc.want {
 			t.Errorf("%q: %q, want %q", tc.in, got, tc.want)

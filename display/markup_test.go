@@ -66,9 +66,18 @@ func TestChatIsOneBlock(t *testing.T) {
 func TestCell(t *testing.T) {
 	for _, tc := range []struct{ in, want string }{
 		{"=cmd|' /C calc'!A0", "⟦=⟧cmd|' /C calc'!A0"},
-		{"+1+1", "⟦+⟧1+1"}, {"-2+3", "⟦-⟧2+3"}, {"@SUM(1)", "⟦@⟧SUM(1)"}, {"  =1", "  ⟦=⟧1"},
-		{"a;=1", "a;⟦=⟧1"}, {"a,\"=1", "a,\"⟦=⟧1"}, {"\t=1", "⟦tab⟧=1"}, {"\r=1", "⟦U+000D⟧=1"}, {"\uff1d1", "⟦U+FF1D⟧1"},
-		{"ls -la a=b", "ls -la a=b"}, {"git log --since=1.day", "git log --since=1.day"}, {"'=1", "'=1"},
+		{"+1+1", "⟦+⟧1+1"},
+		{"-2+3", "⟦-⟧2+3"},
+		{"@SUM(1)", "⟦@⟧SUM(1)"},
+		{"  =1", "  ⟦=⟧1"},
+		{"a;=1", "a;⟦=⟧1"},
+		{"a,\"=1", "a,\"⟦=⟧1"},
+		{"\t=1", "⟦tab⟧=1"},
+		{"\r=1", "⟦U+000D⟧=1"},
+		{"\uff1d1", "⟦U+FF1D⟧1"},
+		{"ls -la a=b", "ls -la a=b"},
+		{"git log --since=1.day", "git log --since=1.day"},
+		{"'=1", "'=1"},
 	} {
 		if got := Cell(tc.in); got != tc.want {
 			t.Errorf("Cell(%q) = %q, want %q", tc.in, got, tc.want)

@@ -142,7 +142,8 @@ func TestKeptForLess(t *testing.T) {
 				one := question("one", "make")
 				life := (24 * time.Hour).Milliseconds()
 				one.Request.Proposals = []approval.Proposal{
-					{Text: "this very command in this session", LifeMs: life}, {Text: "this very command of this agent", LifeMs: life},
+					{Text: "this very command in this session", LifeMs: life},
+					{Text: "this very command of this agent", LifeMs: life},
 					{Text: "make, anywhere", Match: approval.Match{Entries: []toolward.CommandEntry{{Pattern: "/usr/bin/make"}}}},
 				}
 				d := newDesk(t, one)

@@ -77,8 +77,10 @@ var later = map[string]string{
 
 // required are the classes, and the subjects of gate.integrity, of which no case may be skipped.
 var (
-	required = []string{"ws.origin", "ws.auth", "http.host", "http.path", "mcp.name", "mcp.schema", "mcp.args", "approval.subagent", "approval.identity", "approval.drift", "approval.allow-always",
-		"approval.replay", "approval.decision-form", "approval.authority", "approval.flood", "display.command", "display.markup", "display.fields", "config.self-grant", "url.literal", "url.scheme"}
+	required = []string{
+		"ws.origin", "ws.auth", "http.host", "http.path", "mcp.name", "mcp.schema", "mcp.args", "approval.subagent", "approval.identity", "approval.drift", "approval.allow-always",
+		"approval.replay", "approval.decision-form", "approval.authority", "approval.flood", "display.command", "display.markup", "display.fields", "config.self-grant", "url.literal", "url.scheme",
+	}
 	requiredSubjects = []string{"policy", "config", "hooks-runner", "client-hook-adapter", "audit", "owner", "unix-socket", "log", "bind"}
 )
 
