@@ -460,7 +460,7 @@ func (a *admission) stillAllowed(ctx context.Context, r *Request, judged Judgeme
 // adds, such as the environment of a command.
 func binding(r *Request) string {
 	b := append(make([]byte, 0, 256), r.Digest...)
-	b = appendParts(b, r.Call.WorkDir, string(r.Call.Host))
+	b = appendParts(b, r.Call.WorkDir, string(r.Call.Host), string(r.Facts.Host))
 	for _, t := range r.Facts.Targets {
 		b = appendParts(b, string(t.Op), t.Real, t.Kind, t.Place)
 	}

@@ -1,6 +1,9 @@
 package toolward
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Reason says why a verdict is what it is.
 type Reason struct {
@@ -27,6 +30,9 @@ type Request struct {
 	Inputs LevelInputs
 	Facts  Facts
 }
+
+// Host is where the call runs: where its tool says, else where the call says.
+func (r *Request) Host() Host { return cmp.Or(r.Facts.Host, r.Call.Host) }
 
 // Judgement is what policy says about a request at its level. The zero value denies.
 type Judgement struct {

@@ -55,7 +55,7 @@ func (p *Pass) Record() RecordID { return p.record }
 // bind digests everything that a pass is good for. digest is that of the call.
 func bind(r *Request, digest, revision string) [sha256.Size]byte {
 	b := append(make([]byte, 0, 256), digest...)
-	b = appendParts(b, r.Call.WorkDir, string(r.Call.Host), revision, string(r.Call.Surface))
+	b = appendParts(b, r.Call.WorkDir, string(r.Call.Host), string(r.Facts.Host), revision, string(r.Call.Surface))
 	for _, t := range r.Facts.Targets {
 		b = appendParts(b, string(t.Op), t.Real)
 	}

@@ -82,6 +82,7 @@ type Facts struct {
 	Hosts      []string         // "scheme://host:port" of every address
 	Recipients []string         // "channel:account:target"
 	TargetID   string           // session, agent, node or process that the call is aimed at
+	Host       Host             // where it will run, if that is not where the call says
 	Command    string           // shell text, if the call runs one
 	Analysis   *CommandAnalysis // of the command; nil if nobody looked at it
 	URLs       []string         // as given

@@ -20,7 +20,7 @@ const longestSaving = 4000
 // it would have to be hidden, because a secret does not belong into the allowlist.
 func (m *Manager) proposeEntries(r *toolward.Request) []Proposal {
 	entries := r.Facts.Analysis.Always
-	if len(entries) == 0 || m.remember == nil || !oneAgent(r.Call.Caller.Agent) || r.Call.Host != "" && r.Call.Host != toolward.HostGateway {
+	if len(entries) == 0 || m.remember == nil || !oneAgent(r.Call.Caller.Agent) || r.Host() != "" && r.Host() != toolward.HostGateway {
 		return nil
 	}
 	list := make([]string, len(entries))

@@ -46,7 +46,7 @@ func (m *Manager) recordOf(q *toolward.Question, now time.Time) (*Record, error)
 		Tool: r.Tool.Name, Action: r.Facts.Action, CallID: cut(r.Call.ID, longestID),
 		Severity: q.Judgement.Class.Severity, Class: q.Judgement.Class.Class, Level: r.Level,
 		Findings: m.findings(q.Judgement.Findings), Preview: preview, Cut: previewCut,
-		Command: m.redact(r.Facts.Command), WorkDir: r.Call.WorkDir, Host: r.Call.Host, Digest: r.Digest,
+		Command: m.redact(r.Facts.Command), WorkDir: r.Call.WorkDir, Host: r.Host(), Digest: r.Digest,
 		Agent: r.Call.Caller.Agent, Depth: r.Call.Caller.Depth, Owner: r.Call.Caller.Owner, Context: r.Call.Caller.Context,
 		Session: r.Call.Session, Run: r.Call.Run, Surface: r.Call.Surface, Channel: r.Call.Caller.Channel,
 		Sender: r.Call.Caller.Sender, Account: r.Call.Caller.Account, Workspace: r.Call.Caller.Workspace, ByClient: r.Call.ByClient,

@@ -32,7 +32,7 @@ func attemptOf(r *toolward.Request, now time.Time) *Attempt {
 	c := &r.Call
 	return &Attempt{
 		Tool: r.Tool.Name, Action: r.Facts.Action, Agent: c.Caller.Agent, Session: c.Session,
-		Context: c.Caller.Context, Owner: c.Caller.Owner, Host: c.Host, Level: r.Level, Workspace: c.Caller.Workspace,
+		Context: c.Caller.Context, Owner: c.Caller.Owner, Host: r.Host(), Level: r.Level, Workspace: c.Caller.Workspace,
 		NowMs: now.UnixMilli(), Targets: r.Facts.Targets, TargetID: r.Facts.TargetID,
 		Addresses: addressesOf(r.Facts.Hosts), Recipients: recipientsOf(&r.Facts),
 	}
@@ -231,7 +231,7 @@ func sentence(r *toolward.Request, m Match, scope Scope, life time.Duration) str
 	default:
 		fmt.Fprintf(&b, "%s may be aimed at %s %s", call, m.Kind, shown(m.ID))
 	}
-	b.WriteString(", on " + shown(string(cmp.Or(r.Call.Host, toolward.HostGateway))))
+	b.WriteString(", on " + shown(string(cmp.Or(r.Host(), toolward.HostGateway))))
 	if scope == ScopeSession {
 		fmt.Fprintf(&b, ", in this session only, for %s", lifeWords(life))
 	} else {

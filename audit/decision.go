@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -84,7 +85,7 @@ func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
 	b = textField(b, "from", d.Judgement.Class.From.String())
 	b = textField(b, "grantKind", string(d.Judgement.Class.Grant))
 	b = c.hooks(b, d.Hooks)
-	b = textField(b, "host", string(call.Host))
+	b = textField(b, "host", string(cmp.Or(d.Facts.Host, call.Host)))
 	b = textField(b, "level", d.Level.String())
 	b = c.inputs(b, &d.Inputs)
 	if call.NativeName != d.Tool {

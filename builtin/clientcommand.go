@@ -30,7 +30,7 @@ func (b *Toolbox) ClientCommand(_ context.Context, r *toolward.Request, command,
 		return facts, fmt.Errorf("environment: %w", err)
 	}
 	plan.env["PWD"] = plan.dir.Real
-	if err := b.judge(plan, r, at.Classifier, execpolicy.HostParams{}, true, &facts); err != nil {
+	if err := b.judge(plan, r, at, execpolicy.HostParams{}, true, &facts); err != nil {
 		return facts, err
 	}
 	plan.bindable = execpolicy.Bindable{Host: string(toolward.HostGateway), Dir: plan.dir.Real}

@@ -14,7 +14,7 @@ import (
 
 // commandSpec is everything that starting a command needs. Nothing in it is looked up again.
 type commandSpec struct {
-	plan    job.Plan
+	start   func(job.Streams) (running, error)
 	dir     string // its working directory, for people
 	stdin   bool   // keep standard input open for later writes
 	tty     bool   // run on a terminal if one can be opened
@@ -53,7 +53,7 @@ type exit struct {
 
 // command is a running or finished command.
 type command struct {
-	job     *job.Job
+	job     running
 	spec    commandSpec
 	pid     int // of its first program; 0 if none was started
 	started time.Time
@@ -86,7 +86,7 @@ func startCommand(spec commandSpec) (*command, error) {
 		io.Copy(spec.output, output) //nolint:errcheck // it ends with the pipe or when we close it
 	}()
 	c.started = time.Now()
-	if c.job, err = job.Start(spec.plan, streams); err != nil {
+	if c.job, err = spec.start(streams); err != nil {
 		output.Close() //nolint:errcheck // nobody has written
 		<-drained
 		c.closeStdin()

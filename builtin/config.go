@@ -142,6 +142,8 @@ type Deps struct {
 	Places func(toolward.Caller) (*place.Classifier, error)
 	// Commands judges commands; *execpolicy.Commands does. Nil: nobody looks at them, and each one asks.
 	Commands Commands
+	// Sandboxes confines calls; nil: none is.
+	Sandboxes Sandboxes
 	// MayUse reports whether the caller sees another tool; exec asks it about process before it leaves a command in
 	// the background. Nil: every caller sees every tool.
 	MayUse func(caller toolward.Caller, tool string) bool

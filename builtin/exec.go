@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/job"
 	"github.com/toolward/toolward/place"
 )
 
@@ -145,7 +146,7 @@ func (b *Toolbox) scope(r *toolward.Request) string {
 
 func (b *Toolbox) exec(ctx context.Context, r *toolward.Request) (toolward.Result, error) {
 	plan, ok := r.Facts.Prepared.(*execPlan)
-	if !ok || len(plan.job.Segments) == 0 {
+	if !ok || plan.box == nil && len(plan.job.Segments) == 0 {
 		return toolward.Result{}, errNotPrepared
 	}
 	if err := b.unchanged(plan); err != nil {
@@ -154,7 +155,7 @@ func (b *Toolbox) exec(ctx context.Context, r *toolward.Request) (toolward.Resul
 	if err := ctx.Err(); err != nil {
 		return toolward.Result{}, err
 	}
-	started, err := b.sessions.start(plan.scope, plan.command, b.commandSpec(plan))
+	started, err := b.sessions.start(plan.scope, plan.command, b.commandSpec(ctx, plan))
 	if err != nil {
 		return failed("The command was not started: %v", err), nil
 	}
@@ -168,12 +169,12 @@ func (b *Toolbox) exec(ctx context.Context, r *toolward.Request) (toolward.Resul
 	return b.follow(ctx, started, timing)
 }
 
-func (b *Toolbox) commandSpec(plan *execPlan) commandSpec {
+func (b *Toolbox) commandSpec(ctx context.Context, plan *execPlan) commandSpec {
 	return commandSpec{
-		plan:    plan.job,
+		start:   func(streams job.Streams) (running, error) { return plan.start(ctx, streams) },
 		dir:     plan.dir.Real,
 		stdin:   plan.timing.yield == 0,
-		tty:     plan.tty && plan.job.Alone(), // a terminal has one program in front
+		tty:     plan.tty && plan.box == nil && plan.job.Alone(), // a terminal has one program in front
 		timeout: plan.timing.timeout,
 		grace:   time.Duration(b.cfg.KillGraceMs) * time.Millisecond,
 		output:  newTranscript(b.cfg.ResultChars/2, b.cfg.OutputChars, b.cfg.UnreadChars),

@@ -6,7 +6,6 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/execpolicy"
-	"github.com/toolward/toolward/place"
 )
 
 // Commands judges commands. *execpolicy.Commands does.
@@ -16,12 +15,12 @@ type Commands interface {
 }
 
 // judge has the command analysed and judged, and puts what is found into the facts.
-func (b *Toolbox) judge(plan *execPlan, r *toolward.Request, places *place.Classifier, params execpolicy.HostParams, byClient bool, facts *toolward.Facts) error {
+func (b *Toolbox) judge(plan *execPlan, r *toolward.Request, at located, params execpolicy.HostParams, byClient bool, facts *toolward.Facts) error {
 	if b.deps.Commands == nil {
 		return nil
 	}
 	ruling, err := b.deps.Commands.Judge(r.Call.Caller, params, &execpolicy.Request{
-		Command: plan.command, Dir: plan.dir.Real, Level: r.Level, Places: places, ByShell: byClient,
+		Command: plan.command, Dir: plan.dir.Real, Level: r.Level, Places: at.Classifier, ByShell: byClient, Sandboxed: at.box != nil,
 		Getenv: func(name string) (string, bool) { value, ok := plan.env[name]; return value, ok },
 	})
 	var nowhere *execpolicy.HostError

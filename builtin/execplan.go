@@ -10,6 +10,7 @@ import (
 	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/job"
 	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/sandbox"
 )
 
 // execPlan is what exec hands from Facts to Run. Nothing in it is parsed or looked up again.
@@ -26,42 +27,71 @@ type execPlan struct {
 	bindable execpolicy.Bindable
 	binding  *execpolicy.Binding
 	job      job.Plan
+
+	box         *Confinement // nil: the command runs on this machine
+	inside      sandbox.Command
+	confinedEnv []string
 }
 
 // listed reports whether the allowlist let the command run.
 func (p *execPlan) listed() bool { return p.ruling != nil && p.ruling.Satisfied }
 
 func (b *Toolbox) execFacts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
-	plan := &execPlan{command: r.Params.Text("command"), scope: b.scope(r)}
-	if err := checkCommand(plan.command); err != nil {
-		return toolward.Facts{}, err
-	}
-	if node := strings.TrimSpace(r.Params.Text("node")); node != "" {
-		return toolward.Facts{}, &toolward.InvalidArgs{Field: "node", Text: "there is no node of this name"}
-	}
 	at, err := b.locate(r)
 	if err != nil {
 		return toolward.Facts{}, err
 	}
+	plan, facts, err := b.execPlan(r, at)
+	if err == nil && at.box != nil && plan.leaves() {
+		// The settings for commands send this one to the machine: it is judged as one that runs there.
+		if at, err = b.locateHere(r); err != nil {
+			return toolward.Facts{}, err
+		}
+		plan, facts, err = b.execPlan(r, at)
+	}
+	if err != nil || plan.env == nil {
+		return facts, err
+	}
+	if at.box != nil {
+		err = b.confine(plan, at.box)
+	} else if err = b.prepare(plan, at.Classifier); err == nil {
+		facts.Bound = append(facts.Bound, "command "+plan.binding.Digest())
+	}
+	facts.Prepared = plan
+	return facts, err
+}
+
+// leaves reports whether a command that was judged for the sandbox does not run there.
+func (p *execPlan) leaves() bool {
+	return p.ruling != nil && p.ruling.Place.Host != execpolicy.HostSandbox
+}
+
+// execPlan reads a call and has its command judged where it would run. A plan without an environment is refused by its
+// findings.
+func (b *Toolbox) execPlan(r *toolward.Request, at located) (*execPlan, toolward.Facts, error) {
+	plan := &execPlan{command: r.Params.Text("command"), scope: b.scope(r)}
+	facts := toolward.Facts{Host: toolward.HostGateway, Command: plan.command, Mutates: true}
+	if at.box != nil {
+		facts.Host = toolward.HostSandbox
+	}
+	if err := checkCommand(plan.command); err != nil {
+		return plan, toolward.Facts{}, err
+	}
+	if node := strings.TrimSpace(r.Params.Text("node")); node != "" {
+		return plan, toolward.Facts{}, &toolward.InvalidArgs{Field: "node", Text: "there is no node of this name"}
+	}
+	var err error
 	if plan.dir, err = at.commandDir(r.Params.Text("workdir")); err != nil {
-		return toolward.Facts{}, err
+		return plan, toolward.Facts{}, err
 	}
 	plan.tty = wantsTerminal(r.Params, toolward.HostGateway)
 	plan.timing = b.timing(r.Params, b.backgroundAllowed(r.Call.Caller))
-	facts := toolward.Facts{Command: plan.command, Mutates: true, Bound: []string{"workdir " + plan.dir.Real}}
+	facts.Bound = []string{"workdir " + plan.dir.Real}
 	facts.Elevated, _ = r.Params.Bool("elevated")
 	if !b.environment(plan, r.Params, &facts) {
-		return facts, nil
+		return plan, facts, nil
 	}
-	if err := b.judge(plan, r, at.Classifier, hostParams(r.Params), false, &facts); err != nil {
-		return facts, err
-	}
-	if err := b.prepare(plan, at.Classifier); err != nil {
-		return facts, err
-	}
-	facts.Bound = append(facts.Bound, "command "+plan.binding.Digest())
-	facts.Prepared = plan
-	return facts, nil
+	return plan, facts, b.judge(plan, r, at, hostParams(r.Params), false, &facts)
 }
 
 // environment builds the environment of the command; false if the call sets what it may not.
@@ -87,6 +117,18 @@ func (b *Toolbox) environment(plan *execPlan, params toolward.Params, facts *too
 		plan.env["TERM"] = "xterm-256color"
 	}
 	return true
+}
+
+// start starts what was judged.
+func (p *execPlan) start(ctx context.Context, streams job.Streams) (running, error) {
+	if p.box != nil {
+		return p.startConfined(ctx, streams)
+	}
+	started, err := job.Start(p.job, streams)
+	if err != nil {
+		return nil, err
+	}
+	return started, nil
 }
 
 func hostParams(p toolward.Params) execpolicy.HostParams {
@@ -123,6 +165,9 @@ func (b *Toolbox) prepare(plan *execPlan, places *place.Classifier) (err error) 
 // unchanged looks again, at the last moment, at everything that the decision is bound to: programs, scripts and the
 // directory may have been exchanged since.
 func (b *Toolbox) unchanged(plan *execPlan) error {
+	if plan.box != nil {
+		return nil // it only ever meets what is in its sandbox
+	}
 	now, err := b.binder.Bind(plan.bindable)
 	if err != nil {
 		return err

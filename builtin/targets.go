@@ -9,16 +9,34 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/sandbox"
 )
 
 // located is the classifier of a caller together with the directory that relative paths start from.
 type located struct {
 	*place.Classifier
 	workDir string // absolute and real
+
+	box   *Confinement // nil: this machine
+	table *sandbox.MountTable
 }
 
 // locate finds out where a call's paths start.
 func (b *Toolbox) locate(r *toolward.Request) (located, error) {
+	if b.deps.Sandboxes != nil && !r.Call.ByClient {
+		box, err := b.deps.Sandboxes.Confinement(&r.Call)
+		if err != nil {
+			return located{}, fmt.Errorf("find the sandbox of %s: %w", r.Call.Session, err)
+		}
+		if box != nil {
+			return box.located(r.Call.WorkDir)
+		}
+	}
+	return b.locateHere(r)
+}
+
+// locateHere finds out where a call's paths start on this machine.
+func (b *Toolbox) locateHere(r *toolward.Request) (located, error) {
 	places, err := b.deps.Places(r.Call.Caller)
 	if err != nil {
 		return located{}, fmt.Errorf("find the places of agent %q: %w", r.Call.Caller.Agent, err)
@@ -26,20 +44,50 @@ func (b *Toolbox) locate(r *toolward.Request) (located, error) {
 	workspace := places.Layout().Workspace
 	switch dir := r.Call.WorkDir; dir {
 	case "", workspace:
-		return located{places, workspace}, nil
+		return located{Classifier: places, workDir: workspace}, nil
 	default:
 		// A working directory given through a link would make one path look like another.
 		real, err := places.Resolve("/", dir)
 		if err != nil {
 			return located{}, fmt.Errorf("working directory: %w", err)
 		}
-		return located{places, real.Real}, nil
+		return located{Classifier: places, workDir: real.Real}, nil
 	}
 }
 
 // disk is where the files are that were located. release must be called when they are done with.
-func (l located) disk(context.Context) (on disk, release func(), err error) {
-	return machine{}, func() {}, nil
+func (l located) disk(ctx context.Context) (on disk, release func(), err error) {
+	if l.box == nil {
+		return machine{}, func() {}, nil
+	}
+	box, release, err := l.box.Acquire(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return confinedDisk{ctx, box}, release, nil
+}
+
+// Resolve finds the real path that a call's path means, inside its sandbox if it has one.
+func (l located) Resolve(workDir, asked string) (place.Resolved, error) {
+	return l.resolveBy(l.Classifier.Resolve, workDir, asked)
+}
+
+// ResolveEntry is Resolve for operations on the name itself.
+func (l located) ResolveEntry(workDir, asked string) (place.Resolved, error) {
+	return l.resolveBy(l.Classifier.ResolveEntry, workDir, asked)
+}
+
+func (l located) resolveBy(resolve func(workDir, asked string) (place.Resolved, error), workDir, asked string) (place.Resolved, error) {
+	if l.box == nil {
+		return resolve(workDir, asked)
+	}
+	inside, err := l.inside(workDir, asked)
+	if err != nil {
+		return place.Resolved{}, err
+	}
+	real, err := resolve(workDir, inside)
+	real.Asked = asked
+	return real, err
 }
 
 // target resolves one path of a call as its tool will open it. The field names the parameter in errors.
@@ -66,6 +114,9 @@ func (l located) targetBy(resolve func(workDir, asked string) (place.Resolved, e
 // pathError makes an error about a path that may be shown to the model. It says the same whatever is on the disk
 // there: a call that is going to be refused must not find out what exists.
 func pathError(field string, err error) error {
+	if errors.Is(err, place.ErrNotMounted) {
+		return &toolward.InvalidArgs{Field: field, Text: "leads out of the sandbox: only its workspace and what is mounted there can be reached"}
+	}
 	if errors.Is(err, place.ErrBadPath) || errors.Is(err, place.ErrDisguised) {
 		return &toolward.InvalidArgs{Field: field, Text: "is not a usable path: it is empty or too long, has control characters, is another spelling of a guarded name, or goes through something that is not a directory"}
 	}

@@ -70,18 +70,21 @@ func (c *Commands) Judge(caller toolward.Caller, params HostParams, r *Request) 
 	if own.err != nil {
 		return nil, own.err
 	}
-	place, err := Choose(HostConfig{Host: own.host, FileModes: own.settings, Elevation: c.elevation(caller)}, params)
+	place, err := Choose(HostConfig{Host: own.host, FileModes: own.settings, SandboxAvailable: r.Sandboxed, Elevation: c.elevation(caller)}, params)
 	if err != nil {
 		return nil, err
 	}
-	settings := own.settings
+	settings, corrupt := own.settings, file.Corrupt
+	if place.Host == HostSandbox {
+		settings, corrupt = Settings{}, nil // the file is about this machine
+	}
 	asked, err := params.read()
 	if err != nil {
 		return nil, err
 	}
 	settings.Security = stricterGiven(securities, settings.Security, asked.security)
 	settings.Ask = stricterGiven(asks, settings.Ask, asked.ask)
-	return &Ruling{own.evaluator.Evaluate(r), place, settings, file.Corrupt}, nil
+	return &Ruling{own.evaluator.Evaluate(r), place, settings, corrupt}, nil
 }
 
 // stricterGiven is the stricter of two words of which either may be missing.

@@ -61,6 +61,9 @@ type Request struct {
 	// ByShell: somebody else's shell will run the text, with an environment of its own: the client behind a hook. What
 	// that shell may read in another way than it is judged here asks.
 	ByShell bool
+
+	// Sandboxed: the command would run in a sandbox.
+	Sandboxed bool
 }
 
 // Evaluate judges a command.

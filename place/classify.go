@@ -30,6 +30,7 @@ type Classifier struct {
 	own        []string
 	ownSpace   bool // the workspace lies strictly inside the state directory
 	rules      rules
+	view       View // nil: this machine
 }
 
 // rules is the table, indexed.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 	"syscall"
@@ -99,7 +98,11 @@ func (c *Classifier) resolve(workDir, asked string, follow bool, g *Glance) (Res
 		return Resolved{}, err
 	}
 	w := walk{c: c, asked: asked, follow: follow}
-	r, ok := g.look(p)
+	var r Resolved
+	ok := false
+	if c.view == nil {
+		r, ok = g.look(p)
+	}
 	if !ok {
 		if r, err = w.run(p); err != nil {
 			return Resolved{}, err
@@ -195,7 +198,7 @@ func (w *walk) run(p string) (Resolved, error) {
 		case "", ".":
 			continue
 		case "..":
-			real, missing = path.Dir(real), missing && !exists(path.Dir(real))
+			real, missing = path.Dir(real), missing && !w.c.exists(path.Dir(real))
 			last.Kind = KindUnknown // looked at again below, when it is the end
 			continue
 		}
@@ -204,7 +207,7 @@ func (w *walk) run(p string) (Resolved, error) {
 			real = next
 			continue
 		}
-		info, err := os.Lstat(next)
+		info, err := w.c.lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			real, missing, last = next, true, Resolved{Kind: KindMissing, ViaLink: last.ViaLink}
@@ -228,7 +231,7 @@ func (w *walk) run(p string) (Resolved, error) {
 			if links++; links > maxLinks {
 				return Resolved{}, fmt.Errorf("%q has more than %d symbolic links in it: %w", clip(w.asked), maxLinks, ErrBadPath)
 			}
-			target, err := os.Readlink(next)
+			target, err := w.c.readlink(next)
 			if err != nil {
 				return Resolved{}, fmt.Errorf("read the symbolic link %s: %w", next, err)
 			}
@@ -254,7 +257,7 @@ func (w *walk) run(p string) (Resolved, error) {
 	switch {
 	case last.Kind == KindUnknown && !missing:
 		via := last.ViaLink
-		info, err := os.Lstat(real)
+		info, err := w.c.lstat(real)
 		if err != nil {
 			return Resolved{}, fmt.Errorf("cannot look at %s: %w", real, err)
 		}
@@ -289,11 +292,6 @@ func isMagicLink(real string) bool {
 	}
 	pid, _, deeper := strings.Cut(rest, "/")
 	return deeper && isProcess(pid)
-}
-
-func exists(p string) bool {
-	_, err := os.Lstat(p)
-	return err == nil
 }
 
 func describe(info fs.FileInfo) Resolved {

@@ -21,6 +21,7 @@ func (s *Snapshot) Ceiling(c toolward.Caller, only ...string) toolward.Ceiling {
 	if a == nil {
 		return noTools
 	}
+	c = s.confined(c)
 	kept, named := []restriction{}, []string{}
 	for _, l := range s.rules.pipeline(a, &c) {
 		r := l.effective

@@ -20,7 +20,7 @@ func (r *row) host(request *toolward.Request) toolward.Host {
 	if r.tool == "nodes" {
 		return anyNode
 	}
-	return request.Call.Host
+	return request.Host()
 }
 
 // notAnalysed stands for a command that nobody looked at.

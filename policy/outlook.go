@@ -323,7 +323,7 @@ func (p *Possible) rule(then Then, always bool) {
 // settings, and one that a rule forbids.
 func (s *Snapshot) addCommands(p *Possible, a *agent, caller *toolward.Caller, c *classified, w weighed, level toolward.Level) {
 	host := toolward.HostGateway
-	if caller.Sandboxed {
+	if s.confined(*caller).Sandboxed {
 		host = toolward.HostSandbox
 	}
 	kinds := []toolward.CommandAnalysis{{Understood: true, Covered: true}, {Understood: true}, {Forced: []string{ForcedObfuscation}}, {Forbidden: "a rule"}}

@@ -89,9 +89,18 @@ func (v *view) hides(t *toolward.Tool) (toolward.Reason, bool) {
 // view returns what a caller sees, remembered by everything that the caller states except what no layer looks at: a
 // fact too many in the key costs memory, one that is left out would show a caller another's tools.
 func (s *Snapshot) view(a *agent, c *toolward.Caller) *view {
-	facts := *c
+	facts := s.confined(*c)
 	facts.Client, facts.Workspace, facts.Connection, facts.Device = "", "", "", ""
 	return s.views.of(facts, func() *view { return s.rules.newView(a, &facts) })
+}
+
+// confined is the caller with what is known of its sandbox.
+func (s *Snapshot) confined(c toolward.Caller) toolward.Caller {
+	if s.around.Confined != nil {
+		yes, readOnly := s.around.Confined(c)
+		c.Sandboxed, c.SandboxReadOnly = c.Sandboxed || yes, c.SandboxReadOnly || readOnly
+	}
+	return c
 }
 
 // Steps lists the layers that apply to a caller, in order.

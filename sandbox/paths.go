@@ -156,3 +156,11 @@ func Mounts(access Access, workdir, workspaceDir, agentDir string, binds []Bind)
 	}
 	return mounts
 }
+
+// Find says where on the host a clean path inside is; above is true for a directory that only leads to mounts.
+func (t *MountTable) Find(inside string) (host string, above, ok bool) {
+	if m := t.inside(inside); m != nil {
+		return path.Join(m.Source, strings.TrimPrefix(inside, m.Target)), false, true
+	}
+	return "", slices.ContainsFunc(t.mounts, func(m Mount) bool { return within(m.Target, inside) }), false
+}

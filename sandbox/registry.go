@@ -61,6 +61,11 @@ func Drop(entries []Registered, name string) ([]Registered, bool) {
 	return slices.Concat(entries[:i], entries[i+1:]), true
 }
 
+// dropped is a change that takes an entry out.
+func dropped(name string) func([]Registered) ([]Registered, bool) {
+	return func(entries []Registered) ([]Registered, bool) { return Drop(entries, name) }
+}
+
 func named(name string) func(Registered) bool {
 	return func(e Registered) bool { return e.Name == name }
 }
@@ -149,7 +154,7 @@ func (r *Registry) Update(change func([]Registered) ([]Registered, bool)) error 
 }
 
 // write replaces the file, all or nothing.
-func (r *Registry) write(entries []Registered) (err error) {
+func (r *Registry) write(entries []Registered) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -157,25 +162,10 @@ func (r *Registry) write(entries []Registered) (err error) {
 	if err := encoder.Encode(map[string]any{"entries": nonNil(entries)}); err != nil {
 		return fmt.Errorf("sandbox registry: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(r.path), filepath.Base(r.path)+".*.tmp") // 0600
-	if err != nil {
+	if err := replace(r.path, b.Bytes()); err != nil {
 		return fmt.Errorf("sandbox registry: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("sandbox registry: %w", err), f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	if _, err = f.Write(b.Bytes()); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), r.path); err != nil {
-		return err
-	}
-	return f.Close()
+	return nil
 }
 
 func nonNil[T any](list []T) []T {

@@ -159,6 +159,14 @@ func (s *Settings) For(agent string) *Resolved {
 	return &r
 }
 
+// forScope is what holds for the sandbox of a scope key: the settings of its own agent, or those for all.
+func (s *Settings) forScope(scopeKey string) *Resolved {
+	if agent := ScopeAgentID(scopeKey); agent != "" {
+		return s.For(agent)
+	}
+	return s.anyone
+}
+
 // Sandboxed reports whether a session of an agent is sandboxed, and why.
 func (s *Settings) Sandboxed(agent, session string) (yes bool, why string) {
 	return s.config.Sessions.Sandboxed(s.For(agent).Mode, agent, session)

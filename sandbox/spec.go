@@ -364,6 +364,10 @@ func notBlank(list []string) []string {
 // on what the agent has in its workspace, not on what anybody has decided.
 func (p *Plan) hash(engine string, access Access) {
 	s := p.Spec
+	agentDir := p.AgentDir
+	if access == AccessNone {
+		agentDir = "" // it is only copied from
+	}
 	type mount struct {
 		Source, Target string
 		Writable       bool
@@ -374,7 +378,7 @@ func (p *Plan) hash(engine string, access Access) {
 	}
 	confines := map[string]any{
 		"securityEpoch": securityEpoch, "engine": engine, "workspaceAccess": access, "workspaceDir": p.WorkspaceDir,
-		"agentWorkspaceDir": p.AgentDir, "mounts": mounts, "workdir": s.Workdir, "env": s.Env, "user": s.User,
+		"agentWorkspaceDir": agentDir, "mounts": mounts, "workdir": s.Workdir, "env": s.Env, "user": s.User,
 		"network": s.Network, "degradeOk": s.DegradeOK, "ptrace": s.Ptrace, "hardlinks": s.Hardlinks, "writable": s.Writable,
 		"runtime": s.Docker.Runtime, "capDrop": s.Docker.CapDrop, "seccompProfile": s.Docker.SeccompProfile, "apparmorProfile": s.Docker.AppArmor,
 	}

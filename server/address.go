@@ -102,6 +102,20 @@ func (s *Server) openTwin() (taken error) {
 	return nil
 }
 
+// passkeysElsewhere is an origin at which a passkey may open the console, for people who came to another; "" if there
+// is none.
+func (s *Server) passkeysElsewhere() string {
+	_, port, _ := net.SplitHostPort(s.tcpDoor.Addr().String())
+	switch {
+	case s.passkeys == nil:
+	case s.public.TLS() && s.passkeys.Any(s.public.Name()):
+		return s.public.String()
+	case s.ownsLocalhost && s.passkeys.Any("localhost"):
+		return "http://localhost:" + port
+	}
+	return ""
+}
+
 // siteOf is where the browser of a request sees the console, for passkeys; or why they cannot be used there. It never
 // believes the port that a browser names: a page that an agent serves on another port of localhost would ask a person for
 // their passkey and use the answer here.

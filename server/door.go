@@ -14,6 +14,7 @@ type doorPage struct {
 	Host    string
 	For     string // id of the approval that the person was on the way to, or ""
 	Passkey bool   // one may open the console at this address
+	Other   string // origin at which one may, if not at this one
 }
 
 // afterSignIn is where a person goes on to, below the console's own path: one approval, or the queue. Only a plain
@@ -41,6 +42,8 @@ func (s *Server) renderDoor(w http.ResponseWriter, r *http.Request, status int, 
 	}
 	if site, why := s.siteOf(r); why == "" {
 		p.Passkey = s.passkeys.Any(site.Name)
+	} else {
+		p.Other = s.passkeysElsewhere()
 	}
 	name := "signin"
 	if s.people.NeedsSetup() {

@@ -234,6 +234,9 @@ func TestPasskeysElsewhere(t *testing.T) {
 	if status, said := b.json(b.base+"/passkeys/new", server.NewPasskey{Passphrase: consoletest.Passphrase}, nil); status != http.StatusConflict {
 		t.Errorf("at an address: %d %s", status, said)
 	}
+	if _, body := newBrowser(t, w).get("/"); !strings.Contains(body, `open <a href="`+home.origin+`/"`) || strings.Contains(body, "data-passkey") {
+		t.Errorf("the door does not say where passkeys work:\n%s", body)
+	}
 	// A name without TLS, and localhost at a port that is not ours: a page there could pass our question on.
 	for host, want := range map[string]string{"gate.example.org": "need https", "localhost:3000": "at " + home.origin, "localhost": "at " + home.origin} {
 		req, err := http.NewRequest("POST", w.URL+"/sign-in/passkey", strings.NewReader("null"))

@@ -16,6 +16,7 @@ type Command struct {
 
 	Dir      string   // absolute path inside; "" is the workdir
 	Env      []string // NAME=value, overlays that of the sandbox
+	Merged   bool     // standard error goes where standard output goes, in order
 	Stdin    bool     // standard input stays open for writing; otherwise it is empty
 	Terminal *Size    // run on a terminal of this size
 }
@@ -101,10 +102,12 @@ type Entry struct {
 
 // WriteOptions say how a file is written.
 type WriteOptions struct {
-	Parents   bool      // create missing directories
-	Append    bool      // add at the end instead of replacing
-	Unchanged *Identity // write only while the file still is this one
-	Missing   bool      // write only while there is no such file
+	Parents   bool        // create missing directories
+	Append    bool        // add at the end instead of replacing
+	Unchanged *Identity   // write only while the file still is this one
+	Missing   bool        // write only while there is no such file
+	Exact     bool        // the path is a real one: a symbolic link in it is CodeChanged
+	Mode      os.FileMode // of a new file; 0 is 0644
 }
 
 // Stats is what a sandbox uses.

@@ -1,0 +1,141 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/job"
+	"github.com/toolward/toolward/sandbox"
+)
+
+// running is a command that was started, here or in a sandbox. *job.Job is one.
+type running interface {
+	Process() int
+	Done() <-chan struct{}
+	Result() job.Result
+	Stop(syscall.Signal)
+	Release()
+}
+
+// confinedEnv is what a call sets for a confined command. A variable that may not go into a sandbox refuses the call: a
+// command that runs without what it was given does something else.
+func (b *Toolbox) confinedEnv(plan *execPlan, rules sandbox.EnvRules) error {
+	var given []sandbox.Variable
+	for _, name := range slices.Sorted(maps.Keys(plan.overrides)) {
+		given = append(given, sandbox.Variable{Name: name, Value: plan.overrides[name]})
+	}
+	filtered := rules.Filter(given)
+	if len(filtered.Blocked) > 0 {
+		return &toolward.InvalidArgs{Field: "env", Text: "sets variables that do not go into a sandbox: " + strings.Join(filtered.Blocked, ", ")}
+	}
+	plan.confinedEnv = plan.confinedEnv[:0]
+	for _, v := range filtered.Allowed {
+		plan.confinedEnv = append(plan.confinedEnv, v.Name+"="+v.Value)
+	}
+	return nil
+}
+
+// confine prepares a command for the sandbox. What analysis understood word for word is started without a shell.
+func (b *Toolbox) confine(plan *execPlan, box *Confinement) error {
+	plan.box = box
+	if err := b.confinedEnv(plan, box.Env); err != nil {
+		return err
+	}
+	plan.inside = sandbox.Command{
+		Dir: plan.dir.Real, Env: plan.confinedEnv, Stdin: plan.timing.yield == 0, Merged: true,
+	}
+	if plan.ruling != nil {
+		plan.inside.Segments = plan.ruling.Literal()
+	}
+	if len(plan.inside.Segments) == 0 {
+		plan.inside.Shell = plan.command
+	}
+	return nil
+}
+
+// startConfined starts a command in its sandbox. The streams are ours to close.
+func (p *execPlan) startConfined(ctx context.Context, streams job.Streams) (running, error) {
+	handle, release, err := p.box.Acquire(ctx)
+	if err != nil {
+		closeStreams(streams)
+		return nil, err
+	}
+	// The command may outlive the call that started it.
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	process, err := handle.Start(life, p.inside)
+	if err != nil {
+		closeStreams(streams)
+		cancel()
+		release()
+		return nil, err
+	}
+	c := &confinedCommand{process: process, cancel: cancel, release: release, done: make(chan struct{})}
+	go c.follow(life, streams)
+	return c, nil
+}
+
+func closeStreams(s job.Streams) {
+	for _, f := range []*os.File{s.In, s.Out, s.Err} {
+		if f != nil {
+			f.Close() //nolint:errcheck // the same file may stand twice
+		}
+	}
+}
+
+// confinedCommand is a command in a sandbox.
+type confinedCommand struct {
+	process sandbox.Process
+	cancel  context.CancelFunc
+	release func()
+	done    chan struct{}
+	result  job.Result // valid once done is closed
+}
+
+func (c *confinedCommand) follow(life context.Context, streams job.Streams) {
+	var copies sync.WaitGroup
+	copies.Go(func() { io.Copy(streams.Out, c.process.Stdout()) }) //nolint:errcheck // it ends with the command
+	if in := c.process.Stdin(); in != nil && streams.In != nil {
+		go func() {
+			io.Copy(in, streams.In) //nolint:errcheck // it ends when our side is closed, or the command
+			in.Close()              //nolint:errcheck // there is nothing to lose
+		}()
+	}
+	status, err := c.process.Wait(life)
+	copies.Wait()
+	c.result = job.Result{Code: status.Code, Signal: status.Signal}
+	switch {
+	case err != nil && life.Err() != nil:
+		c.result = job.Result{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
+	case err != nil:
+		c.result = job.Result{Code: -1, Err: err}
+	case status.OOM:
+		c.result.Err = errors.New("the sandbox ran out of memory")
+	case status.Signal != 0:
+		c.result.Code = 128 + int(status.Signal)
+	}
+	closeStreams(streams)
+	close(c.done)
+	c.release()
+}
+
+func (c *confinedCommand) Process() int          { return c.process.PID() }
+func (c *confinedCommand) Done() <-chan struct{} { return c.done }
+func (c *confinedCommand) Result() job.Result    { return c.result }
+
+func (c *confinedCommand) Stop(signal syscall.Signal) {
+	if signal == syscall.SIGKILL {
+		c.cancel() // ends it with all that it started
+		return
+	}
+	c.process.Signal(signal) //nolint:errcheck // the stronger one follows
+}
+
+func (c *confinedCommand) Release() { c.cancel() }

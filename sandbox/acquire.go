@@ -1,0 +1,409 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Lease is the right to use a sandbox. Hold it as long as anything of the caller runs inside: a sandbox with a lease is
+// not ended for being idle.
+type Lease struct {
+	Handle
+	Layout   *Layout
+	Resolved *Resolved
+	Engine   string
+
+	manager *Manager
+	box     *box
+	once    sync.Once
+}
+
+// Release gives the lease back. It may be called more than once.
+func (l *Lease) Release() {
+	l.once.Do(func() {
+		l.manager.mu.Lock()
+		defer l.manager.mu.Unlock()
+		b := l.box
+		b.used, b.unsaved = time.Now(), true
+		if b.users--; b.users == 0 && b.idle != nil {
+			close(b.idle)
+			b.idle = nil
+		}
+	})
+}
+
+// Start starts a command. The rules for variables hold for what a call sets, too.
+func (l *Lease) Start(ctx context.Context, command Command) (Process, error) {
+	given := make([]Variable, 0, len(command.Env))
+	for _, entry := range command.Env {
+		name, value, _ := strings.Cut(entry, "=")
+		given = append(given, Variable{name, value})
+	}
+	if blocked := l.Resolved.EnvRules().Filter(given).Blocked; len(blocked) > 0 {
+		return nil, &Error{
+			Code: CodeDenied, Text: "the variable " + blocked[0] + " does not go into a sandbox",
+			Fix: "leave it out; one that only looks like a credential can be named in sandbox.envAllow",
+		}
+	}
+	return l.Handle.Start(ctx, command)
+}
+
+// Acquire returns the sandbox of a request, made or started where necessary. It fails with CodeUnavailable where no engine
+// can make it, and never runs anything itself.
+func (m *Manager) Acquire(ctx context.Context, q Request) (*Lease, error) {
+	if lease := m.quick(q); lease != nil {
+		m.pruneOnUse()
+		return lease, nil
+	}
+	settings := m.Settings()
+	if yes, why := settings.Sandboxed(q.Agent, q.Session); !yes {
+		return nil, Errorf(CodeConfig, "session %q is not sandboxed: %s", q.Session, why)
+	}
+	resolved := settings.For(q.Agent)
+	engine, err := m.pick(ctx, resolved)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := resolved.Layout(engine.Name(), q)
+	if err != nil {
+		return nil, err
+	}
+	b, err := m.turn(ctx, layout.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer b.give()
+	// Whoever had the turn before may have made what is wanted.
+	if lease := m.quick(q); lease != nil {
+		return lease, nil
+	}
+	lease, err := m.make(ctx, &making{m, b, resolved, engine, q})
+	if err != nil {
+		m.tell(EventFailed, Event{Name: b.name, ScopeKey: layout.ScopeKey, Engine: engine.Name(), Session: q.Session, Why: err.Error()})
+		return nil, err
+	}
+	m.pruneOnUse()
+	return lease, nil
+}
+
+// quick leases a sandbox that was found right for this very request before.
+func (m *Manager) quick(q Request) *Lease {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.ready[q]
+	if !ok || m.closed || r.box.alive() == nil || !r.until.IsZero() && time.Now().After(r.until) {
+		return nil
+	}
+	return m.lease(r.box)
+}
+
+// lease counts a user of a box that runs. The caller holds the mutex.
+func (m *Manager) lease(b *box) *Lease {
+	b.users++
+	b.used, b.unsaved = time.Now(), true
+	return &Lease{Handle: b.handle, Layout: b.layout, Resolved: b.resolved, Engine: b.engine, manager: m, box: b}
+}
+
+// making is one attempt to have a sandbox. It holds the turn of its box.
+type making struct {
+	m        *Manager
+	box      *box
+	resolved *Resolved
+	engine   Engine
+	request  Request
+}
+
+// make has the sandbox be what it should be, and leases it.
+func (m *Manager) make(ctx context.Context, k *making) (*Lease, error) {
+	select {
+	case m.making <- struct{}{}:
+		defer func() { <-m.making }()
+	case <-ctx.Done():
+		return nil, Errorf(CodeTimeout, "wait to make a sandbox: %v", context.Cause(ctx))
+	}
+	// Another process with this home would make the same.
+	unlock, err := m.lockName(k.box.name)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	plan, err := k.resolved.Spec(ctx, k.engine.Name(), k.request, m.options.EgressSocket)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.Close()
+	if len(plan.Blocked) > 0 {
+		m.options.Log.Warn("sandbox: variables of the configuration do not go in", "names", plan.Blocked, "sandbox", k.box.name)
+	}
+	entry, err := m.entry(k.box.name)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.leaveOther(ctx, entry); err != nil {
+		return nil, err
+	}
+	state, reuse, err := k.decide(ctx, plan, entry)
+	if err != nil {
+		return nil, err
+	}
+	return k.act(ctx, plan, state, reuse)
+}
+
+func (m *Manager) lockName(name string) (func(), error) {
+	dir := filepath.Join(m.options.StateDir, "sandbox", "locks")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, Errorf(CodeFailed, "lock sandbox %s: %v", name, err)
+	}
+	unlock, err := lockFile(filepath.Join(dir, name+".lock"))
+	if err != nil {
+		return nil, Errorf(CodeUnavailable, "sandbox %s: %v", name, err)
+	}
+	return unlock, nil
+}
+
+// entry is what the registry says of a sandbox.
+func (m *Manager) entry(name string) (Registered, error) {
+	entries, err := m.registry.Entries()
+	if err != nil {
+		return Registered{}, err
+	}
+	if i := slices.IndexFunc(entries, named(name)); i >= 0 {
+		return entries[i], nil
+	}
+	return Registered{}, nil
+}
+
+// leaveOther removes the sandbox that another engine has for the same scope: it would be forgotten, and go on.
+func (k *making) leaveOther(ctx context.Context, entry Registered) error {
+	other := k.m.engines[entry.Engine]
+	if other == nil || entry.Engine == k.engine.Name() {
+		return nil
+	}
+	k.m.drain(ctx, k.box)
+	handle := k.m.detach(k.box)
+	defer k.m.letGo(handle)
+	if err := other.Remove(ctx, k.box.name); err != nil {
+		return Errorf(CodeOf(err), "remove the sandbox of engine %s: %v", entry.Engine, err)
+	}
+	k.m.tell(EventRemoved, Event{Name: k.box.name, ScopeKey: entry.ScopeKey, Engine: entry.Engine, Why: "the engine is now " + k.engine.Name()})
+	return nil
+}
+
+// decide looks at what is there.
+func (k *making) decide(ctx context.Context, plan *Plan, entry Registered) (State, Reuse, error) {
+	state, err := k.engine.Lookup(ctx, k.box.name)
+	if err != nil && CodeOf(err) != CodeNotFound {
+		return State{}, "", err
+	}
+	e := Existing{
+		Exists: err == nil, Running: state.Running, Label: state.Hash, Recorded: entry.Hash,
+		Foreign:  state.Instance != plan.Spec.Instance || state.ScopeKey != plan.ScopeKey,
+		Security: entry.SecurityHash == "" || entry.SecurityHash != plan.SecurityHash,
+	}
+	if e.Label == "" && entry.Engine != k.engine.Name() {
+		e.Recorded = "" // that was another one
+	}
+	k.m.mu.Lock()
+	used := k.box.used
+	users := k.box.users
+	k.m.mu.Unlock()
+	if used.IsZero() && entry.UsedMs > 0 {
+		used = time.UnixMilli(entry.UsedMs)
+	}
+	if idle := max(0, time.Since(used)); !used.IsZero() {
+		if users > 0 {
+			idle = 0
+		}
+		e.Idle = &idle
+	}
+	return state, e.Decide(plan.Spec.Hash), nil
+}
+
+// act does what was decided.
+func (k *making) act(ctx context.Context, plan *Plan, state State, reuse Reuse) (*Lease, error) {
+	kind, why := EventCreated, ""
+	switch reuse {
+	case ReuseConflict:
+		return nil, &Error{
+			Code: CodeConflict, Text: "a sandbox named " + k.box.name + " is there, and it is not ours",
+			Fix: "remove it, or set sandbox.docker.containerPrefix",
+		}
+	case ReuseUse, ReuseStart, ReuseKeep:
+		return k.attach(ctx, plan, state, reuse)
+	case ReuseDrain, ReuseRecreate:
+		kind, why = EventRecreated, "it was not what the configuration says"
+		if reuse == ReuseDrain {
+			why += ", in what confines"
+			k.m.drain(ctx, k.box)
+		}
+		defer k.m.letGo(k.m.detach(k.box))
+		if err := k.engine.Remove(ctx, k.box.name); err != nil {
+			return nil, Errorf(CodeOf(err), "make sandbox %s anew: %v", k.box.name, err)
+		}
+		if err := k.m.registry.Update(dropped(k.box.name)); err != nil {
+			return nil, err
+		}
+	}
+	handle, err := k.engine.Ensure(ctx, plan.Spec)
+	if err != nil {
+		return nil, err
+	}
+	return k.done(ctx, plan, handle, kind, why, true, time.Time{})
+}
+
+// attach uses a sandbox that is there.
+func (k *making) attach(ctx context.Context, plan *Plan, state State, reuse Reuse) (*Lease, error) {
+	spec, until := *plan.Spec, time.Time{}
+	if reuse == ReuseKeep {
+		spec.Hash, until = state.Hash, time.Now().Add(keepWarned)
+		k.m.options.Log.Warn("a sandbox is not what the configuration says, but it is in use",
+			"sandbox", k.box.name, "remedy", "toolward sandbox recreate --session "+plan.ScopeKey)
+	}
+	var handle Handle
+	if reuse != ReuseStart {
+		k.m.mu.Lock()
+		handle = k.box.alive()
+		k.m.mu.Unlock()
+	}
+	kind := EventKind("")
+	if handle == nil {
+		var err error
+		if handle, err = k.engine.Ensure(ctx, &spec); err != nil {
+			return nil, err
+		}
+		if !state.Running {
+			kind = EventStarted
+		}
+	}
+	if reuse == ReuseKeep {
+		kind = EventKept
+	}
+	plan.Spec.Hash = spec.Hash
+	if reuse == ReuseKeep {
+		plan.SecurityHash = "" // the registry keeps that of the sandbox
+	}
+	return k.done(ctx, plan, handle, kind, "", false, until)
+}
+
+// done writes the sandbox down and leases it. A crash before this leaves one that the next start adopts.
+func (k *making) done(ctx context.Context, plan *Plan, handle Handle, kind EventKind, why string, fresh bool, until time.Time) (*Lease, error) {
+	now := time.Now()
+	state := handle.State()
+	entry := Registered{
+		Name: plan.Name, ScopeKey: plan.ScopeKey, CreatedMs: now.UnixMilli(), UsedMs: now.UnixMilli(), Image: state.Image,
+		Hash: plan.Spec.Hash, SecurityHash: plan.SecurityHash, Engine: k.engine.Name(), EngineID: state.EngineID,
+	}
+	err := k.m.registry.Update(func(entries []Registered) ([]Registered, bool) {
+		if fresh {
+			return Replace(entries, entry), true
+		}
+		return Upsert(entries, entry), true
+	})
+	if err != nil {
+		if fresh {
+			err = errors.Join(err, handle.Close(), k.engine.Remove(context.WithoutCancel(ctx), k.box.name))
+		}
+		return nil, err
+	}
+	k.m.mu.Lock()
+	b, old := k.box, k.box.handle
+	b.handle, b.engine, b.layout, b.resolved = handle, k.engine.Name(), &plan.Layout, k.resolved
+	closed := k.m.closed
+	if len(k.m.ready) >= maxReady {
+		clear(k.m.ready)
+	}
+	if k.resolved.settings == k.m.settings {
+		k.m.ready[k.request] = readyBox{b, until}
+	}
+	lease := k.m.lease(b)
+	if !closed && old != handle {
+		k.m.workers.Go(func() { k.m.watch(b, handle) })
+	}
+	k.m.mu.Unlock()
+	if closed {
+		return nil, errors.Join(Errorf(CodeUnavailable, "the gateway is ending"), handle.Close())
+	}
+	if kind != "" {
+		k.m.tell(kind, Event{Name: b.name, ScopeKey: plan.ScopeKey, Engine: b.engine, Session: k.request.Session, Why: why})
+	}
+	return lease, nil
+}
+
+// watch notices the end of a sandbox.
+func (m *Manager) watch(b *box, handle Handle) {
+	select {
+	case <-m.ended.Done():
+		return
+	case <-handle.Done():
+	}
+	m.mu.Lock()
+	unexpected := b.handle == handle
+	if unexpected {
+		b.handle = nil
+	}
+	event := Event{Name: b.name, Engine: b.engine, Why: "it ended by itself, or from outside"}
+	if b.layout != nil {
+		event.ScopeKey = b.layout.ScopeKey
+	}
+	m.mu.Unlock()
+	if unexpected {
+		m.letGo(handle)
+		m.tell(EventEnded, event)
+	}
+}
+
+// drain lets what runs in a sandbox end, up to a bound. New calls wait for the turn that the caller holds.
+func (m *Manager) drain(ctx context.Context, b *box) {
+	m.mu.Lock()
+	m.unready(b)
+	if b.users == 0 {
+		m.mu.Unlock()
+		return
+	}
+	if b.idle == nil {
+		b.idle = make(chan struct{})
+	}
+	idle := b.idle
+	m.mu.Unlock()
+	timer := time.NewTimer(drainTime)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C:
+		m.options.Log.Warn("a sandbox is ended although commands run in it: it must be made anew", "sandbox", b.name)
+	case <-ctx.Done():
+	case <-m.ended.Done():
+	}
+}
+
+// unready takes back that a box may be used without a second look. The caller holds the mutex.
+func (m *Manager) unready(b *box) {
+	maps.DeleteFunc(m.ready, func(_ Request, r readyBox) bool { return r.box == b })
+}
+
+// detach takes a sandbox out of use before it is stopped or removed, so that its end is nobody's surprise.
+func (m *Manager) detach(b *box) Handle {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unready(b)
+	handle := b.handle
+	b.handle = nil
+	return handle
+}
+
+// letGo closes the handle of a sandbox that was detached.
+func (m *Manager) letGo(handle Handle) {
+	if handle == nil {
+		return
+	}
+	if err := handle.Close(); err != nil {
+		m.options.Log.Debug("sandbox: let go", "err", err)
+	}
+}

@@ -1,0 +1,146 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// fakeEngine keeps sandboxes in memory, as an engine keeps them outside the gateway: they outlive a Manager.
+type fakeEngine struct {
+	name string
+
+	mu       sync.Mutex
+	boxes    map[string]*fakeBox
+	caps     Capabilities
+	probeErr error
+	ensured  int
+	making   int // at this moment
+	most     int
+	fail     error // of Ensure
+	stuck    bool  // Remove removes nothing
+	slow     time.Duration
+}
+
+type fakeBox struct {
+	state State
+	done  chan struct{}
+	ends  sync.Once
+}
+
+func newFake(name string) *fakeEngine {
+	return &fakeEngine{name: name, boxes: map[string]*fakeBox{}, caps: Capabilities{Engine: name, Level: LevelFull}}
+}
+
+func (e *fakeEngine) Name() string { return e.name }
+func (e *fakeEngine) Close() error { return nil }
+
+func (e *fakeEngine) Probe(context.Context) (Capabilities, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.caps, e.probeErr
+}
+
+func (e *fakeEngine) Ensure(_ context.Context, s *Spec) (Handle, error) {
+	e.mu.Lock()
+	e.making++
+	e.most = max(e.most, e.making)
+	slow := e.slow
+	e.mu.Unlock()
+	time.Sleep(slow)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.making--
+	if e.fail != nil {
+		return nil, e.fail
+	}
+	b := e.boxes[s.Name]
+	switch {
+	case b == nil:
+		e.ensured++
+		b = &fakeBox{state: State{
+			Name: s.Name, Engine: e.name, EngineID: fmt.Sprint(e.ensured), ScopeKey: s.ScopeKey, Hash: s.Hash, Instance: s.Instance,
+			Image: s.Docker.Image, Created: time.Now(),
+		}}
+		e.boxes[s.Name] = b
+	case b.state.Hash != s.Hash || b.state.Instance != s.Instance:
+		return nil, Errorf(CodeConflict, "another one")
+	}
+	if !b.state.Running {
+		b.state.Running, b.done, b.ends = true, make(chan struct{}), sync.Once{}
+	}
+	return &fakeHandle{e: e, box: b, done: b.done}, nil
+}
+
+func (e *fakeEngine) Lookup(_ context.Context, name string) (State, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if b := e.boxes[name]; b != nil {
+		return b.state, nil
+	}
+	return State{}, Errorf(CodeNotFound, "no %s", name)
+}
+
+func (e *fakeEngine) List(context.Context) ([]State, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var all []State
+	for _, b := range e.boxes {
+		all = append(all, b.state)
+	}
+	return all, nil
+}
+
+func (e *fakeEngine) Stop(_ context.Context, name string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if b := e.boxes[name]; b != nil && b.state.Running {
+		b.state.Running = false
+		b.ends.Do(func() { close(b.done) })
+	}
+	return nil
+}
+
+func (e *fakeEngine) Remove(ctx context.Context, name string) error {
+	if err := e.Stop(ctx, name); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.stuck {
+		delete(e.boxes, name)
+	}
+	return nil
+}
+
+// hold makes Remove remove nothing.
+func (e *fakeEngine) hold(stuck bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stuck = stuck
+}
+
+func (e *fakeEngine) names() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Sorted(maps.Keys(e.boxes))
+}
+
+type fakeHandle struct {
+	Handle
+	e    *fakeEngine
+	box  *fakeBox
+	done chan struct{}
+}
+
+func (h *fakeHandle) Done() <-chan struct{} { return h.done }
+func (h *fakeHandle) Close() error          { return nil }
+func (h *fakeHandle) State() State {
+	h.e.mu.Lock()
+	defer h.e.mu.Unlock()
+	return h.box.state
+}
+func (h *fakeHandle) Start(context.Context, Command) (Process, error) { return nil, nil }

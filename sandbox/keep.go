@@ -1,0 +1,287 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// Info is one sandbox as people see it.
+type Info struct {
+	Name       string    `json:"containerName"`
+	ScopeKey   string    `json:"sessionKey"`
+	Agent      string    `json:"agentId,omitempty"`
+	Engine     string    `json:"engine"`
+	EngineID   string    `json:"engineId,omitempty"`
+	Running    bool      `json:"running"`
+	Image      string    `json:"image"`
+	ImageMatch bool      `json:"imageMatch"`
+	Users      int       `json:"users"` // calls that use it now
+	Created    time.Time `json:"createdAt"`
+	Used       time.Time `json:"lastUsedAt"`
+	Missing    bool      `json:"missing,omitempty"` // the engine does not know it
+}
+
+// List says which sandboxes there are, the last used first. What an engine did not answer is in the error; the list
+// is what is known without it.
+func (m *Manager) List(ctx context.Context) ([]Info, error) {
+	entries, warning := m.registry.List()
+	states, err := m.states(ctx)
+	settings := m.Settings()
+	infos := []Info{}
+	for _, e := range entries {
+		resolved := settings.forScope(e.ScopeKey)
+		state, found := states[e.Engine+" "+e.Name]
+		i := Info{
+			Name: e.Name, ScopeKey: e.ScopeKey, Agent: ScopeAgentID(e.ScopeKey), Engine: e.Engine, EngineID: cmp.Or(state.EngineID, e.EngineID),
+			Running: state.Running, Image: cmp.Or(state.Image, e.Image), Created: time.UnixMilli(e.CreatedMs), Used: time.UnixMilli(e.UsedMs),
+			Missing: !found && err == nil,
+		}
+		i.ImageMatch = e.Engine != EngineDocker || i.Image == resolved.Docker.Image
+		m.mu.Lock()
+		if b := m.boxes[e.Name]; b != nil {
+			i.Users = b.users
+			if b.used.After(i.Used) {
+				i.Used = b.used
+			}
+		}
+		m.mu.Unlock()
+		infos = append(infos, i)
+	}
+	slices.SortStableFunc(infos, func(a, b Info) int { return b.Used.Compare(a.Used) })
+	return infos, errors.Join(warning, err)
+}
+
+// states is what all engines have, by engine and name.
+func (m *Manager) states(ctx context.Context) (map[string]State, error) {
+	all := map[string]State{}
+	var failed error
+	for _, name := range m.engineNames() {
+		list, err := m.engines[name].List(ctx)
+		if err != nil {
+			failed = errors.Join(failed, Errorf(CodeOf(err), "engine %s: %v", name, err))
+			continue
+		}
+		for _, s := range list {
+			s.Engine = name
+			all[name+" "+s.Name] = s
+		}
+	}
+	return all, failed
+}
+
+// Stats is what a sandbox uses; nil where it does not run.
+func (m *Manager) Stats(ctx context.Context, name string) (*Stats, error) {
+	m.mu.Lock()
+	var handle Handle
+	if b := m.boxes[name]; b != nil {
+		handle = b.alive()
+	}
+	m.mu.Unlock()
+	if handle == nil {
+		return nil, nil
+	}
+	stats, err := handle.Stats(ctx)
+	return &stats, err
+}
+
+// Stop ends everything that runs in a sandbox. Its files stay, and the next call starts it.
+func (m *Manager) Stop(ctx context.Context, name, why string) error {
+	return m.finish(ctx, name, why, PruneStop)
+}
+
+// Remove removes a sandbox; the next call makes it anew. Files of its private directory stay.
+func (m *Manager) Remove(ctx context.Context, name, why string) error {
+	return m.finish(ctx, name, why, PruneRemove)
+}
+
+// finish stops or removes one sandbox of the registry, whoever uses it.
+func (m *Manager) finish(ctx context.Context, name, why string, how Pruning) error {
+	b, err := m.turn(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer b.give()
+	entry, err := m.entry(name)
+	if err != nil {
+		return err
+	}
+	if entry.Name == "" {
+		return Errorf(CodeNotFound, "there is no sandbox %s", name)
+	}
+	return m.finishBox(ctx, b, entry, why, how)
+}
+
+// finishBox does it; the caller has the turn.
+func (m *Manager) finishBox(ctx context.Context, b *box, entry Registered, why string, how Pruning) error {
+	engine := m.engines[entry.Engine]
+	if engine == nil {
+		return Errorf(CodeUnavailable, "sandbox %s: this program has no engine %q", entry.Name, entry.Engine)
+	}
+	defer m.letGo(m.detach(b))
+	told := Event{Name: entry.Name, ScopeKey: entry.ScopeKey, Engine: entry.Engine, Why: why}
+	if how == PruneStop {
+		if err := engine.Stop(ctx, entry.Name); err != nil {
+			return Errorf(CodeOf(err), "stop sandbox %s: %v", entry.Name, err)
+		}
+		m.tell(EventStopped, told)
+		return nil
+	}
+	if err := engine.Remove(ctx, entry.Name); err != nil {
+		return Errorf(CodeOf(err), "remove sandbox %s: %v", entry.Name, err)
+	}
+	// The entry is dropped only when the engine confirms: one that is forgotten too early goes on for ever.
+	if _, err := engine.Lookup(ctx, entry.Name); CodeOf(err) != CodeNotFound {
+		return Errorf(CodeFailed, "sandbox %s is still there: %v", entry.Name, err)
+	}
+	m.tell(EventRemoved, told)
+	if err := m.registry.Update(dropped(entry.Name)); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b.users == 0 && m.boxes[b.name] == b {
+		delete(m.boxes, b.name)
+	}
+	return nil
+}
+
+// Pruned is what Prune has done.
+type Pruned struct {
+	Stopped []string `json:"stopped"`
+	Removed []string `json:"removed"`
+	Failed  []string `json:"failed"` // with the reason
+}
+
+// Prune ends the sandboxes that are old or unused, by the settings of their own agents. One that is in use is kept.
+func (m *Manager) Prune(ctx context.Context) (Pruned, error) {
+	m.mu.Lock()
+	m.pruned = time.Now()
+	m.mu.Unlock()
+	done := Pruned{Stopped: []string{}, Removed: []string{}, Failed: []string{}}
+	if err := m.flush(); err != nil {
+		return done, err
+	}
+	entries, err := m.registry.Entries()
+	if err != nil {
+		return done, err
+	}
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return done, ctx.Err()
+		}
+		how, err := m.pruneOne(ctx, e)
+		switch {
+		case err != nil:
+			done.Failed = append(done.Failed, err.Error())
+			m.options.Log.Warn("a sandbox could not be pruned", "sandbox", e.Name, "err", err)
+		case how == PruneStop:
+			done.Stopped = append(done.Stopped, e.Name)
+		case how == PruneRemove:
+			done.Removed = append(done.Removed, e.Name)
+		}
+	}
+	return done, nil
+}
+
+func (m *Manager) pruneOne(ctx context.Context, e Registered) (Pruning, error) {
+	m.mu.Lock()
+	b := m.boxNamed(e.Name)
+	m.mu.Unlock()
+	select {
+	case b.turn <- struct{}{}:
+		defer b.give()
+	default:
+		return PruneKeep, nil // somebody is about to use it
+	}
+	engine := m.engines[e.Engine]
+	if engine == nil {
+		return PruneKeep, nil
+	}
+	state, err := engine.Lookup(ctx, e.Name)
+	if err != nil && CodeOf(err) != CodeNotFound {
+		return PruneKeep, err
+	}
+	// From here on no new lease is given without a look at ready, which is taken away first.
+	m.mu.Lock()
+	live, used := b.users > 0, time.UnixMilli(e.UsedMs)
+	if b.used.After(used) {
+		used = b.used
+	}
+	how := m.settings.forScope(e.ScopeKey).PruneRules().Decide(time.Now(), time.UnixMilli(e.CreatedMs), used, live, state.Running)
+	if how != PruneKeep {
+		m.unready(b)
+	}
+	m.mu.Unlock()
+	if how == PruneKeep {
+		return how, nil
+	}
+	why := "nobody used it"
+	if how == PruneRemove {
+		why = "it was old, or nobody used it"
+	}
+	return how, m.finishBox(ctx, b, e, why, how)
+}
+
+// reconcile brings registry and engines together after a start: what an engine has of ours without an entry is taken
+// over (a crash came between making it and writing it down), and entries without a sandbox are dropped. Whether one
+// that was taken over is what it should be is looked at when it is used.
+func (m *Manager) reconcile(ctx context.Context) error {
+	states, failed := m.states(ctx)
+	if failed != nil {
+		m.options.Log.Warn("sandboxes of an earlier run could not all be found", "err", failed)
+	}
+	instance := m.Settings().around.Instance
+	var adopted []State
+	err := m.registry.Update(func(entries []Registered) ([]Registered, bool) {
+		before := len(entries)
+		if failed == nil {
+			entries = slices.DeleteFunc(entries, func(e Registered) bool {
+				_, found := states[e.Engine+" "+e.Name]
+				return !found && m.engines[e.Engine] != nil
+			})
+		}
+		changed := len(entries) != before
+		for _, s := range states {
+			if s.Instance != instance || slices.ContainsFunc(entries, named(s.Name)) {
+				continue
+			}
+			now := time.Now()
+			entries = append(entries, Registered{
+				Name: s.Name, ScopeKey: s.ScopeKey, CreatedMs: s.Created.UnixMilli(), UsedMs: now.UnixMilli(), Image: s.Image,
+				Hash: s.Hash, Engine: s.Engine, EngineID: s.EngineID,
+			})
+			adopted, changed = append(adopted, s), true
+		}
+		return entries, changed
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range adopted {
+		m.tell(EventAdopted, Event{Name: s.Name, ScopeKey: s.ScopeKey, Engine: s.Engine, Why: "it was made shortly before the gateway ended"})
+	}
+	return nil
+}
+
+// Selector says which sandboxes are meant: all, those of an agent, or that of a session.
+type Selector struct {
+	All            bool
+	Agent, Session string
+}
+
+// Matches reports whether a sandbox is meant.
+func (s Selector) Matches(i Info) bool {
+	switch {
+	case s.All:
+		return true
+	case s.Session != "":
+		return i.ScopeKey == trim(s.Session)
+	case s.Agent != "":
+		own := "agent:" + AgentID(s.Agent)
+		return i.ScopeKey == own || len(i.ScopeKey) > len(own) && i.ScopeKey[:len(own)+1] == own+":"
+	}
+	return false
+}

@@ -1,0 +1,457 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// events remembers what was told.
+type events struct {
+	mu   sync.Mutex
+	list []Event
+}
+
+func (e *events) put(event Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.list = append(e.list, event)
+}
+
+func (e *events) kinds() []EventKind {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var kinds []EventKind
+	for _, event := range e.list {
+		kinds = append(kinds, event.Kind)
+	}
+	return kinds
+}
+
+type managed struct {
+	*Manager
+	world  *world
+	engine *fakeEngine
+	events *events
+}
+
+// manage starts a Manager with a fake native engine.
+func manage(t *testing.T, w *world, e *fakeEngine, c Config) *managed {
+	t.Helper()
+	m := &managed{world: w, engine: e, events: &events{}}
+	m.Manager = NewManager(ManagerOptions{Engines: []Engine{e}, StateDir: w.state, Settings: w.settings(t, c), Observe: m.events.put})
+	if err := m.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+func (m *managed) request(session string) Request {
+	return Request{Agent: "coder", Session: "agent:coder:" + session, Workspace: m.world.workspace}
+}
+
+func (m *managed) lease(t *testing.T, session string) *Lease {
+	t.Helper()
+	lease, err := m.Acquire(t.Context(), m.request(session))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+func (m *managed) entries(t *testing.T) []Registered {
+	t.Helper()
+	entries, err := m.registry.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+func TestManyCallsMakeOneSandbox(t *testing.T) {
+	e := newFake("native")
+	e.slow = 20 * time.Millisecond
+	m := manage(t, newWorld(t), e, Config{})
+	var wg sync.WaitGroup
+	for i := range 200 {
+		wg.Go(func() {
+			lease, err := m.Acquire(t.Context(), m.request(fmt.Sprint("s", i%7)))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer lease.Release()
+			if lease.Layout.Table == nil || lease.Engine != "native" {
+				t.Errorf("%+v", lease.Layout)
+			}
+		})
+	}
+	wg.Wait()
+	if e.ensured != 1 || len(m.entries(t)) != 1 {
+		t.Errorf("%d made, %d entries", e.ensured, len(m.entries(t)))
+	}
+	if got := m.events.kinds(); !slices.Equal(got, []EventKind{EventCreated}) {
+		t.Errorf("told %v", got)
+	}
+}
+
+func TestManySandboxesAtOnce(t *testing.T) {
+	e := newFake("native")
+	e.slow = time.Millisecond
+	m := manage(t, newWorld(t), e, Config{Scope: "session", Prune: PruneConfig{IdleAction: "remove"}})
+	var wg sync.WaitGroup
+	for i := range 200 {
+		wg.Go(func() {
+			lease, err := m.Acquire(t.Context(), m.request(fmt.Sprint("s", i)))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			lease.Release()
+			lease.Release()
+			if err := m.Remove(t.Context(), lease.Layout.Name, "test"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(e.names()) != 0 || len(m.entries(t)) != 0 || e.ensured != 200 {
+		t.Errorf("left %v, %d entries, %d made", e.names(), len(m.entries(t)), e.ensured)
+	}
+	if len(m.boxes) != 0 || len(m.ready) != 0 {
+		t.Errorf("%d boxes and %d ready are remembered", len(m.boxes), len(m.ready))
+	}
+	if e.most > cap(m.making) {
+		t.Errorf("%d made at once", e.most)
+	}
+	if left, _ := filepath.Glob(filepath.Join(m.world.state, "sandbox", "locks", "*")); len(left) != 0 {
+		t.Errorf("locks left: %v", left)
+	}
+}
+
+// Nothing is ever run outside because there is no engine.
+func TestWithoutAnEngineTheCallFails(t *testing.T) {
+	w := newWorld(t)
+	e := newFake("native")
+	e.caps = Capabilities{Checks: []Check{{Name: "user namespace", Found: "refused by AppArmor", Fix: "load the shipped profile"}}}
+	m := manage(t, w, e, Config{})
+	_, err := m.Acquire(t.Context(), m.request("s"))
+	var coded *Error
+	if !errors.As(err, &coded) || coded.Code != CodeUnavailable || coded.Fix == "" || !strings.Contains(err.Error(), "load the shipped profile") {
+		t.Errorf("%v", err)
+	}
+	e.caps = Capabilities{Level: LevelNoCgroup}
+	m.probes["native"].at = time.Time{}
+	if _, err := m.Acquire(t.Context(), m.request("s")); CodeOf(err) != CodeUnavailable || !strings.Contains(err.Error(), "degradeOk may name cgroup") {
+		t.Errorf("%v", err)
+	}
+	m.Configure(w.settings(t, Config{DegradeOK: []string{"cgroup"}}))
+	if _, err := m.Acquire(t.Context(), m.request("s")); err != nil {
+		t.Errorf("agreed to: %v", err)
+	}
+	m.Configure(w.settings(t, Config{Engine: "docker"}))
+	if _, err := m.Acquire(t.Context(), m.request("s")); CodeOf(err) != CodeUnavailable {
+		t.Errorf("%v", err)
+	}
+	m.Configure(w.settings(t, Config{Mode: "off"}))
+	if _, err := m.Acquire(t.Context(), m.request("s")); CodeOf(err) != CodeConfig {
+		t.Errorf("a session that is not sandboxed: %v", err)
+	}
+}
+
+func TestEngineIsChosenByConfigurationAndMachine(t *testing.T) {
+	w := newWorld(t)
+	native, docker := newFake("native"), newFake("docker")
+	m := NewManager(ManagerOptions{Engines: []Engine{native, docker}, StateDir: w.state, Settings: w.settings(t, Config{})})
+	defer m.Close()
+	chosen := func(c Config) string {
+		e, err := m.pick(t.Context(), w.settings(t, c).For("coder"))
+		if err != nil {
+			return err.Error()
+		}
+		return e.Name()
+	}
+	image := Config{Docker: DockerConfig{Image: "mine:1"}}
+	for _, tc := range []struct {
+		got, want string
+	}{
+		{chosen(Config{}), "native"},
+		{chosen(image), "docker"},
+		{chosen(Config{Docker: DockerConfig{Network: new("bridge")}}), "docker"},
+		{chosen(Config{Network: new("egress")}), "native"},
+		{chosen(Config{Engine: "docker"}), "docker"},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("got %s, want %s", tc.got, tc.want)
+		}
+	}
+	native.caps.Level = LevelNone
+	m.probes["native"].at = time.Time{}
+	m.probes["native"].found = Capabilities{}
+	if got := chosen(Config{}); got != "docker" {
+		t.Errorf("native does not work: %s", got)
+	}
+}
+
+func TestChangedConfiguration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		m := manage(t, w, newFake("native"), Config{})
+		first := m.lease(t, "s")
+		first.Release()
+
+		// A limit does not confine: a sandbox in use is kept, with its old hash.
+		hash := m.entries(t)[0].Hash
+		m.Configure(w.settings(t, Config{Limits: LimitsConfig{Memory: `"1g"`}}))
+		m.lease(t, "s").Release()
+		if e := m.entries(t)[0]; e.Hash != hash || e.SecurityHash == "" || m.engine.ensured != 1 {
+			t.Errorf("hot: %+v, %d made", e, m.engine.ensured)
+		}
+		// Once it is idle it is made anew.
+		time.Sleep(6 * time.Minute)
+		m.lease(t, "s").Release()
+		if e := m.entries(t)[0]; e.Hash == hash || m.engine.ensured != 2 {
+			t.Errorf("cold: %+v, %d made", e, m.engine.ensured)
+		}
+
+		// A variable confines: commands get ten seconds.
+		busy := m.lease(t, "s")
+		m.Configure(w.settings(t, Config{Env: map[string]string{"A": "1"}}))
+		start := time.Now()
+		go func() {
+			time.Sleep(3 * time.Second)
+			busy.Release()
+		}()
+		m.lease(t, "s").Release()
+		if took := time.Since(start); took != 3*time.Second || m.engine.ensured != 3 {
+			t.Errorf("drained for %v, %d made", took, m.engine.ensured)
+		}
+		busy = m.lease(t, "s")
+		m.Configure(w.settings(t, Config{Env: map[string]string{"A": "2"}}))
+		start = time.Now()
+		m.lease(t, "s").Release()
+		if took := time.Since(start); took != drainTime || m.engine.ensured != 4 {
+			t.Errorf("drained for %v, %d made", took, m.engine.ensured)
+		}
+		select {
+		case <-busy.Done():
+		default:
+			t.Error("the old sandbox goes on")
+		}
+		busy.Release()
+		want := []EventKind{EventCreated, EventKept, EventRecreated, EventRecreated, EventRecreated}
+		if got := m.events.kinds(); !slices.Equal(got, want) {
+			t.Errorf("told %v", got)
+		}
+		m.Close()
+	})
+}
+
+func TestPruning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		m := manage(t, w, newFake("native"), Config{Scope: "session"})
+		held, other := m.lease(t, "held"), m.lease(t, "other")
+		other.Release()
+		time.Sleep(25 * time.Hour)
+		synctest.Wait()
+		running := func(l *Lease) bool {
+			state, err := m.engine.Lookup(t.Context(), l.Layout.Name)
+			return err == nil && state.Running
+		}
+		if !running(held) || running(other) {
+			t.Errorf("after a day: %v %v", running(held), running(other))
+		}
+		if len(m.entries(t)) != 2 {
+			t.Errorf("%+v", m.entries(t))
+		}
+		m.lease(t, "other").Release() // starts again, and is used
+		if !running(other) || m.engine.ensured != 2 {
+			t.Error("a stopped sandbox is not started again")
+		}
+		time.Sleep(7 * 24 * time.Hour)
+		synctest.Wait()
+		if !running(held) || len(m.engine.names()) != 1 {
+			t.Errorf("after a week: %v", m.engine.names())
+		}
+		held.Release()
+		m.engine.hold(true)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(m.entries(t)) != 1 {
+			t.Error("an entry was dropped although the sandbox is still there")
+		}
+		m.engine.hold(false)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(m.entries(t)) != 0 || len(m.engine.names()) != 0 {
+			t.Errorf("%v %v", m.entries(t), m.engine.names())
+		}
+		m.Close()
+	})
+}
+
+// When a sandbox was used is written down while it is used, not only when it is made.
+func TestUseIsWrittenDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := manage(t, newWorld(t), newFake("native"), Config{})
+		m.lease(t, "s").Release()
+		made := m.entries(t)[0].UsedMs
+		time.Sleep(time.Hour)
+		m.lease(t, "s").Release()
+		time.Sleep(flushEvery + time.Second)
+		synctest.Wait()
+		if got := m.entries(t)[0].UsedMs; got-made != time.Hour.Milliseconds() {
+			t.Errorf("%d ms later", got-made)
+		}
+		m.Close()
+	})
+}
+
+func TestAfterACrash(t *testing.T) {
+	w := newWorld(t)
+	e := newFake("native")
+	m := manage(t, w, e, Config{Scope: "session"})
+	lease := m.lease(t, "a")
+	lease.Release()
+	m.Close()
+	// The gateway died between making a sandbox and writing it down; and somebody removed another one.
+	made := *lease.Layout
+	if err := m.registry.Update(func(entries []Registered) ([]Registered, bool) {
+		entries, _ = Drop(entries, made.Name)
+		return append(entries, Registered{Name: "gone", ScopeKey: "agent:coder:gone", Engine: "native"}, Registered{Name: "else", Engine: "docker"}), true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	e.boxes["foreign"] = &fakeBox{state: State{Name: "foreign", Instance: "another home", Engine: "native"}}
+	again := manage(t, w, e, Config{Scope: "session"})
+	var names []string
+	for _, entry := range again.entries(t) {
+		names = append(names, entry.Name)
+	}
+	if !slices.Equal(names, []string{"else", made.Name}) {
+		t.Errorf("%v", names)
+	}
+	again.lease(t, "a").Release()
+	if e.ensured != 1 {
+		t.Errorf("what was adopted is not used: %d made", e.ensured)
+	}
+	if infos, err := again.List(t.Context()); err != nil || len(infos) != 2 || infos[0].Name != made.Name || !infos[0].Running {
+		t.Errorf("%+v %v", infos, err)
+	}
+}
+
+func TestSandboxThatIsNotOurs(t *testing.T) {
+	w := newWorld(t)
+	e := newFake("native")
+	m := manage(t, w, e, Config{})
+	name, _ := ContainerName(DefaultPrefix, ScopeAgent, "agent:coder")
+	e.boxes[name] = &fakeBox{state: State{Name: name, Instance: "another home", ScopeKey: "agent:coder"}}
+	if _, err := m.Acquire(t.Context(), m.request("s")); CodeOf(err) != CodeConflict {
+		t.Errorf("%v", err)
+	}
+	if !slices.Equal(e.names(), []string{name}) {
+		t.Error("what is not ours was removed")
+	}
+}
+
+func TestSandboxThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newFake("native")
+		m := manage(t, newWorld(t), e, Config{})
+		lease := m.lease(t, "s")
+		if err := e.Remove(t.Context(), lease.Layout.Name); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		again := m.lease(t, "s")
+		if e.ensured != 2 {
+			t.Errorf("%d made", e.ensured)
+		}
+		if got := m.events.kinds(); !slices.Equal(got, []EventKind{EventCreated, EventEnded, EventCreated}) {
+			t.Errorf("told %v", got)
+		}
+		lease.Release()
+		again.Release()
+		m.Close()
+	})
+}
+
+func TestAnotherEngineLeavesNothingBehind(t *testing.T) {
+	w := newWorld(t)
+	native, docker := newFake("native"), newFake("docker")
+	m := NewManager(ManagerOptions{Engines: []Engine{native, docker}, StateDir: w.state, Settings: w.settings(t, Config{})})
+	if err := m.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	q := Request{Agent: "coder", Session: "agent:coder:s", Workspace: w.workspace}
+	for _, engine := range []string{"native", "docker"} {
+		m.Configure(w.settings(t, Config{Engine: engine}))
+		lease, err := m.Acquire(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease.Release()
+	}
+	if len(native.names()) != 0 || len(docker.names()) != 1 {
+		t.Errorf("%v %v", native.names(), docker.names())
+	}
+}
+
+func TestFailureIsToldAndTriedAgain(t *testing.T) {
+	e := newFake("native")
+	e.fail = Errorf(CodeUnavailable, "no space")
+	m := manage(t, newWorld(t), e, Config{})
+	if _, err := m.Acquire(t.Context(), m.request("s")); CodeOf(err) != CodeUnavailable {
+		t.Errorf("%v", err)
+	}
+	e.fail = nil
+	m.lease(t, "s").Release()
+	if got := m.events.kinds(); !slices.Equal(got, []EventKind{EventFailed, EventCreated}) {
+		t.Errorf("told %v", got)
+	}
+}
+
+func TestCallsSetNoDangerousVariables(t *testing.T) {
+	m := manage(t, newWorld(t), newFake("native"), Config{EnvAllow: []string{"MY_TOKEN"}})
+	lease := m.lease(t, "s")
+	defer lease.Release()
+	for env, want := range map[string]Code{"LD_PRELOAD=x": CodeDenied, "API_KEY=x": CodeDenied, "A-B=1": CodeDenied, "MY_TOKEN=x": "", "PATH=/bin": "", "CI=1": ""} {
+		if _, err := lease.Start(t.Context(), Command{Env: []string{env}}); CodeOf(err) != want {
+			t.Errorf("%s: %v", env, err)
+		}
+	}
+}
+
+func TestFirstStartDecides(t *testing.T) {
+	dir := t.TempDir()
+	if m, err := OpenMachine(t.Context(), dir, nil); err != nil || m.Mode != "" || len(m.Instance) != 32 {
+		t.Errorf("without engines: %+v %v", m, err)
+	}
+	e := newFake("native")
+	first, err := OpenMachine(t.Context(), dir, []Engine{e})
+	if err != nil || first.Mode != ModeNonMain || first.Engine != "native" {
+		t.Errorf("%+v %v", first, err)
+	}
+	e.caps.Level = LevelNone
+	if again, err := OpenMachine(t.Context(), dir, []Engine{e}); err != nil || again != first {
+		t.Errorf("it changed by itself: %+v %v", again, err)
+	}
+	other := t.TempDir()
+	e.probeErr = errors.New("no")
+	if m, err := OpenMachine(t.Context(), other, []Engine{e}); err != nil || m.Mode != ModeOff || m.Instance == first.Instance {
+		t.Errorf("%+v %v", m, err)
+	}
+	newWorld(t).write(t, machinePath(other), "{")
+	if _, err := OpenMachine(t.Context(), other, nil); CodeOf(err) != CodeConfig {
+		t.Errorf("%v", err)
+	}
+}
