@@ -7,13 +7,18 @@ FUZZTIME ?= 30s
 SOAKTIME ?= 30m
 RATE ?= 200
 
-.PHONY: up build test lint bench soak fuzz fuzz-shell
+.PHONY: up build release test lint bench soak fuzz fuzz-shell
 
 up:
 	$(GO) run ./cmd/toolward up
 
 build:
 	CGO_ENABLED=0 $(GO) build ./...
+
+# One file with the small programs in it.
+release:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w" -o companion/programs/ ./cmd/toolward-hook ./cmd/toolward-inside
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w" -tags embed_programs -o bin/toolward ./cmd/toolward
 
 lint:
 	@unformatted=$$($(TOOLS) gofumpt -l .); if [ -n "$$unformatted" ]; then echo "not gofumpt-clean: $$unformatted"; exit 1; fi
