@@ -90,9 +90,12 @@ func TestFramesNeverMix(t *testing.T) {
 		return taken, left
 	}
 	always := func(int64) delivery { return send }
+	large, err := eventHead("e", strings.Repeat("L", 16<<20), nil) // more than the kernel keeps
+	must(t, err)
+	c.queue.offer(always, newEvent(large))
 	var senders sync.WaitGroup
 	senders.Go(func() {
-		for i := range rounds {
+		for i := range rounds - 1 {
 			size := []int{1, 90, 130, 3000, 70_000}[i%5]
 			head, err := eventHead("e", strings.Repeat(string(rune('a'+i%26)), size), nil)
 			if err != nil {
