@@ -21,6 +21,7 @@ const (
 	TypeGrant      Type = "grant"      // a grant was made, revoked or expired
 	TypeApproval   Type = "approval"   // people were asked, and answered
 	TypeConfig     Type = "config"     // configuration was proposed, applied or refused
+	TypeSandbox    Type = "sandbox"    // a sandbox was made, made anew, or ended
 	TypeExternal   Type = "external"   // a session saw content that strangers wrote
 	TypeCheckpoint Type = "checkpoint" // a signed statement about the chain up to the record before
 	TypeRetention  Type = "retention"  // old records are about to be deleted

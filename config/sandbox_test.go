@@ -4,9 +4,12 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -88,5 +91,42 @@ func collectKeys(t *testing.T, keys map[string]bool) {
 	collect("", reflect.TypeFor[sandbox.Defaults]())
 	if len(keys) < 60 {
 		t.Fatalf("only %d keys", len(keys))
+	}
+}
+
+// The example means what its comments say.
+func TestSandboxExampleIsTrue(t *testing.T) {
+	around := sandbox.Surroundings{StateDir: "/home/gw/.toolward", Home: "/home/gw", Undecided: sandbox.ModeNonMain}
+	loaded, err := Load("../docs/examples/sandboxes.jsonc", CheckPolicy(nil, policy.Surroundings{}), CheckSandbox(around))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, _ := sandbox.Compile(loaded.File.Sandbox(), around)
+	for session, want := range map[string]bool{
+		"agent:main:main": false, "agent:main:telegram:group:7": false, "agent:coder:main": true, "agent:browser-agent:x": true,
+	} {
+		if yes, why := settings.Sandboxed(sandbox.SessionAgent(session), session); yes != want {
+			t.Errorf("%s: %v, %s", session, yes, why)
+		}
+	}
+	coder, browser := settings.For("coder"), settings.For("browser-agent")
+	if coder.Scope != sandbox.ScopeSession || coder.Access != sandbox.AccessReadWrite || *coder.Docker.Network != "bridge" ||
+		coder.Docker.Memory.Text() != "2g" || *coder.Docker.PidsLimit != 256 || coder.Docker.CapDrop[0] != "ALL" {
+		t.Errorf("coder: %+v", coder)
+	}
+	if browser.Scope != sandbox.ScopeAgent || browser.Access != sandbox.AccessNone || !*browser.Browser.Enabled || *browser.Docker.Network != "none" {
+		t.Errorf("browser-agent: %+v", browser)
+	}
+	snapshot, _, err := policy.Compile(loaded.File.Policy(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := snapshot.SandboxTools(toolward.Caller{Agent: "coder"})
+	if !slices.Contains(lists.Deny, "cron") || !slices.Contains(lists.Deny, "subagents") {
+		t.Errorf("coder is denied %v", lists.Deny)
+	}
+	lists = snapshot.SandboxTools(toolward.Caller{Agent: "browser-agent"})
+	if !slices.Equal(lists.Allow, []string{"browser", "read"}) || slices.Contains(lists.Deny, "browser") {
+		t.Errorf("browser-agent: %+v", lists)
 	}
 }

@@ -26,7 +26,6 @@ func (c Check) absent(deep bool) string {
 
 // Reasons why checks are not made.
 const (
-	waitsSandbox  = "waits for sandboxes"
 	waitsChannels = "waits for chat channels"
 	waitsBrowser  = "waits for the browser tool"
 	waitsModels   = "waits for the agent runtime"
@@ -34,6 +33,7 @@ const (
 	waitsProxy    = "waits for settings of reverse proxies"
 	waitsNodes    = "waits for nodes"
 	waitsServers  = "waits for settings of MCP servers and skills"
+	refused       = "cannot be: the configuration is refused"
 	never         = "cannot be: Toolward has no such setting"
 )
 
@@ -141,14 +141,23 @@ func buildCatalogue() []Check {
 		"exec_approvals.wildcard critical an entry covers more than a program",
 		"exec_approvals.interpreter warn an entry covers whatever code a program is given",
 	)
-	waiting(waitsSandbox, "warn", "tools.exec.host_sandbox_no_sandbox_defaults", "tools.exec.host_sandbox_no_sandbox_agents")
 	made("profiles", "tools.profile_minimal_overridden warn an agent leaves the minimal profile")
 	waiting(waitsChannels, "critical", "security.exposure.open_groups_with_elevated", "security.exposure.open_groups_with_runtime_or_fs")
 	waiting(waitsChannels, "warn", "security.trust_model.multi_user_heuristic")
 
-	waiting(waitsSandbox, "critical", "sandbox.dangerous_bind_mount", "sandbox.dangerous_network_mode", "sandbox.dangerous_seccomp_profile",
-		"sandbox.dangerous_apparmor_profile", "sandbox.browser_container.non_loopback_publish")
-	waiting(waitsSandbox, "warn", "sandbox.docker_config_mode_off", "sandbox.bind_mount_non_absolute", "sandbox.browser_cdp_bridge_unrestricted", "sandbox.browser_container.hash_*")
+	made("sandboxes",
+		"sandbox.dangerous_bind_mount critical sandboxes may show directories from anywhere, or hide the workspace",
+		"sandbox.dangerous_network_mode critical sandboxes may use another container's network",
+		"sandbox.open_egress warn what runs inside reaches every address",
+		"sandbox.root_user warn commands inside run as root",
+		"sandbox.docker_config_mode_off warn settings of sandboxes have no effect",
+		"tools.exec.host_sandbox_no_sandbox_defaults warn commands are to run in a sandbox, and there is none",
+		"tools.exec.host_sandbox_no_sandbox_agents warn commands of an agent are to run in a sandbox, and there is none",
+	)
+	waiting(refused, "critical", "sandbox.dangerous_seccomp_profile", "sandbox.dangerous_apparmor_profile")
+	waiting(refused, "warn", "sandbox.bind_mount_non_absolute")
+	waiting(waitsBrowser, "critical", "sandbox.browser_container.non_loopback_publish")
+	waiting(waitsBrowser, "warn", "sandbox.browser_cdp_bridge_unrestricted", "sandbox.browser_container.hash_*")
 	made("programs of plug-ins", "plugins.code_safety.writable critical others can change a program that judges calls")
 	waiting(waitsServers, "critical", "plugins.extensions_no_allowlist", "plugins.tools_reachable_permissive_policy", "plugins.code_safety", "plugins.installs_*", "skills.code_safety*")
 	waiting(waitsModels, "critical", "models.small_params")

@@ -92,7 +92,7 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 		e.status, e.statusErr = o.Status(ctx)
 		e.answers = e.statusErr == nil
 	}
-	for _, step := range []func() error{e.files, e.exposure, e.policies, e.gateway, e.commands, e.programs, e.record, e.surface} {
+	for _, step := range []func() error{e.files, e.exposure, e.policies, e.gateway, e.commands, e.sandboxes, e.programs, e.record, e.surface} {
 		if err := step(); err != nil {
 			return nil, err
 		}

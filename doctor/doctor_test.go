@@ -141,6 +141,23 @@ var situations = []situation{
 		want: []string{"warn fs.synced_dir"},
 	},
 	{
+		name: "sandboxes that show much",
+		source: `{"agents": {"defaults": {"sandbox": {"mode": "all", "network": "bridge", "fs": {"allowProtected": true}, "user": "0:0", "allowAgentLoosening": true,
+			"docker": {"dangerouslyAllowExternalBindSources": true, "dangerouslyAllowContainerNamespaceJoin": true}}}}}`,
+		want: []string{
+			"critical sandbox.dangerous_bind_mount", "critical sandbox.dangerous_network_mode",
+			"warn config.insecure_or_dangerous_flags", "warn config.insecure_or_dangerous_flags", "warn sandbox.open_egress", "warn sandbox.root_user",
+		},
+	},
+	{
+		name: "sandboxes that nobody uses",
+		source: `{"tools": {"exec": {"host": "sandbox"}}, "agents": {"defaults": {"sandbox": {"mode": "off", "limits": {"memory": "1g"}}},
+			"list": [{"id": "a", "tools": {"exec": {"host": "sandbox"}}}, {"id": "b", "sandbox": {"mode": "all"}}]}}`,
+		want: []string{
+			"warn sandbox.docker_config_mode_off", "warn tools.exec.host_sandbox_no_sandbox_agents", "warn tools.exec.host_sandbox_no_sandbox_defaults",
+		},
+	},
+	{
 		name: "writable configuration", spoil: func(t testing.TB, dir string) { chmod(t, filepath.Join(dir, config.FileName), 0o620) },
 		want: []string{"critical fs.config.perms_writable"}, fixed: []string{"fs.config.perms_writable"},
 	},

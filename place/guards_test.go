@@ -9,8 +9,17 @@ func TestGuardsAgreesWithTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pair := range [][2]string{
-		{".git", "hooks"}, {".git", "config"}, {"sub", ".gitmodules"}, {"sub", ".vscode"}, {"x", ".envrc"}, {".github", "workflows"},
-		{".git", "objects"}, {"git", "hooks"}, {"x", "hooks"}, {"x", "main.go"}, {".github", "README.md"},
+		{".git", "hooks"},
+		{".git", "config"},
+		{"sub", ".gitmodules"},
+		{"sub", ".vscode"},
+		{"x", ".envrc"},
+		{".github", "workflows"},
+		{".git", "objects"},
+		{"git", "hooks"},
+		{"x", "hooks"},
+		{"x", "main.go"},
+		{".github", "README.md"},
 	} {
 		want := c.Classify("/w/deep/"+pair[0]+"/"+pair[1]) == Protected
 		if Guards(pair[0], pair[1]) != want {

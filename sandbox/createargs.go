@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,4 +130,39 @@ func (d DockerConfig) WithEngineDefaults() DockerConfig {
 		d.Ulimits["core"] = "0" // the memory of programs must not end up in the workspace
 	}
 	return d
+}
+
+// Creation is what a container engine would be asked for, without making anything. The hash is not known before.
+func (r *Resolved) Creation(q Request) (*Creation, error) {
+	layout, err := r.Layout(EngineDocker, q)
+	if err != nil {
+		return nil, err
+	}
+	c := &Creation{
+		Name: layout.Name, ScopeKey: layout.ScopeKey, Created: time.Now(), Docker: r.Docker.WithEngineDefaults(),
+		EnvRules: r.EnvRules(), Access: r.Access, WorkspaceDir: layout.WorkspaceDir, AgentDir: layout.AgentDir,
+	}
+	c.Docker.Binds = nil
+	for _, b := range layout.Binds {
+		c.Docker.Binds = append(c.Docker.Binds, b.String())
+	}
+	if c.Docker.User == "" {
+		c.Docker.User = likelyUser(layout.WorkspaceDir, r.Access)
+	}
+	return c, nil
+}
+
+// likelyUser is who would run inside, as far as it can be told before the directory is made.
+func likelyUser(dir string, access Access) string {
+	u := User{os.Getuid(), os.Getgid()}
+	if u.UID == 0 && access != AccessReadWrite {
+		u = User{plainUser, plainUser}
+	}
+	if f, err := pin(dir); err == nil {
+		defer f.Close()
+		if owner, err := ownerOf(f); err == nil {
+			u = owner
+		}
+	}
+	return strconv.Itoa(u.UID) + ":" + strconv.Itoa(u.GID)
 }

@@ -18,6 +18,7 @@ type layer struct {
 type resolver struct {
 	layers  []layer
 	sources map[string]Source
+	values  map[string]any
 }
 
 // spot is one key of a layer where a setting may stand.
@@ -33,12 +34,12 @@ func choose[T any](r *resolver, leaf string, fallback T, spots ...spot[T]) T {
 	for _, l := range r.layers {
 		for _, p := range spots {
 			if v := p.get(l.config); !reflect.ValueOf(&v).Elem().IsZero() {
-				r.sources[leaf] = Source{l.level, l.prefix + p.key}
+				r.sources[leaf], r.values[leaf] = Source{l.level, l.prefix + p.key}, v
 				return v
 			}
 		}
 	}
-	r.sources[leaf] = Source{FromDefault, globalPrefix + spots[0].key}
+	r.sources[leaf], r.values[leaf] = Source{FromDefault, globalPrefix + spots[0].key}, fallback
 	return fallback
 }
 
@@ -56,7 +57,7 @@ func (r *resolver) scope() Scope {
 	per := choose(r, "scope", nil, at("perSession", func(c *Config) *bool { return c.PerSession }))
 	switch {
 	case per == nil:
-		r.sources["scope"] = source
+		r.sources["scope"], r.values["scope"] = source, ScopeAgent
 		return ScopeAgent
 	case *per:
 		return ScopeSession
@@ -148,7 +149,7 @@ func (r *resolver) env(leaf string, first, second func(*Config) map[string]strin
 	put := func(level, key string, env map[string]string) {
 		for name, value := range env {
 			merged[name] = value
-			r.sources[leaf+"."+name] = Source{level, key + "." + name}
+			r.sources[leaf+"."+name], r.values[leaf+"."+name] = Source{level, key + "." + name}, "(not shown)"
 		}
 	}
 	global := r.layers[len(r.layers)-1].config
@@ -185,7 +186,8 @@ func (r *resolver) binds(leaf string, first, second func(*Config) []string) []st
 		}
 		for i, bind := range list {
 			r.sources[leaf] = Source{l.level, l.prefix + key}
-			r.sources[leaf+"["+strconv.Itoa(len(all))+"]"] = Source{l.level, l.prefix + key + "[" + strconv.Itoa(i) + "]"}
+			item := leaf + "[" + strconv.Itoa(len(all)) + "]"
+			r.sources[item], r.values[item] = Source{l.level, l.prefix + key + "[" + strconv.Itoa(i) + "]"}, bind
 			all = append(all, bind)
 		}
 	}
@@ -205,8 +207,9 @@ func (r *resolver) ulimits() map[string]UlimitConfig {
 		}
 		maps.Copy(merged, l.config.Docker.Ulimits)
 		r.sources["docker.ulimits"] = Source{l.level, l.prefix + "docker.ulimits"}
-		for name := range l.config.Docker.Ulimits {
-			r.sources["docker.ulimits."+name] = Source{l.level, l.prefix + "docker.ulimits." + name}
+		for name, limit := range l.config.Docker.Ulimits {
+			leaf := "docker.ulimits." + name
+			r.sources[leaf], r.values[leaf] = Source{l.level, l.prefix + leaf}, limit
 		}
 	}
 	return merged

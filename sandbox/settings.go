@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -115,7 +117,28 @@ type Resolved struct {
 	Sources map[string]Source `json:"sources"`
 
 	dockerAsked bool // the configuration names an image, or a network that only containers have
+	values      map[string]any
 	settings    *Settings
+}
+
+// Setting is one leaf of what holds, and where it comes from.
+type Setting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"` // JSON; "" is nothing
+	From  Source `json:"from"`
+}
+
+// Settings lists every leaf, by key.
+func (r *Resolved) Settings() []Setting {
+	var all []Setting
+	for _, leaf := range slices.Sorted(maps.Keys(r.values)) {
+		s := Setting{Key: leaf, From: r.Sources[leaf]}
+		if raw, err := json.Marshal(r.values[leaf]); err == nil && string(raw) != "null" && string(raw) != `""` {
+			s.Value = string(raw)
+		}
+		all = append(all, s)
+	}
+	return all
 }
 
 // Neutral is what can be written for every engine.
@@ -176,12 +199,12 @@ func (s *Settings) Sandboxed(agent, session string) (yes bool, why string) {
 func (s *Settings) Sessions() Sessions { return s.config.Sessions }
 
 func (s *Settings) resolve(agent string, own *Config) *Resolved {
-	res := &resolver{sources: map[string]Source{}}
+	res := &resolver{sources: map[string]Source{}, values: map[string]any{}}
 	if own == nil {
 		own = &Config{}
 	}
 	all := []layer{{FromAgent, agentPrefix, own}, {FromGlobal, globalPrefix, &s.config.Defaults.Config}}
-	r := &Resolved{Agent: agent, Sources: res.sources, settings: s}
+	r := &Resolved{Agent: agent, Sources: res.sources, values: res.values, settings: s}
 	res.layers = all
 	r.Mode = Mode(canonical(modeWords, choose(res, "mode", string(s.undecided()), at("mode", func(c *Config) string { return c.Mode }))))
 	r.Access = Access(canonical(accessWords, choose(res, "workspaceAccess", string(AccessNone), at("workspaceAccess", func(c *Config) string { return c.WorkspaceAccess }))))
@@ -228,6 +251,9 @@ func canonical[W ~string](words map[string]W, word string) string {
 	}
 	return word
 }
+
+// Anyone is what holds for agents that the configuration does not name.
+func (s *Settings) Anyone() *Resolved { return s.anyone }
 
 // Agents are the agents that the configuration names.
 func (s *Settings) Agents() map[string]*Resolved { return maps.Clone(s.byID) }

@@ -185,6 +185,10 @@ func (s *Server) apiRoutes() http.Handler {
 		{"POST /v1/devices/{id}/remove", device.RightAdmin, s.apiRemoveDevice},
 		{"GET /v1/sign-ins", device.RightAdmin, s.apiSignIns},
 		{"POST /v1/sign-ins/{id}/end", device.RightAdmin, s.apiEndSignIn},
+		{"GET /v1/sandboxes", device.RightWatch, s.apiSandboxes},
+		{"POST /v1/sandboxes/prune", device.RightAdmin, s.apiPruneSandboxes},
+		{"POST /v1/sandboxes/{name}/stop", device.RightAdmin, s.apiStopSandbox},
+		{"POST /v1/sandboxes/{name}/remove", device.RightAdmin, s.apiRemoveSandbox},
 		{"POST /v1/shutdown", device.RightAdmin, s.apiShutdown},
 	} {
 		mux.HandleFunc(route.pattern, s.api(func(w http.ResponseWriter, r *http.Request) error {

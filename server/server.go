@@ -78,6 +78,7 @@ type Options struct {
 	Commands  *execpolicy.Approvals // exec-approvals.json; optional
 	Devices   *device.Pairings      // optional
 	Passkeys  *device.Passkeys      // optional
+	Sandboxes Sandboxes             // optional
 	// Ready adds what somebody who shows a credential may know to the answer of /readyz; optional.
 	Ready func(*http.Request) (ready bool, details map[string]any)
 
@@ -111,6 +112,7 @@ type Server struct {
 	commands  *execpolicy.Approvals
 	devices   *device.Pairings
 	passkeys  *device.Passkeys
+	sandboxes Sandboxes
 	public    protocol.PublicOrigin
 	proxies   protocol.Proxies
 	ready     func(*http.Request) (bool, map[string]any)
@@ -156,7 +158,7 @@ func Open(o Options) (*Server, error) {
 	}
 	s := &Server{
 		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels,
-		gateway: o.Gateway, policy: o.Policy, config: o.Config, commands: o.Commands, devices: o.Devices, ready: o.Ready, observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log,
+		gateway: o.Gateway, policy: o.Policy, config: o.Config, commands: o.Commands, sandboxes: o.Sandboxes, devices: o.Devices, ready: o.Ready, observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log,
 		passkeys: o.Passkeys, public: o.Public, proxies: o.Proxies,
 		started: time.Now(), streams: newStreams(), stopping: make(chan struct{}),
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/redact"
+	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/server"
 	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/session"
@@ -36,40 +37,43 @@ import (
 
 // daemon is every part of a running gateway, wired together.
 type daemon struct {
-	home     string
-	log      *slog.Logger
-	memory   *store.Configuration
-	atStart  config.File // in force at start; what needs a restart to change is read from here
-	db       *store.DB
-	audit    *audit.Log
-	people   *device.Keeper
-	passkeys *device.Passkeys
-	pairings *device.Pairings
-	approver *approval.Manager
-	sessions *session.Tracker
-	watcher  *anomaly.Watcher
-	warned   warned
-	places   *places
-	toolbox  *builtin.Toolbox
-	tools    []*toolward.Tool
-	registry *hook.Registry // plug-ins that are compiled in
-	plugins  *hook.Runner
-	policy   *policy.Live
-	shadow   *shadowPolicy
-	config   *config.Live
-	gateway  *toolward.Gateway
-	mcp      *mcp.Server
-	hooks    *bridge.Handler
-	protocol *protocol.Server
-	wire     atomic.Pointer[protocol.Server] // the same, for whom it is there before or after
-	trouble  atomic.Pointer[string]          // what keeps calls from running; nil if nothing does
-	server   *server.Server
-	secrets  *redact.Redactor
-	commands *execpolicy.Approvals // exec-approvals.json
-	exec     *execpolicy.Commands  // judges commands by it and by the configuration
-	events   *eventRecorder
-	measured *telemetry.Telemetry
-	streams  context.CancelFunc // ends the streams of local MCP clients
+	home      string
+	log       *slog.Logger
+	memory    *store.Configuration
+	atStart   config.File // in force at start; what needs a restart to change is read from here
+	db        *store.DB
+	audit     *audit.Log
+	people    *device.Keeper
+	passkeys  *device.Passkeys
+	pairings  *device.Pairings
+	approver  *approval.Manager
+	sessions  *session.Tracker
+	watcher   *anomaly.Watcher
+	warned    warned
+	places    *places
+	toolbox   *builtin.Toolbox
+	tools     []*toolward.Tool
+	registry  *hook.Registry // plug-ins that are compiled in
+	plugins   *hook.Runner
+	policy    *policy.Live
+	shadow    *shadowPolicy
+	config    *config.Live
+	gateway   *toolward.Gateway
+	mcp       *mcp.Server
+	hooks     *bridge.Handler
+	protocol  *protocol.Server
+	wire      atomic.Pointer[protocol.Server] // the same, for whom it is there before or after
+	trouble   atomic.Pointer[string]          // what keeps calls from running; nil if nothing does
+	server    *server.Server
+	secrets   *redact.Redactor
+	commands  *execpolicy.Approvals // exec-approvals.json
+	exec      *execpolicy.Commands  // judges commands by it and by the configuration
+	events    *eventRecorder
+	machine   sandbox.Machine
+	engines   []sandbox.Engine
+	sandboxes *sandbox.Manager
+	measured  *telemetry.Telemetry
+	streams   context.CancelFunc // ends the streams of local MCP clients
 }
 
 // daemonOptions says what a daemon is started with.
@@ -84,7 +88,7 @@ type daemonOptions struct {
 func newDaemon(ctx context.Context, o daemonOptions) (*daemon, error) {
 	d := &daemon{home: o.home, log: o.log, secrets: redact.New()}
 	for _, part := range []func(context.Context, daemonOptions) error{
-		d.openState, d.openPeople, d.openTools, d.openPlugins, d.openConfig, d.openTelemetry, d.openWatcher, d.openGateway, d.openFaces,
+		d.openState, d.openPeople, d.openTools, d.openPlugins, d.openConfig, d.openTelemetry, d.openWatcher, d.openSandboxes, d.openGateway, d.openFaces,
 	} {
 		if err := part(ctx, o); err != nil {
 			d.close()
@@ -241,6 +245,10 @@ func (d *daemon) applyConfig(loaded *config.Loaded) error {
 	if _, err := commands.Check(); err != nil {
 		return err
 	}
+	sandboxes, err := d.sandboxSettings(loaded.File)
+	if err != nil {
+		return err
+	}
 	settings, err := approvalSettings(loaded.File)
 	if err != nil {
 		return err
@@ -267,6 +275,9 @@ func (d *daemon) applyConfig(loaded *config.Loaded) error {
 	}
 	d.places.protect(loaded.File.Plugins.Files())
 	d.holdSecrets(loaded.File.Plugins)
+	if d.sandboxes != nil {
+		d.sandboxes.Configure(sandboxes)
+	}
 	d.policy.Swap(snapshot)
 	d.shadow.use(loaded.File.TEG.Shadow)
 	if d.config != nil {
@@ -415,6 +426,7 @@ func (d *daemon) close() {
 	if d.toolbox != nil {
 		d.logError("end commands", d.toolbox.Close())
 	}
+	d.closeSandboxes()
 	if d.plugins != nil {
 		d.plugins.Close()
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/doctor"
 	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/server"
 )
 
@@ -94,6 +95,7 @@ func (inv *invocation) checkState() []bridge.Check {
 	} else {
 		checks = append(checks, bridge.Check{Name: "configuration", State: bridge.Passed, Text: "sound"})
 	}
+	checks = append(checks, inv.checkSandbox())
 	var status struct{ Version, Console, Mode string }
 	if err := inv.daemon().get(inv, "/v1/status", nil, &status); err != nil {
 		return append(checks, bridge.Check{Name: "gateway", State: bridge.Failed, Text: err.Error(), Hint: "toolward up"})
@@ -111,6 +113,21 @@ func (inv *invocation) checkState() []bridge.Check {
 		}
 	}
 	return append(checks, bridge.Check{Name: "gateway", State: bridge.Passed, Text: status.Console})
+}
+
+// checkSandbox shows what the first start has decided about sandboxes.
+func (inv *invocation) checkSandbox() bridge.Check {
+	machine, known, err := sandbox.ReadMachine(inv.home)
+	switch {
+	case err != nil:
+		return bridge.Check{Name: "sandbox", State: bridge.Failed, Text: err.Error()}
+	case !known || machine.Mode == "":
+		return bridge.Check{Name: "sandbox", State: bridge.Skipped, Text: "no mode was decided for this machine: sessions are sandboxed only where the configuration says so", Hint: "toolward sandbox probe"}
+	}
+	return bridge.Check{
+		Name: "sandbox", State: bridge.Passed,
+		Text: fmt.Sprintf("where the configuration names no mode it is %s since %s: %s", machine.Mode, machine.Decided.Format(time.DateOnly), machine.Why),
+	}
 }
 
 // security looks for what makes the installation less safe.

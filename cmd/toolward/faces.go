@@ -73,7 +73,7 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 		Public: public, Proxies: protocol.Proxies{Trusted: trusted, RealIPFallback: settings.Gateway.AllowRealIPFallback},
 		Passkeys: d.passkeys,
 		People:   d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: levels{d.sessions, d.watcher},
-		Gateway: d.gateway, Policy: d.policyInForce, Config: d, Commands: d.commands,
+		Gateway: d.gateway, Policy: d.policyInForce, Config: d, Commands: d.commands, Sandboxes: d.sandboxes,
 		MCP:         d.mcp.Handler(d.authenticate),
 		MCPStream:   d.fromAgent(d.mcp.StdioHandler(streams, d.welcome)),
 		Hooks:       d.fromAgent(d.hooks),

@@ -61,6 +61,7 @@ type commandLine struct {
 	Logout    logoutCommand    `cmd:"" help:"Sign this terminal out."`
 	Policy    policyCommand    `cmd:"" help:"Try a policy: on cases, on what was recorded."`
 	Shell     shellCommand     `cmd:"" help:"What shell commands would start and do."`
+	Sandbox   sandboxCommand   `cmd:"" help:"Where commands run, confined."`
 	Config    configCommand    `cmd:"" help:"The configuration file."`
 	Import    importCommand    `cmd:"" help:"Take over another product's settings about tools."`
 	Doctor    doctorCommand    `cmd:"" help:"Check the installation; runs a canary through every installed hook."`

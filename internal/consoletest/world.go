@@ -72,6 +72,7 @@ type Options struct {
 	Log       *slog.Logger     // default none
 	Protocol  *protocol.Config // of the gateway protocol; without it there is none
 	Agents    protocol.AgentList
+	Sandboxes server.Sandboxes
 	Commands  bool // commands are judged by the real parts, under the preset developer; else nobody looks at them
 }
 
@@ -141,8 +142,9 @@ func New(t testing.TB, o Options) *World {
 		Public: public, Proxies: protocol.Proxies{Trusted: trusted}, Passkeys: w.Passkeys,
 		Home: home, Listen: o.Listen, Hosts: o.Hosts, People: w.People, Approvals: w.Approvals, Audit: w.Audit,
 		Records: records, Levels: w.Levels, Gateway: w.Gateway, Config: w.Config, MCP: o.MCP, Hooks: o.Hooks,
-		Policy:  func() server.Policy { return o.Policy },
-		Version: "test", Stop: func() {}, Log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		Policy:    func() server.Policy { return o.Policy },
+		Sandboxes: o.Sandboxes,
+		Version:   "test", Stop: func() {}, Log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
 	if w.Protocol != nil {
 		doors.WebSocket, doors.Invoke, doors.Ready, doors.Devices = w.Protocol, w.Protocol.Tools(), w.Protocol.Ready, w.Pairings

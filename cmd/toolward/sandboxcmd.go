@@ -1,0 +1,237 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/server"
+)
+
+type sandboxCommand struct {
+	List     sandboxListCommand     `cmd:"" help:"List the sandboxes."`
+	Explain  sandboxExplainCommand  `cmd:"" help:"Say whether a session is sandboxed, why, and by which settings."`
+	Recreate sandboxRecreateCommand `cmd:"" help:"Remove sandboxes; the next call makes them anew."`
+	Prune    sandboxPruneCommand    `cmd:"" help:"End the sandboxes that are old or unused, now."`
+	Probe    sandboxProbeCommand    `cmd:"" help:"Try what this machine can enforce."`
+}
+
+type sandboxListCommand struct {
+	Browser bool `help:"Only those of browsers."`
+}
+
+// Run lists sandboxes.
+func (c *sandboxListCommand) Run(inv *invocation) error {
+	var list server.SandboxList
+	if err := inv.daemon().get(inv, "/v1/sandboxes", nil, &list); err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(list)
+	}
+	shown := list.Containers
+	if c.Browser {
+		shown = list.Browsers
+	}
+	if list.Warning != "" {
+		fmt.Fprintln(inv.stderr, "warning:", display.Line(list.Warning))
+	}
+	if err := inv.printSandboxes(shown); err != nil {
+		return err
+	}
+	running, other := 0, 0
+	for _, i := range shown {
+		if i.Running {
+			running++
+		}
+		if !i.ImageMatch {
+			other++
+		}
+	}
+	fmt.Fprintf(inv.stdout, "\n%d sandboxes, %d running, %d of another image than the configured one\n", len(shown), running, other)
+	if other > 0 {
+		fmt.Fprintln(inv.stdout, "make them anew with: toolward sandbox recreate --all")
+	}
+	return nil
+}
+
+func (inv *invocation) printSandboxes(list []sandbox.Info) error {
+	return inv.table("NAME\tENGINE\tSTATE\tIMAGE\tAGE\tIDLE\tIN USE\tOF", func(row func(...any)) {
+		for _, i := range list {
+			state, image := "stopped", i.Image
+			switch {
+			case i.Missing:
+				state = "gone"
+			case i.Running:
+				state = "running"
+			}
+			if !i.ImageMatch {
+				image += " (not the configured one)"
+			}
+			row(i.Name, i.Engine, state, image, since(i.Created), since(i.Used), i.Users, i.ScopeKey)
+		}
+	})
+}
+
+// since is how long ago something was, for people.
+func since(t time.Time) string { return max(0, time.Since(t)).Round(time.Second).String() }
+
+type sandboxRecreateCommand struct {
+	All     bool   `help:"All of them."`
+	Session string `help:"That of a session or another scope key." placeholder:"KEY"`
+	Agent   string `help:"Those of an agent." placeholder:"ID"`
+	Browser bool   `help:"Only those of browsers."`
+	Force   bool   `help:"Do not ask."`
+}
+
+// Run removes sandboxes after showing which.
+func (c *sandboxRecreateCommand) Run(inv *invocation) error {
+	chosen := 0
+	for _, given := range []bool{c.All, c.Session != "", c.Agent != ""} {
+		if given {
+			chosen++
+		}
+	}
+	if chosen != 1 {
+		return &exitErr{exitError, errors.New("name exactly one of --all, --session and --agent"), "toolward sandbox list shows them"}
+	}
+	var list server.SandboxList
+	if err := inv.daemon().get(inv, "/v1/sandboxes", nil, &list); err != nil {
+		return err
+	}
+	from := append(list.Containers, list.Browsers...)
+	if c.Browser {
+		from = list.Browsers
+	}
+	var meant []sandbox.Info
+	for _, i := range from {
+		if (sandbox.Selector{All: c.All, Agent: c.Agent, Session: c.Session}).Matches(i) {
+			meant = append(meant, i)
+		}
+	}
+	if len(meant) == 0 {
+		return inv.done("none", "There is none.")
+	}
+	if !inv.json {
+		if err := inv.printSandboxes(meant); err != nil {
+			return err
+		}
+	}
+	if !c.Force && !confirm(inv.stdin, inv.stderr, "Remove them? What runs inside ends.") {
+		return &exitErr{code: exitError, err: errors.New("nothing was removed")}
+	}
+	return c.remove(inv, meant)
+}
+
+func (c *sandboxRecreateCommand) remove(inv *invocation, meant []sandbox.Info) error {
+	failed := 0
+	for _, i := range meant {
+		if err := inv.daemon().post(inv, "/v1/sandboxes/"+url.PathEscape(i.Name)+"/remove", struct{}{}, nil); err != nil {
+			failed++
+			fmt.Fprintf(inv.stderr, "%s: %s\n", i.Name, display.Line(err.Error()))
+		}
+	}
+	if failed > 0 {
+		return &exitErr{exitError, fmt.Errorf("%d of %d could not be removed", failed, len(meant)), "toolward sandbox list"}
+	}
+	return inv.done("removed", fmt.Sprintf("Removed %d. The next call makes them anew.", len(meant)))
+}
+
+type sandboxPruneCommand struct{}
+
+// Run prunes now.
+func (sandboxPruneCommand) Run(inv *invocation) error {
+	var pruned sandbox.Pruned
+	if err := inv.daemon().post(inv, "/v1/sandboxes/prune", struct{}{}, &pruned); err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.printJSON(pruned)
+	}
+	for word, names := range map[string][]string{"stopped": pruned.Stopped, "removed": pruned.Removed, "failed": pruned.Failed} {
+		for _, name := range names {
+			fmt.Fprintf(inv.stdout, "%-8s %s\n", word, display.Line(name))
+		}
+	}
+	if len(pruned.Failed) > 0 {
+		return &exitErr{code: exitError, err: errors.New("some could not be ended")}
+	}
+	if len(pruned.Stopped)+len(pruned.Removed) == 0 {
+		fmt.Fprintln(inv.stdout, "Nothing to end.")
+	}
+	return nil
+}
+
+type sandboxProbeCommand struct{}
+
+// probedEngine is what an engine can enforce here.
+type probedEngine struct {
+	Engine  string          `json:"engine"`
+	Works   bool            `json:"works"`
+	Level   string          `json:"level"`
+	Version string          `json:"version,omitempty"`
+	Checks  []sandbox.Check `json:"checks"`
+}
+
+var levelWords = map[sandbox.Level]string{
+	sandbox.LevelNone: "nothing", sandbox.LevelLandlock: "files and network only",
+	sandbox.LevelNoCgroup: "all but hard limits", sandbox.LevelFull: "everything",
+}
+
+// Run tries the engines. It needs no gateway.
+func (sandboxProbeCommand) Run(inv *invocation) error {
+	_, machine, err := knownMachine(inv.home)
+	if err != nil {
+		return err
+	}
+	found := []probedEngine{}
+	works := false
+	for _, e := range sandboxEngines(machine.Instance, slog.New(slog.NewTextHandler(io.Discard, nil))) {
+		c := sandbox.ProbeEngine(inv, e, nil)
+		works = works || c.Works()
+		found = append(found, probedEngine{c.Engine, c.Works(), levelWords[c.Level], c.Version, c.Checks})
+		if err := e.Close(); err != nil {
+			return err
+		}
+	}
+	if inv.json {
+		err = inv.printJSON(map[string]any{"engines": found, "machine": machine})
+	} else {
+		inv.printProbe(found)
+	}
+	if err == nil && !works {
+		err = &exitErr{exitUnsound, errors.New("no engine works on this machine"), "mend one of the above"}
+	}
+	return err
+}
+
+func (inv *invocation) printProbe(found []probedEngine) {
+	for _, e := range found {
+		fmt.Fprintf(inv.stdout, "%s: enforces %s %s\n", e.Engine, e.Level, e.Version)
+		for _, c := range e.Checks {
+			mark := "ok"
+			if !c.OK {
+				mark = "no"
+			}
+			fmt.Fprintf(inv.stdout, "  %-3s %s: %s\n", mark, display.Line(c.Name), display.Line(c.Found))
+			if c.Fix != "" && !c.OK {
+				fmt.Fprintf(inv.stdout, "      → %s\n", display.Line(c.Fix))
+			}
+		}
+	}
+}
+
+// sandboxSession is the key that people mean: a key, "global", or the main session of the agent.
+func sandboxSession(given, agent string, sessions sandbox.Sessions) string {
+	switch given = strings.TrimSpace(given); {
+	case strings.Contains(given, ":"), given == "global":
+		return given
+	}
+	return sessions.MainSession(agent)
+}

@@ -1,0 +1,80 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/internal/consoletest"
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/server"
+)
+
+// boxes are sandboxes in memory.
+type boxes struct {
+	names []string
+	done  []string
+}
+
+func (b *boxes) List(context.Context) ([]sandbox.Info, error) {
+	var list []sandbox.Info
+	for _, name := range b.names {
+		list = append(list, sandbox.Info{Name: name, ScopeKey: "agent:coder", Running: true, ImageMatch: true})
+	}
+	return list, errors.New("engine docker: no answer")
+}
+
+func (b *boxes) Stop(_ context.Context, name, why string) error { return b.end("stop", name, why) }
+
+func (b *boxes) Remove(_ context.Context, name, why string) error { return b.end("remove", name, why) }
+
+func (b *boxes) end(what, name, why string) error {
+	switch name {
+	case "stuck":
+		return sandbox.Errorf(sandbox.CodeFailed, "sandbox stuck is still there")
+	case "a":
+		b.done = append(b.done, what+" "+name+" "+why)
+		return nil
+	}
+	return sandbox.Errorf(sandbox.CodeNotFound, "no %s", name)
+}
+
+func (b *boxes) Prune(context.Context) (sandbox.Pruned, error) {
+	return sandbox.Pruned{Stopped: []string{"a"}, Removed: []string{}, Failed: []string{}}, nil
+}
+
+func TestSandboxesThroughTheAPI(t *testing.T) {
+	b := &boxes{names: []string{"a"}}
+	w := consoletest.New(t, consoletest.Options{Sandboxes: b})
+	api := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
+	api.want(401, "GET", "/v1/sandboxes", nil, nil)
+	api.want(401, "POST", "/v1/sandboxes/a/remove", struct{}{}, nil)
+	api.want(200, "POST", "/v1/login", server.Passphrase{Passphrase: consoletest.Passphrase}, nil)
+
+	var list server.SandboxList
+	api.want(200, "GET", "/v1/sandboxes", nil, &list)
+	if len(list.Containers) != 1 || list.Containers[0].Name != "a" || list.Browsers == nil || list.Warning == "" {
+		t.Errorf("%+v", list)
+	}
+	api.want(200, "POST", "/v1/sandboxes/a/stop", struct{}{}, nil)
+	api.want(200, "POST", "/v1/sandboxes/a/remove", struct{}{}, nil)
+	api.want(404, "POST", "/v1/sandboxes/b/remove", struct{}{}, nil)
+	api.want(502, "POST", "/v1/sandboxes/stuck/remove", struct{}{}, nil)
+	if len(b.done) != 2 || b.done[0][:7] != "stop a " {
+		t.Errorf("done: %q", b.done)
+	}
+	var pruned sandbox.Pruned
+	api.want(200, "POST", "/v1/sandboxes/prune", struct{}{}, &pruned)
+	if len(pruned.Stopped) != 1 {
+		t.Errorf("%+v", pruned)
+	}
+	records, err := w.Audit.Query(t.Context(), audit.Filter{Type: audit.TypeConfig, Text: "sandbox-"})
+	must(t, err)
+	if len(records) != 2 {
+		t.Errorf("%d records", len(records))
+	}
+	plain, person := person(t)
+	_ = plain
+	person.want(404, "GET", "/v1/sandboxes", nil, nil)
+}
