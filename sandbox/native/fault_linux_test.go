@@ -381,3 +381,15 @@ func TestConflictingSandbox(t *testing.T) {
 		t.Errorf("after a refusal: %v", err)
 	}
 }
+
+// Where memory runs out, commands end before the program that runs them.
+func TestCommandsEndFirst(t *testing.T) {
+	e := testEngine(t, Options{})
+	handle := ensure(t, e, testSpec(t, t.TempDir()))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	out, err := output(ctx, handle, `for i in {1..200}; do read score < /proc/$$/oom_score_adj; [ $score = 500 ] && break; sleep 0.05; done; echo $score; cat /proc/1/oom_score_adj`)
+	if err != nil || out != "500\n0\n" {
+		t.Errorf("the command's and the program's: %q, %v", out, err)
+	}
+}

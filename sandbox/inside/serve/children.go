@@ -41,8 +41,20 @@ func (c *children) start(start func() (pid int, err error)) (int, error) {
 		c.mu.Lock()
 		c.own[pid] = true
 		c.mu.Unlock()
+		dieFirst(pid)
 	}
 	return pid, err
+}
+
+// dieFirst has the kernel choose a command before this program when memory runs out: with many small processes it could
+// take this one, and the whole sandbox with it.
+func dieFirst(pid int) {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return // it has ended already, or this system has no such file
+	}
+	unix.Write(fd, []byte("500")) //nolint:errcheck // raising it is always allowed
+	unix.Close(fd)                //nolint:errcheck // nothing is lost
 }
 
 // waited says that somebody has waited for them.
