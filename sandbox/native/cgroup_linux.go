@@ -89,7 +89,7 @@ func delegate(dir string) error {
 	}
 	enable := "+" + strings.Join(controllers, " +")
 	control := filepath.Join(dir, "cgroup.subtree_control")
-	err = os.WriteFile(control, []byte(enable), 0)
+	err = put(control, enable)
 	if !errors.Is(err, syscall.EBUSY) {
 		return err
 	}
@@ -105,11 +105,11 @@ func delegate(dir string) error {
 		if pid != strconv.Itoa(os.Getpid()) {
 			return fmt.Errorf("%s has other members than the gateway (process %s): delegate it a group of its own", dir, pid)
 		}
-		if err := os.WriteFile(filepath.Join(gateway, "cgroup.procs"), []byte(pid), 0); err != nil {
+		if err := put(filepath.Join(gateway, "cgroup.procs"), pid); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(control, []byte(enable), 0)
+	return put(control, enable)
 }
 
 // ownGroups are the groups of this process by controller; "" is version 2.
@@ -204,7 +204,7 @@ func (h *hierarchies) enableTop() error {
 	if err := os.MkdirAll(top, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(top, "cgroup.subtree_control"), []byte("+"+strings.Join(controllers, " +")), 0)
+	return put(filepath.Join(top, "cgroup.subtree_control"), "+"+strings.Join(controllers, " +"))
 }
 
 // sweep ends and removes the groups that gateways left which do not run any more. alive says of a group's name whether
@@ -233,6 +233,16 @@ func (h *hierarchies) release() {
 	}
 }
 
+// put writes a value. It makes no file: of a value that the kernel does not have, fs.ErrNotExist tells.
+func put(path, value string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(value)
+	return errors.Join(err, file.Close())
+}
+
 // group is the control group of one sandbox.
 type group struct {
 	dirs []string
@@ -253,7 +263,7 @@ func (g *group) file(v2, controller, v1 string) string {
 
 func (g *group) add(pid int) error {
 	for _, dir := range g.dirs {
-		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
+		if err := put(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
 			return err
 		}
 	}
@@ -268,7 +278,7 @@ func (g *group) limit(l sandbox.Limits) error {
 		if path == "" {
 			return nil
 		}
-		return os.WriteFile(path, []byte(strconv.FormatInt(value, 10)), 0)
+		return put(path, strconv.FormatInt(value, 10))
 	}
 	if l.Memory > 0 {
 		if err := set(g.file("memory.max", "memory", "memory.limit_in_bytes"), l.Memory); err != nil {
@@ -297,7 +307,7 @@ func (g *group) limit(l sandbox.Limits) error {
 	}
 	quota := int64(l.CPUs * cpuPeriod)
 	if g.v2 != "" {
-		return os.WriteFile(filepath.Join(g.v2, "cpu.max"), fmt.Appendf(nil, "%d %d", quota, cpuPeriod), 0)
+		return put(filepath.Join(g.v2, "cpu.max"), fmt.Sprintf("%d %d", quota, cpuPeriod))
 	}
 	if err := set(filepath.Join(g.v1["cpu"], "cpu.cfs_period_us"), cpuPeriod); err != nil {
 		return err
@@ -352,23 +362,23 @@ func (g *group) stats() sandbox.Stats {
 // freeze stops everything in the group where it is; without a freezer nothing happens.
 func (g *group) freeze() {
 	if g.v2 != "" {
-		os.WriteFile(filepath.Join(g.v2, "cgroup.freeze"), []byte("1"), 0) //nolint:errcheck // killing follows
+		put(filepath.Join(g.v2, "cgroup.freeze"), "1") //nolint:errcheck // killing follows
 	} else if dir := g.v1["freezer"]; dir != "" {
-		os.WriteFile(filepath.Join(dir, "freezer.state"), []byte("FROZEN"), 0) //nolint:errcheck // killing follows
+		put(filepath.Join(dir, "freezer.state"), "FROZEN") //nolint:errcheck // killing follows
 	}
 }
 
 // thaw undoes freeze: what is frozen does not die in version 1.
 func (g *group) thaw() {
 	if dir := g.v1["freezer"]; dir != "" && g.v2 == "" {
-		os.WriteFile(filepath.Join(dir, "freezer.state"), []byte("THAWED"), 0) //nolint:errcheck // remove says what is left
+		put(filepath.Join(dir, "freezer.state"), "THAWED") //nolint:errcheck // remove says what is left
 	}
 }
 
 // kill ends every process of the group.
 func (g *group) kill() {
 	for _, dir := range g.dirs {
-		if os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) == nil {
+		if put(filepath.Join(dir, "cgroup.kill"), "1") == nil {
 			continue
 		}
 		data, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))

@@ -342,6 +342,16 @@ func TestOwnersAndProtectedPaths(t *testing.T) {
 	if owner := int(info.Sys().(*syscall.Stat_t).Uid); owner != os.Geteuid() {
 		t.Errorf("on the host it belongs to %d, and the workspace to %d", owner, os.Geteuid())
 	}
+	// The file tools, too: they do without openat2 where the filter cannot look at its mode.
+	if _, err := handle.WriteFile(ctx, "/workspace/new/file", []byte("text"), sandbox.WriteOptions{Parents: true}); err != nil {
+		t.Error(err)
+	}
+	if data, _, err := handle.ReadFile(ctx, "/workspace/new/file", 0, 100); err != nil || string(data) != "text" {
+		t.Errorf("what was written is %q, %v", data, err)
+	}
+	if _, err := handle.WriteFile(ctx, "/workspace/repo/.git/hooks/pre-commit", []byte("x"), sandbox.WriteOptions{}); err == nil {
+		t.Error("a file tool has written a hook")
+	}
 	if out, err := output(ctx, handle, "chmod u+s made && stat -c %a made"); err == nil && os.Geteuid() == 0 {
 		t.Errorf("a program of the host's root was made: %q", out)
 	}
@@ -391,5 +401,32 @@ func TestCommandsEndFirst(t *testing.T) {
 	out, err := output(ctx, handle, `for i in {1..200}; do read score < /proc/$$/oom_score_adj; [ $score = 500 ] && break; sleep 0.05; done; echo $score; cat /proc/1/oom_score_adj`)
 	if err != nil || out != "500\n0\n" {
 		t.Errorf("the command's and the program's: %q, %v", out, err)
+	}
+}
+
+func TestDiskLimitEndsTheSandbox(t *testing.T) {
+	e := testEngine(t, Options{})
+	workspace := t.TempDir()
+	if err := os.WriteFile(filepath.Join(workspace, "before"), make([]byte, 4<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	spec := testSpec(t, workspace)
+	spec.Limits.Disk = 2 << 20
+	handle := ensure(t, e, spec)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := output(ctx, handle, "head -c 1000000 /dev/zero > small"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := output(ctx, handle, "head -c 5000000 /dev/zero > large; sleep 300"); sandbox.CodeOf(err) != sandbox.CodeUnavailable {
+		t.Errorf("a command that wrote too much: %v, want %s", err, sandbox.CodeUnavailable)
+	}
+	select {
+	case <-handle.Done():
+	case <-ctx.Done():
+		t.Fatal("the sandbox goes on")
+	}
+	if reason := handle.(*box).reason; !strings.Contains(reason, "2 MiB are allowed") {
+		t.Errorf("the reason is %q", reason)
 	}
 }

@@ -141,15 +141,16 @@ func (h *helper) send(ctx context.Context, plan *setup.Plan, fds []int) error {
 	}
 	h.conn.SetDeadline(deadline) //nolint:errcheck // a closed connection says so below
 	stop := context.AfterFunc(ctx, func() { h.conn.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
 	rights := unix.UnixRights(append([]int{int(memory.Fd())}, fds...)...)
-	if _, _, err := h.conn.WriteMsgUnix([]byte{1}, rights, nil); err != nil {
-		return fmt.Errorf("the helper takes no plan: %w", err)
+	if _, _, err = h.conn.WriteMsgUnix([]byte{1}, rights, nil); err != nil {
+		err = fmt.Errorf("the helper takes no plan: %w", err)
+	} else {
+		err = h.answer()
 	}
-	if err := h.answer(); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	if !stop() {
+		return ctx.Err()
+	}
+	if err != nil {
 		return err
 	}
 	return h.conn.SetDeadline(time.Time{})
