@@ -83,7 +83,6 @@ type box struct {
 	idle     chan struct{} // closed when users becomes 0; nil if nobody waits
 	used     time.Time
 	unsaved  bool // used has changed since it was written
-	reason   string
 	layout   *Layout
 	resolved *Resolved
 }

@@ -46,8 +46,15 @@ func (s *server) setUp() error {
 		if resource == unix.RLIMIT_NOFILE {
 			limit = max(limit, minOpenFiles)
 		}
-		value := syscall.Rlimit{Cur: uint64(limit), Max: uint64(limit)}
-		if err := syscall.Setrlimit(resource, &value); err != nil {
+		// Where the machine allows less, that is the limit: nobody in here may raise it.
+		var value syscall.Rlimit
+		err := syscall.Getrlimit(resource, &value)
+		value.Max = min(value.Max, uint64(limit))
+		value.Cur = value.Max
+		if err == nil {
+			err = syscall.Setrlimit(resource, &value)
+		}
+		if err != nil {
 			return task.Errorf(task.CodeFailed, "limit what commands use: %v", err)
 		}
 	}
