@@ -51,6 +51,10 @@ func (st *stream) open(command *task.Command) (p *pumps, child [3]uintptr, err e
 		p.stdin = os.NewFile(uintptr(write), "stdin")
 	}
 	for i, kind := range []wire.Type{wire.Stdout, wire.Stderr} {
+		if command.Merged && kind == wire.Stderr {
+			child[2] = child[1] // one pipe keeps the order
+			break
+		}
 		var read int
 		if read, child[i+1], err = pipeFrom(); err != nil {
 			p.close()
@@ -69,7 +73,7 @@ func (st *stream) open(command *task.Command) (p *pumps, child [3]uintptr, err e
 // closeChild closes what a program was given.
 func (s *server) closeChild(child [3]uintptr) {
 	for i, fd := range child {
-		if fd == 0 || int(fd) == s.null || i > 0 && fd == child[0] { // never opened, shared, or a terminal's
+		if fd == 0 || int(fd) == s.null || i > 0 && fd == child[i-1] { // never opened, shared, or a terminal's
 			continue
 		}
 		unix.Close(int(fd)) //nolint:errcheck // the program has its own

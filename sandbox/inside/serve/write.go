@@ -58,6 +58,9 @@ func (f *files) target(p string, o *task.WriteOptions) (l *located, old *unix.St
 	if err = f.writable(l.path()); err == nil && l.name == "" {
 		err = unix.EISDIR
 	}
+	if err == nil && o.Exact && l.path() != path.Clean(p) {
+		err = task.Errorf(task.CodeChanged, "%s leads to %s by now", shown(p), shown(l.path()))
+	}
 	if err == nil {
 		old, err = f.judge(l, o)
 	}
@@ -133,6 +136,9 @@ func writeAll(fd int, b []byte) error {
 // putInPlace gives a written file its mode and its name. What is there is judged once more, as late as possible.
 func (f *files) putInPlace(fd int, l *located, name string, old *unix.Stat_t, o *task.WriteOptions) error {
 	mode := uint32(0o644)
+	if o.Mode != 0 {
+		mode = uint32(o.Mode.Perm())
+	}
 	if old != nil {
 		mode = old.Mode & 0o777
 		if old.Uid == uint32(unix.Geteuid()) || unix.Geteuid() == 0 {

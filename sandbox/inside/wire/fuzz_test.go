@@ -16,7 +16,7 @@ import (
 func messages() [][]byte {
 	identity := task.Identity{Device: 1, Inode: 2, Size: 3, Modified: 4, Changed: 5}
 	command := task.Command{
-		Argv: []string{"a", ""}, Shell: "text", Dir: "/dir", Env: []string{"A=b"}, Stdin: true, Terminal: &task.Size{Cols: 80, Rows: 24},
+		Argv: []string{"a", ""}, Shell: "text", Dir: "/dir", Env: []string{"A=b"}, Merged: true, Stdin: true, Terminal: &task.Size{Cols: 80, Rows: 24},
 		Segments: []task.Segment{{Argv: []string{"x"}, Env: []string{"C=d"}, Operator: "&&", Redirects: []task.Redirect{{Kind: task.RedirectOut, FD: 1, Path: "p", Text: "t"}}}},
 	}
 	hello := Hello{Version: Version, Mounts: []Mount{{Target: "/w", Writable: true}}, Workdir: "/w", Env: []string{"A=b"}, Protected: []string{"x"}, OpenFiles: 1, FileSize: 2}
@@ -33,7 +33,7 @@ func messages() [][]byte {
 	for _, c := range []Call{
 		{Op: OpStat, Path: "/w", Follow: true},
 		{Op: OpRead, Path: "/w", Offset: 1, Limit: 2},
-		{Op: OpWrite, Path: "/w", Options: task.WriteOptions{Parents: true, Unchanged: &identity}, More: true, Data: []byte("data")},
+		{Op: OpWrite, Path: "/w", Options: task.WriteOptions{Parents: true, Unchanged: &identity, Exact: true, Mode: 0o600}, More: true, Data: []byte("data")},
 		{Op: OpMkdir, Path: "/w"},
 		{Op: OpRemove, Path: "/w", Recursive: true},
 		{Op: OpRename, Path: "/w", Target: "/x"},

@@ -202,6 +202,8 @@ func (e *Encoder) options(o task.WriteOptions) {
 	e.Bool(o.Parents)
 	e.Bool(o.Append)
 	e.Bool(o.Missing)
+	e.Bool(o.Exact)
+	e.Uint32(uint32(o.Mode.Perm()))
 	e.Bool(o.Unchanged != nil)
 	if o.Unchanged != nil {
 		e.identity(*o.Unchanged)
@@ -209,12 +211,21 @@ func (e *Encoder) options(o task.WriteOptions) {
 }
 
 func (d *Decoder) options() task.WriteOptions {
-	o := task.WriteOptions{Parents: d.Bool(), Append: d.Bool(), Missing: d.Bool()}
+	o := task.WriteOptions{Parents: d.Bool(), Append: d.Bool(), Missing: d.Bool(), Exact: d.Bool(), Mode: d.mode()}
 	if d.Bool() {
 		identity := d.identity()
 		o.Unchanged = &identity
 	}
 	return o
+}
+
+// mode is the permission bits of a file, and nothing else.
+func (d *Decoder) mode() os.FileMode {
+	mode := os.FileMode(d.Uint32())
+	if mode&^os.ModePerm != 0 {
+		d.Refuse()
+	}
+	return mode
 }
 
 func (e *Encoder) identity(i task.Identity) {
@@ -243,6 +254,7 @@ func EncodeCommand(c *task.Command) []byte {
 	e.String(c.Shell)
 	e.String(c.Dir)
 	e.Strings(c.Env)
+	e.Bool(c.Merged)
 	e.Bool(c.Stdin)
 	e.Bool(c.Terminal != nil)
 	if c.Terminal != nil {
@@ -260,7 +272,7 @@ func (d *Decoder) command() *task.Command {
 	c.Shell = d.String(maxText)
 	c.Dir = d.String(MaxPath)
 	c.Env = d.Strings(maxList, maxText)
-	c.Stdin = d.Bool()
+	c.Merged, c.Stdin = d.Bool(), d.Bool()
 	if d.Bool() {
 		c.Terminal = &task.Size{Cols: d.Uint16(), Rows: d.Uint16()}
 	}
