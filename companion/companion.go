@@ -6,6 +6,8 @@ package companion
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -71,7 +73,7 @@ func build(ctx context.Context, name string) (string, error) {
 	if _, err := os.Stat(directory); err != nil {
 		return "", err
 	}
-	target, unlock, err := lockTarget(name)
+	target, unlock, err := lockTarget(name, []byte(directory))
 	if err != nil {
 		return "", err
 	}
@@ -87,7 +89,7 @@ func build(ctx context.Context, name string) (string, error) {
 
 // unpack writes an embedded program into the cache, where it can be started and mounted.
 func unpack(name string, content []byte) (Program, error) {
-	target, unlock, err := lockTarget(name)
+	target, unlock, err := lockTarget(name, []byte("release"))
 	if err != nil {
 		return Program{}, err
 	}
@@ -111,13 +113,15 @@ func unpack(name string, content []byte) (Program, error) {
 	return Program{Path: target}, nil
 }
 
-// lockTarget is where a program stands in the cache. Two processes that make it at the same time take turns.
-func lockTarget(name string) (target string, unlock func(), err error) {
+// lockTarget is where a program stands in the cache: apart from those of other sources, so that two clones do not start
+// each other's. Two processes that make it at the same time take turns.
+func lockTarget(name string, source []byte) (target string, unlock func(), err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", nil, err
 	}
-	directory := filepath.Join(cache, "toolward", "bin")
+	sum := sha256.Sum256(source)
+	directory := filepath.Join(cache, "toolward", "bin", hex.EncodeToString(sum[:6]))
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return "", nil, err
 	}

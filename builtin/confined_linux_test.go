@@ -1,0 +1,135 @@
+package builtin
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/native"
+)
+
+// oneBox confines every call to one sandbox.
+type oneBox struct{ confinement *Confinement }
+
+func (o oneBox) Confinement(*toolward.Call) (*Confinement, error) { return o.confinement, nil }
+
+// confine puts the tools of a world into a real sandbox with the workspace at /workspace.
+func (w *world) confine() {
+	w.Helper()
+	engine := native.New(native.Options{Instance: w.Name()})
+	w.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			w.Error(err)
+		}
+	})
+	probed, err := engine.Probe(w.Context())
+	if err != nil || probed.Level < sandbox.LevelNoCgroup {
+		w.Skipf("this machine has no native sandboxes: %v, %+v", err, probed.Checks)
+	}
+	user := sandbox.User{UID: os.Geteuid(), GID: os.Getegid()}
+	if user.UID == 0 { // root is nobody inside
+		user = sandbox.User{UID: 10001, GID: 10001}
+		for _, dir := range []string{w.workspace} {
+			if err := filepath.Walk(dir, func(p string, _ os.FileInfo, _ error) error { return os.Lchown(p, 10001, 10001) }); err != nil {
+				w.Fatal(err)
+			}
+		}
+	}
+	mounts := []sandbox.Mount{{Kind: sandbox.MountWorkspace, Source: w.workspace, Target: "/workspace", Writable: true}}
+	handle, err := engine.Ensure(w.Context(), &sandbox.Spec{
+		Name: "builtin", Hash: "1", ScopeKey: "agent:coder", Instance: w.Name(), Workdir: "/workspace", Mounts: mounts, User: user,
+		Env:   []string{"LANG=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/workspace"},
+		Tmpfs: []sandbox.Tmpfs{{Target: "/tmp"}}, Network: sandbox.Network{Mode: sandbox.NetworkNone},
+		Limits: sandbox.Limits{Memory: 1 << 30, Pids: 256}, DegradeOK: []string{"cgroup"},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.box.deps.Sandboxes = oneBox{&Confinement{
+		Workdir: "/workspace", Mounts: mounts,
+		Acquire: func(context.Context) (sandbox.Handle, func(), error) { return handle, func() {}, nil },
+	}}
+}
+
+func TestConfinedTools(t *testing.T) {
+	w := newWorld(t)
+	for name, text := range map[string]string{"main.go": "package main // here\n", "sub/b.txt": "one\ntwo here\n", ".env": "KEY=here\n"} {
+		if err := os.MkdirAll(filepath.Dir(w.workspace+"/"+name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(w.workspace+"/"+name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", w.workspace+"/out"); err != nil {
+		t.Fatal(err)
+	}
+	w.confine()
+	for _, tt := range []struct {
+		tool string
+		args args
+		want string
+	}{
+		{"read", args{"path": "main.go"}, "package main"},
+		{"read", args{"path": "/workspace/sub/b.txt"}, "two here"},
+		{"read", args{"path": w.workspace + "/main.go"}, "package main"}, // a path of the host that is mounted
+		{"list", args{}, "main.go"},
+		{"search", args{"pattern": "here"}, "sub/b.txt"},
+		{"write", args{"path": "new/file", "content": "written\n"}, "Created"},
+		{"edit", args{"path": "new/file", "oldText": "written", "newText": "changed"}, "Changed"},
+		{"apply_patch", args{"patch": "*** Begin Patch\n*** Update File: new/file\n@@\n-changed\n+patched\n*** Add File: added\n+text\n*** End Patch\n"}, "Done"},
+		{"exec", args{"command": "pwd && cat new/file && id -u"}, "/workspace\npatched\n"},
+		{"exec", args{"command": "cat main.go | wc -l"}, "1"},
+		{"exec", args{"command": "echo $((6*7)); echo err >&2; echo *.go"}, "42\nerr\nmain.go"},
+		{"exec", args{"command": "ls /proc | grep -c '^[0-9]*$'; test -e " + w.home + " || echo hidden"}, "hidden"},
+		{"exec", args{"command": "false"}, "code 1"},
+		{"exec", args{"command": "echo $X", "env": map[string]any{"X": "given"}}, "given"},
+		{"exec", args{"command": "sleep 60", "timeout": 0.3}, "timed out"},
+	} {
+		if got := text(w.run(tt.tool, tt.args)); !strings.Contains(got, tt.want) {
+			t.Errorf("%s %v: %q, want %q", tt.tool, tt.args, got, tt.want)
+		}
+	}
+	if raw, err := os.ReadFile(w.workspace + "/new/file"); err != nil || string(raw) != "patched\n" {
+		t.Errorf("%q, %v", raw, err)
+	}
+	if r := w.facts("exec", args{"command": "ls"}); r.Host() != toolward.HostSandbox {
+		t.Errorf("it runs on %q", r.Host())
+	}
+	for _, a := range []args{{"path": "out"}, {"path": "/etc/passwd"}, {"path": w.outside + "/x"}, {"path": "../etc/passwd"}} {
+		if _, err := w.request("read", a); err == nil || !strings.Contains(err.Error(), "sandbox") {
+			t.Errorf("read %v: %v", a, err)
+		}
+	}
+	if _, err := w.request("exec", args{"command": "ls", "env": map[string]any{"MY_API_KEY": "x"}}); err == nil {
+		t.Error("a key went into the sandbox")
+	}
+	if r := w.facts("read", args{"path": ".env"}); r.Facts.Targets[0].Place != place.Secret.String() {
+		t.Errorf("a secret of the workspace is %q inside", r.Facts.Targets[0].Place)
+	}
+}
+
+func TestConfinedBackground(t *testing.T) {
+	w := newWorld(t)
+	w.confine()
+	id := details[runningDetails](t, w.run("exec", args{"command": "read line; echo got $line", "background": true})).SessionID
+	w.ok("process", args{"action": "write", "sessionId": id, "data": "hello\n"})
+	w.shows(id, "got hello")
+	long := details[runningDetails](t, w.run("exec", args{"command": "sleep 600 & sleep 600", "background": true})).SessionID
+	w.ok("process", args{"action": "kill", "sessionId": long})
+	for end := time.Now().Add(20 * time.Second); ; {
+		left := w.ok("exec", args{"command": "cat /proc/[0-9]*/comm"})
+		if !strings.Contains(left, "sleep") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("left behind: %q", left)
+		}
+	}
+}
