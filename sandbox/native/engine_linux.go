@@ -224,6 +224,7 @@ func (e *Engine) make(ctx context.Context, b *box, spec *sandbox.Spec) error {
 		return err
 	}
 	b.adopt(client)
+	go b.watch() // not before: what a helper says at its end must be read
 	b.watchDisk(spec)
 	b.watchMemory(spec.Limits.Memory)
 	return nil
@@ -237,7 +238,6 @@ func (e *Engine) startNamespaces(ctx context.Context, b *box, spec *sandbox.Spec
 		return err
 	}
 	b.helper, b.group = s.helper, s.group
-	go b.watch()
 	if b.group != nil {
 		if err := b.group.limit(spec.Limits); err != nil {
 			return fmt.Errorf("set limits: %w", err)

@@ -107,20 +107,38 @@ const gatewayVariable = "TOOLWARD_TEST_GATEWAY"
 
 func TestGatewayIsKilled(t *testing.T) {
 	const marker, instance = "1000.5", "killed gateway"
-	if os.Getenv(gatewayVariable) != "" {
-		e := New(Options{Instance: instance})
-		handle := ensure(t, e, testSpec(t, t.TempDir()))
-		for range 20 {
-			if _, err := handle.Start(t.Context(), sandbox.Command{Shell: "sleep " + marker + " & setsid sleep " + marker}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		fmt.Println("ready")
-		select {} // until it is killed
+	switch os.Getenv(gatewayVariable) {
+	case "namespaces":
+		gateway(t, Options{Instance: instance, program: insideFile(t)}, testSpec(t, t.TempDir()), marker)
+	case "landlock":
+		gateway(t, Options{Instance: instance, program: insideFile(t), noNamespaces: true}, landlockSpec(t, t.TempDir()), marker)
 	}
 	testEngine(t, Options{}) // skips where there are no sandboxes
+	killGateway(t, "namespaces", marker)
+	// What cannot end by itself is removed by the next gateway.
+	testEngine(t, Options{Instance: instance})
+	if os.Geteuid() != 0 {
+		killGateway(t, "landlock", marker)
+	}
+}
+
+// gateway runs twenty commands until it is killed.
+func gateway(t *testing.T, options Options, spec *sandbox.Spec, marker string) {
+	t.Helper()
+	handle := ensure(t, New(options), spec)
+	for range 20 {
+		if _, err := handle.Start(t.Context(), sandbox.Command{Shell: "sleep " + marker + " & setsid sleep " + marker}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fmt.Println("ready")
+	select {}
+}
+
+func killGateway(t *testing.T, kind, marker string) {
+	t.Helper()
 	gateway := exec.Command(os.Args[0], "-test.run=^TestGatewayIsKilled$")
-	gateway.Env = append(os.Environ(), gatewayVariable+"=1", "TMPDIR="+t.TempDir())
+	gateway.Env = append(os.Environ(), gatewayVariable+"="+kind, "TMPDIR="+t.TempDir())
 	gateway.Stderr = os.Stderr
 	out, err := gateway.StdoutPipe()
 	if err == nil {
@@ -131,6 +149,7 @@ func TestGatewayIsKilled(t *testing.T) {
 	}
 	said := bufio.NewScanner(out)
 	for said.Scan() && said.Text() != "ready" {
+		t.Log(said.Text())
 	}
 	if said.Text() != "ready" {
 		gateway.Process.Kill()
@@ -140,8 +159,6 @@ func TestGatewayIsKilled(t *testing.T) {
 	gateway.Process.Kill() //nolint:errcheck // Wait says how it ended
 	gateway.Wait()         //nolint:errcheck // it was killed
 	eventually(t, "every process has ended with its gateway", func() bool { return !running(marker) })
-	// What cannot end by itself is removed by the next gateway.
-	testEngine(t, Options{Instance: instance})
 }
 
 func TestManySandboxes(t *testing.T) {
@@ -272,6 +289,7 @@ func TestFaultsAsUser(t *testing.T) {
 	t.Run("egress", TestEgress)
 	t.Run("program inside is killed", TestProgramInsideIsKilled)
 	t.Run("conflict", TestConflictingSandbox)
+	t.Run("gateway is killed", TestGatewayIsKilled)
 }
 
 func TestEgress(t *testing.T) {

@@ -58,7 +58,6 @@ func (e *Engine) startLandlock(ctx context.Context, b *box, spec *sandbox.Spec) 
 	if b.helper, err = e.startHelper(ctx, 0, identity{}); err != nil {
 		return err
 	}
-	go b.watch()
 	if b.group != nil {
 		if err := b.group.add(b.helper.pid); err != nil {
 			return err
