@@ -44,7 +44,7 @@ func newBox(t testing.TB, change ...func(*inside.Setup)) *box {
 		c(&b.setup)
 	}
 	stream := b.start()
-	client, err := inside.Connect(t.Context(), stream, b.setup)
+	client, err := inside.Connect(b.context(), stream, b.setup)
 	if err != nil {
 		t.Fatal(err)
 	}
