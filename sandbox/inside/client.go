@@ -145,10 +145,7 @@ func (c *Client) receive(reader *wire.Reader) {
 			c.fail(err)
 			return
 		}
-		if final {
-			c.mu.Lock()
-			delete(c.streams, h.Stream)
-			c.mu.Unlock()
+		if final && c.forget(h.Stream) { // otherwise the connection ended at the same time, and fail has told it
 			s.answered()
 		}
 	}
@@ -170,7 +167,7 @@ func (c *Client) open(s stream) (uint32, error) {
 	return c.last, nil
 }
 
-// forget takes back a stream of which the other side was told nothing. false: it has been told of the end already.
+// forget takes a stream out of the list. false: somebody else has, who tells it of the end.
 func (c *Client) forget(id uint32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

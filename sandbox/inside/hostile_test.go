@@ -238,3 +238,20 @@ func FuzzPeer(f *testing.F) {
 		}
 	})
 }
+
+// An answer and the end of the connection at the same time are one end of a request, not two.
+func TestAnsweredAndClosedAtOnce(t *testing.T) {
+	for range 300 {
+		client, p := connect(t, hostileSetup)
+		go io.Copy(io.Discard, p.Conn)
+		go p.Write(wire.AppendFrame(nil, wire.Response, 1))
+		client.Mkdir(t.Context(), "/w/x")
+		closed := make(chan struct{})
+		go func() { client.Close(); close(closed) }()
+		select {
+		case <-closed:
+		case <-time.After(patience):
+			t.Fatal("closing hangs")
+		}
+	}
+}
