@@ -113,15 +113,25 @@ func unpack(name string, content []byte) (Program, error) {
 	return Program{Path: target}, nil
 }
 
+// Directory is where small programs are put that are not beside the big one. Whoever can write there can take their
+// place.
+func Directory() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cache, "toolward", "bin"), nil
+}
+
 // lockTarget is where a program stands in the cache: apart from those of other sources, so that two clones do not start
 // each other's. Two processes that make it at the same time take turns.
 func lockTarget(name string, source []byte) (target string, unlock func(), err error) {
-	cache, err := os.UserCacheDir()
+	cache, err := Directory()
 	if err != nil {
 		return "", nil, err
 	}
 	sum := sha256.Sum256(source)
-	directory := filepath.Join(cache, "toolward", "bin", hex.EncodeToString(sum[:6]))
+	directory := filepath.Join(cache, hex.EncodeToString(sum[:6]))
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return "", nil, err
 	}

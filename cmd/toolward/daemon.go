@@ -198,7 +198,7 @@ func (d *daemon) openTools(ctx context.Context, _ daemonOptions) (err error) {
 	if d.places, err = newPlaces(d.home); err != nil {
 		return err
 	}
-	if d.toolbox, err = builtin.New(d.atStart.Builtin(), builtin.Deps{Places: d.places.of, Commands: d.exec, MayUse: d.mayUse, Log: d.log}); err != nil {
+	if d.toolbox, err = builtin.New(d.atStart.Builtin(), builtin.Deps{Places: d.places.of, Commands: d.exec, Sandboxes: d, MayUse: d.mayUse, Log: d.log}); err != nil {
 		return err
 	}
 	d.tools = d.toolbox.Tools()
@@ -229,7 +229,7 @@ func (d *daemon) openConfig(ctx context.Context, _ daemonOptions) (err error) {
 // surroundings is what the program tells policy besides the file.
 func (d *daemon) surroundings() policy.Surroundings {
 	around := surroundings()
-	around.Secrets = d.secrets
+	around.Secrets, around.Confined = d.secrets, d.confines
 	return around
 }
 

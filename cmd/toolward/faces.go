@@ -34,7 +34,7 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 	}
 	layout := place.Layout{
 		Home: d.places.home, StateDir: d.home, ConfigFile: d.configPath(),
-		Own: append(place.OwnPrograms(), settings.Plugins.Files()...), FoldCase: place.FoldsCase(d.home),
+		Own: append(ownPrograms(), settings.Plugins.Files()...), FoldCase: place.FoldsCase(d.home),
 	}
 	if layout, err = layout.Canonical(); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/companion"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/place"
 )
@@ -55,6 +56,16 @@ func (p *places) protect(files []string) {
 	}
 }
 
+// ownPrograms are Toolward's programs, wherever they were put: a guarded agent must not exchange the hook that asks about
+// it.
+func ownPrograms() []string {
+	own := place.OwnPrograms()
+	if dir, err := companion.Directory(); err == nil {
+		own = append(own, dir)
+	}
+	return own
+}
+
 // of returns the classifier of a caller's workspace.
 func (p *places) of(caller toolward.Caller) (*place.Classifier, error) {
 	p.mu.Lock()
@@ -67,7 +78,7 @@ func (p *places) of(caller toolward.Caller) (*place.Classifier, error) {
 		Home:       p.home,
 		StateDir:   p.stateDir,
 		ConfigFile: filepath.Join(p.stateDir, config.FileName),
-		Own:        append(place.OwnPrograms(), p.plugins...),
+		Own:        append(ownPrograms(), p.plugins...),
 		FoldCase:   place.FoldsCase(p.stateDir),
 	}.Canonical()
 	if err != nil {

@@ -1,0 +1,86 @@
+package live_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// bearing sends a token with every request.
+type bearing string
+
+func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// connect is an MCP client of the daemon's.
+func (g *guardedMachine) connect(t *testing.T) *sdk.ClientSession {
+	t.Helper()
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{
+		Endpoint: g.URL + "/mcp", HTTPClient: &http.Client{Transport: bearing(g.token)},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+// TestSandboxedSession: where the configuration wants sandboxes, what an MCP client has done is done in one: commands run
+// unasked, see the workspace and nothing else of the machine, and have no network; the record says where they ran.
+func TestSandboxedSession(t *testing.T) {
+	g := newGuardedMachine(t, `{"agents": {"defaults": {"sandbox": {"mode": "all", "workspaceAccess": "rw", "engine": "native", "degradeOk": ["cgroup"]}}}}`)
+	session := g.connect(t)
+	call := func(tool string, arguments map[string]any) string {
+		t.Helper()
+		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", tool, err, g.Log())
+		}
+		var text strings.Builder
+		for _, c := range result.Content {
+			if part, ok := c.(*sdk.TextContent); ok {
+				text.WriteString(part.Text)
+			}
+		}
+		return text.String()
+	}
+	secret := filepath.Join(g.State, "toolward.jsonc")
+	for command, want := range map[string]string{
+		"pwd; cat hello.txt":                           "/workspace\nhello from the workspace",
+		"cat " + secret + " || echo hidden":            "hidden",
+		"cat /proc/net/dev | tail -n +3 | cut -d: -f1": "lo",
+		"touch made && echo done":                      "done",
+		"cat /etc/shadow || echo none":                 "none",
+	} {
+		if got := call("exec", map[string]any{"command": command}); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(g.Workspace, "made")); err != nil {
+		t.Error(err)
+	}
+	if got := call("read", map[string]any{"path": "/workspace/hello.txt"}); !strings.Contains(got, "hello from the workspace") {
+		t.Errorf("read: %q", got)
+	}
+	if got := call("read", map[string]any{"path": "/etc/passwd"}); !strings.Contains(got, "sandbox") {
+		t.Errorf("a file of the machine: %q", got)
+	}
+	if ids := g.questions(t); len(ids) > 0 {
+		t.Errorf("people were asked: %v", ids)
+	}
+	list, status := g.terminal.Run("toolward sandbox list")
+	if status != 0 || !strings.Contains(list, "running") {
+		t.Errorf("sandbox list: %d\n%s", status, list)
+	}
+	if out, status := g.terminal.Run("toolward audit query --json | grep -c '\"host\":\"sandbox\"'"); status != 0 {
+		t.Errorf("the record does not say where calls ran: %d\n%.2000s", status, out)
+	}
+}
