@@ -1,0 +1,229 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"net/netip"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/inside"
+	"github.com/toolward/toolward/sandbox/native/setup"
+	"github.com/toolward/toolward/sandbox/seccomp"
+)
+
+// What of /proc and /sys is about the machine. The lists of container engines grow with their versions; these hold
+// whatever the version.
+var (
+	maskedPaths = []string{
+		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/key-users", "/proc/keys",
+		"/proc/kmsg", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats",
+		"/sys/devices/virtual/powercap", "/sys/firmware",
+	}
+	readOnlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+)
+
+const (
+	shmSize      = 64 << 20
+	defaultTmpfs = 1 << 30
+	stopSeconds  = 3 // the program inside ends commands politely first
+)
+
+// creation is what the container engine is asked for: what sandbox.Creation.Args says on a command line, and nothing that
+// would add a right. There is no way from a Spec to a privileged container, a device, an added capability or a namespace
+// of the host.
+func (e *Engine) creation(spec *sandbox.Spec, program *inside.Program, m *mounts, daemon *daemon) (client.ContainerCreateOptions, error) {
+	var none client.ContainerCreateOptions
+	options, err := securityOptions(spec)
+	if err != nil {
+		return none, err
+	}
+	user, err := daemon.user(spec.User)
+	if err != nil {
+		return none, err
+	}
+	dns, err := nameServers(spec.Docker.DNS)
+	if err != nil {
+		return none, err
+	}
+	no, stop := false, stopSeconds
+	config := &container.Config{
+		Image: spec.Docker.Image, Hostname: "sandbox", User: user, WorkingDir: spec.Workdir, Env: spec.Env, Labels: e.labels(spec),
+		Entrypoint: append([]string{agentTarget}, program.Args...), Cmd: command(spec),
+		// The one attached stream is the channel. When it ends, so does what the container runs: a gateway that was
+		// killed leaves nothing behind that works on.
+		AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true,
+		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // an image's check would run beside our commands
+		StopSignal:  "SIGTERM", StopTimeout: &stop,
+	}
+	host := &container.HostConfig{
+		ReadonlyRootfs: !spec.Writable, Tmpfs: tmpfs(spec), NetworkMode: networkMode(spec.Network), CapDrop: capDrop(spec),
+		SecurityOpt: options, DNS: dns, ExtraHosts: spec.Docker.ExtraHosts, Runtime: spec.Docker.Runtime, Mounts: m.list,
+		IpcMode: container.IPCModePrivate, CgroupnsMode: container.CgroupnsModePrivate, ShmSize: shmSize,
+		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled}, Init: &no,
+		// A log of the channel would fill the host's disk.
+		LogConfig:   container.LogConfig{Type: "none"},
+		MaskedPaths: maskedPaths, ReadonlyPaths: readOnlyPaths,
+		Resources: resources(spec),
+	}
+	return client.ContainerCreateOptions{Name: spec.Name, Config: config, HostConfig: host}, nil
+}
+
+// command is what the program inside is told to be.
+func command(spec *sandbox.Spec) []string {
+	if spec.Network.Mode == sandbox.NetworkEgress {
+		return []string{setup.ForwardArgument, inside.Serve}
+	}
+	return []string{inside.Serve}
+}
+
+func (e *Engine) labels(spec *sandbox.Spec) map[string]string {
+	labels := maps.Clone(spec.Docker.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.DeleteFunc(labels, func(key, value string) bool { return strings.TrimSpace(key) == "" || strings.TrimSpace(value) == "" })
+	maps.Copy(labels, map[string]string{
+		labelSandbox: "1", labelScope: spec.ScopeKey, labelInstance: e.options.Instance,
+		labelCreated: strconv.FormatInt(time.Now().UnixMilli(), 10),
+	})
+	if spec.Hash != "" {
+		labels[labelHash] = spec.Hash
+	}
+	return labels
+}
+
+// capDrop is never less than everything unless the configuration says so.
+func capDrop(spec *sandbox.Spec) []string {
+	if len(spec.Docker.CapDrop) == 0 {
+		return []string{"ALL"}
+	}
+	return spec.Docker.CapDrop
+}
+
+func securityOptions(spec *sandbox.Spec) ([]string, error) {
+	var profile []byte
+	var err error
+	if file := spec.Docker.SeccompProfile; file != "" {
+		profile, err = os.ReadFile(file)
+	} else {
+		// Files of user 0 are root's on the host too: a program made there must not run as root for everybody.
+		profile, err = seccomp.New(seccomp.Options{Ptrace: spec.Ptrace, NoSetuid: spec.User.UID == 0}).Docker()
+	}
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.CodeConfig, "the filter for system calls: %v", err)
+	}
+	options := []string{"no-new-privileges", "seccomp=" + string(profile)}
+	if profile := spec.Docker.AppArmor; profile != "" {
+		options = append(options, "apparmor="+profile)
+	}
+	for _, option := range options {
+		if _, value, _ := strings.Cut(option, "="); strings.EqualFold(strings.TrimSpace(value), "unconfined") {
+			return nil, sandbox.Errorf(sandbox.CodeConfig, "the profile %q confines nothing", value)
+		}
+	}
+	return options, nil
+}
+
+func networkMode(network sandbox.Network) container.NetworkMode {
+	switch network.Mode {
+	case "", sandbox.NetworkNone, sandbox.NetworkEgress: // the proxy is a socket
+		return container.NetworkMode(sandbox.NetworkNone)
+	}
+	return container.NetworkMode(network.Mode)
+}
+
+func nameServers(list []string) ([]netip.Addr, error) {
+	var servers []netip.Addr
+	for _, text := range list {
+		address, err := netip.ParseAddr(strings.TrimSpace(text))
+		if err != nil {
+			return nil, sandbox.Errorf(sandbox.CodeConfig, "sandbox.docker.dns: %q is no address", text)
+		}
+		servers = append(servers, address)
+	}
+	return servers, nil
+}
+
+// tmpfs are the file systems in memory. What lies there counts as memory of the sandbox and stays when the process that
+// wrote it is killed, so that a full one must leave something for the next command.
+func tmpfs(spec *sandbox.Spec) map[string]string {
+	list := map[string]string{}
+	for _, t := range spec.Tmpfs {
+		size, most := t.Size, int64(defaultTmpfs)
+		if size > 0 {
+			most = size
+		}
+		if memory := spec.Limits.Memory; memory > 0 {
+			most = memory / 2
+			if size == 0 {
+				most = memory / 8 // there are several
+			}
+		}
+		if size == 0 || size > most {
+			size = min(most, max(size, defaultTmpfs))
+		}
+		exec := "noexec"
+		if t.Exec {
+			exec = "exec"
+		}
+		list[path.Clean(t.Target)] = fmt.Sprintf("rw,%s,nosuid,nodev,mode=1777,size=%d", exec, size)
+	}
+	return list
+}
+
+func resources(spec *sandbox.Spec) container.Resources {
+	limits := spec.Limits
+	r := container.Resources{Memory: limits.Memory, NanoCPUs: int64(math.Round(limits.CPUs * 1e9))}
+	if limits.Memory > 0 {
+		r.MemorySwap = limits.Memory + max(0, limits.Swap) // without it there would be as much swap again
+	}
+	if limits.Pids > 0 {
+		r.PidsLimit = &limits.Pids
+	}
+	for _, u := range spec.Docker.Ulimits {
+		soft, hard := max(0, u.Soft), u.Hard
+		if hard < 0 {
+			hard = soft
+		}
+		r.Ulimits = append(r.Ulimits, &container.Ulimit{Name: u.Name, Soft: soft, Hard: hard})
+	}
+	named := func(u *container.Ulimit) bool { return u.Name == "nofile" }
+	if limits.OpenFiles > 0 && !slices.ContainsFunc(r.Ulimits, named) {
+		r.Ulimits = append(r.Ulimits, &container.Ulimit{Name: "nofile", Soft: limits.OpenFiles, Hard: limits.OpenFiles})
+	}
+	return r
+}
+
+// checkImage refuses an image that is not there, and one that would bring writable places of its own.
+func (e *Engine) checkImage(ctx context.Context, c *client.Client, name string) error {
+	image, err := c.ImageInspect(ctx, name)
+	if isNotFound(err) {
+		return &sandbox.Error{
+			Code: sandbox.CodeUnavailable, Text: "there is no image " + name + " in the container engine, and images are never pulled",
+			Fix: "toolward sandbox image build, or set sandbox.docker.image to one that is there",
+		}
+	}
+	if err != nil {
+		return explain(ctx, "look for the image "+name, err)
+	}
+	if image.Config != nil && len(image.Config.Volumes) > 0 {
+		return &sandbox.Error{
+			Code: sandbox.CodeConfig,
+			Text: fmt.Sprintf("the image %s declares volumes (%s), which would be writable and without a limit", name,
+				strings.Join(slices.Sorted(maps.Keys(image.Config.Volumes)), ", ")),
+			Fix: "use an image without VOLUME",
+		}
+	}
+	return nil
+}

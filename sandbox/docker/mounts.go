@@ -1,0 +1,200 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/moby/moby/api/types/mount"
+
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/inside"
+	"github.com/toolward/toolward/sandbox/native/setup"
+)
+
+// mounts is what a container gets of the host, and how it is known that it got just that.
+type mounts struct {
+	list     []mount.Mount
+	identity []identified
+}
+
+// identified is a file of the host that must stand at a path inside. The container engine opens sources by their names,
+// as root: between our look and its own, a sandbox that shares the workspace could have put a symbolic link there.
+type identified struct {
+	target        string
+	source        string
+	device, inode uint64
+}
+
+// mountsOf says what is mounted. Sources that are missing are errors: container engines would make directories.
+func mountsOf(spec *sandbox.Spec, program *inside.Program) (*mounts, error) {
+	m := &mounts{}
+	add := func(source, target string, writable bool) error {
+		source, err := onEngine(spec.Docker.HostPaths, source)
+		if err != nil {
+			return err
+		}
+		m.list = append(m.list, mount.Mount{
+			Type: mount.TypeBind, Source: source, Target: path.Clean(target), ReadOnly: !writable,
+			BindOptions: &mount.BindOptions{
+				Propagation: mount.PropagationRPrivate,
+				// Old engines make only the top of a tree read-only: what is mounted below would stay writable.
+				NonRecursive: !writable,
+			},
+		})
+		return nil
+	}
+	if err := add(program.Path, agentTarget, false); err != nil {
+		return nil, err
+	}
+	for i := range spec.Mounts {
+		one := &spec.Mounts[i]
+		if err := add(one.Source, one.Target, one.Writable); err != nil {
+			return nil, err
+		}
+		info, err := statMount(one)
+		if err != nil {
+			return nil, sandbox.Errorf(sandbox.CodeConfig, "mount %s: %v", one.Source, err)
+		}
+		m.identify(one.Source, one.Target, info)
+	}
+	for _, target := range spec.Protected {
+		if err := m.protect(spec, target, add); err != nil {
+			return nil, err
+		}
+	}
+	if spec.Network.Mode == sandbox.NetworkEgress {
+		if err := add(spec.Network.EgressSocket, setup.EgressSocket, true); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func statMount(m *sandbox.Mount) (os.FileInfo, error) {
+	if m.Pinned != nil {
+		return m.Pinned.Stat()
+	}
+	return os.Lstat(m.Source)
+}
+
+func (m *mounts) identify(source, target string, info os.FileInfo) {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		m.identity = append(m.identity, identified{path.Clean(target), source, uint64(st.Dev), st.Ino})
+	}
+}
+
+// protect makes a path below a writable mount read-only. What was removed since it was found needs no protection, and a
+// symbolic link cannot be mounted on.
+func (m *mounts) protect(spec *sandbox.Spec, target string, add func(source, target string, writable bool) error) error {
+	if !path.IsAbs(target) {
+		return sandbox.Errorf(sandbox.CodeConfig, "the protected path %q is not absolute", target)
+	}
+	target = path.Clean(target)
+	holder := holderOf(spec.Mounts, target)
+	if holder == nil || !holder.Writable {
+		return nil
+	}
+	root, err := os.OpenRoot(holder.Source)
+	if err != nil {
+		return nil //nolint:nilerr // a single file: nothing is below it
+	}
+	defer root.Close() //nolint:errcheck // nothing was written
+	mountAt := func(target string, writable bool) error {
+		relative := strings.TrimPrefix(strings.TrimPrefix(target, path.Clean(holder.Target)), "/")
+		info, err := root.Lstat(filepath.FromSlash(relative))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil
+		}
+		if err != nil {
+			return sandbox.Errorf(sandbox.CodeFailed, "look at the protected %s: %v", target, err)
+		}
+		if slices.ContainsFunc(m.list, func(other mount.Mount) bool { return other.Target == target }) {
+			return nil
+		}
+		source := filepath.Join(holder.Source, filepath.FromSlash(relative))
+		m.identify(source, target, info)
+		return add(source, target, writable)
+	}
+	if dir := path.Dir(target); path.Base(dir) == ".git" && dir != path.Clean(holder.Target) {
+		// A directory that something is mounted on cannot be renamed, so .git cannot be put aside and made anew.
+		if err := mountAt(dir, true); err != nil {
+			return err
+		}
+	}
+	return mountAt(target, false)
+}
+
+// holderOf is the mount that shows a path.
+func holderOf(list []sandbox.Mount, target string) *sandbox.Mount {
+	var holder *sandbox.Mount
+	for i := range list {
+		root := strings.TrimSuffix(path.Clean(list[i].Target), "/")
+		if strings.HasPrefix(target, root+"/") && (holder == nil || len(root) >= len(path.Clean(holder.Target))) {
+			holder = &list[i]
+		}
+	}
+	return holder
+}
+
+// verify looks at what the container got, before anything else runs there. The program inside tells the truth at this
+// time: it was mounted from this machine and nothing has run beside it.
+func (m *mounts) verify(ctx context.Context, c *inside.Client) error {
+	for _, one := range m.identity {
+		info, err := c.Lstat(ctx, one.target)
+		if code := sandbox.CodeOf(err); code == sandbox.CodeDenied {
+			continue // whoever runs inside does not get there
+		}
+		if err != nil {
+			return sandbox.Errorf(sandbox.CodeOf(err), "look at the mounted %s: %v", one.target, err)
+		}
+		if info.Identity.Device != one.device || info.Identity.Inode != one.inode {
+			return &sandbox.Error{
+				Code: sandbox.CodeChanged,
+				Text: one.source + " was replaced after it was checked, or the container engine is on another machine: it mounted something else at " + one.target,
+				Fix:  "where the gateway itself runs in a container, set sandbox.docker.hostPathMap",
+			}
+		}
+	}
+	return nil
+}
+
+// onEngine is what a path of the gateway is on the container engine's machine.
+func onEngine(hostPaths map[string]string, source string) (string, error) {
+	source = filepath.Clean(source)
+	if len(hostPaths) == 0 {
+		return source, nil
+	}
+	best, longest := "", -1
+	for directory := range hostPaths {
+		d := filepath.Clean(directory)
+		if (source == d || strings.HasPrefix(source, strings.TrimSuffix(d, "/")+"/")) && len(d) > longest {
+			best, longest = directory, len(d)
+		}
+	}
+	if longest < 0 {
+		return "", &sandbox.Error{
+			Code: sandbox.CodeConfig, Text: "sandbox.docker.hostPathMap does not say what " + source + " is on the container engine's machine",
+			Fix: "add the directory that holds it",
+		}
+	}
+	return filepath.Join(hostPaths[best], strings.TrimPrefix(source, filepath.Clean(best))), nil
+}
+
+// checkPlace refuses to have paths mounted that mean something else to the container engine.
+func checkPlace(spec *sandbox.Spec, sign string) error {
+	if sign == "" || len(spec.Docker.HostPaths) > 0 {
+		return nil
+	}
+	return &sandbox.Error{
+		Code: sandbox.CodeConfig,
+		Text: "the gateway runs in a container itself (" + sign + "), and the container engine resolves what is mounted on its own machine",
+		Fix:  `set sandbox.docker.hostPathMap to what the gateway's directories are there, for instance {"/home/toolward": "/srv/toolward"}`,
+	}
+}
