@@ -33,19 +33,19 @@ func Docker(t testing.TB) string {
 	if host == "" {
 		host = "unix:///var/run/docker.sock"
 	}
-	err := pingDocker(host)
-	if err == nil {
+	missing := pingDocker(host)
+	if missing == nil {
 		return host
 	}
 	if !All() {
-		t.Skipf("not run: no container engine answers at %s: %v", host, err)
+		t.Skipf("not run: no container engine answers at %s: %v", host, missing)
 	}
 	machineDocker.Lock()
 	defer machineDocker.Unlock()
 	if machineDocker.started == nil {
 		d, err := startDockerd()
 		if err != nil {
-			t.Fatalf("TOOLWARD_LIVE=all, but no container engine answers at %s (%v), and none can be started: %v", host, err, err)
+			t.Fatalf("TOOLWARD_LIVE=all, but no container engine answers at %s (%v), and none can be started: %v", host, missing, err)
 		}
 		machineDocker.started = d
 	}
@@ -156,7 +156,7 @@ func (d *Dockerd) Stop() error {
 func (d *Dockerd) end() error {
 	err := d.Stop()
 	for _, mount := range mountsBelow(d.dir) {
-		err = errors.Join(err, syscall.Unmount(mount, syscall.MNT_DETACH))
+		err = errors.Join(err, exec.Command("umount", "--lazy", mount).Run())
 	}
 	return errors.Join(err, os.RemoveAll(d.dir))
 }
