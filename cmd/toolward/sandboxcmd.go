@@ -20,6 +20,7 @@ type sandboxCommand struct {
 	Recreate sandboxRecreateCommand `cmd:"" help:"Remove sandboxes; the next call makes them anew."`
 	Prune    sandboxPruneCommand    `cmd:"" help:"End the sandboxes that are old or unused, now."`
 	Probe    sandboxProbeCommand    `cmd:"" help:"Try what this machine can enforce."`
+	Image    sandboxImageCommand    `cmd:"" help:"Make images for the docker engine."`
 }
 
 type sandboxListCommand struct {

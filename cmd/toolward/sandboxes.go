@@ -11,6 +11,7 @@ import (
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/docker"
 	"github.com/toolward/toolward/sandbox/native"
 )
 
@@ -23,7 +24,9 @@ func sandboxAround(stateDir string) sandbox.Surroundings {
 
 // sandboxEngines are the engines of this program, in the order of preference.
 func sandboxEngines(instance string, log *slog.Logger) []sandbox.Engine {
-	return []sandbox.Engine{native.New(native.Options{Instance: instance, Log: log})}
+	return []sandbox.Engine{
+		native.New(native.Options{Instance: instance, Log: log}), docker.New(docker.Options{Instance: instance, Log: log}),
+	}
 }
 
 // knownMachine is sandboxAround with what the gateway has found out about this machine.

@@ -77,6 +77,12 @@ func (e *Engine) where() string {
 	return e.endpoint.host
 }
 
+func (e *Engine) absent() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.endpoint.absent()
+}
+
 // checkPlace refuses to have paths mounted that mean something else to the container engine.
 func (e *Engine) checkPlace(spec *sandbox.Spec) error {
 	e.mu.Lock()
@@ -220,6 +226,9 @@ func (e *Engine) List(ctx context.Context) ([]sandbox.State, error) {
 		return nil, err
 	}
 	filters := make(client.Filters).Add("label", labelSandbox+"=1", labelInstance+"="+e.options.Instance)
+	if e.absent() {
+		return nil, nil
+	}
 	found, err := c.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
 	if err != nil {
 		return nil, explain(ctx, "list containers", err)

@@ -132,6 +132,15 @@ func (e endpoint) open() (*client.Client, error) {
 	return c, nil
 }
 
+// absent reports whether this machine has no container engine that anybody named: nothing can exist in it.
+func (e endpoint) absent() bool {
+	if e.explicit || !e.local() {
+		return false
+	}
+	_, err := os.Stat(strings.TrimPrefix(e.host, "unix://"))
+	return os.IsNotExist(err)
+}
+
 func (e endpoint) local() bool { return strings.HasPrefix(e.host, "unix://") }
 
 // check refuses ways to a container engine that others can listen to or answer on: whoever speaks in its name learns
