@@ -29,6 +29,7 @@ type admission struct {
 	hooked   bool // plug-ins ran, so time has passed
 	hookAsks bool
 	via      string
+	grant    string // that a use was taken of
 	answer   Answer
 	binding  string
 	asked    bool // people were asked, so time has passed
@@ -270,7 +271,7 @@ func (a *admission) ask(ctx context.Context) error {
 			return &Refusal{Tool: a.call.Tool, Code: CodeInternal, Cause: fmt.Errorf("look for a grant: %w", err)}
 		}
 		if ok {
-			a.via = "grant " + grant
+			a.via, a.grant = "grant "+grant, grant
 			return nil
 		}
 	}
@@ -329,7 +330,7 @@ func (a *admission) askPeople(ctx context.Context, q *Question) error {
 		// Time-outs, unknown words and disconnects are no decision, and no decision is a refusal.
 		return &Refusal{Tool: a.call.Tool, Code: CodeApprovalTimeout, Approval: answer.ApprovalID}
 	}
-	a.via = "approval " + answer.ApprovalID
+	a.via, a.grant = "approval "+answer.ApprovalID, answer.Grant
 	if a.call.Approval != "" && answer.ApprovalID != a.call.Approval {
 		return a.watchNew(ctx)
 	}
@@ -367,7 +368,7 @@ func unanswered(answer Answer, err error) bool {
 	if errors.As(err, &refusal) {
 		return refusal.Code == CodeNoApprovalChannel || refusal.Code == CodeApproverAway
 	}
-	return err == nil && answer.Decision == NoDecision
+	return err == nil && answer.Unanswered && answer.Decision == NoDecision && !answer.JudgeAgain
 }
 
 // recheck looks again at everything that may have changed while people thought or plug-ins ran: targets, level, policy.
@@ -445,7 +446,7 @@ func (a *admission) stillAllowed(ctx context.Context, r *Request, judged Judgeme
 		return nil
 	}
 	if a.via != viaClass && a.via != viaAllowlist && judged.GrantOK {
-		_, ok, err := a.gateway.approver.Covered(ctx, &Question{Request: r, Judgement: judged, Binding: a.binding})
+		_, ok, err := a.gateway.approver.Covered(ctx, &Question{Request: r, Judgement: judged, Binding: a.binding, Grant: a.grant})
 		if err != nil {
 			return &Refusal{Tool: a.call.Tool, Code: CodeInternal, Cause: fmt.Errorf("look for a grant: %w", err)}
 		}

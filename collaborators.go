@@ -32,7 +32,8 @@ type Snapshot interface {
 type Approver interface {
 	// Granted returns the id of a grant that covers the request, and counts its use.
 	Granted(context.Context, *Question) (grant string, ok bool, err error)
-	// Covered is Granted without counting a use, for explanations.
+	// Covered is Granted without counting a use, for explanations and for the re-check of a call that has taken a use of
+	// Question.Grant already: such a grant covers it to the end, although that use may have been its last one.
 	Covered(context.Context, *Question) (grant string, ok bool, err error)
 	// Ask puts the question to people and waits for the answer, the deadline or the context. A refusal with its own
 	// code (no approver, denied before) comes as a *Refusal, an unanswered detached question as a *Pending.
@@ -48,6 +49,7 @@ type Question struct {
 	Judgement Judgement
 	Binding   string // digest over everything the approval is bound to
 	Diff      string // what the call would change, if the tool can show it
+	Grant     string // id of the grant that a use was taken of for this call, "" if none was
 }
 
 // Answer is what people said. The zero value allows nothing.
@@ -61,6 +63,9 @@ type Answer struct {
 	// JudgeAgain means that this call shared the prompt of an identical one, that the answer was "always" and went to the
 	// other, and that it may have been saved where policy looks: the call is judged again before people are asked again.
 	JudgeAgain bool
+	// Unanswered means that people had the question until its deadline and nobody answered, or that nobody was there. An
+	// answer without a decision is not enough to say so: the question may have been taken back, or never put.
+	Unanswered bool
 	Waited     time.Duration // how long the call waited
 }
 

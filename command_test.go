@@ -24,8 +24,11 @@ func TestCoveredCommandsRunUnansweredOnlyWhereTheOperatorWantsIt(t *testing.T) {
 	}
 	answered := func(d toolward.Decision) func(context.Context, *toolward.Question) (toolward.Answer, error) {
 		return func(context.Context, *toolward.Question) (toolward.Answer, error) {
-			return toolward.Answer{ApprovalID: "1", Decision: d}, nil
+			return toolward.Answer{ApprovalID: "1", Decision: d, Unanswered: true}, nil
 		}
+	}
+	undecided := func(context.Context, *toolward.Question) (toolward.Answer, error) {
+		return toolward.Answer{ApprovalID: "1"}, nil
 	}
 	for _, c := range []struct {
 		name       string
@@ -40,6 +43,8 @@ func TestCoveredCommandsRunUnansweredOnlyWhereTheOperatorWantsIt(t *testing.T) {
 		{"not wanted", false, answered(toolward.NoDecision), false, false},
 		{"denied", true, answered(toolward.DenyCall), false, false},
 		{"denied before", true, refused(toolward.CodeDeniedBefore), false, false},
+		{"taken back", true, undecided, false, false},
+		{"answered, for its twin", true, firstAgain(toolward.DenyCall), false, false},
 		{"an unknown word", true, answered(toolward.Decision(9)), false, false},
 		{"a watcher wants people", true, answered(toolward.NoDecision), true, false},
 	} {
@@ -59,6 +64,17 @@ func TestCoveredCommandsRunUnansweredOnlyWhereTheOperatorWantsIt(t *testing.T) {
 				t.Errorf("ran %d times, %v", ran.runs.Load(), err)
 			}
 		})
+	}
+}
+
+// firstAgain sends the first question back to be judged again, and answers the next.
+func firstAgain(d toolward.Decision) func(context.Context, *toolward.Question) (toolward.Answer, error) {
+	asked := 0
+	return func(context.Context, *toolward.Question) (toolward.Answer, error) {
+		if asked++; asked == 1 {
+			return toolward.Answer{JudgeAgain: true}, nil
+		}
+		return toolward.Answer{ApprovalID: "1", Decision: d}, nil
 	}
 }
 

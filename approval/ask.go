@@ -342,7 +342,10 @@ func (m *Manager) take(e *entry) (answer toolward.Answer, again bool, err error)
 }
 
 func answerFrom(r *Record, path string) toolward.Answer {
-	return toolward.Answer{ApprovalID: r.ID, Decision: r.Decision, By: r.ResolvedBy, Reason: r.Reason, Path: path}
+	return toolward.Answer{
+		ApprovalID: r.ID, Decision: r.Decision, By: r.ResolvedBy, Reason: r.Reason, Path: path,
+		Unanswered: r.Decision == toolward.NoDecision && (r.ResolvedBy == "" || r.ResolvedBy == ByNoApprover),
+	}
 }
 
 // leave withdraws an approval that nobody waits for any more. A question that was left pending on purpose stays.

@@ -398,3 +398,33 @@ func TestQuestionsThatCannotBeAsked(t *testing.T) {
 		t.Error("a manager without a store was opened")
 	}
 }
+
+// TestWhatTheSocketMayAnswerOfPrograms: a question of a program of the gateway protocol reaches the approval socket where one
+// of the gateway's own would, and nowhere else.
+func TestWhatTheSocketMayAnswerOfPrograms(t *testing.T) {
+	for name, tt := range map[string]struct {
+		severity toolward.Severity
+		level    toolward.Level
+		on       bool
+		allowed  bool
+	}{
+		"an ordinary command": {toolward.Warning, toolward.Normal, true, true},
+		"not switched on":     {toolward.Warning, toolward.Normal, false, false},
+		"a critical command":  {toolward.Critical, toolward.Normal, true, false},
+		"in lockdown":         {toolward.Warning, toolward.Lockdown, true, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := open(t, newMemory(), func(o *Options) { o.Socket, o.Settings.Socket = socketOf{true, "allow-once"}, tt.on })
+			details := Details{Tool: "exec", Title: "exec", Command: "make", Severity: tt.severity, Level: tt.level}
+			r, err := m.Submit(t.Context(), Submission{Kind: KindExec, Details: details, Binding: "b", Connection: "c"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			decision, err := m.Wait(t.Context(), r.ID)
+			if err != nil || decision.Allows() != tt.allowed {
+				t.Errorf("%s: %v, %v", name, decision, err)
+			}
+		})
+	}
+}

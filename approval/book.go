@@ -20,12 +20,13 @@ type book struct {
 	byID  map[string]*Grant
 	index map[string][]*Grant // by agent, tool and what the match is about
 	exact map[string]int      // how many exact grants an agent has for a tool
+	spent map[string]*Grant   // whose last use was just taken, by a call that is checked once more before it runs
 	used  map[string]*GrantUse
 	since time.Time // of the first use not written yet
 }
 
 func newBook() *book {
-	return &book{byID: map[string]*Grant{}, index: map[string][]*Grant{}, exact: map[string]int{}, used: map[string]*GrantUse{}}
+	return &book{byID: map[string]*Grant{}, index: map[string][]*Grant{}, exact: map[string]int{}, spent: map[string]*Grant{}, used: map[string]*GrantUse{}}
 }
 
 // keyOf is where a grant is found. Paths are found by each of their ancestors.
@@ -172,9 +173,36 @@ func (b *book) spend(id string, now time.Time) bool {
 	g.LastUsedMs = now.UnixMilli()
 	if g.Uses >= g.MaxUses {
 		b.remove(id)
+		b.spent[id] = g
 	}
 	return true
 }
+
+// stillCovers reports whether a grant whose last use a call has taken covers that call: it was not ended meanwhile, and the
+// call is still what it was given for.
+func (b *book) stillCovers(id string, r *toolward.Request, kind toolward.GrantKind, now time.Time) *Grant {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	g := b.spent[id]
+	if g == nil {
+		return nil
+	}
+	a := attemptOf(r, now)
+	if g.Match.Digest != "" {
+		a.bindExact(r)
+	} else if g.Match.Kind != kind {
+		return nil
+	}
+	uncounted := *g
+	uncounted.MaxUses = 0
+	if uncounted.Refuses(a) != "" {
+		return nil
+	}
+	return g
+}
+
+// settled is long enough for a call to be checked once more after it has taken the last use of a grant.
+const settled = time.Minute
 
 func (b *book) hasUses() bool {
 	b.mu.RLock()
@@ -226,6 +254,11 @@ func (b *book) dropExpired(nowMs int64) {
 			b.remove(id)
 		}
 	}
+	for id, g := range b.spent {
+		if nowMs-g.LastUsedMs >= settled.Milliseconds() || nowMs < g.LastUsedMs {
+			delete(b.spent, id)
+		}
+	}
 }
 
 // Granted returns the id of a grant that covers the question, and counts its use.
@@ -263,6 +296,9 @@ func (m *Manager) use(ctx context.Context, g *Grant) (ok bool, err error) {
 // Covered is Granted without counting a use.
 func (m *Manager) Covered(_ context.Context, q *toolward.Question) (grant string, ok bool, err error) {
 	g := m.covering(q)
+	if g == nil && mayCover(q) && q.Grant != "" {
+		g = m.book.stillCovers(q.Grant, q.Request, q.Judgement.Class.Grant, time.Now())
+	}
 	if g == nil {
 		return "", false, nil
 	}
@@ -270,11 +306,15 @@ func (m *Manager) Covered(_ context.Context, q *toolward.Question) (grant string
 }
 
 func (m *Manager) covering(q *toolward.Question) *Grant {
-	// Policy says whether grants count at all; lockdown and critical rows never reach the book.
-	if q == nil || q.Request == nil || q.Request.Tool == nil || !q.Judgement.GrantOK || q.Request.Level == toolward.Lockdown {
+	if !mayCover(q) {
 		return nil
 	}
 	return m.book.find(q.Request, q.Judgement.Class.Grant, time.Now())
+}
+
+// mayCover reports whether any grant may count. Policy says so; lockdown and critical rows never reach the book.
+func mayCover(q *toolward.Question) bool {
+	return q != nil && q.Request != nil && q.Request.Tool != nil && q.Judgement.GrantOK && q.Request.Level != toolward.Lockdown
 }
 
 // Grants lists the grants in force, newest first.
@@ -348,6 +388,11 @@ func (m *Manager) drop(ctx context.Context, by string, which func(*Grant) bool) 
 	}
 	for _, id := range ids {
 		m.book.remove(id)
+	}
+	for id, g := range m.book.spent {
+		if which(g) { // the call that took its last use has not run yet
+			delete(m.book.spent, id)
+		}
 	}
 	m.book.mu.Unlock()
 	if len(ids) == 0 {

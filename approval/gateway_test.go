@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,14 +21,14 @@ type gate struct {
 	policy  *gatetest.Policy
 	// analysis is what is known of every command; nil for nothing.
 	analysis *toolward.CommandAnalysis
-	ran      int
+	ran      atomic.Int64
 }
 
 func newGate(t *testing.T, store Store, change func(*Options)) *gate {
 	t.Helper()
 	g := &gate{manager: open(t, store, change)}
 	tool := &toolward.Tool{Name: "exec", Run: func(context.Context, *toolward.Request) (toolward.Result, error) {
-		g.ran++
+		g.ran.Add(1)
 		return toolward.TextResult("ran"), nil
 	}}
 	tool.Facts = func(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
@@ -121,8 +122,8 @@ func TestApproveOneRunAnother(t *testing.T) {
 						}
 					}))
 				}
-				if g.ran != tt.wants {
-					t.Errorf("ran %d times, want %d (last: %v)", g.ran, tt.wants, err)
+				if g.ran.Load() != int64(tt.wants) {
+					t.Errorf("ran %d times, want %d (last: %v)", g.ran.Load(), tt.wants, err)
 				}
 			})
 		})
@@ -154,8 +155,8 @@ func TestModelIsToldWhatAPersonSaid(t *testing.T) {
 		}
 		err := <-errs
 		raw, _ := json.Marshal(err)
-		if code(t, err) != toolward.CodeDeniedByUser || !strings.Contains(string(raw), "keep the build") || g.ran != 0 {
-			t.Errorf("%s, ran %d", raw, g.ran)
+		if code(t, err) != toolward.CodeDeniedByUser || !strings.Contains(string(raw), "keep the build") || g.ran.Load() != 0 {
+			t.Errorf("%s, ran %d", raw, g.ran.Load())
 		}
 	})
 }
@@ -174,20 +175,20 @@ func TestAlwaysRunsLaterCallsOfTheSameKindOnly(t *testing.T) {
 		if _, err := answer(g.manager, alice, only(t, g.manager).ID, "allow-always"); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-done; err != nil || g.ran != 1 {
-			t.Fatalf("%v, ran %d", err, g.ran)
+		if err := <-done; err != nil || g.ran.Load() != 1 {
+			t.Fatalf("%v, ran %d", err, g.ran.Load())
 		}
 		presence.Close() // from here on whatever asks is refused at once
-		if _, err := g.Call(t.Context(), command("git status", nil)); err != nil || g.ran != 2 {
-			t.Errorf("the same command: %v, ran %d", err, g.ran)
+		if _, err := g.Call(t.Context(), command("git status", nil)); err != nil || g.ran.Load() != 2 {
+			t.Errorf("the same command: %v, ran %d", err, g.ran.Load())
 		}
 		for _, text := range []string{"git -c core.pager=id log", "git status ", "git  status", "id", "sh -c 'git status'"} {
 			if _, err := g.Call(t.Context(), command(text, nil)); code(t, err) != toolward.CodeNoApprovalChannel {
 				t.Errorf("%q: %v", text, err)
 			}
 		}
-		if g.ran != 2 {
-			t.Errorf("ran %d", g.ran)
+		if g.ran.Load() != 2 {
+			t.Errorf("ran %d", g.ran.Load())
 		}
 	})
 }
@@ -236,8 +237,8 @@ func TestAlwaysForCommandsCoversTheCallsThatWaitedWithIt(t *testing.T) {
 					t.Fatal(err)
 				}
 				synctest.Wait()
-				if g.ran != tt.ran || g.manager.Count() != tt.asks {
-					t.Errorf("ran %d, %d ask once more; want %d, %d", g.ran, g.manager.Count(), tt.ran, tt.asks)
+				if g.ran.Load() != int64(tt.ran) || g.manager.Count() != tt.asks {
+					t.Errorf("ran %d, %d ask once more; want %d, %d", g.ran.Load(), g.manager.Count(), tt.ran, tt.asks)
 				}
 				for range tt.ran {
 					if err := <-done; err != nil {
@@ -248,3 +249,40 @@ func TestAlwaysForCommandsCoversTheCallsThatWaitedWithIt(t *testing.T) {
 		})
 	}
 }
+
+// TestOnlyWhatPeopleLeftUnansweredRunsUnanswered: the operator's word about questions that nobody answers does not count for
+// one that was taken back, nor for one that was never put.
+func TestOnlyWhatPeopleLeftUnansweredRunsUnanswered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		approval string // that the call comes back for
+		between  func(*gate)
+		ran      int64
+	}{
+		"the deadline passed":      {"", func(*gate) { time.Sleep(2 * time.Minute) }, 1},
+		"a person took it back":    {"", func(g *gate) { g.manager.Expire(onlyID(t, g), ByCancelled) }, 0},
+		"its asker is gone":        {"", func(g *gate) { g.manager.Expire(onlyID(t, g), ByRequesterGone) }, 0},
+		"an approval nobody knows": {"0123456789abcdef", func(*gate) {}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGate(t, newMemory(), nil)
+				g.policy.JudgeFunc = func(*toolward.Request) toolward.Judgement {
+					return toolward.Judgement{Verdict: toolward.Ask, Unanswered: true}
+				}
+				attach(t, g.manager, alice)
+				done := make(chan error, 1)
+				go func() {
+					_, err := g.Call(t.Context(), command("git status", func(c *toolward.Call) { c.Approval = tt.approval }))
+					done <- err
+				}()
+				synctest.Wait()
+				tt.between(g)
+				if err := <-done; g.ran.Load() != tt.ran || (err == nil) != (tt.ran == 1) {
+					t.Errorf("ran %d, %v", g.ran.Load(), err)
+				}
+			})
+		})
+	}
+}
+
+func onlyID(t *testing.T, g *gate) string { return only(t, g.manager).ID }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/gatetest"
 )
 
 // alwaysNarrow answers the one pending question with "always", less than what the proposal says.
@@ -184,6 +185,98 @@ func TestRepeatExactly(t *testing.T) {
 		time.Sleep(repeatFor)
 		if _, ok, _ := m.Covered(t.Context(), bound(nil)); ok {
 			t.Error("after ten minutes it still counts")
+		}
+	})
+}
+
+// plugIn runs with every call and changes nothing: time passes, so that everything is checked again.
+type plugIn struct{}
+
+func (plugIn) Before(context.Context, *toolward.Request) toolward.HookAnswer {
+	return toolward.HookAnswer{Runs: []toolward.HookRun{{Plugin: "log"}}}
+}
+
+func (plugIn) Result(_ context.Context, _ *toolward.Request, r toolward.Result) (toolward.Result, error) {
+	return r, nil
+}
+
+func (plugIn) After(context.Context, *toolward.Request, *toolward.OutcomeRecord, *toolward.Result) {}
+
+// TestTheLastUseHoldsUntilItsCallRuns: a call that has taken the last use of a grant is checked once more before it runs, and
+// what it has taken must not be missing then.
+func TestTheLastUseHoldsUntilItsCallRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := open(t, newMemory(), nil)
+		attach(t, m, alice)
+		ran := 0
+		tool := &toolward.Tool{Name: "exec", Run: func(context.Context, *toolward.Request) (toolward.Result, error) {
+			ran++
+			return toolward.TextResult("ran"), nil
+		}}
+		h := gatetest.New(t, toolward.Ask, tool)
+		gateway, err := toolward.New(toolward.Config{Policy: h.Policy, Approver: m, Auditor: h.Auditor, Sessions: h.Sessions, Hooks: plugIn{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := func() error {
+			_, err := gateway.Call(t.Context(), command("make", func(c *toolward.Call) { c.Detach = true }))
+			return err
+		}
+		var pending *toolward.Pending
+		if err := call(); !errors.As(err, &pending) {
+			t.Fatal(err)
+		}
+		stamp := m.MarkShown(pending.ID, alice)
+		time.Sleep(time.Second)
+		_, err = m.Resolve(t.Context(), Response{
+			ID: pending.ID, Decision: "allow-always", Narrow: Narrow{Uses: 2}, By: alice, Shown: stamp,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 2 {
+			if err := call(); err != nil || ran != n+1 {
+				t.Fatalf("use %d: ran %d, %v", n+1, ran, err)
+			}
+		}
+		if err := call(); !errors.As(err, &pending) || ran != 2 {
+			t.Errorf("a third: ran %d, %v", ran, err)
+		}
+	})
+}
+
+// TestALastUseEndsWithItsGrant: ending grants, because a session was reset or the policy tightened, counts for the call that
+// has taken the last use of one and has not run yet.
+func TestALastUseEndsWithItsGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := open(t, newMemory(), nil)
+		attach(t, m, alice)
+		if err := alwaysNarrow(t, m, question(nil), 0, Narrow{Uses: 1}); err != nil {
+			t.Fatal(err)
+		}
+		q := question(nil)
+		id, ok, err := m.Granted(t.Context(), q)
+		if !ok || err != nil {
+			t.Fatal(err)
+		}
+		covered := func(q *toolward.Question) bool {
+			_, ok, err := m.Covered(t.Context(), q)
+			return ok && err == nil
+		}
+		if covered(q) {
+			t.Error("a call that has taken no use is covered")
+		}
+		q.Grant = id
+		other := question(func(r *toolward.Request, _ *toolward.Judgement) { r.Call.Session = "agent:main:another" })
+		other.Grant = id
+		if !covered(q) || covered(other) {
+			t.Errorf("covers its call: %v, one of another session: %v", covered(q), covered(other))
+		}
+		if _, err := m.DropGrants(t.Context(), "session reset", func(g *Grant) bool { return g.ID == id }); err != nil {
+			t.Fatal(err)
+		}
+		if covered(q) {
+			t.Error("it outlives its grant")
 		}
 	})
 }

@@ -56,7 +56,9 @@ func (m *Manager) resumeStored(ctx context.Context, q *toolward.Question, id str
 	case r.State == StatePending:
 		return toolward.Answer{ApprovalID: id}, false, nil // its deadline has passed, or it would be in memory
 	case !r.Decision.Allows():
-		return answerFrom(r, "push"), false, nil
+		answer := answerFrom(r, "push")
+		answer.Unanswered = false // its call was told long ago: people are to be asked about each call anew
+		return answer, false, nil
 	case r.State == StateResolved && time.Now().UnixMilli() < r.ExpiresMs:
 		return answerFrom(r, "push"), false, nil // Consume decides who of several gets it
 	}

@@ -94,7 +94,7 @@ func (m *Manager) reaches(ctx context.Context, r *Record, e *entry) bool {
 			return true
 		}
 	}
-	if m.socket != nil && m.socket.Reachable(ctx) {
+	if m.socketMay(r.Request.Level, r.Request.Severity) && m.socket.Reachable(ctx) {
 		m.prompt(e, &record)
 		return true
 	}
