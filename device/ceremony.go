@@ -31,27 +31,37 @@ type ceremony struct {
 // Bounds of ceremonies.
 const (
 	ceremonyLife  = 3 * time.Minute
-	maxCeremonies = 256
+	maxCeremonies = 256      // of one purpose
 	maxAnswer     = 64 << 10 // bytes
 )
 
-// ceremonies are the open ones by what their answer must come with: the cookie of the browser that is at the door, or
-// the session of one that is signed in. The caller holds a lock.
-type ceremonies map[string]*ceremony
+// ceremonies are the open ones by what their answer must come with. The caller holds a lock.
+type ceremonies map[ceremonyKey]*ceremony
 
-func (c *ceremonies) put(key string, asked *ceremony) {
+// ceremonyKey is the cookie of the browser that is at the door, or the session of one that is signed in.
+type ceremonyKey struct {
+	purpose string
+	holder  string
+}
+
+// put makes room among the questions of the same purpose only: a flood at the door makes people there ask again. It
+// holds no memory, and takes nothing from who is signed in.
+func (c *ceremonies) put(key ceremonyKey, asked *ceremony) {
 	if *c == nil {
 		*c = ceremonies{}
 	}
-	now, oldest := time.Now(), ""
+	now, same, oldest := time.Now(), 0, key
 	for k, open := range *c {
-		if !now.Before(open.ends) {
+		switch {
+		case !now.Before(open.ends):
 			delete(*c, k)
-		} else if oldest == "" || open.ends.Before((*c)[oldest].ends) {
-			oldest = k
+		case k.purpose == key.purpose:
+			if same++; same == 1 || open.ends.Before((*c)[oldest].ends) {
+				oldest = k
+			}
 		}
 	}
-	if len(*c) >= maxCeremonies { // a flood at the door makes people ask again; it holds no memory
+	if same >= maxCeremonies {
 		delete(*c, oldest)
 	}
 	asked.ends = now.Add(ceremonyLife)
@@ -59,7 +69,7 @@ func (c *ceremonies) put(key string, asked *ceremony) {
 }
 
 // take returns an open ceremony of a site and closes it, whatever becomes of the answer.
-func (c *ceremonies) take(key string, site Site) (*ceremony, error) {
+func (c *ceremonies) take(key ceremonyKey, site Site) (*ceremony, error) {
 	asked := (*c)[key]
 	delete(*c, key)
 	if asked == nil || asked.site != site || !time.Now().Before(asked.ends) {
@@ -68,12 +78,12 @@ func (c *ceremonies) take(key string, site Site) (*ceremony, error) {
 	return asked, nil
 }
 
-func doorKey(token string) string {
+func doorKey(token string) ceremonyKey {
 	sum := sha256.Sum256([]byte("passkey sign-in\x00" + token))
-	return "door " + string(sum[:])
+	return ceremonyKey{"door", string(sum[:])}
 }
-func proofKey(by Authority) string { return "proof " + by.id }
-func addKey(by Authority) string   { return "add " + by.id }
+func proofKey(by Authority) ceremonyKey { return ceremonyKey{"proof", by.id} }
+func addKey(by Authority) ceremonyKey   { return ceremonyKey{"add", by.id} }
 
 // party is the gateway as authenticators see it at a site: who uses a passkey must have proven to its device that they are its
 // owner, since a passkey alone opens the console.
@@ -144,7 +154,7 @@ func (p *Passkeys) AskPresence(by Authority, site Site) (options any, err error)
 	return p.ask(proofKey(by), site)
 }
 
-func (p *Passkeys) ask(key string, site Site) (any, error) {
+func (p *Passkeys) ask(key ceremonyKey, site Site) (any, error) {
 	party, err := site.party()
 	if err != nil {
 		return nil, err
@@ -179,9 +189,17 @@ func (p *Passkeys) mayTry(source string) error {
 	return p.failures.check(source, time.Now())
 }
 
+// prove is verify for who is signed in already. The lock ends with it even if what reads the answer panics.
+func (p *Passkeys) prove(ctx context.Context, by Authority, site Site, answer []byte) error {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	_, err := p.verify(ctx, "proof by "+by.id, proofKey(by), site, answer)
+	return err
+}
+
 // verify checks an answer, and makes the passkey's new counter durable before it counts. The caller holds the writing
 // lock.
-func (p *Passkeys) verify(ctx context.Context, source, key string, site Site, answer []byte) (PasskeyRecord, error) {
+func (p *Passkeys) verify(ctx context.Context, source string, key ceremonyKey, site Site, answer []byte) (PasskeyRecord, error) {
 	p.mu.Lock()
 	err := p.failures.check(source, time.Now())
 	var asked *ceremony
@@ -255,7 +273,12 @@ func (p *Passkeys) suspect(ctx context.Context, r PasskeyRecord) error {
 	p.keys[r.ID] = &r // first in memory: a failing store must not keep it in use
 	p.mu.Unlock()
 	p.keeper.endPasskey(r.ID)
-	return errors.Join(ErrPasskeySuspect, p.save(ctx, r))
+	// The thief who hangs up at this moment must not find it open again after the next start.
+	err := p.save(context.WithoutCancel(ctx), r)
+	if err != nil {
+		p.log.Error("a passkey with a copy is shut until the next start only", "passkey", r.ID, "err", err)
+	}
+	return errors.Join(ErrPasskeySuspect, err)
 }
 
 // Presence is what somebody who is signed in shows anew before a passkey is added: a screen left unlocked, or a page that
@@ -275,9 +298,7 @@ func (p *Passkeys) BeginAdd(ctx context.Context, by Authority, site Site, shown 
 		return nil, err
 	}
 	if shown.Answer != nil {
-		p.writing.Lock()
-		_, err = p.verify(ctx, "proof by "+by.id, proofKey(by), site, shown.Answer)
-		p.writing.Unlock()
+		err = p.prove(ctx, by, site, shown.Answer)
 	} else {
 		err = p.keeper.checkPerson(ctx, "passkey by "+by.id, shown.Passphrase)
 	}

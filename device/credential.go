@@ -141,7 +141,7 @@ func (p *Pairings) Revoke(ctx context.Context, by Caller, deviceID string, role 
 	p.writing.Lock()
 	d, known := p.Device(deviceID)
 	t, have := d.Tokens[role]
-	err := by.mayManage(deviceID, role, nil)
+	err, kept := by.mayManage(deviceID, role, nil), error(nil)
 	switch {
 	case err != nil:
 	case !known:
@@ -151,14 +151,26 @@ func (p *Pairings) Revoke(ctx context.Context, by Caller, deviceID string, role 
 	default:
 		t.Revoked = time.Now()
 		d.Tokens[role] = t
-		err = p.save(ctx, d)
+		kept = p.shut(ctx, d)
 	}
 	p.writing.Unlock()
 	if err != nil {
 		return time.Time{}, err
 	}
 	p.tell(PairEvent{Kind: TokenRevoked, DeviceID: deviceID, Role: role, By: by.name()})
+	if kept != nil {
+		return time.Time{}, fmt.Errorf("the token is revoked until the next start only, the store failed: %w", kept)
+	}
 	return t.Revoked, nil
+}
+
+// shut makes a change that takes rights away count at once, and then durable: a failing store, or a caller who goes
+// away, must not keep what was revoked in force. The caller holds the writing lock.
+func (p *Pairings) shut(ctx context.Context, d PairedDevice) error {
+	p.mu.Lock()
+	p.devices[d.ID] = &d
+	p.mu.Unlock()
+	return p.store.SavePairedDevice(context.WithoutCancel(ctx), d)
 }
 
 // Caller is who manages tokens of devices: a person, or a device that manages its own.

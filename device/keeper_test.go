@@ -61,9 +61,12 @@ func (s *memory) AddAgentToken(_ context.Context, t TokenRecord) error {
 	return s.fail
 }
 
-func (s *memory) RevokeAgentToken(_ context.Context, id string, at time.Time) (bool, error) {
+func (s *memory) RevokeAgentToken(ctx context.Context, id string, at time.Time) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
 	t, ok := s.tokens[id]
 	if ok && s.fail == nil {
 		t.Revoked = at

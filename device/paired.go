@@ -376,7 +376,8 @@ func (p *Pairings) Remove(ctx context.Context, by Authority, deviceID string) er
 	_, known := p.devices[deviceID]
 	delete(p.devices, deviceID) // first in memory: a failing store must not keep it alive
 	p.mu.Unlock()
-	err := p.store.RemovePairedDevice(ctx, deviceID)
+	// Whoever closes the page meanwhile must not find the device back after the next start.
+	err := p.store.RemovePairedDevice(context.WithoutCancel(ctx), deviceID)
 	p.writing.Unlock()
 	if !known {
 		return ErrNoDevice

@@ -22,14 +22,20 @@ func (s *pairStore) PairedDevices(context.Context) (out []PairedDevice, err erro
 	return out, nil
 }
 
-func (s *pairStore) SavePairedDevice(_ context.Context, d PairedDevice) error {
+func (s *pairStore) SavePairedDevice(ctx context.Context, d PairedDevice) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if s.err == nil {
 		s.devices[d.ID] = d
 	}
 	return s.err
 }
 
-func (s *pairStore) RemovePairedDevice(_ context.Context, id string) error {
+func (s *pairStore) RemovePairedDevice(ctx context.Context, id string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	delete(s.devices, id)
 	return s.err
 }
@@ -246,5 +252,62 @@ func TestPairingNeedsTheStore(t *testing.T) {
 	}
 	if p.Needs(&r) != NotPaired {
 		t.Error("it counts as paired")
+	}
+}
+
+// Who goes away in the middle of it has still taken a device's rights away, for the next start too.
+func TestCallerGoesAwayWhileADeviceIsRemoved(t *testing.T) {
+	store := &pairStore{devices: map[string]PairedDevice{}}
+	p, by := openPairings(t, store), person(t)
+	r, err := p.Request(phone(ScopeApprovals))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Approve(t.Context(), by, r.ID); err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := p.Credential(t.Context(), "d1", RoleOperator, []string{ScopeApprovals})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	if _, err := p.Revoke(gone, Caller{By: by}, "d1", RoleOperator); err != nil {
+		t.Errorf("revocation: %v", err)
+	}
+	if p.CheckCredential("d1", RoleOperator, nil, token) == nil || openPairings(t, store).CheckCredential("d1", RoleOperator, nil, token) == nil {
+		t.Error("a revoked token works")
+	}
+	if err := p.Remove(gone, by, "d1"); err != nil {
+		t.Errorf("removal: %v", err)
+	}
+	if _, known := openPairings(t, store).Device("d1"); known {
+		t.Error("a removed device is back after a restart")
+	}
+}
+
+// A store that fails keeps no revoked token in force.
+func TestRevokedWhileTheStoreFails(t *testing.T) {
+	store := &pairStore{devices: map[string]PairedDevice{}}
+	p, by := openPairings(t, store), person(t)
+	if err := p.PairSilently(t.Context(), phone(ScopeRead)); err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := p.Credential(t.Context(), "d1", RoleOperator, []string{ScopeRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	p.Watch(func(e PairEvent) {
+		if e.Kind == TokenRevoked {
+			told++ // ends the connections
+		}
+	})
+	store.err = errors.New("disk full")
+	if _, err := p.Revoke(t.Context(), Caller{By: by}, "d1", RoleOperator); !errors.Is(err, store.err) {
+		t.Errorf("the failing store was not mentioned: %v", err)
+	}
+	if err := p.CheckCredential("d1", RoleOperator, nil, token); !errors.Is(err, ErrDeviceToken) || told != 1 {
+		t.Errorf("a revoked token: %v, told %d times", err, told)
 	}
 }

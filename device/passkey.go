@@ -190,7 +190,8 @@ func (p *Passkeys) Remove(ctx context.Context, by Authority, id string) (Passkey
 	delete(p.keys, id) // first in memory: a failing store must not keep it alive
 	p.mu.Unlock()
 	p.keeper.endPasskey(id)
-	if err := p.store.RemovePasskey(ctx, id); err != nil {
+	// Whoever closes the page meanwhile must not find the passkey back after the next start.
+	if err := p.store.RemovePasskey(context.WithoutCancel(ctx), id); err != nil {
 		return r.Passkey, fmt.Errorf("the passkey is removed until the next start only, the store failed: %w", err)
 	}
 	return r.Passkey, nil

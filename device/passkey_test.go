@@ -16,9 +16,10 @@ import (
 
 // keyStore is a store of passkeys that can be made to fail.
 type keyStore struct {
-	mu   sync.Mutex
-	keys map[string]PasskeyRecord
-	fail error
+	mu    sync.Mutex
+	keys  map[string]PasskeyRecord
+	fail  error
+	crash bool
 }
 
 func (s *keyStore) Passkeys(context.Context) ([]PasskeyRecord, error) {
@@ -31,18 +32,27 @@ func (s *keyStore) Passkeys(context.Context) ([]PasskeyRecord, error) {
 	return out, s.fail
 }
 
-func (s *keyStore) SavePasskey(_ context.Context, r PasskeyRecord) error {
+func (s *keyStore) SavePasskey(ctx context.Context, r PasskeyRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.crash {
+		panic("the store crashed")
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if s.fail == nil {
 		s.keys[r.ID] = r
 	}
 	return s.fail
 }
 
-func (s *keyStore) RemovePasskey(_ context.Context, id string) error {
+func (s *keyStore) RemovePasskey(ctx context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if s.fail == nil {
 		delete(s.keys, id)
 	}
@@ -426,5 +436,95 @@ func TestPasskeyStoreFails(t *testing.T) {
 	}
 	if _, err := OpenPasskeys(t.Context(), d.keeper, d.store); err == nil {
 		t.Error("opened on a store that fails")
+	}
+}
+
+// What takes rights away is kept whoever goes away meanwhile: a page that is closed at once, or a thief who hangs up,
+// must not bring a passkey back at the next start.
+func TestPasskeyCallerGoesAway(t *testing.T) {
+	d := newDesk(t)
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	a := passkeytest.New(here.Origin)
+	made := d.register(a, here, "key")
+	clone := a.Copy()
+	if _, err := d.try(a, here); err != nil {
+		t.Fatal(err)
+	}
+	clone.Still, clone.Count = true, a.Count
+	token, options, err := d.keys.BeginSignIn("10.0.0.1", here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.keys.SignIn(gone, "10.0.0.1", token, here, clone.Sign(t, options)); !errors.Is(err, ErrPasskeySuspect) {
+		t.Fatalf("the clone: %v", err)
+	}
+	a.Count += 10
+	d.reopen()
+	if _, err := d.try(a, here); !errors.Is(err, ErrPasskeySuspect) {
+		t.Errorf("a passkey with a copy opens again after a restart: %v", err)
+	}
+	if _, err := d.keys.Remove(gone, d.by, made.ID); err != nil {
+		t.Errorf("removal: %v", err)
+	}
+	d.reopen()
+	if list, err := d.keys.List(d.by); err != nil || len(list) != 0 {
+		t.Errorf("a removed passkey is back after a restart: %+v, %v", list, err)
+	}
+}
+
+// Strangers at the door crowd out one another, never a person who is signed in and adds a passkey.
+func TestPasskeyFloodAtTheDoor(t *testing.T) {
+	d := newDesk(t)
+	a := passkeytest.New(here.Origin)
+	d.register(a, here, "laptop")
+	flood := func() {
+		t.Helper()
+		for i := range maxCeremonies + 1 {
+			if _, _, err := d.keys.BeginSignIn(fmt.Sprint("flood ", i), here); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	question, err := d.keys.AskPresence(d.by, here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flood()
+	options, err := d.keys.BeginAdd(t.Context(), d.by, here, Presence{Answer: a.Sign(t, question)})
+	if err != nil {
+		t.Fatalf("presence during a flood: %v", err)
+	}
+	flood()
+	if _, err := d.keys.Add(t.Context(), d.by, here, "phone", passkeytest.New(here.Origin).Make(t, options)); err != nil {
+		t.Errorf("a new passkey during a flood: %v", err)
+	}
+}
+
+// A panic in the middle of a proof ends that request only: passkeys can still be used and removed.
+func TestPasskeyPanicHoldsNoLock(t *testing.T) {
+	d := newDesk(t)
+	a := passkeytest.New(here.Origin)
+	d.register(a, here, "laptop")
+	question, err := d.keys.AskPresence(d.by, here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.store.crash = true
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		_, _ = d.keys.BeginAdd(t.Context(), d.by, here, Presence{Answer: a.Sign(t, question)})
+	}()
+	d.store.crash = false
+	if !d.keys.writing.TryLock() {
+		t.Fatal("the lock of changes is held for ever")
+	}
+	d.keys.writing.Unlock()
+	if _, err := d.try(a, here); err != nil {
+		t.Error(err)
 	}
 }

@@ -251,7 +251,8 @@ func (k *Keeper) RevokeToken(ctx context.Context, by Authority, name string) (To
 	}
 	now := time.Now()
 	found.Revoked = now // first in memory: a failing store must not keep it alive
-	if _, err := k.store.RevokeAgentToken(ctx, found.ID, now); err != nil {
+	// Whoever goes away meanwhile must not bring it back at the next start.
+	if _, err := k.store.RevokeAgentToken(context.WithoutCancel(ctx), found.ID, now); err != nil {
 		return found.Token, fmt.Errorf("the token is revoked until the next start only, the store failed: %w", err)
 	}
 	return found.Token, nil

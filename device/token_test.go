@@ -1,6 +1,7 @@
 package device
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -68,7 +69,16 @@ func TestTokens(t *testing.T) {
 		if _, err := k.Token(ctx, secret); !errors.Is(err, ErrToken) {
 			t.Errorf("revoked: %v", err)
 		}
-		if list, err := k.Tokens(by); err != nil || len(list) != 2 {
+		_, token, err = k.CreateToken(ctx, by, TokenSpec{Agent: "coder", Workspace: "/ws"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone, hangUp := context.WithCancel(ctx)
+		hangUp()
+		if _, err := k.RevokeToken(gone, by, token.ID); err != nil || store.tokens[token.ID].Revoked.IsZero() {
+			t.Errorf("the caller went away: %v", err)
+		}
+		if list, err := k.Tokens(by); err != nil || len(list) != 3 {
 			t.Errorf("%+v %v", list, err)
 		}
 	})
