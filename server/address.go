@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/server/protocol"
 )
 
 // ConsoleURL is where people reach the console: the public origin if there is one.
@@ -40,13 +41,14 @@ func (s *Server) originOf(r *http.Request) string {
 }
 
 // transportSecurity makes browsers ask for the public origin encrypted for a year, so that nobody on the way can lead
-// them to it without. Other hosts of the domain are not ours to decide about.
+// them to it without. Other hosts of the domain are not ours to decide about, nor are other ports of this machine, which
+// the promise would bind too: at a loopback name nothing is promised, and nobody is on the way.
 const transportSecurity = "max-age=31536000"
 
 // encrypted adds Strict-Transport-Security to what is answered at an encrypted public origin, refusals included.
 func (s *Server) encrypted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.isEncrypted(r) {
+		if s.isEncrypted(r) && !s.public.IsLoopback() {
 			w.Header().Set("Strict-Transport-Security", transportSecurity)
 		}
 		next.ServeHTTP(w, r)
@@ -103,14 +105,14 @@ func (s *Server) openTwin() (taken error) {
 }
 
 // passkeysElsewhere is an origin at which a passkey may open the console, for people who came to another; "" if there
-// is none.
-func (s *Server) passkeysElsewhere() string {
+// is none. Only people who are on this machine are sent to localhost: on another one it is whatever runs there.
+func (s *Server) passkeysElsewhere(r *http.Request) string {
 	_, port, _ := net.SplitHostPort(s.tcpDoor.Addr().String())
 	switch {
 	case s.passkeys == nil:
 	case s.public.TLS() && s.passkeys.Any(s.public.Name()):
 		return s.public.String()
-	case s.ownsLocalhost && s.passkeys.Any("localhost"):
+	case s.ownsLocalhost && protocol.IsLoopbackHost(r.Host) && s.passkeys.Any("localhost"):
 		return "http://localhost:" + port
 	}
 	return ""

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -132,7 +133,8 @@ func (s *Server) revokeToken(r *http.Request, by device.Authority) (device.Token
 
 // note records what a person did here. That it cannot be recorded does not undo it.
 func (s *Server) note(r *http.Request, kind audit.Type, data map[string]any) {
-	if _, err := s.audit.Append(r.Context(), audit.Event{Type: kind, Data: data, Durable: true}); err != nil {
+	// Whoever hangs up before it is written must not have done it unseen.
+	if _, err := s.audit.Append(context.WithoutCancel(r.Context()), audit.Event{Type: kind, Data: data, Durable: true}); err != nil {
 		s.log.Error("an event could not be recorded", "type", kind, "err", err)
 	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -178,7 +179,8 @@ func (s *Server) removeFromPage(w http.ResponseWriter, r *http.Request, v *visit
 // rotateFromPage is POST /c/{key}/devices/{id}/tokens/{role}/rotate. The new token is told to the device only.
 func (s *Server) rotateFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	return s.changeDevice(w, r, v, "rotated", func(id string) error {
-		_, _, _, err := s.devices.Rotate(r.Context(), device.Caller{By: v.by}, id, device.Role(r.PathValue("role")), nil)
+		// Whoever closes the page at once has still replaced it.
+		_, _, _, err := s.devices.Rotate(context.WithoutCancel(r.Context()), device.Caller{By: v.by}, id, device.Role(r.PathValue("role")), nil)
 		return err
 	})
 }

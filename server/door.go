@@ -43,7 +43,7 @@ func (s *Server) renderDoor(w http.ResponseWriter, r *http.Request, status int, 
 	if site, why := s.siteOf(r); why == "" {
 		p.Passkey = s.passkeys.Any(site.Name)
 	} else {
-		p.Other = s.passkeysElsewhere()
+		p.Other = s.passkeysElsewhere(r)
 	}
 	name := "signin"
 	if s.people.NeedsSetup() {

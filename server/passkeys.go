@@ -62,14 +62,19 @@ func (s *Server) signInWithPasskey(w http.ResponseWriter, r *http.Request) error
 	http.SetCookie(w, &http.Cookie{Name: passkeyCookie, Path: r.URL.Path, MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	token, _, err := s.passkeys.SignIn(r.Context(), s.sourceOf(r), asked, site, body.Answer)
 	if err != nil {
-		if errors.Is(err, device.ErrPasskeySuspect) {
-			s.note(r, audit.TypeConfig, map[string]any{"event": "passkey-suspect", "from": s.sourceOf(r)})
-		}
+		s.noteSuspect(r, err)
 		return passkeyProblem(err)
 	}
 	http.SetCookie(w, sessionCookie(token, s.isEncrypted(r)))
 	writeJSON(w, http.StatusOK, map[string]string{"to": consolePrefix + pathKey(token) + afterSignIn(body.For)})
 	return nil
+}
+
+// noteSuspect records that somebody showed a passkey of which there may be a copy.
+func (s *Server) noteSuspect(r *http.Request, err error) {
+	if errors.Is(err, device.ErrPasskeySuspect) {
+		s.note(r, audit.TypeConfig, map[string]any{"event": "passkey-suspect", "from": s.sourceOf(r)})
+	}
 }
 
 // passkeySite is where passkeys are used, or a problem that says why they cannot be.
@@ -189,6 +194,7 @@ func (s *Server) beginPasskey(w http.ResponseWriter, r *http.Request, v *visitor
 	}
 	question, err := s.passkeys.BeginAdd(r.Context(), v.by, site, device.Presence{Passphrase: body.Passphrase, Answer: body.Answer})
 	if err != nil {
+		s.noteSuspect(r, err)
 		return passkeyProblem(err)
 	}
 	writeJSON(w, http.StatusOK, PasskeyQuestion{Question: question})
@@ -241,9 +247,10 @@ func (s *Server) renamePasskey(w http.ResponseWriter, r *http.Request, v *visito
 		return err
 	}
 	if err := s.passkeys.Rename(r.Context(), v.by, r.PathValue("id"), r.PostForm.Get("name")); err != nil {
-		p := problemOf(nameProblem(err))
+		err := nameProblem(err)
+		p := problemOf(err)
 		if p.Status != http.StatusUnprocessableEntity {
-			return p
+			return err
 		}
 		return s.renderPasskeys(w, r, v, p.Status, notice{"warn", sentence(p.Message)})
 	}

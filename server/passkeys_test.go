@@ -2,6 +2,8 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -237,6 +239,20 @@ func TestPasskeysElsewhere(t *testing.T) {
 	if _, body := newBrowser(t, w).get("/"); !strings.Contains(body, `open <a href="`+home.origin+`/"`) || strings.Contains(body, "data-passkey") {
 		t.Errorf("the door does not say where passkeys work:\n%s", body)
 	}
+	far, err := http.NewRequest("GET", w.URL+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far.Host = "gate.example.org"
+	resp, err := http.DefaultTransport.RoundTrip(far)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || resp.StatusCode != http.StatusOK || strings.Contains(string(page), home.origin) {
+		t.Errorf("people elsewhere are sent to localhost of their own machine: %d %v\n%s", resp.StatusCode, err, page)
+	}
 	// A name without TLS, and localhost at a port that is not ours: a page there could pass our question on.
 	for host, want := range map[string]string{"gate.example.org": "need https", "localhost:3000": "at " + home.origin, "localhost": "at " + home.origin} {
 		req, err := http.NewRequest("POST", w.URL+"/sign-in/passkey", strings.NewReader("null"))
@@ -257,5 +273,28 @@ func TestPasskeysElsewhere(t *testing.T) {
 		if resp.StatusCode != http.StatusConflict || !strings.Contains(p.Message, want) {
 			t.Errorf("%s: %d %s", host, resp.StatusCode, p.Message)
 		}
+	}
+}
+
+// TestPasskeyCloneAtPresence records a passkey with a copy also where somebody shows it who is signed in, and though
+// they hang up.
+func TestPasskeyCloneAtPresence(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b := at(t, w, "localhost")
+	b.enter()
+	a := passkeytest.New(b.origin)
+	b.register(a, "laptop")
+	if status, said := at(t, w, "localhost").enterWith(a); status != http.StatusOK {
+		t.Fatalf("%d %s", status, said)
+	}
+	clone := a.Copy()
+	clone.Still = true
+	presence := b.ask(b.base+"/passkeys/presence", nil)
+	if status, said := b.json(b.base+"/passkeys/new", server.NewPasskey{Answer: clone.Sign(t, []byte(presence.Question))}, nil); status != http.StatusForbidden || !strings.Contains(said, "may be a copy") {
+		t.Errorf("%d %s", status, said)
+	}
+	records, err := w.Audit.Query(t.Context(), audit.Filter{Type: audit.TypeConfig})
+	if err != nil || len(records) == 0 || !strings.Contains(fmt.Sprint(records), "passkey-suspect") {
+		t.Errorf("not recorded: %v, %v", records, err)
 	}
 }

@@ -90,7 +90,7 @@ func (p Proxies) behind(r *http.Request, peer netip.Addr) netip.Addr {
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	if len(hops) == 1 && strings.TrimSpace(hops[0]) == "" {
 		if ip, err := netip.ParseAddr(strings.TrimSpace(r.Header.Get("X-Real-Ip"))); err == nil && p.RealIPFallback {
-			return ip.Unmap()
+			return ip.WithZone("").Unmap()
 		}
 		return peer
 	}
@@ -100,7 +100,7 @@ func (p Proxies) behind(r *http.Request, peer netip.Addr) netip.Addr {
 		if err != nil {
 			break // nothing before it can be believed
 		}
-		client = ip.Unmap()
+		client = ip.WithZone("").Unmap() // a zone may be any text
 		if !p.trusts(client) {
 			break
 		}

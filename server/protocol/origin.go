@@ -70,6 +70,9 @@ func portOf(host, scheme string) string {
 	return "80"
 }
 
+// IsLoopbackHost reports whether a Host header can only mean this machine.
+func IsLoopbackHost(host string) bool { return isLoopbackName(nameOf(host)) }
+
 // isLoopbackName reports whether a host name can only mean this machine.
 func isLoopbackName(name string) bool {
 	if name == "localhost" {
@@ -89,7 +92,7 @@ func ParsePublicOrigin(text string) (PublicOrigin, error) {
 		return PublicOrigin{}, nil
 	}
 	page, ok := parseOrigin(text)
-	if !ok || page.scheme != "http" && page.scheme != "https" || strings.ContainsAny(page.name, "*% ") {
+	if !ok || page.scheme != "http" && page.scheme != "https" || strings.ContainsAny(page.name, "*% ") || strings.HasSuffix(page.name, ".") {
 		return PublicOrigin{}, fmt.Errorf("%s: expected an exact origin such as https://gate.example.org", quoteShort(text))
 	}
 	return PublicOrigin{page}, nil
@@ -103,6 +106,11 @@ func (o PublicOrigin) Name() string { return o.page.name }
 
 // TLS reports whether people reach it encrypted.
 func (o PublicOrigin) TLS() bool { return o.page.scheme == "https" }
+
+// IsLoopback reports whether its host can only mean the machine that a browser runs on.
+func (o PublicOrigin) IsLoopback() bool {
+	return isLoopbackName(o.page.name) || strings.HasSuffix(o.page.name, ".localhost")
+}
 
 // String is the origin as browsers write it; "" for none.
 func (o PublicOrigin) String() string {
@@ -119,7 +127,7 @@ func (o PublicOrigin) String() string {
 	return o.page.scheme + "://" + host
 }
 
-// Is reports whether a Host header names it.
+// Is reports whether a Host header names it. With a dot at its end a name is the same, to DNS and to the certificate.
 func (o PublicOrigin) Is(host string) bool {
-	return o.Set() && nameOf(host) == o.page.name && portOf(host, o.page.scheme) == o.page.port
+	return o.Set() && strings.TrimSuffix(nameOf(host), ".") == o.page.name && portOf(host, o.page.scheme) == o.page.port
 }
