@@ -249,6 +249,11 @@ func (m *Manager) room(r *Record) error {
 		return fmt.Errorf("%w: %d in this session", ErrTooMany, s.PerSession)
 	case r.Connection != "" && m.byConn[r.Connection] >= s.PerConn:
 		return fmt.Errorf("%w: %d of this connection", ErrTooMany, s.PerConn)
+	// Callers leave these behind for days, and may name ever new sessions: the places of others are not theirs.
+	case r.Request.Lasting && m.lastingOf[r.Request.Session.Agent()] >= max(s.Total/4, 1):
+		return fmt.Errorf("%w: %d of this agent that may wait for long", ErrTooMany, max(s.Total/4, 1))
+	case r.Request.Lasting && m.lasting >= max(s.Total/2, 1):
+		return fmt.Errorf("%w: %d that may wait for long", ErrTooMany, max(s.Total/2, 1))
 	case m.pending >= s.Total:
 		return fmt.Errorf("%w: %d altogether", ErrTooMany, s.Total)
 	}

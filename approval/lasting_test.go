@@ -3,6 +3,7 @@ package approval
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -301,4 +302,59 @@ func nothingLeft(t *testing.T, m *Manager) {
 	if len(m.entries) != 0 || len(m.untold) != 0 || len(m.schedule) != 0 {
 		t.Errorf("%d entries, %d untold, %d scheduled are left", len(m.entries), len(m.untold), len(m.schedule))
 	}
+}
+
+// TestLastingLeaveRoom: callers leave and their questions stay, for days. One agent that names ever new sessions must not take
+// the places of other agents, and all together must not take those of ordinary calls.
+func TestLastingLeaveRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory()
+		m := open(t, store, nil)
+		attach(t, m, alice)
+		n := 0
+		pose := func(agent string, wait time.Duration) error {
+			n++
+			session, err := toolward.NewSessionKey(agent, "http", fmt.Sprint(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = m.Ask(t.Context(), question(func(r *toolward.Request, j *toolward.Judgement) {
+				r.Call.Caller.Agent, r.Call.Caller.Connection, r.Call.Session, r.Call.Detach, j.Wait = agent, fmt.Sprint(n), session, true, wait
+			}))
+			if p := (*toolward.Pending)(nil); errors.As(err, &p) {
+				return nil
+			}
+			return err
+		}
+		fill := func(agent string) (posed int) {
+			for ; posed <= 500; posed++ {
+				if err := pose(agent, threeDays); err != nil {
+					if !errors.Is(err, ErrTooMany) {
+						t.Fatal(err)
+					}
+					return posed
+				}
+			}
+			return posed
+		}
+		if got := fill("greedy"); got != 125 {
+			t.Errorf("one agent has %d of 500 places for days, want 125", got)
+		}
+		m.Close()
+		m = open(t, store, nil) // the count outlives a restart
+		attach(t, m, alice)
+		if got := fill("greedy"); got != 0 {
+			t.Errorf("and %d more after a restart", got)
+		}
+		if second, third := fill("second"), fill("third"); second != 125 || third != 0 {
+			t.Errorf("the others have %d and %d, want 125 and 0", second, third)
+		}
+		if err := pose("third", 0); err != nil {
+			t.Errorf("an ordinary call: %v", err)
+		}
+		time.Sleep(threeDays + time.Minute)
+		if got := fill("greedy"); got != 125 {
+			t.Errorf("when the others were over: %d", got)
+		}
+	})
 }

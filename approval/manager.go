@@ -37,6 +37,8 @@ type Manager struct {
 	bySlug    map[string]*entry // pending ones, by the start of their ids that people type
 	bySession map[toolward.SessionKey]int
 	byConn    map[string]int
+	lastingOf map[string]int    // pending lasting ones of each agent
+	lasting   int               // of all
 	untold    map[string]*entry // ended lasting ones, by binding, whose callers have not come back yet
 	pending   int
 	schedule  schedule
@@ -78,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 		outline: o.Outline, remember: o.Remember,
 		book: newBook(), people: newPeople(), subs: &subscribers{list: map[*Subscription]struct{}{}}, stamps: newStamps(),
 		entries: map[string]*entry{}, byBinding: map[string]*entry{}, bySlug: map[string]*entry{},
-		bySession: map[toolward.SessionKey]int{}, byConn: map[string]int{}, untold: map[string]*entry{},
+		bySession: map[toolward.SessionKey]int{}, byConn: map[string]int{}, lastingOf: map[string]int{}, untold: map[string]*entry{},
 		woken: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if m.log == nil {
@@ -367,6 +369,10 @@ func (m *Manager) insert(e *entry) {
 	if e.record.Connection != "" {
 		m.byConn[e.record.Connection]++
 	}
+	if e.lasting {
+		m.lasting++
+		m.lastingOf[e.session.Agent()]++
+	}
 }
 
 func (m *Manager) uncount(e *entry) {
@@ -381,6 +387,12 @@ func (m *Manager) uncount(e *entry) {
 	if c := e.record.Connection; c != "" {
 		if m.byConn[c]--; m.byConn[c] <= 0 {
 			delete(m.byConn, c)
+		}
+	}
+	if agent := e.session.Agent(); e.lasting {
+		m.lasting--
+		if m.lastingOf[agent]--; m.lastingOf[agent] <= 0 {
+			delete(m.lastingOf, agent)
 		}
 	}
 }
