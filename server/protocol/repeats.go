@@ -3,7 +3,6 @@ package protocol
 import (
 	"context"
 	"crypto/sha256"
-	"slices"
 	"sync"
 	"time"
 )
@@ -13,7 +12,7 @@ import (
 type repeats struct {
 	mu   sync.Mutex
 	kept map[repeatKey]*kept
-	next []repeatKey // in the order in which they began
+	next []repeatKey // in the order in which they ended; those that still run are not in it, so nothing drops them
 }
 
 // repeatKey is a client's key. Keys of other clients are other keys: an answer is nobody else's business.
@@ -21,7 +20,7 @@ type repeatKey struct{ who, method, key string }
 
 type kept struct {
 	params [sha256.Size]byte
-	began  time.Time
+	ended  time.Time
 	done   chan struct{}
 	answer any
 	failed *Error
@@ -52,33 +51,33 @@ func (r *repeats) do(ctx context.Context, key repeatKey, params []byte, run func
 			return nil, unavailable("the connection ended")
 		}
 	}
-	k := &kept{params: sum, began: time.Now(), done: make(chan struct{})}
+	k := &kept{params: sum, done: make(chan struct{})}
 	r.kept[key] = k
-	r.next = append(r.next, key)
 	r.mu.Unlock()
 	k.failed = unavailable("it was not carried out") // for a run that panics
-	defer close(k.done)
+	defer r.end(key, k)
 	k.answer, k.failed = run()
-	if _, waits := k.answer.(pendingAnswer); waits {
-		r.drop(key, k) // people have not answered yet: the request is to be made again, with its key
-	}
 	return k.answer, k.failed
 }
 
-func (r *repeats) drop(key repeatKey, k *kept) {
+// end keeps the answer of what has been carried out from now on.
+func (r *repeats) end(key repeatKey, k *kept) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.kept[key] == k {
-		delete(r.kept, key)
-		r.next = slices.DeleteFunc(r.next, func(other repeatKey) bool { return other == key })
+	defer close(k.done)
+	if _, waits := k.answer.(pendingAnswer); waits {
+		delete(r.kept, key) // people have not answered yet: the request is to be made again, with its key
+		return
 	}
+	k.ended = time.Now()
+	r.next = append(r.next, key)
 }
 
 // forget drops what is too old or too much. The caller holds the lock.
 func (r *repeats) forget(now time.Time) {
 	for len(r.next) > 0 {
 		k := r.kept[r.next[0]]
-		if now.Sub(k.began) < keepAnswers && len(r.next) < maxKept {
+		if now.Sub(k.ended) < keepAnswers && len(r.next) < maxKept {
 			return
 		}
 		delete(r.kept, r.next[0])
