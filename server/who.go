@@ -137,11 +137,15 @@ func signInProblem(err error) *Problem {
 }
 
 // sourceOf names where a browser is, for the limit on wrong passphrases. Behind a reverse proxy that is not trusted all
-// browsers are in one place: what anybody may write into a header must not give a guesser a new start.
+// browsers are in one place: what anybody may write into a header must not give a guesser a new start. This machine is
+// one place, too: a program may connect from every address of 127.0.0.0/8, and to either loopback address.
 func (s *Server) sourceOf(r *http.Request) string {
-	client := s.proxies.Client(r)
-	if !client.IsValid() {
+	switch client := s.proxies.Client(r); {
+	case !client.IsValid():
 		return "unknown"
+	case client.IsLoopback():
+		return "127.0.0.1"
+	default:
+		return client.String()
 	}
-	return client.String()
 }
