@@ -158,7 +158,7 @@ func (s *Server) changeFromPage(w http.ResponseWriter, r *http.Request, v *visit
 		return err
 	}
 	p := s.newAccessPage(v, "Passphrase", "/passphrase")
-	status, said := http.StatusOK, notice{"", "The passphrase is changed. Every other sign-in has ended."}
+	status, said := http.StatusOK, notice{"", "The passphrase is changed. Every other sign-in has ended." + s.passkeysStay(v)}
 	fresh := r.PostForm.Get("passphrase")
 	if fresh != r.PostForm.Get("again") {
 		status, said = http.StatusUnprocessableEntity, notice{"warn", "The two new passphrases differ."}
@@ -171,6 +171,18 @@ func (s *Server) changeFromPage(w http.ResponseWriter, r *http.Request, v *visit
 	}
 	p.Notices = append(p.Notices, said)
 	return renderPage(w, status, "passphrase", p)
+}
+
+// passkeysStay reminds whoever changes a passphrase of the keys that open without it. Somebody who had the passphrase
+// could have added one.
+func (s *Server) passkeysStay(v *visitor) string {
+	if s.passkeys == nil {
+		return ""
+	}
+	if known, err := s.passkeys.List(v.by); err != nil || len(known) == 0 {
+		return ""
+	}
+	return " Passkeys stay valid: look whether you know each of them."
 }
 
 // NewPassphrase is the body of POST /v1/passphrase.

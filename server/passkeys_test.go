@@ -298,3 +298,31 @@ func TestPasskeyCloneAtPresence(t *testing.T) {
 		t.Errorf("not recorded: %v, %v", records, err)
 	}
 }
+
+// TestPasskeysOutliveThePassphrase says so to who changes it, perhaps since somebody else has it: they may have added one.
+func TestPasskeysOutliveThePassphrase(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b := at(t, w, "localhost")
+	b.enter()
+	change := func(old, fresh string) string {
+		t.Helper()
+		resp, body := b.post(b.base+"/passphrase", url.Values{"old": {old}, "passphrase": {fresh}, "again": {fresh}})
+		if resp.StatusCode != http.StatusOK || !strings.Contains(body, "Every other sign-in has ended") {
+			t.Fatalf("%d\n%s", resp.StatusCode, body)
+		}
+		return body
+	}
+	const fresh = "seven other quiet words"
+	if strings.Contains(change(consoletest.Passphrase, fresh), "Passkeys stay valid") {
+		t.Error("told about passkeys though there are none")
+	}
+	change(fresh, consoletest.Passphrase)
+	a := passkeytest.New(b.origin)
+	b.register(a, "laptop")
+	if !strings.Contains(change(consoletest.Passphrase, fresh), "Passkeys stay valid") {
+		t.Error("nothing said about the passkeys")
+	}
+	if status, said := at(t, w, "localhost").enterWith(a); status != http.StatusOK {
+		t.Errorf("%d %s", status, said)
+	}
+}
