@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -17,86 +16,6 @@ import (
 	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/schema"
 )
-
-// asks are the questions that connections have put to people, so that a flood of them is stopped and one whose asker
-// has gone for good ends.
-type asks struct {
-	server *Server
-	mu     sync.Mutex
-	open   map[string]*ask // by approval id
-	closed bool
-}
-
-type ask struct {
-	connection, device string
-	timer              *time.Timer // runs while its asker is away
-}
-
-const (
-	maxAsks    = 32               // questions of one asker that wait
-	askerAway  = 30 * time.Second // for an asker to come back
-	longestAsk = 7 * 24 * time.Hour
-)
-
-func newAsks(s *Server) *asks { return &asks{server: s, open: map[string]*ask{}} }
-
-// begin counts a question before it is put; false if its asker has too many.
-func (a *asks) begin(id string, c *conn) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n := 0
-	for _, other := range a.open {
-		if other.connection == c.id || c.admitted.deviceID != "" && other.device == c.admitted.deviceID {
-			n++
-		}
-	}
-	if n >= maxAsks || a.closed || a.open[id] != nil {
-		return false
-	}
-	a.open[id] = &ask{connection: c.id, device: c.admitted.deviceID}
-	return true
-}
-
-func (a *asks) end(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if q := a.open[id]; q != nil && q.timer != nil {
-		q.timer.Stop()
-	}
-	delete(a.open, id)
-}
-
-// left gives the asker of open questions some time to come back.
-func (a *asks) left(c *conn) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for id, q := range a.open {
-		asked := q.connection == c.id || c.admitted != nil && q.device != "" && q.device == c.admitted.deviceID
-		if !asked || q.timer != nil || a.closed {
-			continue
-		}
-		q.timer = time.AfterFunc(askerAway, func() {
-			a.mu.Lock()
-			q.timer = nil // it may leave again
-			a.mu.Unlock()
-			if !a.server.hasDevice(q.device) {
-				a.server.approvals.Expire(id, approval.ByRequesterGone)
-			}
-		})
-	}
-}
-
-// close leaves all questions as they are: they outlive the gateway.
-func (a *asks) close() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.closed = true
-	for _, q := range a.open {
-		if q.timer != nil {
-			q.timer.Stop()
-		}
-	}
-}
 
 // execRequest are the parameters of exec.approval.request.
 type execRequest struct {
@@ -335,6 +254,9 @@ func (r *call) wait(ctx context.Context, p *idParams) (any, *Error) {
 		return nil, invalid("id is required")
 	}
 	record, err := r.server.approvals.Own(ctx, id, r.conn.id, r.admitted.deviceID)
+	if err == nil && record.State == approval.StatePending && !record.Request.Lasting {
+		r.server.asks.adopt(record.ID, r.conn)
+	}
 	if err != nil && r.by.MayAnswer() == nil {
 		record, err = r.server.approvals.Get(ctx, r.by, id)
 	}

@@ -283,6 +283,32 @@ func TestAskerLeaves(t *testing.T) {
 	})
 }
 
+// The same holds for a question that was put before the gateway started again: its asker comes back for it, and leaves.
+func TestAskerLeavesAfterARestart(t *testing.T) {
+	bubble(t, byToken, func(t *testing.T, w *world) {
+		w.console(newIdentity(), device.ScopeApprovals)
+		back := newIdentity()
+		record, err := w.approvals.Submit(t.Context(), approval.Submission{ // by the server that was there before
+			Kind: approval.KindExec, Details: approval.Details{Tool: "exec", Title: "exec", Command: "id"}, Binding: "b", Device: back.id(), Timeout: 10 * time.Minute,
+		})
+		must(t, err)
+		returns := w.connect(back, device.ScopeApprovals)
+		for i := range 3 {
+			returns.begin("w"+strconv.Itoa(i), "exec.approval.waitDecision", map[string]any{"id": record.ID})
+		}
+		synctest.Wait()
+		returns.ws.CloseNow()
+		time.Sleep(askerAway + time.Second)
+		synctest.Wait()
+		if n := w.approvals.Count(); n != 0 {
+			t.Errorf("%d questions wait whose asker has gone", n)
+		}
+		if n := len(w.asks.open); n != 0 {
+			t.Errorf("%d questions are remembered", n)
+		}
+	})
+}
+
 func TestFloodOfQuestions(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
 		w.console(newIdentity(), device.ScopeApprovals)
