@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/inside"
+	"github.com/toolward/toolward/sandbox/inside/join"
 	"github.com/toolward/toolward/sandbox/native/setup"
 	"github.com/toolward/toolward/sandbox/seccomp"
 )
@@ -60,11 +61,15 @@ func (e *Engine) creation(spec *sandbox.Spec, program *inside.Program, m *mounts
 	config := &container.Config{
 		Image: spec.Docker.Image, Hostname: "sandbox", User: user, WorkingDir: spec.Workdir, Env: spec.Env, Labels: e.labels(spec),
 		Entrypoint: append([]string{agentTarget}, program.Args...), Cmd: command(spec),
-		// The one attached stream is the channel. When it ends, so does what the container runs: a gateway that was
-		// killed leaves nothing behind that works on.
-		AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true,
+		AttachStdout: true, AttachStderr: true,
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // an image's check would run beside our commands
 		StopSignal:  "SIGTERM", StopTimeout: &stop,
+	}
+	// When the channel ends, so does what the container runs: a gateway that was killed leaves nothing behind that works on.
+	if m.door != "" {
+		config.Cmd = append([]string{join.Argument, doorTarget + "/" + doorName}, config.Cmd...)
+	} else {
+		config.AttachStdin, config.OpenStdin, config.StdinOnce = true, true, true
 	}
 	host := &container.HostConfig{
 		ReadonlyRootfs: !spec.Writable, Tmpfs: tmpfs(spec), NetworkMode: networkMode(spec.Network), CapDrop: capDrop(spec),

@@ -1,7 +1,8 @@
 // Package docker is the sandbox engine that asks a container engine: Docker, or Podman behind the same interface.
 //
-// A sandbox is one container whose first process is the program inside, mounted from this machine; its standard streams,
-// attached once, are the channel over which everything else goes. What confines is asked for at creation and written
+// A sandbox is one container whose first process is the program inside, mounted from this machine. The channel over which
+// everything else goes is a socket at which that program meets the gateway once; where it cannot reach one, the standard
+// streams, attached once. What confines is asked for at creation and written
 // down by the container engine: a root that can only be read, no capability, no new privileges, our own list of system
 // calls, limits, no network. Nothing is ever pulled.
 //
@@ -21,6 +22,8 @@ type Options struct {
 	Instance string
 	// Log gets what people should know; nil is none.
 	Log *slog.Logger
+
+	streams bool // for tests: the standard streams are the channel in any case
 }
 
 // Name is the name of this engine.
@@ -37,5 +40,11 @@ const (
 
 // agentTarget is the program inside.
 const agentTarget = "/." + sandbox.Brand + "/agent"
+
+// Where the program inside meets the gateway.
+const (
+	doorTarget = "/." + sandbox.Brand + "/door"
+	doorName   = "socket"
+)
 
 var _ sandbox.Engine = (*Engine)(nil)

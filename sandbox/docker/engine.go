@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -144,6 +146,7 @@ func conflict(name, why string) error {
 func (e *Engine) fill(ctx context.Context, b *box, spec *sandbox.Spec) (sandbox.Handle, error) {
 	err := e.start(ctx, b, spec)
 	if err != nil {
+		e.removeDoor(spec.Name) //nolint:errcheck // the next start makes it again, whatever is there
 		e.forget(b)
 		close(b.ready)
 		close(b.done)
@@ -272,6 +275,19 @@ func (e *Engine) Remove(ctx context.Context, name string) error {
 			}
 		}
 	}
+	return e.removeDoor(name)
+}
+
+// removeDoor removes the directory of a sandbox's socket.
+func (e *Engine) removeDoor(name string) error {
+	at, err := e.doorDirectory(name)
+	if err != nil {
+		return nil //nolint:nilerr // there was none either
+	}
+	if err := os.RemoveAll(at); err != nil {
+		return sandbox.Errorf(sandbox.CodeFailed, "remove the place of the sandbox's socket: %v", err)
+	}
+	os.Remove(filepath.Dir(at)) //nolint:errcheck // others may be there
 	return nil
 }
 

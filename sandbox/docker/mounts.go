@@ -22,6 +22,7 @@ import (
 type mounts struct {
 	list     []mount.Mount
 	identity []identified
+	door     string // directory in which the program inside meets the gateway; "" where it cannot
 }
 
 // identified is a file of the host that must stand at a path inside. The container engine opens sources by their names,
@@ -33,8 +34,8 @@ type identified struct {
 }
 
 // mountsOf says what is mounted. Sources that are missing are errors: container engines would make directories.
-func mountsOf(spec *sandbox.Spec, program *inside.Program) (*mounts, error) {
-	m := &mounts{}
+func mountsOf(spec *sandbox.Spec, program *inside.Program, door string) (*mounts, error) {
+	m := &mounts{door: door}
 	add := func(source, target string, writable bool) error {
 		source, err := onEngine(spec.Docker.HostPaths, source)
 		if err != nil {
@@ -52,6 +53,11 @@ func mountsOf(spec *sandbox.Spec, program *inside.Program) (*mounts, error) {
 	}
 	if err := add(program.Path, agentTarget, false); err != nil {
 		return nil, err
+	}
+	if door != "" {
+		if err := add(door, doorTarget, false); err != nil {
+			return nil, err
+		}
 	}
 	for i := range spec.Mounts {
 		one := &spec.Mounts[i]

@@ -2,8 +2,12 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -34,7 +38,16 @@ func (e *Engine) start(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	if err != nil {
 		return err
 	}
-	m, err := mountsOf(spec, program)
+	at := ""
+	if e.hasDoor(spec) {
+		if at, err = e.doorDirectory(spec.Name); err == nil {
+			err = makeDoorDirectory(at)
+		}
+		if err != nil {
+			return sandbox.Errorf(sandbox.CodeFailed, "find a place for sockets: %v", err)
+		}
+	}
+	m, err := mountsOf(spec, program, at)
 	if err != nil {
 		return err
 	}
@@ -153,14 +166,44 @@ func (e *Engine) enter(ctx context.Context, b *box, spec *sandbox.Spec, id strin
 		return err
 	}
 	// First attached, then started: nothing that is said is lost, and there is never another at the other end.
-	attached, err := c.ContainerAttach(ctx, id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	attached, err := c.ContainerAttach(ctx, id, client.ContainerAttachOptions{Stream: true, Stdin: m.door == "", Stdout: true, Stderr: true})
 	if err != nil {
 		return explain(ctx, "attach to the container "+spec.Name, err)
 	}
 	stream := newChannel(attached.Conn)
-	if _, err := c.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
+	connected, err := e.greet(ctx, b, spec, id, m, stream)
+	if err != nil {
 		stream.Close() //nolint:errcheck // it is not used
-		return explain(ctx, "start the container "+spec.Name, err)
+		if said := stream.complaints(); said != "" {
+			return sandbox.Errorf(sandbox.CodeOf(err), "%v; it said: %s", err, said)
+		}
+		return err
+	}
+	b.client = &insideClient{connected}
+	return nil
+}
+
+// greet starts a container and connects to the program inside.
+func (e *Engine) greet(ctx context.Context, b *box, spec *sandbox.Spec, id string, m *mounts, stream *channel) (*inside.Client, error) {
+	c, err := e.connect()
+	if err != nil {
+		return nil, err
+	}
+	var at *door
+	if m.door != "" {
+		if at, err = openDoor(m.door); err != nil {
+			return nil, sandbox.Errorf(sandbox.CodeFailed, "make a socket for the sandbox: %v", err)
+		}
+		defer at.close()
+	}
+	if _, err := c.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
+		return nil, explain(ctx, "start the container "+spec.Name, err)
+	}
+	var conn io.ReadWriteCloser = stream
+	if at != nil {
+		if conn, err = at.meet(ctx, e.drain(stream)); err != nil {
+			return nil, sandbox.Errorf(sandbox.CodeUnavailable, "start the container %s: %v", spec.Name, err)
+		}
 	}
 	b.id = id
 	b.group = e.groupOf(ctx, id)
@@ -169,19 +212,50 @@ func (e *Engine) enter(ctx context.Context, b *box, spec *sandbox.Spec, id strin
 		settings.Env = append(egressEnv(), settings.Env...)
 	}
 	settings.OOMKills = b.oomKills
-	connected, err := inside.Connect(ctx, stream, settings)
+	connected, err := inside.Connect(ctx, conn, settings)
 	if err != nil {
-		if said := stream.complaints(); said != "" {
-			return sandbox.Errorf(sandbox.CodeOf(err), "%v; it said: %s", err, said)
-		}
-		return err
+		return nil, err
 	}
 	if err := m.verify(ctx, connected); err != nil {
 		connected.Close() //nolint:errcheck // it always succeeds
+		return nil, err
+	}
+	return connected, nil
+}
+
+// drain reads what a container says on its standard streams until it has ended.
+func (e *Engine) drain(stream *channel) (ended <-chan struct{}) {
+	over := make(chan struct{})
+	stop := context.AfterFunc(e.ctx, func() { stream.Close() }) //nolint:errcheck // it was only read
+	e.live.Go(func() {
+		defer close(over)
+		io.Copy(io.Discard, stream) //nolint:errcheck // only that it has ended counts
+		stop()
+		stream.Close() //nolint:errcheck // as above
+	})
+	return over
+}
+
+// doorDirectory is where the program in a container of a name meets the gateway. It is the same for every start: the
+// container has it mounted.
+func (e *Engine) doorDirectory(name string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cache, sandbox.Brand, "doors", sandbox.Slug(e.options.Instance), name), nil
+}
+
+// makeDoorDirectory makes the place of a sandbox's socket. Other users of the machine cannot enter the directory above;
+// whoever runs inside sees only this one and must be able to use it.
+func makeDoorDirectory(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
-	b.client = &insideClient{connected}
-	return nil
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Chmod(dir, 0o755)
 }
 
 // abandon leaves nothing running of a sandbox that could not be made.

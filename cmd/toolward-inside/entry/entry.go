@@ -4,6 +4,7 @@ package entry
 import (
 	"os"
 
+	"github.com/toolward/toolward/sandbox/inside/join"
 	"github.com/toolward/toolward/sandbox/inside/serve"
 	"github.com/toolward/toolward/sandbox/native/setup"
 )
@@ -11,10 +12,15 @@ import (
 // Main runs the program and returns its exit code. subcommand is what stands before args when this program is started
 // again: nothing, or "inside".
 func Main(subcommand, args []string) int {
+	if len(args) > 2 && args[0] == join.Argument {
+		if err := join.Connect(args[1]); err != nil {
+			return failed(err)
+		}
+		args = args[2:]
+	}
 	if len(args) == 2 && args[0] == setup.ForwardArgument {
 		if err := setup.Forward(); err != nil {
-			os.Stderr.WriteString("toolward: " + err.Error() + "\n") //nolint:errcheck // nobody else to tell
-			return 1
+			return failed(err)
 		}
 		args = args[1:]
 	}
@@ -22,4 +28,9 @@ func Main(subcommand, args []string) int {
 		return setup.Main(subcommand)
 	}
 	return serve.Main(args)
+}
+
+func failed(err error) int {
+	os.Stderr.WriteString("toolward: " + err.Error() + "\n") //nolint:errcheck // nobody else to tell
+	return 1
 }
