@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/toolward/toolward/display"
 )
 
 // Who the program is in the words of the protocol.
@@ -81,14 +83,16 @@ type wireError struct {
 	RetryAfterMs int64 `json:"retryAfterMs"`
 }
 
-// refusal is a frame's error for people and programs.
+// refusal is a frame's error for people and programs. Programs print it: what answers may be no gateway, and must not write
+// to a terminal as it likes.
 func (f *frame) refusal(method string) error {
 	e := f.Error
 	if e == nil {
 		return fmt.Errorf("%s: the gateway refused without a reason", method)
 	}
 	return &Error{
-		Method: method, Code: e.Code, Detail: e.Details.Code, Message: e.Message, Pairing: e.Details.RequestID, Retryable: e.Retryable,
+		Method: method, Code: display.Line(e.Code), Detail: e.Details.Code, Message: display.Line(e.Message),
+		Pairing: display.Line(e.Details.RequestID), Retryable: e.Retryable,
 		RetryAfter: time.Duration(min(max(e.RetryAfterMs, 0), int64(time.Hour/time.Millisecond))) * time.Millisecond,
 	}
 }

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -146,6 +147,27 @@ func TestAnswersThatAreNone(t *testing.T) {
 				t.Errorf("%+v, %v", a, err)
 			}
 		})
+	}
+}
+
+// What a gateway says why is printed by programs: it must not write to the terminal as it likes.
+func TestRefusalsArePlain(t *testing.T) {
+	const hostile = `\u001b]0;owned\u0007\u202etxet\r\nok`
+	address := strange(t, challenge, func(id, _ string, _ map[string]any) []string {
+		return []string{fmt.Sprintf(`{"type":"res","id":%q,"ok":false,"error":{"code":"NO%s","message":"no%s","details":{"code":"PAIRING_REQUIRED","requestId":"x%s"}}}`,
+			id, hostile, hostile, hostile)}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := connect(t, got(client.Dial(ctx, client.Options{Address: address}))).Request(ctx, "health", nil, nil)
+	var refused *client.Error
+	if !errors.As(err, &refused) || !errors.Is(err, client.ErrPairing) {
+		t.Fatal(err)
+	}
+	for _, text := range []string{err.Error(), refused.Code, refused.Message, refused.Pairing} {
+		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == '\u007f' || r == '\u202e' }) {
+			t.Errorf("%q", text)
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ var layers = map[string][]string{
 	"builtin": parts(leaves, gateParts),
 	"mcp":     parts(leaves, []string{"approval", "session", "device"}),
 	"bridge":  parts(leaves, []string{"approval", "session"}),
-	"client":  parts([]string{"schema", "approval", "device"}),
+	"client":  parts([]string{"schema", "approval", "device", "display"}),
 	"node":    parts(leaves, gateParts),
 	"agent":   parts(leaves, []string{"hook", "session"}),
 	"channel": parts(leaves, []string{"approval", "session", "device"}),
