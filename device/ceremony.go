@@ -135,7 +135,7 @@ func (h *holder) WebAuthnCredentials() []webauthn.Credential {
 // BeginSignIn makes the question of a sign-in. token must come back with the answer and belongs into a cookie of the
 // browser; options are for navigator.credentials.get. It names no passkey: who stands at the door learns none.
 func (p *Passkeys) BeginSignIn(source string, site Site) (token string, options any, err error) {
-	if err := p.mayTry("console " + source); err != nil {
+	if err := p.mayTry(&p.failures, "console "+source); err != nil {
 		return "", nil, err
 	}
 	token = rand.Text() + rand.Text()
@@ -148,7 +148,7 @@ func (p *Passkeys) AskPresence(by Authority, site Site) (options any, err error)
 	if err := by.May(RightAdmin); err != nil {
 		return nil, err
 	}
-	if err := p.mayTry("proof by " + by.id); err != nil {
+	if err := p.mayTry(&p.proofs, "proof by "+by.id); err != nil {
 		return nil, err
 	}
 	return p.ask(proofKey(by), site)
@@ -174,7 +174,7 @@ func (p *Passkeys) ask(key ceremonyKey, site Site) (any, error) {
 func (p *Passkeys) SignIn(ctx context.Context, source, token string, site Site, answer []byte) (cookie string, by Authority, err error) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	r, err := p.verify(ctx, "console "+source, doorKey(token), site, answer)
+	r, err := p.verify(ctx, &p.failures, "console "+source, doorKey(token), site, answer)
 	if err != nil {
 		return "", Authority{}, err
 	}
@@ -183,25 +183,25 @@ func (p *Passkeys) SignIn(ctx context.Context, source, token string, site Site, 
 }
 
 // mayTry returns a [RateError] while attempts from a source are not looked at.
-func (p *Passkeys) mayTry(source string) error {
+func (p *Passkeys) mayTry(wrong *failures, source string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.failures.check(source, time.Now())
+	return wrong.check(source, time.Now())
 }
 
 // prove is verify for who is signed in already. The lock ends with it even if what reads the answer panics.
 func (p *Passkeys) prove(ctx context.Context, by Authority, site Site, answer []byte) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	_, err := p.verify(ctx, "proof by "+by.id, proofKey(by), site, answer)
+	_, err := p.verify(ctx, &p.proofs, "proof by "+by.id, proofKey(by), site, answer)
 	return err
 }
 
-// verify checks an answer, and makes the passkey's new counter durable before it counts. The caller holds the writing
-// lock.
-func (p *Passkeys) verify(ctx context.Context, source string, key ceremonyKey, site Site, answer []byte) (PasskeyRecord, error) {
+// verify checks an answer, and makes the passkey's new counter durable before it counts. Wrong answers of source are
+// counted in wrong. The caller holds the writing lock.
+func (p *Passkeys) verify(ctx context.Context, wrong *failures, source string, key ceremonyKey, site Site, answer []byte) (PasskeyRecord, error) {
 	p.mu.Lock()
-	err := p.failures.check(source, time.Now())
+	err := wrong.check(source, time.Now())
 	var asked *ceremony
 	if err == nil {
 		asked, err = p.asked.take(key, site)
@@ -213,7 +213,7 @@ func (p *Passkeys) verify(ctx context.Context, source string, key ceremonyKey, s
 	r, used, err := p.check(asked, answer)
 	if err != nil {
 		p.mu.Lock()
-		p.failures.failed(source, time.Now())
+		wrong.failed(source, time.Now())
 		p.mu.Unlock()
 		p.log.Warn("a passkey was not accepted", "source", source, "why", explain(err))
 		if errors.Is(err, ErrPasskeySuspect) {
@@ -230,7 +230,7 @@ func (p *Passkeys) verify(ctx context.Context, source string, key ceremonyKey, s
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.failures.succeeded(source)
+	wrong.succeeded(source)
 	return r, nil
 }
 
@@ -362,7 +362,15 @@ func (p *Passkeys) Add(ctx context.Context, by Authority, site Site, name string
 	for _, t := range made.Transport {
 		r.Transports = append(r.Transports, string(t))
 	}
-	return r.Passkey, p.save(ctx, r)
+	if err := p.save(ctx, r); err != nil {
+		// A store may keep what it said it could not. Nobody was told of this passkey and nothing records it, so it must
+		// not open the console after the next start.
+		if gone := p.store.RemovePasskey(context.WithoutCancel(ctx), r.ID); gone != nil {
+			p.log.Error("a passkey that was refused may be in the store", "passkey", r.ID, "err", gone)
+		}
+		return Passkey{}, err
+	}
+	return r.Passkey, nil
 }
 
 // accept verifies the answer of an authenticator that made a passkey.

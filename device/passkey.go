@@ -78,8 +78,9 @@ type Passkeys struct {
 	mu      sync.Mutex
 	keys    map[string]*PasskeyRecord // by public id
 	asked   ceremonies
-	// Failures are counted apart from those of the passphrase: who floods one must not close the other.
-	failures failures
+	// Failures are counted apart from those of the passphrase, and proofs of who is signed in apart from the door: who
+	// floods one must not close the other.
+	failures, proofs failures
 }
 
 // OpenPasskeys loads the passkeys of a keeper's person.

@@ -19,6 +19,7 @@ type keyStore struct {
 	mu    sync.Mutex
 	keys  map[string]PasskeyRecord
 	fail  error
+	half  error // told although the record is kept, as when only the last step to the disk fails
 	crash bool
 }
 
@@ -44,7 +45,7 @@ func (s *keyStore) SavePasskey(ctx context.Context, r PasskeyRecord) error {
 	if s.fail == nil {
 		s.keys[r.ID] = r
 	}
-	return s.fail
+	return errors.Join(s.fail, s.half)
 }
 
 func (s *keyStore) RemovePasskey(ctx context.Context, id string) error {
@@ -526,5 +527,63 @@ func TestPasskeyPanicHoldsNoLock(t *testing.T) {
 	d.keys.writing.Unlock()
 	if _, err := d.try(a, here); err != nil {
 		t.Error(err)
+	}
+}
+
+// A passkey of which a person was told that it is not kept does not open the console after the next start.
+func TestPasskeyHalfKept(t *testing.T) {
+	d := newDesk(t)
+	a := passkeytest.New(here.Origin)
+	options, err := d.keys.BeginAdd(t.Context(), d.by, here, Presence{Passphrase: passphrase})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.store.half = errors.New("fsync failed")
+	if _, err := d.keys.Add(t.Context(), d.by, here, "laptop", a.Make(t, options)); !errors.Is(err, d.store.half) {
+		t.Fatalf("%v", err)
+	}
+	d.store.half = nil
+	d.reopen()
+	if _, err := d.try(a, here); !errors.Is(err, ErrPasskey) {
+		t.Errorf("it opens the console: %v", err)
+	}
+}
+
+// Wrong answers from everywhere close the door for a while; who is signed in can still prove that it is them.
+func TestPasskeyProofDuringGuessing(t *testing.T) {
+	d := newDesk(t)
+	a := passkeytest.New(here.Origin)
+	d.register(a, here, "laptop")
+	for i := range globalAllowed {
+		source := fmt.Sprint("10.0.1.", i)
+		token, _, err := d.keys.BeginSignIn(source, here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := d.keys.SignIn(t.Context(), source, token, here, []byte("{}")); !errors.Is(err, ErrPasskey) {
+			t.Fatal(err)
+		}
+	}
+	var rate *RateError
+	if _, err := d.try(a, here); !errors.As(err, &rate) || !rate.Global {
+		t.Errorf("the door: %v", err)
+	}
+	question, err := d.keys.AskPresence(d.by, here)
+	if err != nil {
+		t.Fatalf("a question to who is signed in: %v", err)
+	}
+	if _, err := d.keys.BeginAdd(t.Context(), d.by, here, Presence{Answer: a.Sign(t, question)}); err != nil {
+		t.Errorf("the proof: %v", err)
+	}
+	for range freeFailures {
+		if _, err := d.keys.AskPresence(d.by, here); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.keys.BeginAdd(t.Context(), d.by, here, Presence{Answer: []byte("{}")}); !errors.Is(err, ErrPasskey) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.keys.AskPresence(d.by, here); !errors.As(err, &rate) || rate.Global {
+		t.Errorf("wrong proofs have to wait, too: %v", err)
 	}
 }
