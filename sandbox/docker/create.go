@@ -165,18 +165,15 @@ func nameServers(list []string) ([]netip.Addr, error) {
 func tmpfs(spec *sandbox.Spec) map[string]string {
 	list := map[string]string{}
 	for _, t := range spec.Tmpfs {
-		size, most := t.Size, int64(defaultTmpfs)
-		if size > 0 {
-			most = size
+		size := t.Size
+		if size <= 0 {
+			size = defaultTmpfs
 		}
-		if memory := spec.Limits.Memory; memory > 0 {
-			most = memory / 2
-			if size == 0 {
-				most = memory / 8 // there are several
-			}
-		}
-		if size == 0 || size > most {
-			size = min(most, max(size, defaultTmpfs))
+		switch memory := spec.Limits.Memory; {
+		case memory > 0 && t.Size > 0:
+			size = min(size, memory/2)
+		case memory > 0:
+			size = min(size, memory/8) // there are several
 		}
 		exec := "noexec"
 		if t.Exec {

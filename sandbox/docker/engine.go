@@ -16,6 +16,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/disk"
 )
 
 // Engine makes sandboxes in a container engine. Its containers stay when it is closed; what runs in them ends.
@@ -25,6 +26,7 @@ type Engine struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	live    sync.WaitGroup // what works beside calls
+	disk    disk.Book
 
 	mu       sync.Mutex
 	endpoint endpoint
@@ -154,6 +156,7 @@ func (e *Engine) fill(ctx context.Context, b *box, spec *sandbox.Spec) (sandbox.
 	}
 	e.watchEvents()
 	e.live.Go(b.watch)
+	b.watchDisk(spec)
 	close(b.ready)
 	return b, nil
 }

@@ -274,7 +274,11 @@ func TestDiskFull(t *testing.T) {
 		t.Skip("not run: only root can mount a small disk")
 	}
 	e := testEngine(t)
-	workspace := newWorkspace(t)
+	workspace, err := os.MkdirTemp("", "toolward-docker-disk") // tests of other packages look for mounts
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(workspace) })
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m,mode=755", "none", workspace).CombinedOutput(); err != nil {
 		t.Skipf("not run: no small disk: %v: %s", err, out)
 	}
@@ -284,7 +288,7 @@ func TestDiskFull(t *testing.T) {
 		}
 	})
 	h := ensure(t, e, testSpec(t, workspace))
-	_, err := h.WriteFile(t.Context(), "/workspace/large", make([]byte, 8<<20), sandbox.WriteOptions{})
+	_, err = h.WriteFile(t.Context(), "/workspace/large", make([]byte, 8<<20), sandbox.WriteOptions{})
 	if sandbox.CodeOf(err) != sandbox.CodeFull {
 		t.Errorf("a file larger than the disk: %v", err)
 	}
@@ -295,6 +299,16 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("remove it: %v", err)
 	}
 	alive(t, h)
+}
+
+func TestDiskLimit(t *testing.T) {
+	e := testEngine(t)
+	spec := testSpec(t, newWorkspace(t))
+	spec.Limits.Disk = 4 << 20
+	h := ensure(t, e, spec)
+	p := begin(t, h, "sh", "-c", "dd if=/dev/zero of=large bs=1M count=16; sleep 600")
+	lost(t, p)
+	ended(t, h)
 }
 
 func TestReplacedMountIsRefused(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/disk"
 	"github.com/toolward/toolward/sandbox/inside"
 )
 
@@ -38,7 +39,7 @@ type Engine struct {
 	mu        sync.Mutex
 	boxes     map[string]*box
 	spares    map[identity][]*spare
-	diskBase  map[string]int64 // by name: see diskBefore
+	disk      disk.Book
 	closed    bool
 	refilling bool  // a spare is being started
 	err       error // why nothing can be started
@@ -54,7 +55,7 @@ type program struct {
 func New(options Options) *Engine {
 	e := &Engine{
 		options: options, log: options.Log, root: os.Geteuid() == 0, starter: newStarter(),
-		boxes: map[string]*box{}, spares: map[identity][]*spare{}, diskBase: map[string]int64{},
+		boxes: map[string]*box{}, spares: map[identity][]*spare{},
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)

@@ -143,6 +143,9 @@ var Packages = []string{"bash", "ca-certificates", "curl", "git", "jq", "python3
 
 // Debootstrap installs a small Debian into an empty directory. It must run as root. mirror is "" for the default one.
 func Debootstrap(ctx context.Context, directory, suite, mirror string, said io.Writer) error {
+	if suite == "" || strings.HasPrefix(suite, "-") || strings.HasPrefix(mirror, "-") {
+		return fmt.Errorf("%q is no suite of Debian, or %q no mirror", suite, mirror)
+	}
 	if os.Geteuid() != 0 {
 		return errors.New("debootstrap must run as root: run this command with sudo")
 	}
@@ -152,7 +155,7 @@ func Debootstrap(ctx context.Context, directory, suite, mirror string, said io.W
 			return errors.New("debootstrap is not installed: install the package debootstrap")
 		}
 	}
-	args := []string{"--variant=minbase", "--include=" + strings.Join(Packages, ","), "--", suite, directory}
+	args := []string{"--variant=minbase", "--include=" + strings.Join(Packages, ","), suite, directory}
 	if mirror != "" {
 		args = append(args, mirror)
 	}

@@ -1,4 +1,4 @@
-package native
+package disk
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestDiskWatch(t *testing.T) {
+func TestWatch(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, size int) {
 		t.Helper()
@@ -16,7 +16,7 @@ func TestDiskWatch(t *testing.T) {
 		}
 	}
 	write("before", 3<<20)
-	w := diskWatch{sources: []string{dir}, limit: 2 << 20, before: diskUsage(dir)}
+	w := Watch{sources: []string{dir}, limit: 2 << 20, before: usage(dir)}
 	write("own", 1<<20)
 	if err := os.Link(filepath.Join(dir, "own"), filepath.Join(dir, "second-name")); err != nil {
 		t.Fatal(err)
