@@ -184,6 +184,8 @@ func tmpfs(spec *sandbox.Spec) map[string]string {
 	return list
 }
 
+// resources are limits of the container. Those of one process (limits.openFiles, limits.fileSize) are set by the program
+// inside, as far as the machine has them: a container engine that has less refuses to start.
 func resources(spec *sandbox.Spec) container.Resources {
 	limits := spec.Limits
 	r := container.Resources{Memory: limits.Memory, NanoCPUs: int64(math.Round(limits.CPUs * 1e9))}
@@ -199,10 +201,6 @@ func resources(spec *sandbox.Spec) container.Resources {
 			hard = soft
 		}
 		r.Ulimits = append(r.Ulimits, &container.Ulimit{Name: u.Name, Soft: soft, Hard: hard})
-	}
-	named := func(u *container.Ulimit) bool { return u.Name == "nofile" }
-	if limits.OpenFiles > 0 && !slices.ContainsFunc(r.Ulimits, named) {
-		r.Ulimits = append(r.Ulimits, &container.Ulimit{Name: "nofile", Soft: limits.OpenFiles, Hard: limits.OpenFiles})
 	}
 	return r
 }

@@ -171,8 +171,13 @@ func remove(t testing.TB, e *Engine, name string) {
 	}
 }
 
+// starter is a sandbox or a lease of one.
+type starter interface {
+	Start(ctx context.Context, command sandbox.Command) (sandbox.Process, error)
+}
+
 // output runs a command to its end.
-func output(t testing.TB, h sandbox.Handle, command sandbox.Command) (string, sandbox.ExitStatus) {
+func output(t testing.TB, h starter, command sandbox.Command) (string, sandbox.ExitStatus) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
