@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -213,8 +214,10 @@ func (w *worker) settle() {
 	}
 }
 
+// measure tells what is really held: memory that the runtime keeps for later goes back to the system before, because how
+// much that is depends on when the last collections were.
 func (w *worker) measure() {
-	runtime.GC()
+	debug.FreeOSMemory()
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
 	w.tell("heap %.2f %.2f", float64(s.HeapInuse)/(1<<20), float64(resident())/(1<<10))
