@@ -101,6 +101,9 @@ func startDockerd() (*Dockerd, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := os.Chmod(dir, 0o711); err != nil { // tests of ordinary users reach the socket, if its group is theirs
+		return nil, err
+	}
 	d := &Dockerd{Host: "unix://" + filepath.Join(dir, "docker.sock"), dir: dir}
 	if err := d.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

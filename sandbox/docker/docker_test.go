@@ -49,7 +49,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func imageName() string { return fmt.Sprintf("toolward-test-%d:busybox", os.Getpid()) }
+// imageVariable names an image for test programs that a test starts; theirs is the parent's.
+const imageVariable = "TOOLWARD_TEST_IMAGE"
+
+func imageName() string {
+	if name := os.Getenv(imageVariable); name != "" {
+		return name
+	}
+	return fmt.Sprintf("toolward-test-%d:busybox", os.Getpid())
+}
 
 // testEngine is an engine for one test, which fails if anything is left in the container engine.
 func testEngine(t testing.TB) *Engine {
@@ -85,6 +93,9 @@ func newEngine(t testing.TB) *Engine {
 
 func haveImage(t testing.TB, keep bool) {
 	t.Helper()
+	if os.Getenv(imageVariable) != "" {
+		return
+	}
 	live.Need(t, live.Program("busybox"))
 	testImage.Lock()
 	defer testImage.Unlock()

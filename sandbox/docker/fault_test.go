@@ -184,15 +184,12 @@ func TestGatewayKilled(t *testing.T) {
 	}
 }
 
-const (
-	killedName    = "toolward-test-killed-gateway"
-	imageVariable = "TOOLWARD_TEST_IMAGE"
-)
+const killedName = "toolward-test-killed-gateway"
 
 func runGateway(t *testing.T, workspace string) {
 	e := New(Options{Instance: t.Name()})
 	spec := testSpec(t, workspace)
-	spec.Name, spec.Docker.Image = killedName, os.Getenv(imageVariable)
+	spec.Name = killedName
 	h, err := e.Ensure(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
