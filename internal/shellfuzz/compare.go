@@ -134,6 +134,7 @@ type status int
 const (
 	succeeded status = iota
 	failed
+	left // the shell itself ended
 )
 
 func statusOf(ok bool) status {
@@ -175,7 +176,7 @@ func (m *matching) claim(c *Claim, in process, errexit bool) {
 			last = m.single(&p.stages[0], in)
 		}
 		ends := i+1 == len(c.pipelines) || c.pipelines[i+1].after == shell.Sequence
-		if m.difference != nil || errexit && last == failed && ends {
+		if m.difference != nil || last == left || errexit && last == failed && ends {
 			return
 		}
 	}
@@ -195,6 +196,9 @@ func (m *matching) cutOff(pid uint32) bool {
 func (m *matching) single(st *stage, in process) status {
 	if st.builtin || in.dash {
 		if m.redirects(st, in.pid) == failed {
+			if in.dash && st.builtin && st.chain[0][0] == ":" {
+				return left // dash ends where the redirection of one of its special builtins fails
+			}
 			return failed
 		}
 	}
