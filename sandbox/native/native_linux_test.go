@@ -25,13 +25,14 @@ func testEngine(t *testing.T, options Options) *Engine {
 	if options.Instance == "" {
 		options.Instance = t.Name()
 	}
-	mounts := machineMounts()
+	own := filepath.Dir(t.TempDir())
+	mounts := machineMounts(own)
 	e := New(options)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Errorf("close the engine: %v", err)
 		}
-		nothingLeft(t, e, mounts)
+		nothingLeft(t, e, own, mounts)
 	})
 	capabilities := e.capabilities()
 	if !capabilities.Works() || capabilities.Level == sandbox.LevelLandlock {
@@ -76,7 +77,7 @@ func testSpec(t *testing.T, workspace string) *sandbox.Spec {
 }
 
 // nothingLeft fails for control groups, processes and mounts of an engine that was closed.
-func nothingLeft(t *testing.T, e *Engine, mounts string) {
+func nothingLeft(t *testing.T, e *Engine, own, mounts string) {
 	t.Helper()
 	if h, err := e.groups(); err == nil {
 		for _, dir := range h.dirs("") {
@@ -91,20 +92,27 @@ func nothingLeft(t *testing.T, e *Engine, mounts string) {
 	for _, pid := range helpers(os.Getpid()) {
 		t.Errorf("process %d is left", pid)
 	}
-	if now := machineMounts(); now != mounts {
+	if now := machineMounts(own); now != mounts {
 		t.Errorf("mounts were\n%s\nand are\n%s", mounts, now)
 	}
 }
 
-// machineMounts are the mounts of the machine but those of container engines, which come and go with other tests.
-func machineMounts() string {
-	var b strings.Builder
+// machineMounts are the mounts of this machine, without what other tests have mounted meanwhile: their container engines,
+// and file systems in their temporary directories. An engine leaves none in a directory of ours unseen: it would be in the
+// test's own.
+func machineMounts(own string) string {
+	var kept strings.Builder
 	for line := range strings.Lines(content("/proc/self/mountinfo")) {
-		if !strings.Contains(line, "docker") {
-			b.WriteString(line)
+		fields := strings.Fields(line)
+		if len(fields) < 5 || strings.Contains(line, "docker") {
+			continue
 		}
+		if at := fields[4]; strings.HasPrefix(at, os.TempDir()+"/") && !strings.HasPrefix(at, own) {
+			continue
+		}
+		kept.WriteString(line)
 	}
-	return b.String()
+	return kept.String()
 }
 
 func content(path string) string {
