@@ -29,7 +29,7 @@ lint:
 # TOOLWARD_LIVE=all installs every live part and skips none.
 test: build lint
 	@$(if $(RACE),,echo "no C compiler: tests run without the race detector")
-	$(GO) test $(RACE) -json -timeout 20m ./... | $(GO) run ./internal/testreport
+	$(GO) test $(RACE) -json -timeout 35m ./... | $(GO) run ./internal/testreport
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
