@@ -37,6 +37,7 @@ type Server struct {
 
 	ctx  context.Context // ends with the server
 	stop context.CancelFunc
+	mu   sync.Mutex // held while a connection joins all, and while the server stops: none joins when nobody waits any more
 	all  sync.WaitGroup
 }
 
@@ -69,7 +70,11 @@ func (s *Server) Serve(l *net.UnixListener) error {
 			}
 			return err
 		}
-		s.all.Add(1)
+		if !s.begin() {
+			conn.Close()
+			<-s.places
+			return nil
+		}
 		go func() {
 			defer func() { <-s.places; s.all.Done() }()
 			s.serve(conn)
@@ -77,9 +82,22 @@ func (s *Server) Serve(l *net.UnixListener) error {
 	}
 }
 
+// begin counts a connection in; false if the server has stopped.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.all.Add(1)
+	return true
+}
+
 // Close ends all connections and waits for them.
 func (s *Server) Close() {
+	s.mu.Lock()
 	s.stop()
+	s.mu.Unlock()
 	s.all.Wait()
 }
 
