@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"syscall"
 	"time"
 
@@ -261,14 +260,20 @@ type confinedDir struct {
 	real    string
 	entries []fs.DirEntry
 	listed  bool
+	more    bool // than were listed
 }
 
 // mostListed is how many entries of one directory are looked at.
 const mostListed = 100_000
 
+// errMoreEntries ends a listing that is not whole, so that whoever asked says so.
+var errMoreEntries = errors.New("the directory has more entries than are looked at")
+
 func (d *confinedDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	if !d.listed {
-		list, more, err := d.disk.box.List(d.disk.ctx, d.real, mostListed)
+		var list []sandbox.Entry
+		var err error
+		list, d.more, err = d.disk.box.List(d.disk.ctx, d.real, mostListed)
 		if err != nil {
 			return nil, confinedError(err)
 		}
@@ -276,11 +281,12 @@ func (d *confinedDir) ReadDir(n int) ([]fs.DirEntry, error) {
 		for _, e := range list {
 			d.entries = append(d.entries, confinedEntry{e})
 		}
-		if more {
-			d.entries = slices.Clip(d.entries)
-		}
 	}
-	if len(d.entries) == 0 {
+	switch {
+	case len(d.entries) > 0:
+	case d.more:
+		return nil, errMoreEntries
+	default:
 		return nil, io.EOF
 	}
 	batch := d.entries[:min(max(n, 1), len(d.entries))]

@@ -27,36 +27,34 @@ type running interface {
 
 // confinedEnv is what a call sets for a confined command. A variable that may not go into a sandbox refuses the call: a
 // command that runs without what it was given does something else.
-func (b *Toolbox) confinedEnv(plan *execPlan, rules sandbox.EnvRules) error {
+func confinedEnv(overrides map[string]string, rules sandbox.EnvRules) (env []string, err error) {
 	var given []sandbox.Variable
-	for _, name := range slices.Sorted(maps.Keys(plan.overrides)) {
-		given = append(given, sandbox.Variable{Name: name, Value: plan.overrides[name]})
+	for _, name := range slices.Sorted(maps.Keys(overrides)) {
+		given = append(given, sandbox.Variable{Name: name, Value: overrides[name]})
 	}
 	filtered := rules.Filter(given)
 	if len(filtered.Blocked) > 0 {
-		return &toolward.InvalidArgs{Field: "env", Text: "sets variables that do not go into a sandbox: " + strings.Join(filtered.Blocked, ", ")}
+		return nil, &toolward.InvalidArgs{Field: "env", Text: "sets variables that do not go into a sandbox: " + strings.Join(filtered.Blocked, ", ")}
 	}
-	plan.confinedEnv = plan.confinedEnv[:0]
 	for _, v := range filtered.Allowed {
-		plan.confinedEnv = append(plan.confinedEnv, v.Name+"="+v.Value)
+		env = append(env, v.Name+"="+v.Value)
 	}
-	return nil
+	return env, nil
 }
 
 // confine prepares a command for the sandbox. What analysis understood word for word is started without a shell.
-func (b *Toolbox) confine(plan *execPlan, box *Confinement) error {
-	plan.box = box
-	if err := b.confinedEnv(plan, box.Env); err != nil {
+func (p *execPlan) confine(box *Confinement) error {
+	env, err := confinedEnv(p.overrides, box.Env)
+	if err != nil {
 		return err
 	}
-	plan.inside = sandbox.Command{
-		Dir: plan.dir.Real, Env: plan.confinedEnv, Stdin: plan.timing.yield == 0, Merged: true,
+	p.box = box
+	p.inside = sandbox.Command{Dir: p.dir.Real, Env: env, Stdin: p.timing.yield == 0, Merged: true}
+	if p.ruling != nil {
+		p.inside.Segments = p.ruling.Literal()
 	}
-	if plan.ruling != nil {
-		plan.inside.Segments = plan.ruling.Literal()
-	}
-	if len(plan.inside.Segments) == 0 {
-		plan.inside.Shell = plan.command
+	if len(p.inside.Segments) == 0 {
+		p.inside.Shell = p.command
 	}
 	return nil
 }

@@ -28,9 +28,8 @@ type execPlan struct {
 	binding  *execpolicy.Binding
 	job      job.Plan
 
-	box         *Confinement // nil: the command runs on this machine
-	inside      sandbox.Command
-	confinedEnv []string
+	box    *Confinement // nil: the command runs on this machine
+	inside sandbox.Command
 }
 
 // listed reports whether the allowlist let the command run.
@@ -53,7 +52,7 @@ func (b *Toolbox) execFacts(_ context.Context, r *toolward.Request) (toolward.Fa
 		return facts, err
 	}
 	if at.box != nil {
-		err = b.confine(plan, at.box)
+		err = plan.confine(at.box)
 	} else if err = b.prepare(plan, at.Classifier); err == nil {
 		facts.Bound = append(facts.Bound, "command "+plan.binding.Digest())
 	}
