@@ -40,7 +40,9 @@ const (
 	CodeTimeout         Code = "timeout"
 	CodeHeaderTooLarge  Code = "header_too_large"
 	CodeNotPermitted    Code = "not_permitted" // whoever decides about hosts said no
-	CodeProxyRequest         = "proxy_request_invalid"
+	CodeSentLimit       Code = "sent_limit"    // more was to leave than is allowed
+	CodeClientGone      Code = "client_gone"
+	CodeProxyRequest    Code = "proxy_request_invalid"
 )
 
 // Error is why something was not reached. Its text names the code and the host only: an address in it would let a model
@@ -49,6 +51,7 @@ type Error struct {
 	Code  Code
 	Host  string
 	Range string // of the refused address, for records
+	Why   string // with CodeNotPermitted: in words, for who uses the program that was refused
 }
 
 func (e *Error) Error() string {

@@ -2,32 +2,43 @@ package netguard
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 )
 
 // Permit decides whether a host may be connected to. It may wait for people. The host is in its one form, and what is
-// permitted is what is dialled. An error refuses.
-type Permit func(ctx context.Context, host string, port uint16) error
+// permitted is what is dialled. An error refuses; an *Error may say why in words.
+type Permit func(ctx context.Context, host string, port uint16) (Leave, error)
+
+// Leave is the permission to make one connection.
+type Leave interface {
+	// Spend is asked before n bytes leave. An error keeps them back and ends the connection.
+	Spend(n int) error
+	// End is told once how the connection ended, or that it could not be made.
+	End(Connection)
+}
 
 // Proxy is the only way out of a sandbox: HTTP (CONNECT, and plain requests) and SOCKS5 on one listener. Names are looked
 // up here, never inside. The zero value refuses everything.
 type Proxy struct {
 	Guard  *Guard
 	Permit Permit
-	// Ended is told of every connection that was asked for, when it is over; may be nil.
-	Ended func(Connection)
+	// Refused is told of what nobody was asked about because it is never reached; may be nil.
+	Refused func(host string, port uint16, why *Error)
 }
 
 // Connection is what came of one connection through a [Proxy].
 type Connection struct {
 	Host     string
 	Port     uint16
-	Err      error // why it was refused or failed; nil if it was made
+	Err      error // why it was not made, or was cut; nil if it was made and ended by itself
 	Sent     int64 // bytes that left the sandbox
 	Received int64
 	Took     time.Duration
@@ -55,8 +66,16 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
-			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			switch {
+			case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
 				return nil
+			case isShort(err):
+				// A program that makes the gateway run out of descriptors must not end the proxy for good.
+				select {
+				case <-ctx.Done():
+				case <-time.After(acceptAgain):
+				}
+				continue
 			}
 			return err
 		}
@@ -71,6 +90,16 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 			p.serve(ctx, conn)
 		})
 	}
+}
+
+// acceptAgain is how long the proxy waits where the system is short of something.
+const acceptAgain = 100 * time.Millisecond
+
+// isShort reports whether a connection could not be accepted for want of something that others will give back.
+func isShort(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED}, func(short error) bool {
+		return errors.Is(err, short)
+	})
 }
 
 // client is one connection from inside, with what it asks for.
@@ -104,64 +133,82 @@ func (p *Proxy) serve(ctx context.Context, conn net.Conn) {
 		return // it was answered as far as the protocol has an answer
 	}
 	_ = conn.SetDeadline(time.Time{})
-	began := time.Now()
-	result := Connection{Host: shown(c.host), Port: c.port}
-	result.Err = p.connect(ctx, c, &result)
-	result.Took = time.Since(began)
-	if p.Ended != nil {
-		p.Ended(result)
-	}
+	p.connect(ctx, c)
 }
 
-func (p *Proxy) connect(ctx context.Context, c *client, result *Connection) error {
-	there, err := p.dial(ctx, c, result)
+// connect asks for leave, and makes the connection with it.
+func (p *Proxy) connect(ctx context.Context, c *client) {
+	name, leave, err := p.ask(ctx, c)
 	if err != nil {
 		refused, ok := errors.AsType[*Error](err)
 		if !ok {
-			refused = &Error{Code: CodeNotPermitted, Host: result.Host}
+			refused = &Error{Code: CodeNotPermitted, Host: shown(c.host)}
 		}
-		c.refuse(refused)
-		return err
+		c.answerRefused(refused)
+		return
 	}
-	defer there.Close()
-	stop := context.AfterFunc(ctx, func() { _ = there.Close() })
-	defer stop()
-	if err := c.accept(); err != nil {
-		return err
-	}
-	if len(c.first) > 0 {
-		if _, err := there.Write(c.first); err != nil {
-			return &Error{Code: CodeConnect, Host: result.Host}
-		}
-		result.Sent += int64(len(c.first))
-	}
-	c.join(there, result)
-	return nil
+	began := time.Now()
+	result := Connection{Host: name, Port: c.port}
+	result.Err = p.pass(ctx, c, leave, &result)
+	result.Took = time.Since(began)
+	leave.End(result)
 }
 
-// dial checks before anybody is asked: people are not to be bothered with what may not be reached whatever they say.
-func (p *Proxy) dial(ctx context.Context, c *client, result *Connection) (net.Conn, error) {
+// ask checks before anybody is asked: people are not to be bothered with what may not be reached whatever they say.
+func (p *Proxy) ask(ctx context.Context, c *client) (name string, leave Leave, err error) {
 	if p.Guard == nil || p.Permit == nil {
-		return nil, &Error{Code: CodeNotPermitted, Host: result.Host}
-	}
-	if refused := p.Guard.policy.port(c.port); refused != nil {
-		return nil, refused
+		return "", nil, &Error{Code: CodeNotPermitted, Host: shown(c.host)}
 	}
 	h, refused := p.Guard.policy.host(c.host)
-	if refused != nil {
-		return nil, refused
+	if bad := p.Guard.policy.port(c.port); refused == nil && bad != nil {
+		refused = &Error{Code: bad.Code, Host: h.text}
 	}
-	result.Host = h.text
+	if refused != nil {
+		if p.Refused != nil {
+			p.Refused(shown(c.host), c.port, refused)
+		}
+		return "", nil, refused
+	}
 	// Whoever hangs up while people are asked withdraws the question.
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	gone := c.watch(cancel)
-	err := p.Permit(asking, h.text, c.port)
+	leave, err = p.Permit(asking, h.text, c.port)
 	gone()
-	if err != nil {
-		return nil, err
+	if err == nil && leave == nil {
+		err = &Error{Code: CodeNotPermitted, Host: h.text}
 	}
-	return p.Guard.Dial(ctx, bracketed(h.text), c.port)
+	return h.text, leave, err
+}
+
+// pass makes the connection and passes bytes until it ends.
+func (p *Proxy) pass(ctx context.Context, c *client, leave Leave, result *Connection) error {
+	there, err := p.Guard.Dial(ctx, bracketed(result.Host), c.port)
+	if err != nil {
+		refused, ok := errors.AsType[*Error](err)
+		if !ok {
+			refused = &Error{Code: CodeConnect, Host: result.Host}
+		}
+		c.answerRefused(refused)
+		return refused
+	}
+	defer there.Close()
+	stop := context.AfterFunc(ctx, func() { _ = there.Close() })
+	defer stop()
+	c.bound()
+	if err := c.accept(); err != nil {
+		return &Error{Code: CodeClientGone, Host: result.Host}
+	}
+	_ = c.SetDeadline(time.Time{})
+	return c.join(there, leave, result)
+}
+
+// bound gives a client that does not read a moment to take an answer: it must not hold its place for ever.
+func (c *client) bound() { _ = c.SetWriteDeadline(time.Now().Add(handshakeTime)) }
+
+func (c *client) answerRefused(e *Error) {
+	c.bound()
+	c.refuse(e)
 }
 
 // watch calls hungUp when the client closes its side before it has been answered. The function that it returns ends the
@@ -170,8 +217,11 @@ func (c *client) watch(hungUp func()) (end func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if _, err := c.in.Peek(1); err != nil && !isTimeout(err) {
-			hungUp()
+		// One that sends something first and hangs up then is gone, too.
+		for err := error(nil); err == nil && c.in.Buffered() < c.in.Size(); {
+			if _, err = c.in.Peek(c.in.Buffered() + 1); err != nil && !isTimeout(err) {
+				hungUp()
+			}
 		}
 	}()
 	return func() {
@@ -179,8 +229,7 @@ func (c *client) watch(hungUp func()) (end func()) {
 		<-done
 		_ = c.SetReadDeadline(time.Time{})
 		// A reader that has met the deadline says so again; what it holds is not lost.
-		held, _ := c.in.Peek(c.in.Buffered())
-		c.in = bufio.NewReader(io.MultiReader(newHeld(held), c.Conn))
+		c.in = bufio.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(c.buffered())), c.Conn))
 	}
 }
 
@@ -189,37 +238,51 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// newHeld is a reader of a copy.
-func newHeld(b []byte) io.Reader { return &heldReader{append([]byte(nil), b...)} }
-
-type heldReader struct{ rest []byte }
-
-func (h *heldReader) Read(p []byte) (int, error) {
-	if len(h.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, h.rest)
-	h.rest = h.rest[n:]
-	return n, nil
-}
-
 // join copies in both directions until both have ended.
-func (c *client) join(there net.Conn, result *Connection) {
-	var out sync.WaitGroup
-	out.Go(func() {
-		n, _ := io.Copy(there, c.in)
-		result.Sent += n
-		closeWrite(there)
-		_ = there.SetReadDeadline(time.Now().Add(lingerTime))
+func (c *client) join(there net.Conn, leave Leave, result *Connection) (err error) {
+	out := &metered{to: there, spend: leave.Spend}
+	var leaving sync.WaitGroup
+	leaving.Go(func() {
+		if len(c.first) > 0 {
+			// One request, one answer: what a client sends behind it, as to another host, goes nowhere.
+			_, err = out.Write(c.first)
+		} else if _, err = io.Copy(out, c.in); err == nil {
+			closeWrite(there)
+			_ = there.SetReadDeadline(time.Now().Add(lingerTime))
+		}
+		if err != nil {
+			_ = there.Close()
+		}
 	})
 	n, _ := io.Copy(c.Conn, there)
 	result.Received += n
 	closeWrite(c.Conn)
 	if len(c.first) > 0 {
-		_ = c.Close() // one request, one answer
+		_ = c.Close()
 	}
 	_ = c.SetReadDeadline(time.Now().Add(lingerTime))
-	out.Wait()
+	leaving.Wait()
+	result.Sent = out.sent
+	if refused, ok := errors.AsType[*Error](err); ok {
+		return refused
+	}
+	return nil // that one side ends a connection is no failure
+}
+
+// metered counts what leaves, and asks first.
+type metered struct {
+	to    io.Writer
+	spend func(int) error
+	sent  int64
+}
+
+func (m *metered) Write(p []byte) (int, error) {
+	if err := m.spend(len(p)); err != nil {
+		return 0, err
+	}
+	n, err := m.to.Write(p)
+	m.sent += int64(n)
+	return n, err
 }
 
 func closeWrite(conn net.Conn) {

@@ -23,14 +23,31 @@ import (
 // way is a proxy on a socket, with what it was asked for.
 type way struct {
 	socket string
-	permit Permit
+	permit func(context.Context, string, uint16) error
+	most   int // bytes that may leave by one connection; 0 is any number
 
-	mu    sync.Mutex
-	asked []string
-	ended chan Connection
+	mu      sync.Mutex
+	asked   []string
+	refused []string
+	ended   chan Connection
 }
 
-func newWay(t *testing.T, permit Permit) *way {
+// leave is what one connection may do.
+type leave struct {
+	*way
+	sent int
+}
+
+func (l *leave) Spend(n int) error {
+	if l.sent += n; l.most > 0 && l.sent > l.most {
+		return &Error{Code: CodeSentLimit}
+	}
+	return nil
+}
+
+func (l *leave) End(c Connection) { l.ended <- c }
+
+func newWay(t *testing.T, permit func(context.Context, string, uint16) error) *way {
 	t.Helper()
 	w := &way{socket: filepath.Join(t.TempDir(), "s"), permit: permit, ended: make(chan Connection, 100)}
 	l, err := net.Listen("unix", w.socket)
@@ -40,13 +57,20 @@ func newWay(t *testing.T, permit Permit) *way {
 	names := answers{"site.example": {"127.0.0.1"}, "inner.example": {"10.0.0.1"}}
 	p := &Proxy{
 		Guard: NewGuard(allowing(t, Config{AllowedCIDRs: []string{"127.0.0.1/32"}}), names),
-		Permit: func(ctx context.Context, host string, port uint16) error {
+		Permit: func(ctx context.Context, host string, port uint16) (Leave, error) {
 			w.mu.Lock()
 			w.asked = append(w.asked, fmt.Sprintf("%s:%d", host, port))
 			w.mu.Unlock()
-			return w.permit(ctx, host, port)
+			if err := w.permit(ctx, host, port); err != nil {
+				return nil, err
+			}
+			return &leave{way: w}, nil
 		},
-		Ended: func(c Connection) { w.ended <- c },
+		Refused: func(host string, port uint16, why *Error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.refused = append(w.refused, fmt.Sprintf("%s:%d %s", host, port, why.Code))
+		},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
@@ -213,7 +237,9 @@ func TestProxyRefuses(t *testing.T) {
 	}
 }
 
-func TestHangingUpWithdrawsTheQuestion(t *testing.T) {
+// hangUp asks for a connection, sends what is to come while people are asked, hangs up, and waits until nobody is asked.
+func hangUp(t *testing.T, request, more string) {
+	t.Helper()
 	asked, withdrawn := make(chan struct{}), make(chan struct{})
 	w := newWay(t, func(ctx context.Context, _ string, _ uint16) error {
 		close(asked)
@@ -222,14 +248,19 @@ func TestHangingUpWithdrawsTheQuestion(t *testing.T) {
 		return ctx.Err()
 	})
 	conn := w.dial(t)
-	_, _ = io.WriteString(conn, "CONNECT site.example:443 HTTP/1.1\r\n\r\n")
+	_, _ = io.WriteString(conn, request)
 	<-asked
+	_, _ = io.WriteString(conn, more)
 	_ = conn.Close()
 	select {
 	case <-withdrawn:
 	case <-time.After(20 * time.Second):
 		t.Fatal("people are still asked for a caller that is gone")
 	}
+}
+
+func TestHangingUpWithdrawsTheQuestion(t *testing.T) {
+	hangUp(t, "CONNECT site.example:443 HTTP/1.1\r\n\r\n", "")
 }
 
 func TestDataSentBeforeTheAnswerIsKept(t *testing.T) {
@@ -264,5 +295,114 @@ func TestZeroProxyRefuses(t *testing.T) {
 	_, _ = io.WriteString(there, "CONNECT example.com:443 HTTP/1.1\r\n\r\n")
 	if line, _ := bufio.NewReader(there).ReadString('\n'); !strings.Contains(line, "403") {
 		t.Errorf("%q", line)
+	}
+}
+
+func TestOnlyOnePlainRequestPasses(t *testing.T) {
+	w := newWay(t, yes)
+	l, port := listen(t, "127.0.0.1:0")
+	got := make(chan string, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		reader := bufio.NewReader(conn)
+		if _, err := http.ReadRequest(reader); err != nil {
+			return
+		}
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+		_ = conn.(*net.TCPConn).CloseWrite()
+		rest, _ := io.ReadAll(reader)
+		got <- string(rest)
+	}()
+	conn := w.dial(t)
+	fmt.Fprintf(conn, "GET http://site.example:%d/ HTTP/1.1\r\nHost: site.example\r\nConnection: keep-alive\r\n\r\n"+
+		"GET http://other.example/secret HTTP/1.1\r\nHost: other.example\r\n\r\n", port)
+	if answer, _ := io.ReadAll(conn); !strings.HasSuffix(string(answer), "\r\n\r\nok") {
+		t.Errorf("the answer is %q", answer)
+	}
+	_ = conn.Close()
+	if rest := <-got; rest != "" {
+		t.Errorf("behind the request came %q", rest)
+	}
+	if asked := w.questions(); len(asked) != 1 {
+		t.Errorf("asked for %q", asked)
+	}
+}
+
+func TestSentLimitCutsTheConnection(t *testing.T) {
+	w := newWay(t, yes)
+	w.most = 1000
+	l, port := listen(t, "127.0.0.1:0")
+	got := make(chan int, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		n, _ := io.Copy(io.Discard, conn)
+		got <- int(n)
+	}()
+	conn := w.dial(t)
+	fmt.Fprintf(conn, "CONNECT site.example:%d HTTP/1.1\r\n\r\n", port)
+	if line, _ := bufio.NewReader(conn).ReadString('\n'); !strings.Contains(line, "200") {
+		t.Fatalf("%q", line)
+	}
+	_, _ = conn.Write(make([]byte, 600))
+	_, _ = conn.Write(make([]byte, 5000))
+	if n := <-got; n > 1000 {
+		t.Errorf("%d bytes left", n)
+	}
+	c := <-w.ended
+	if refused, ok := errors.AsType[*Error](c.Err); !ok || refused.Code != CodeSentLimit || c.Sent > 1000 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestHangingUpAfterSendingSomething(t *testing.T) {
+	hangUp(t, "CONNECT site.example:443 HTTP/1.1\r\n\r\nearly", " data")
+}
+
+func TestRefusalsSayWhy(t *testing.T) {
+	w := newWay(t, func(_ context.Context, host string, _ uint16) error {
+		return &Error{Code: CodeNotPermitted, Host: host, Why: "a person declined it\r\nX: y"}
+	})
+	for request, want := range map[string]string{
+		"CONNECT site.example:443 HTTP/1.1\r\n\r\n":     "HTTP/1.1 403 toolward: site.example was not reached: a person declined it??X: y",
+		"CONNECT 169.254.169.254:80 HTTP/1.1\r\n\r\n":   "HTTP/1.1 403 toolward: 169.254.169.254 was not reached: it is not a host of the public internet, and sandboxes reach no others (ip_not_public)",
+		"CONNECT example.com:25 HTTP/1.1\r\n\r\n":       "HTTP/1.1 403 toolward: example.com was not reached: its port is not one for such connections",
+		"GET /index.html HTTP/1.1\r\nHost: a.b\r\n\r\n": "HTTP/1.1 400 toolward: this is a proxy: send CONNECT host:port, or one plain request for an http URL",
+	} {
+		conn := w.dial(t)
+		_, _ = io.WriteString(conn, request)
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Errorf("%q: %v", request, err)
+			continue
+		}
+		body, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if line := answer.Proto + " " + answer.Status; line != want || !strings.HasPrefix(string(body), "toolward: ") {
+			t.Errorf("%q:\n%s\n%s\n%q", request, line, want, body)
+		}
+		if len(answer.Header["X"]) > 0 {
+			t.Error("words of a reason became a header")
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.refused) != 2 {
+		t.Errorf("told of %q", w.refused)
+	}
+	for code, want := range map[Code]byte{
+		CodeNotPermitted: 2, CodeAddress: 2, CodeDNSAddress: 2, CodePort: 2, CodeNoRecords: 4, CodeDNS: 4, CodeTimeout: 4, CodeConnect: 5, CodeInvalidHost: 1,
+	} {
+		if got := socksStatus(&Error{Code: code}); got != want {
+			t.Errorf("SOCKS, %s: %d, want %d", code, got, want)
+		}
 	}
 }

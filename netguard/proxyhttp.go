@@ -2,6 +2,7 @@ package netguard
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,7 +12,7 @@ import (
 // readHTTP reads "CONNECT host:port" or a plain request for an http URL.
 func (c *client) readHTTP() error {
 	c.accept = func() error { return nil }
-	c.refuse = func(e *Error) { c.answer(statusOf(e), e.Error()) }
+	c.refuse = func(e *Error) { c.answer(statusOf(e), e.words()) }
 	request, err := http.ReadRequest(c.in)
 	if err != nil {
 		c.refuse(&Error{Code: CodeProxyRequest})
@@ -69,7 +70,7 @@ const maxPlainBody = 8 << 20
 
 func (c *client) keepRequest(request *http.Request) error {
 	var raw bytes.Buffer
-	c.in.Reset(io.MultiReader(newHeld(c.buffered()), io.LimitReader(c.Conn, maxPlainBody)))
+	c.in.Reset(io.MultiReader(bytes.NewReader(bytes.Clone(c.buffered())), io.LimitReader(c.Conn, maxPlainBody)))
 	if err := request.Write(&raw); err != nil {
 		c.refuse(&Error{Code: CodeHeaderTooLarge})
 		return err
@@ -83,10 +84,43 @@ func (c *client) buffered() []byte {
 	return held
 }
 
+// answer says it twice: most programs show of a proxy's answer only its first line.
 func (c *client) answer(status int, text string) {
-	body := "toolward: " + text + "\n"
-	fmt.Fprintf(c.Conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-		status, http.StatusText(status), len(body), body)
+	text = "toolward: " + text
+	line := strings.Map(func(r rune) rune {
+		if r < 0x20 || r > 0x7e {
+			return '?'
+		}
+		return r
+	}, text)
+	fmt.Fprintf(c.Conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
+		status, line, len(text)+1, text)
+}
+
+// words say which host was not reached, why, and what can be done about it.
+func (e *Error) words() string {
+	host, why := e.Host, ""
+	switch e.Code {
+	case CodeNotPermitted:
+		why = cmp.Or(e.Why, "it is not allowed from this sandbox")
+	case CodeProxyRequest:
+		return "this is a proxy: send CONNECT host:port, or one plain request for an http URL"
+	case CodeHeaderTooLarge:
+		return "the request is too large for a proxy: send it through CONNECT"
+	case CodeInvalidHost:
+		why = "it is no host name"
+	case CodePort:
+		why = "its port is not one for such connections"
+	case CodeNoRecords, CodeDNS:
+		why = "its name was not found"
+	case CodeConnect:
+		why = "it did not accept the connection"
+	case CodeTimeout:
+		why = "it took too long to answer"
+	default:
+		why = "it is not a host of the public internet, and sandboxes reach no others (" + string(e.Code) + ")"
+	}
+	return cmp.Or(host, "the host") + " was not reached: " + why
 }
 
 func statusOf(e *Error) int {

@@ -18,8 +18,10 @@ const (
 	socksName         = 3
 	socksIPv6         = 4
 	socksOK           = 0
+	socksFailed       = 1
 	socksNotAllowed   = 2
 	socksUnreachable  = 4
+	socksRefused      = 5
 	socksNotSupported = 7
 	socksBadAddress   = 8
 )
@@ -104,8 +106,12 @@ func (c *client) readSOCKSHost(kind byte) (string, error) {
 
 func socksStatus(e *Error) byte {
 	switch e.Code {
-	case CodeConnect, CodeTimeout, CodeDNS, CodeNoRecords:
+	case CodeConnect:
+		return socksRefused
+	case CodeTimeout, CodeDNS, CodeNoRecords:
 		return socksUnreachable
+	case CodeInvalidHost:
+		return socksFailed
 	}
 	return socksNotAllowed
 }
