@@ -17,6 +17,8 @@ const (
 	SurfaceNode  Surface = "node"         // another machine
 	SurfaceCron  Surface = "cron"         // a scheduled run
 	SurfaceHook  Surface = "hook-adapter" // another agent's hook
+
+	SurfaceSandbox Surface = "sandbox" // a program in a sandbox that connects to somewhere
 )
 
 // Host says where a call runs: "sandbox", "gateway" (this machine) or "node:<id>".

@@ -113,8 +113,10 @@ type OutcomeRecord struct {
 	Duration     time.Duration
 	Error        string
 	ResultBytes  int
+	SentBytes    int64  // that left through the call, if it made a connection
 	ResultDigest string // hex SHA-256 over the result, "" if unknown
 	External     []string
+	ExitCode     *int // of the command that the call ran; nil if it ran none
 }
 
 // Status is the end of a call.

@@ -10,6 +10,9 @@ import (
 type Adopter interface {
 	// Adopt returns the form as the caller may use it, or nil and the reason. The same layers decide as for tools of
 	// ours, by the form's name; a form with the name of a tool of ours also takes its class and its owner-only flag.
+	//
+	// A tool that is [Tool.Internal] is adopted if it is the very one that the policy was compiled with, for every caller that
+	// no list denies it to: whoever only knows its name, a model or a client, has no way to call it.
 	Adopt(Caller, *Tool) (*Tool, Reason)
 }
 

@@ -107,7 +107,7 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 		return err
 	})
 	// What a failed call brought along marks the session too: the text of an error may be a stranger's.
-	outcome := OutcomeRecord{Status: StatusOK, Duration: time.Since(start), External: result.External}
+	outcome := OutcomeRecord{Status: StatusOK, Duration: time.Since(start), External: result.External, ExitCode: result.ExitCode}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		outcome.Status, outcome.Error = StatusAborted, err.Error()

@@ -10,7 +10,8 @@ import (
 // Code says in one word why a call was refused.
 type Code string
 
-// The refusal codes of the gateway specification, section 6, and CodeInternal for what should never happen.
+// The refusal codes of the gateway specification, section 6, that of sandboxes, and CodeInternal for what should never
+// happen.
 const (
 	CodeNoApprovalChannel Code = "no_approval_channel"
 	CodeApprovalTimeout   Code = "approval_timeout"
@@ -26,6 +27,7 @@ const (
 	CodeHookTimeout       Code = "hook_timeout"
 	CodeAuditUnavailable  Code = "audit_unavailable"
 	CodeTargetChanged     Code = "target_changed"
+	CodeNoSandbox         Code = "sandbox_unavailable"
 	CodeLoop              Code = "loop"
 	CodeAnomaly           Code = "anomaly"
 	CodeUnknownTool       Code = "unknown_tool"
@@ -62,6 +64,7 @@ var advice = map[Code]struct {
 	CodeHookTimeout:       {RetryLater, "an internal check did not answer in time"},
 	CodeAuditUnavailable:  {RetryLater, "it could not be recorded"},
 	CodeTargetChanged:     {RetryLater, "what it is about changed between the decision and the run"},
+	CodeNoSandbox:         {RetryLater, "the sandbox that it is to run in cannot be used. Do not repeat it now; tell the user"},
 	CodeLoop:              {RetryNever, "it repeats without progress. Stop and report to the user"},
 	CodeAnomaly:           {RetryNever, "the session behaves unusually. Stop and report to the user"},
 	CodeUnknownTool:       {RetryNever, "there is no such tool here"},

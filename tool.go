@@ -13,6 +13,7 @@ type Tool struct {
 	Schema      json.RawMessage // JSON Schema of the arguments; validation always uses this one
 	OwnerOnly   bool            // invisible to everybody but the owner
 	Plugin      string          // id of the plug-in or MCP server that brought the tool; "" for Toolward's own
+	Internal    bool            // calls of it are made by Toolward's own parts only: nobody sees it or finds it by its name; see Adopter
 	Optional    bool            // of a plug-in: there only for callers one of whose allow lists names the tool, its plug-in or group:plugins
 
 	// Declared is the class of a tool that the class table does not know. Only tools compiled into the binary may
@@ -80,9 +81,11 @@ type Facts struct {
 	Action     string           // the tool's action in lower case, letters and digits only; "" if it has none
 	Targets    []Target         // files and directories
 	Hosts      []string         // "scheme://host:port" of every address
+	Listed     string           // configuration key by which the operator lists every one of Hosts for this tool; "" if none does
 	Recipients []string         // "channel:account:target"
 	TargetID   string           // session, agent, node or process that the call is aimed at
 	Host       Host             // where it will run, if that is not where the call says
+	Sandbox    string           // name of the sandbox that it works in; "" if it is not confined
 	Command    string           // shell text, if the call runs one
 	Analysis   *CommandAnalysis // of the command; nil if nobody looked at it
 	URLs       []string         // as given
@@ -132,6 +135,7 @@ type Result struct {
 	Structured json.RawMessage // optional machine-readable form
 	IsError    bool            // the tool ran and says it failed
 	External   []string        // where content from outside came from; marks the session
+	ExitCode   *int            // of the command that the tool ran to its end; nil if it ran none, or a signal ended it
 }
 
 // Content is one block of a result.

@@ -44,7 +44,7 @@ func full() *toolward.DecisionRecord {
 		Facts: toolward.Facts{
 			Action: "push", Hosts: []string{"https://example.org:443"}, Recipients: []string{"chat:acc:bob"}, TargetID: "p1",
 			Command: "git push", URLs: []string{"https://example.org/"}, Outbound: []string{"hello"}, Elevated: true,
-			Mutates: true, Deletes: 2, BrowserOn: "host", Scope: "tree",
+			Mutates: true, Deletes: 2, BrowserOn: "host", Sandbox: "toolward-sbx-coder", Scope: "tree",
 			Targets: []toolward.Target{{Real: "/home/ada/project/a.go", Op: toolward.OpWrite, Place: "workspace", Kind: "file", Links: 2, Left: true}},
 		},
 		Judgement: toolward.Judgement{
@@ -102,7 +102,7 @@ func TestRecordsAreCanonical(t *testing.T) {
 		{"outcome", func(e *entry) {
 			c.outcome(e, 5, &openCall{call: "c", session: "s", agent: "a", tool: "t"}, &toolward.OutcomeRecord{
 				Time: d.Time, Status: toolward.StatusError, Error: "no such file", ResultBytes: 12, ResultDigest: "ab",
-				External: []string{"web_fetch"}, Duration: time.Second,
+				External: []string{"web_fetch"}, Duration: time.Second, ExitCode: new(3),
 			})
 		}},
 		{"event", func(e *entry) {
@@ -133,7 +133,7 @@ func TestDecisionRecordHoldsWhatWasDecidedOn(t *testing.T) {
 		`"byClient":true,"callId":"toolu_01","cause":"because","class":"needs_approval","code":"denied_by_user","depth":1,` +
 		`"digest":"` + strings.Repeat("ab", 32) + `","digestOriginal":"` + strings.Repeat("cd", 32) + `",` +
 		`"facts":{"action":"push","browserOn":"host","commandBytes":8,"deletes":2,"elevated":true,"hosts":["https://example.org:443"],` +
-		`"mutates":true,"outboundBytes":[5],"params":{"action":"push","elevated":true,"request.kind":"evaluate","to":""},"recipients":["chat:acc:bob"],"scope":"tree","targetId":"p1",` +
+		`"mutates":true,"outboundBytes":[5],"params":{"action":"push","elevated":true,"request.kind":"evaluate","to":""},"recipients":["chat:acc:bob"],"sandbox":"toolward-sbx-coder","scope":"tree","targetId":"p1",` +
 		`"targets":[{"kind":"file","left":true,"links":2,"op":"write","path":"/home/ada/project/a.go","place":"workspace"}],"urlBytes":[20]},` +
 		`"finding":"path_link","findings":[{"code":"path_link","detail":"a hard link","effect":"ask"}],"form":true,"from":"normal","grantKind":"path",` +
 		`"hooks":[{"detail":"shorter⟦U+001B⟧","digestAfter":"ab","digestBefore":"cd","effect":"rewrite","hook":"before_tool_call","ms":3,"plugin":"p"}],"host":"gateway","level":"elevated",` +

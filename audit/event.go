@@ -20,10 +20,14 @@ func (c *cleaner) outcome(e *entry, decision int64, of *openCall, o *toolward.Ou
 	b = intField(b, "decision", decision)
 	b = intField(b, "durationMs", o.Duration.Milliseconds())
 	b = textField(b, "error", c.text(o.Error, errorLimit))
+	if o.ExitCode != nil {
+		b = appendInt(field(b, "exitCode"), *o.ExitCode)
+	}
 	b = c.list(b, "external", o.External)
 	e.prevAt = len(b)
 	b = intField(b, "resultBytes", int64(o.ResultBytes))
 	b = textField(b, "resultDigest", o.ResultDigest)
+	b = countField(b, "sentBytes", o.SentBytes)
 	e.seqAt = len(b)
 	b = textField(b, "sessionKey", of.session)
 	b = textField(b, "status", string(o.Status))

@@ -30,10 +30,12 @@ func (k *keeper) facts(b []byte, f *toolward.Facts, params toolward.Params) []by
 		b = countField(b, "deletes", int64(f.Deletes))
 		b = flagField(b, "elevated", f.Elevated)
 		b = k.list(b, "hosts", f.Hosts)
+		b = textField(b, "listed", k.verbatim(f.Listed, detailLimit))
 		b = flagField(b, "mutates", f.Mutates)
 		b = sizes(b, "outboundBytes", f.Outbound)
 		b = k.selected(b, params)
 		b = k.list(b, "recipients", f.Recipients)
+		b = textField(b, "sandbox", k.verbatim(f.Sandbox, nameLimit))
 		b = textField(b, "scope", f.Scope)
 		if len(f.Targets) > listLimit {
 			b = intField(b, "targetCount", int64(len(f.Targets)))

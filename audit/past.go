@@ -81,9 +81,11 @@ type decidedFacts struct {
 	Deletes    int            `json:"deletes"`
 	Elevated   bool           `json:"elevated"`
 	Hosts      []string       `json:"hosts"`
+	Listed     string         `json:"listed"`
 	Mutates    bool           `json:"mutates"`
 	Params     map[string]any `json:"params"`
 	Recipients []string       `json:"recipients"`
+	Sandbox    string         `json:"sandbox"`
 	Scope      string         `json:"scope"`
 	TargetID   string         `json:"targetId"`
 	Targets    []struct {
@@ -234,8 +236,8 @@ func ofContents(findings []toolward.Finding) []toolward.Finding {
 
 func (f *decidedFacts) facts() toolward.Facts {
 	out := toolward.Facts{
-		Action: f.Action, Hosts: f.Hosts, Recipients: f.Recipients, TargetID: f.TargetID, Elevated: f.Elevated,
-		Mutates: f.Mutates, Deletes: f.Deletes, BrowserOn: f.BrowserOn, Scope: f.Scope, Analysis: f.Analysis.analysis(),
+		Action: f.Action, Hosts: f.Hosts, Listed: f.Listed, Recipients: f.Recipients, TargetID: f.TargetID, Elevated: f.Elevated,
+		Mutates: f.Mutates, Deletes: f.Deletes, BrowserOn: f.BrowserOn, Sandbox: f.Sandbox, Scope: f.Scope, Analysis: f.Analysis.analysis(),
 	}
 	if len(f.URLBytes) > 0 {
 		out.URLs = f.Hosts // that it aimed at addresses, without what they said

@@ -30,6 +30,9 @@ var catalogue = [...]section{
 // beyondCore are tools of Toolward that stand outside the 25: finding files is classified as reading them.
 var beyondCore = [...]string{"list", "search"}
 
+// EgressTool is the internal tool that stands for the connections of programs in sandboxes.
+const EgressTool = "egress"
+
 // channelTools are contributed by channels.
 var channelTools = [...]string{"whatsapp_login"}
 
@@ -56,7 +59,7 @@ func isCore(name string) bool {
 
 // reserved reports whether a name belongs to a tool of Toolward.
 func reserved(name string) bool {
-	return isCore(name) || slices.Contains(beyondCore[:], name) || slices.Contains(channelTools[:], name)
+	return isCore(name) || name == EgressTool || slices.Contains(beyondCore[:], name) || slices.Contains(channelTools[:], name)
 }
 
 func isOwnerOnlyName(name string) bool { return slices.Contains(ownerOnlyNames[:], name) }

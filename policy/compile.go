@@ -19,7 +19,7 @@ import (
 // warning; one of Toolward's own is an error.
 func Compile(c Config, tools []*toolward.Tool) (*Snapshot, []Warning, error) {
 	b := builder{config: c, snapshot: &Snapshot{
-		tools: map[string]*toolward.Tool{}, schemas: map[*toolward.Tool]*schema.Schema{}, agents: map[string]*agent{},
+		tools: map[string]*toolward.Tool{}, internal: map[string]*toolward.Tool{}, schemas: map[*toolward.Tool]*schema.Schema{}, agents: map[string]*agent{},
 		table: newTable(c.TEG.Preset), around: c.Around, trusted: map[string]bool{},
 	}}
 	if err := b.register(tools); err != nil {
@@ -60,6 +60,7 @@ func (b *builder) register(tools []*toolward.Tool) error {
 		}
 		err := b.admit(t)
 		switch {
+		case err == nil && t.Internal:
 		case err == nil:
 			b.sorted = append(b.sorted, t)
 			if t.Plugin != "" {
@@ -79,6 +80,9 @@ func (b *builder) admit(t *toolward.Tool) error {
 	if err := CheckName(t.Name, t.Plugin); err != nil {
 		return err
 	}
+	if t.Internal != isInternal(t.Name) || t.Internal && t.Run != nil {
+		return fmt.Errorf("%q: the internal tools are known by name, and Toolward's parts run them", t.Name)
+	}
 	if other := b.snapshot.tools[t.Name]; other != nil {
 		return fmt.Errorf("the name is taken by a tool of %q", other.Plugin)
 	}
@@ -86,8 +90,12 @@ func (b *builder) admit(t *toolward.Tool) error {
 	if err != nil {
 		return err
 	}
-	b.snapshot.tools[t.Name] = t
 	b.snapshot.schemas[t] = compiled
+	if t.Internal {
+		b.snapshot.internal[t.Name] = t
+	} else {
+		b.snapshot.tools[t.Name] = t
+	}
 	return nil
 }
 

@@ -191,10 +191,15 @@ func (b *builder) derive(one *agent, a *Agent) {
 	}
 	p := newSandboxPolicy(b.config.Tools.Sandbox.Tools, own, b.config.Around.Channels)
 	one.sandboxLists = p
+	allow := p.Allow
+	if p.AllowSource.Source == "default" {
+		// The standard list has reading; finding files shows no more. A list that somebody wrote is what it says.
+		allow = slices.Concat(allow, beyondCore[:])
+	}
 	one.sandbox = inventory.layer(layer{
 		label: "sandbox tools.allow", allowKey: p.AllowSource.Key, denyKey: p.DenySource.Key,
 		hint: fmt.Sprintf("; the session is sandboxed, and the list is the %s one for allow and the %s one for deny; an empty list [] allows all; toolward explain shows more", p.AllowSource.Source, p.DenySource.Source),
-	}, restriction{Allow: p.Allow, Deny: p.Deny})
+	}, restriction{Allow: allow, Deny: p.Deny})
 }
 
 // gatewayOnly refuses settings of an agent that only the gateway has: they would look as if they did something.

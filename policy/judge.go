@@ -47,6 +47,10 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
 	case w.verdict == toolward.Ask && w.grantOK && s.hostsAllowed(r, c.Grant):
 		w = weighed{verdict: toolward.Allow}
 		c.explain(hostsReason)
+	// As good as a grant and no better: not in lockdown, and not where something was found.
+	case w.verdict == toolward.Ask && w.grantOK && c.Grant == byHost && r.Facts.Listed != "" && r.Tool.Plugin == "":
+		w = weighed{verdict: toolward.Allow}
+		c.explain(toolward.Reason{Layer: "hosts", Rule: r.Facts.Listed, Text: "the operator lists the host for this agent's sandboxes"})
 	}
 	if reason, ok := levelReason(&c, w, level); ok {
 		c.explain(reason)

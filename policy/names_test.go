@@ -103,12 +103,12 @@ func TestCatalogue(t *testing.T) {
 		t.Errorf("group:openclaw has %d tools, want 19", n)
 	}
 	rows := newTable(PresetStrict)
-	for _, name := range append(CoreTools(), "list", "search", "whatsapp_login") {
+	for _, name := range append(CoreTools(), "list", "search", "whatsapp_login", EgressTool) {
 		if rows[name] == nil {
 			t.Errorf("the class table has no row for %s", name)
 		}
 	}
-	if len(rows) != 28 {
-		t.Errorf("the class table has rows for %d tools, want 28", len(rows))
+	if len(rows) != 29 {
+		t.Errorf("the class table has rows for %d tools, want 29", len(rows))
 	}
 }

@@ -41,6 +41,7 @@ func (l *Live) Snapshot() toolward.Snapshot {
 type Snapshot struct {
 	revision string
 	tools    map[string]*toolward.Tool
+	internal map[string]*toolward.Tool // those that nobody finds by their names
 	schemas  map[*toolward.Tool]*schema.Schema
 	agents   map[string]*agent // those that the configuration names
 	anyAgent *agent            // all others
@@ -149,6 +150,9 @@ func (s *Snapshot) Adopt(c toolward.Caller, form *toolward.Tool) (*toolward.Tool
 	if a == nil {
 		return nil, toolward.Reason{Layer: "registry", Text: "no policy is loaded"}
 	}
+	if form.Internal || isInternal(form.Name) {
+		return s.adoptInternal(a, &c, form)
+	}
 	if err := checkForm(form); err != nil {
 		return nil, toolward.Reason{Layer: "registry", Text: err.Error()}
 	}
@@ -167,6 +171,24 @@ func (s *Snapshot) Adopt(c toolward.Caller, form *toolward.Tool) (*toolward.Tool
 		adopted := *form
 		adopted.OwnerOnly = true
 		return &adopted, toolward.Reason{}
+	}
+	return form, toolward.Reason{}
+}
+
+// isInternal reports whether a name is that of an internal tool, whether or not one is registered.
+func isInternal(name string) bool { return NormalizeName(name) == EgressTool }
+
+// adoptInternal lets a part of Toolward call a tool of its own. Only the very tool that the policy was compiled with counts:
+// a form that merely has its name comes from a client, which could spend its grants and raise its questions. Allow lists do
+// not name it, because they say what a model sees; deny lists count.
+func (s *Snapshot) adoptInternal(a *agent, c *toolward.Caller, form *toolward.Tool) (*toolward.Tool, toolward.Reason) {
+	if s.internal[form.Name] != form {
+		return nil, toolward.Reason{Layer: "registry", Text: "no tool of that name is registered"}
+	}
+	for _, l := range s.view(a, c).pipeline {
+		if entry, denied := l.list.deny.match(form.Name, ""); denied {
+			return nil, toolward.Reason{Layer: l.label, Rule: l.denyKey, Matched: entry, Text: fmt.Sprintf("%s denies it by %q", l.denyKey, entry)}
+		}
 	}
 	return form, toolward.Reason{}
 }

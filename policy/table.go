@@ -68,6 +68,7 @@ func otherRows() []line {
 
 		{"web_search", nil, nil, safe(elevated, info, none), "web_search"},
 		{"web_fetch", nil, nil, safe(elevated, info, byHost), "web_fetch"},
+		{EgressTool, nil, nil, approval(warning, byHost), EgressTool},
 
 		{"memory_search", nil, nil, safe(lockdown, info, none), "memory_search"},
 		{"memory_get", nil, nil, safe(lockdown, info, none), "memory_get"},

@@ -30,7 +30,7 @@ func (b *builder) noteUnavailable(entries []string, at Path, label string) {
 	var missing []string
 	for _, raw := range entries {
 		name := NormalizeName(raw)
-		if reserved(name) && b.snapshot.tools[name] == nil && !slices.Contains(b.config.Around.ClientTools, name) && !slices.Contains(missing, name) {
+		if reserved(name) && !isInternal(name) && b.snapshot.tools[name] == nil && !slices.Contains(b.config.Around.ClientTools, name) && !slices.Contains(missing, name) {
 			missing = append(missing, name)
 		}
 	}
@@ -105,11 +105,11 @@ func (b *builder) warnOverride(tool string, o *override, at Path) {
 	}
 }
 
-// loosened reports what runs without a question because the operator says so. Commands, messages and other machines
-// are where most harm is done.
+// loosened reports what runs without a question because the operator says so. Commands, messages, other machines and every
+// host on the internet are where most harm is done.
 func (b *builder) loosened(tool string, w Warning) {
 	switch tool {
-	case "exec", "message", "nodes":
+	case "exec", "message", "nodes", EgressTool:
 		b.alarm(w)
 	default:
 		b.warn(w)

@@ -128,7 +128,8 @@ func (m *Monitor) before(s *state, v *sight) Report {
 		s.counters[Burst] = counter{}
 	}
 	e := events{call: v}
-	e.n[Burst], e.n[Rate] = 1, 1
+	program := byProgram(r)
+	e.n[Burst], e.n[Rate] = one(!program), one(!program)
 	if r.Facts.Mutates || r.Facts.Deletes > 0 {
 		e.n[Writes] = 1
 	}
@@ -154,17 +155,22 @@ func (m *Monitor) before(s *state, v *sight) Report {
 			continue
 		}
 		e.n[ExfilChain] = one(near)
-		if r.Inputs.External && !v.named[i] && !m.ownerNamed(s, v, i) {
+		// A program's new host is asked about in any case, unless it is listed or granted, which is to be named.
+		if r.Inputs.External && !program && !v.named[i] && !m.ownerNamed(s, v, i) {
 			e.n[NewTarget] = 1
 		}
 	}
 	report := m.feed(s, &e)
 	s.endIf(report.Abort, v.run)
-	if !report.Block {
+	if !report.Block && !program {
 		s.calls.record(m.loopRules(r), v.call, m.idOf(r))
 	}
 	return report
 }
+
+// byProgram reports whether a program in a sandbox made the call by connecting to somewhere. How often and how fast it does
+// that, and that it tries again, says nothing about the agent; where it goes does.
+func byProgram(r *toolward.Request) bool { return r.Call.Surface == toolward.SurfaceSandbox }
 
 // endIf remembers that an alarm has ended a run: 0 is all calls that belong to none.
 func (s *state) endIf(abort bool, run uint64) {
@@ -186,12 +192,12 @@ func (m *Monitor) Denied(at time.Time, r *toolward.Request, code toolward.Code) 
 		// What was refused has not been read.
 		s.reads = slices.DeleteFunc(s.reads, func(past read) bool { return past.id == id })
 	}
-	if code != toolward.CodeLoop {
+	if code != toolward.CodeLoop && !byProgram(r) {
 		// A refusal for a loop is no news of the loop.
 		s.calls.outcome(m.loopRules(r), v.call, m.idOf(r), outcome.hash(m.seed, ""))
 	}
 	e := events{}
-	e.n[Denied] = 1
+	e.n[Denied] = one(!byProgram(r) || code == toolward.CodeDeniedByUser)
 	report := m.feed(s, &e)
 	s.endIf(report.Abort, v.run)
 	return report
@@ -229,7 +235,9 @@ func (m *Monitor) After(at time.Time, r *toolward.Request, o *Outcome) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.session(r.Call.Session, at)
-	s.calls.outcome(m.loopRules(r), v.call, m.idOf(r), hash)
+	if !byProgram(r) {
+		s.calls.outcome(m.loopRules(r), v.call, m.idOf(r), hash)
+	}
 	if o.Error == "" {
 		for _, who := range v.contacts {
 			s.seen.add(who)
@@ -314,7 +322,7 @@ func (m *Monitor) feed(s *state, e *events) Report {
 	for d := range Detector(detectors) {
 		switch r := &in.rules[d]; {
 		case d == Loop:
-			if e.call != nil {
+			if e.call != nil && !byProgram(e.call.request) {
 				m.feedLoop(s, r, e.call, &report)
 			}
 		case !r.enabled, e.n[d] == 0 && s.isIdle(d):

@@ -27,7 +27,8 @@ type refusal struct {
 	targets []uint64
 	needles []string // paths and hosts
 	command string
-	left    int // calls that are still compared
+	program bool // a program was refused that a command had started: to start it again is no other way
+	left    int  // calls that are still compared
 }
 
 // read is a call that read what must not leave.
@@ -219,7 +220,7 @@ func readsSecret(r *toolward.Request) bool {
 // refused remembers what a refused call was aimed at.
 func (s *state) refused(v *sight) {
 	f := &v.request.Facts
-	r := refusal{tool: toolOf(v.request), targets: slices.Clone(v.targets), left: evasionCalls}
+	r := refusal{tool: toolOf(v.request), targets: slices.Clone(v.targets), program: byProgram(v.request), left: evasionCalls}
 	for _, t := range f.Targets {
 		r.needle(pathOf(t))
 	}
@@ -250,7 +251,8 @@ func (s *state) evades(v *sight) bool {
 	tool, evades := toolOf(v.request), false
 	left := s.refusals[:0]
 	for _, r := range s.refusals {
-		evades = evades || r.tool != tool && r.sameTarget(v)
+		again := r.program && v.request.Facts.Command != ""
+		evades = evades || r.tool != tool && !again && r.sameTarget(v)
 		if r.left--; r.left > 0 {
 			left = append(left, r)
 		}

@@ -212,7 +212,7 @@ func Defaults() []Default {
 		"at least 200 characters of base64 or hex, too even to be words, in what leaves the machine",
 		"within 3 calls after a refusal, the same path, host, recipient or command by another tool",
 		"within 10 calls after reading a secret, memory or another session, contact with a host or recipient that is new in the session",
-		"after content from outside, first contact with a host or recipient that neither an owner nor `teg.web.allowHosts` named",
+		"after content from outside, first contact with a host or recipient that neither an owner nor `teg.web.allowHosts` nor `egress.hosts` named",
 	}
 	list := make([]Default, detectors)
 	for d, r := range defaultRules() {

@@ -83,6 +83,7 @@ type decided struct {
 	LevelInputs    struct {
 		External bool `json:"external"`
 	} `json:"levelInputs"`
+	Surface   toolward.Surface `json:"surface"`
 	Requester struct {
 		Channel string `json:"channel"`
 		Account string `json:"account"`
@@ -125,7 +126,7 @@ func (p *playback) decision(r *audit.Record) error {
 		p.open[r.Seq] = request
 	case d.Code == toolward.CodeInvalidArgs:
 		p.monitor.Invalid(r.Time, request)
-	case d.Code != toolward.CodeAuditUnavailable:
+	case d.Code != toolward.CodeAuditUnavailable && d.Code != toolward.CodeNoSandbox:
 		p.monitor.Denied(r.Time, request, d.Code)
 	}
 	return nil
@@ -139,7 +140,7 @@ func (d *decided) wasWatched() bool {
 func (d *decided) request(r *audit.Record) *toolward.Request {
 	out := &toolward.Request{
 		Call: toolward.Call{
-			ID: d.CallID, Run: d.RunID, Tool: r.Tool, Session: toolward.SessionKey(r.Session),
+			ID: d.CallID, Run: d.RunID, Tool: r.Tool, Session: toolward.SessionKey(r.Session), Surface: d.Surface,
 			Caller: toolward.Caller{
 				Agent: r.Agent, Owner: d.Requester.Owner, Channel: d.Requester.Channel, Account: d.Requester.Account, Sender: d.Requester.Sender,
 			},

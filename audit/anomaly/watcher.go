@@ -73,13 +73,13 @@ func (w *Watcher) Before(ctx context.Context, r *toolward.Request, dry bool) too
 	return alarm
 }
 
-// Refused implements toolward.Watcher. A refusal for want of a record says something about this machine, not about
-// the session, and is not counted: a full disk shall not put everybody in lockdown.
+// Refused implements toolward.Watcher. A refusal for want of a record or of a sandbox says something about this
+// machine, not about the session, and is not counted: a full disk shall not put everybody in lockdown.
 func (w *Watcher) Refused(ctx context.Context, r *toolward.Request, code toolward.Code) {
 	at := time.Now()
 	var report Report
 	switch code {
-	case toolward.CodeAuditUnavailable:
+	case toolward.CodeAuditUnavailable, toolward.CodeNoSandbox:
 		return
 	case toolward.CodeInvalidArgs:
 		report = w.Monitor.Invalid(at, r)

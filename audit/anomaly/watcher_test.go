@@ -295,6 +295,7 @@ func TestWhichRefusalsCount(t *testing.T) {
 		anomaly.Denied: at(1, anomaly.Alert), anomaly.Invalid: at(1, anomaly.Alert),
 	})}, nil)
 	w.watcher.Refused(t.Context(), &toolward.Request{Call: callIn(here, "write", 1)}, toolward.CodeAuditUnavailable)
+	w.watcher.Refused(t.Context(), &toolward.Request{Call: callIn(here, "write", 1)}, toolward.CodeNoSandbox)
 	if len(w.notices) > 0 {
 		t.Errorf("a full disk: %q", w.fired())
 	}

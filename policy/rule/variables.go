@@ -55,7 +55,7 @@ var (
 	scopeWords   = []string{"", "self", "tree", "other"}
 	browserWords = []string{"", "sandbox", "host", "node"}
 	contextWords = []string{"", "main", "group", "cron", "hook", "subagent"}
-	surfaceWords = []string{"agent", "mcp", "http", "node", "cron", "hook-adapter"}
+	surfaceWords = []string{"agent", "mcp", "http", "node", "cron", "hook-adapter", "sandbox"}
 )
 
 // variables are all there are, but params.
