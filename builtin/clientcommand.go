@@ -12,12 +12,12 @@ import (
 // ClientCommand finds out what a command would touch that the client's own shell will run, in dir; "" is the working
 // directory of the call. It is judged as exec judges its own, and stricter where only that shell knows what a word means:
 // its variables, aliases and search path are the client's.
-func (b *Toolbox) ClientCommand(_ context.Context, r *toolward.Request, command, dir string) (toolward.Facts, error) {
+func (b *Toolbox) ClientCommand(ctx context.Context, r *toolward.Request, command, dir string) (toolward.Facts, error) {
 	facts := toolward.Facts{Command: command, Mutates: true}
 	if strings.ContainsRune(command, 0) {
 		return facts, &toolward.InvalidArgs{Field: "command", Text: "contains a NUL character"}
 	}
-	at, err := b.locate(r)
+	at, err := b.locate(ctx, r)
 	if err != nil {
 		return facts, err
 	}

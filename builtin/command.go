@@ -21,7 +21,8 @@ type commandSpec struct {
 	timeout time.Duration
 	grace   time.Duration // between TERM and KILL
 	output  *transcript
-	onExit  func() // called once after the command has ended; may be nil
+	onExit  func()                     // called once after the command has ended; may be nil
+	hint    func(output string) string // what may explain why it failed; may be nil
 }
 
 // drainWait is how long output is still read after a command has ended, from processes that it left behind.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,16 +20,38 @@ import (
 // Sandboxes says which calls are confined.
 type Sandboxes interface {
 	// Confinement is the sandbox of a call; nil if the call is not confined. It starts nothing.
-	Confinement(call *toolward.Call) (*Confinement, error)
+	Confinement(ctx context.Context, call *toolward.Call) (*Confinement, error)
 }
 
 // Confinement is where a confined call does its work.
 type Confinement struct {
-	Workdir string // inside
-	Mounts  []sandbox.Mount
-	Env     sandbox.EnvRules
+	Name string // of the sandbox, for the record
+	// Identity names the sandbox and what of this machine is where in it: an approval is for that, not for a path inside.
+	Identity string
+	Workdir  string // inside
+	Mounts   []sandbox.Mount
+	Env      sandbox.EnvRules
+	Offline  bool // it has no network
+	// FoldCase: names that differ only in case are the same file. Otherwise .GIT/hooks would be nobody's.
+	FoldCase bool
 	// Acquire starts the sandbox, if it does not run, and keeps it until release is called.
 	Acquire func(context.Context) (handle sandbox.Handle, release func(), err error)
+}
+
+// bound is what an approval of a call is bound to besides its targets: paths inside mean other files in another sandbox.
+func (l located) bound() []string {
+	if l.box == nil {
+		return nil
+	}
+	return []string{"sandbox " + l.box.Identity}
+}
+
+// sandbox is the name of the sandbox that a call works in; "" if it is not confined.
+func (l located) sandbox() string {
+	if l.box == nil {
+		return ""
+	}
+	return l.box.Name
 }
 
 // located is where the paths of a confined call lead.
@@ -37,7 +60,7 @@ func (c *Confinement) located(workDir string) (located, error) {
 	layout := place.Layout{
 		Workspace: c.Workdir, Home: c.Workdir,
 		// Nothing of Toolward's own is in a sandbox but its program inside.
-		StateDir: insideState, ConfigFile: insideState + "/toolward.jsonc",
+		StateDir: insideState, ConfigFile: insideState + "/toolward.jsonc", FoldCase: c.FoldCase,
 	}
 	for _, m := range c.Mounts {
 		switch {
@@ -66,6 +89,9 @@ const insideState = "/.toolward"
 
 // inside turns a path of a call into one inside: models name directories of the host that they have seen.
 func (l located) inside(workDir, asked string) (string, error) {
+	if l.hasName(workDir, asked) {
+		asked = "./" + asked
+	}
 	at, err := l.table.Map(asked, workDir, false, sandbox.Host)
 	switch sandbox.CodeOf(err) {
 	case "":
@@ -74,6 +100,17 @@ func (l located) inside(workDir, asked string) (string, error) {
 		return "", place.ErrNotMounted
 	}
 	return "", place.ErrBadPath
+}
+
+// hasName reports whether a path begins with a name that begins with @, as in @types/node: otherwise the sign is one that
+// models put in front of paths.
+func (l located) hasName(workDir, asked string) bool {
+	name, _, _ := strings.Cut(asked, "/")
+	if !strings.HasPrefix(name, "@") {
+		return false
+	}
+	real, err := l.Classifier.ResolveEntry(workDir, "./"+name)
+	return err == nil && real.Kind != place.KindMissing
 }
 
 // confinedDisk does file operations inside a sandbox. That a path still leads where it was judged to is checked there,
@@ -138,22 +175,24 @@ func (d confinedDisk) writeFile(at place.Resolved, data []byte, options place.Wr
 }
 
 func (d confinedDisk) remove(at place.Resolved, unchanged *place.Stamp) error {
+	how := sandbox.RemoveOptions{Exact: true}
 	if unchanged != nil {
-		info, err := d.box.Lstat(d.ctx, at.Real)
-		if err != nil {
-			return confinedError(err)
-		}
-		if info.Path != at.Real || place.Stamp(info.Identity) != *unchanged {
-			return place.ErrChanged
-		}
+		identity := sandbox.Identity(*unchanged)
+		how.Unchanged = &identity
 	}
-	return confinedError(d.box.Remove(d.ctx, at.Real, false))
+	return confinedError(d.box.Remove(d.ctx, at.Real, how))
 }
 
 func (d confinedDisk) exists(real string) bool {
 	_, err := d.box.Lstat(d.ctx, real)
 	return err == nil
 }
+
+// unusable says why a sandbox cannot be used. It has no cause: that the container engine's socket does not exist would be
+// told as if the file did not, and whoever asked would write another one.
+type unusable string
+
+func (u unusable) Error() string { return "the sandbox cannot be used: " + string(u) }
 
 // confinedError is an error of a sandbox in the words of package place, so that tools say the same in both worlds.
 func confinedError(err error) error {
@@ -179,6 +218,8 @@ func confinedError(err error) error {
 		known = place.ErrTooLarge
 	case sandbox.CodeEscape:
 		known = place.ErrNotMounted
+	case sandbox.CodeUnavailable:
+		return unusable(err.Error())
 	default:
 		return err
 	}
@@ -273,7 +314,7 @@ func (d *confinedDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	if !d.listed {
 		var list []sandbox.Entry
 		var err error
-		list, d.more, err = d.disk.box.List(d.disk.ctx, d.real, mostListed)
+		list, d.more, err = d.disk.box.List(d.disk.ctx, d.real, sandbox.ListOptions{Limit: mostListed, Exact: true})
 		if err != nil {
 			return nil, confinedError(err)
 		}

@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/native"
@@ -17,7 +19,9 @@ import (
 // oneBox confines every call to one sandbox.
 type oneBox struct{ confinement *Confinement }
 
-func (o oneBox) Confinement(*toolward.Call) (*Confinement, error) { return o.confinement, nil }
+func (o oneBox) Confinement(context.Context, *toolward.Call) (*Confinement, error) {
+	return o.confinement, nil
+}
 
 // confine puts the tools of a world into a real sandbox with the workspace at /workspace.
 func (w *world) confine() {
@@ -30,7 +34,10 @@ func (w *world) confine() {
 	})
 	probed, err := engine.Probe(w.Context())
 	if err != nil || probed.Level < sandbox.LevelNoCgroup {
-		w.Skipf("this machine has no native sandboxes: %v, %+v", err, probed.Checks)
+		if live.All() {
+			w.Fatalf("TOOLWARD_LIVE=all, but this machine has no native sandboxes: %v, %+v", err, probed.Checks)
+		}
+		w.Skipf("not run: this machine has no native sandboxes: %v, %+v", err, probed.Checks)
 	}
 	user := sandbox.User{UID: os.Geteuid(), GID: os.Getegid()}
 	if user.UID == 0 { // root is nobody inside
@@ -59,7 +66,7 @@ func (w *world) confine() {
 
 func TestConfinedTools(t *testing.T) {
 	w := newWorld(t)
-	for name, text := range map[string]string{"main.go": "package main // here\n", "sub/b.txt": "one\ntwo here\n", ".env": "KEY=here\n"} {
+	for name, text := range map[string]string{"main.go": "package main // here\n", "sub/b.txt": "one\ntwo here\n", "@types/a.d.ts": "export {}\n", ".env": "KEY=here\n"} {
 		if err := os.MkdirAll(filepath.Dir(w.workspace+"/"+name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -79,6 +86,8 @@ func TestConfinedTools(t *testing.T) {
 		{"read", args{"path": "main.go"}, "package main"},
 		{"read", args{"path": "/workspace/sub/b.txt"}, "two here"},
 		{"read", args{"path": w.workspace + "/main.go"}, "package main"}, // a path of the host that is mounted
+		{"read", args{"path": "@types/a.d.ts"}, "export"},
+		{"read", args{"path": "@main.go"}, "package main"}, // as models write paths
 		{"list", args{}, "main.go"},
 		{"search", args{"pattern": "here"}, "sub/b.txt"},
 		{"write", args{"path": "new/file", "content": "written\n"}, "Created"},
@@ -130,6 +139,55 @@ func TestConfinedBackground(t *testing.T) {
 		}
 		if time.Now().After(end) {
 			t.Fatalf("left behind: %q", left)
+		}
+	}
+}
+
+// What is wrong with the sandbox is not told as if it were wrong with the file.
+func TestSandboxThatCannotBeUsed(t *testing.T) {
+	w := newWorld(t)
+	w.put("ws/file", "text\n")
+	for _, cause := range []error{os.ErrNotExist, os.ErrPermission, syscall.ENOSPC} {
+		w.box.deps.Sandboxes = oneBox{&Confinement{
+			Workdir: "/workspace",
+			Mounts:  []sandbox.Mount{{Kind: sandbox.MountWorkspace, Source: w.workspace, Target: "/workspace", Writable: true}},
+			Acquire: func(context.Context) (sandbox.Handle, func(), error) {
+				return nil, nil, sandbox.Errorf(sandbox.CodeUnavailable, "connect to the container engine: %v", cause)
+			},
+		}}
+		for tool, a := range map[string]args{
+			"read": {"path": "file"}, "write": {"path": "file", "content": "new"}, "edit": {"path": "file", "oldText": "text", "newText": "new"},
+			"list": {}, "search": {"pattern": "text"}, "apply_patch": {"patch": "*** Begin Patch\n*** Delete File: file\n*** End Patch\n"},
+		} {
+			result := w.run(tool, a)
+			if said := text(result); !result.IsError || !strings.Contains(said, "the sandbox cannot be used: connect to the container engine") {
+				t.Errorf("%s: %q", tool, said)
+			}
+		}
+	}
+}
+
+// A path inside means another file in another sandbox: an approval for one is none for the other.
+func TestApprovalsAreForOneSandbox(t *testing.T) {
+	w := newWorld(t)
+	bound := func(identity, tool string, a args) string {
+		t.Helper()
+		w.box.deps.Sandboxes = oneBox{&Confinement{
+			Name: "box", Identity: identity, Workdir: "/workspace",
+			Mounts: []sandbox.Mount{{Kind: sandbox.MountWorkspace, Source: w.workspace, Target: "/workspace", Writable: true}},
+		}}
+		facts := w.facts(tool, a).Facts
+		if facts.Sandbox != "box" {
+			t.Errorf("%s: the record will name the sandbox %q", tool, facts.Sandbox)
+		}
+		return strings.Join(facts.Bound, "\n")
+	}
+	for tool, a := range map[string]args{
+		"exec": {"command": "ls"}, "read": {"path": "file"}, "write": {"path": "file", "content": "new"}, "list": {}, "search": {"pattern": "text"},
+		"edit": {"path": "file", "oldText": "text", "newText": "new"}, "apply_patch": {"patch": "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n"},
+	} {
+		if one, other := bound("1", tool, a), bound("2", tool, a); one == other {
+			t.Errorf("%s: an approval is bound to %q in both", tool, one)
 		}
 	}
 }

@@ -178,6 +178,7 @@ func (b *Toolbox) commandSpec(ctx context.Context, plan *execPlan) commandSpec {
 		timeout: plan.timing.timeout,
 		grace:   time.Duration(b.cfg.KillGraceMs) * time.Millisecond,
 		output:  newTranscript(b.cfg.ResultChars/2, b.cfg.OutputChars, b.cfg.UnreadChars),
+		hint:    b.hintFor(plan),
 	}
 }
 
@@ -277,11 +278,15 @@ func (b *Toolbox) finishedResult(s *session, timing execTiming) toolward.Result 
 	if note := end.describe(timing.timeout); note != "" {
 		text = strings.TrimRight(text, "\n") + "\n\n" + note
 	}
+	if hint := s.hint(end, output); hint != "" {
+		text += "\n" + hint
+	}
 	result := toolward.TextResult(text)
 	if end.failed() {
 		details.Status, result.IsError = "failed", true
 	}
 	details.ExitCode, details.Signal = end.codeAndSignal()
+	result.ExitCode = details.ExitCode
 	return withDetails(result, details)
 }
 

@@ -35,8 +35,8 @@ type execPlan struct {
 // listed reports whether the allowlist let the command run.
 func (p *execPlan) listed() bool { return p.ruling != nil && p.ruling.Satisfied }
 
-func (b *Toolbox) execFacts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
-	at, err := b.locate(r)
+func (b *Toolbox) execFacts(ctx context.Context, r *toolward.Request) (toolward.Facts, error) {
+	at, err := b.locate(ctx, r)
 	if err != nil {
 		return toolward.Facts{}, err
 	}
@@ -85,7 +85,7 @@ func (b *Toolbox) execPlan(r *toolward.Request, at located) (*execPlan, toolward
 	}
 	plan.tty = wantsTerminal(r.Params, toolward.HostGateway)
 	plan.timing = b.timing(r.Params, b.backgroundAllowed(r.Call.Caller))
-	facts.Bound = []string{"workdir " + plan.dir.Real}
+	facts.Sandbox, facts.Bound = at.sandbox(), append(at.bound(), "workdir "+plan.dir.Real)
 	facts.Elevated, _ = r.Params.Bool("elevated")
 	if !b.environment(plan, r.Params, &facts) {
 		return plan, facts, nil

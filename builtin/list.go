@@ -42,8 +42,8 @@ func (b *Toolbox) listTool() *toolward.Tool {
 	}
 }
 
-func (b *Toolbox) listFacts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
-	at, err := b.locate(r)
+func (b *Toolbox) listFacts(ctx context.Context, r *toolward.Request) (toolward.Facts, error) {
+	at, err := b.locate(ctx, r)
 	if err != nil {
 		return toolward.Facts{}, err
 	}
@@ -60,7 +60,7 @@ func (b *Toolbox) listFacts(_ context.Context, r *toolward.Request) (toolward.Fa
 		plan.limit = int(min(max(n, 1), int64(b.cfg.ListEntries)))
 	}
 	plan.all, _ = r.Params.Bool("ignored")
-	return toolward.Facts{Targets: []toolward.Target{target}, Prepared: plan}, nil
+	return toolward.Facts{Targets: []toolward.Target{target}, Sandbox: at.sandbox(), Bound: at.bound(), Prepared: plan}, nil
 }
 
 func pathOrHere(p toolward.Params) string {

@@ -57,8 +57,8 @@ func (b *Toolbox) patchTool() *toolward.Tool {
 	}
 }
 
-func (b *Toolbox) patchFacts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
-	at, err := b.locate(r)
+func (b *Toolbox) patchFacts(ctx context.Context, r *toolward.Request) (toolward.Facts, error) {
+	at, err := b.locate(ctx, r)
 	if err != nil {
 		return toolward.Facts{}, err
 	}
@@ -66,7 +66,7 @@ func (b *Toolbox) patchFacts(_ context.Context, r *toolward.Request) (toolward.F
 	if err != nil {
 		return toolward.Facts{}, &toolward.InvalidArgs{Field: "patch", Text: err.Error()}
 	}
-	facts := toolward.Facts{Mutates: true}
+	facts := toolward.Facts{Mutates: true, Sandbox: at.sandbox(), Bound: at.bound()}
 	plan := patchPlan{places: at, steps: make([]patchStep, 0, len(files))}
 	for _, file := range files {
 		step, targets, err := at.patchStep(file)

@@ -235,6 +235,9 @@ func (b *Toolbox) poll(ctx context.Context, s *session, timeout any) (toolward.R
 	if note == "" {
 		note = "(Command exited with code 0)"
 	}
+	if hint := s.hint(end, s.output.last(tailChars)); hint != "" {
+		note += "\n" + hint
+	}
 	return withDetails(toolward.TextResult(text+note), details), nil
 }
 

@@ -47,8 +47,8 @@ func (b *Toolbox) readTool() *toolward.Tool {
 	}
 }
 
-func (b *Toolbox) readFacts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
-	at, err := b.locate(r)
+func (b *Toolbox) readFacts(ctx context.Context, r *toolward.Request) (toolward.Facts, error) {
+	at, err := b.locate(ctx, r)
 	if err != nil {
 		return toolward.Facts{}, err
 	}
@@ -67,7 +67,7 @@ func (b *Toolbox) readFacts(_ context.Context, r *toolward.Request) (toolward.Fa
 	if n, ok := r.Params.Int("limit"); ok {
 		plan.limit = int(min(max(n, 1), int64(b.cfg.ReadLines)))
 	}
-	return toolward.Facts{Targets: []toolward.Target{target}, Prepared: plan}, nil
+	return toolward.Facts{Targets: []toolward.Target{target}, Sandbox: at.sandbox(), Bound: at.bound(), Prepared: plan}, nil
 }
 
 // errNotPrepared means that a call was run without its facts: a mistake in the gateway, never in a call.

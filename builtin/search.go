@@ -64,8 +64,8 @@ func (b *Toolbox) searchTool() *toolward.Tool {
 	}
 }
 
-func (b *Toolbox) searchFacts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
-	at, err := b.locate(r)
+func (b *Toolbox) searchFacts(ctx context.Context, r *toolward.Request) (toolward.Facts, error) {
+	at, err := b.locate(ctx, r)
 	if err != nil {
 		return toolward.Facts{}, err
 	}
@@ -94,7 +94,7 @@ func (b *Toolbox) searchFacts(_ context.Context, r *toolward.Request) (toolward.
 		plan.output = output
 	}
 	plan.all, _ = r.Params.Bool("ignored")
-	return toolward.Facts{Targets: []toolward.Target{fact}, Prepared: plan}, nil
+	return toolward.Facts{Targets: []toolward.Target{fact}, Sandbox: at.sandbox(), Bound: at.bound(), Prepared: plan}, nil
 }
 
 func globsOf(value any) ([]string, error) {

@@ -22,11 +22,12 @@ type located struct {
 }
 
 // locate finds out where a call's paths start.
-func (b *Toolbox) locate(r *toolward.Request) (located, error) {
+func (b *Toolbox) locate(ctx context.Context, r *toolward.Request) (located, error) {
 	if b.deps.Sandboxes != nil && !r.Call.ByClient {
-		box, err := b.deps.Sandboxes.Confinement(&r.Call)
+		box, err := b.deps.Sandboxes.Confinement(ctx, &r.Call)
 		if err != nil {
-			return located{}, fmt.Errorf("find the sandbox of %s: %w", r.Call.Session, err)
+			// Nothing of the arguments was looked at. Who is to mend it needs the words; they name no way around it.
+			return located{}, &toolward.Refusal{Tool: r.Call.Tool, Code: toolward.CodeNoSandbox, Detail: err.Error(), Cause: err}
 		}
 		if box != nil {
 			return box.located(r.Call.WorkDir)
@@ -62,7 +63,7 @@ func (l located) disk(ctx context.Context) (on disk, release func(), err error) 
 	}
 	box, release, err := l.box.Acquire(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, unusable(err.Error())
 	}
 	return confinedDisk{ctx, box}, release, nil
 }

@@ -40,8 +40,8 @@ func (b *Toolbox) writeTool() *toolward.Tool {
 	}
 }
 
-func (b *Toolbox) writeFacts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
-	at, err := b.locate(r)
+func (b *Toolbox) writeFacts(ctx context.Context, r *toolward.Request) (toolward.Facts, error) {
+	at, err := b.locate(ctx, r)
 	if err != nil {
 		return toolward.Facts{}, err
 	}
@@ -57,7 +57,7 @@ func (b *Toolbox) writeFacts(_ context.Context, r *toolward.Request) (toolward.F
 		return toolward.Facts{}, err
 	}
 	plan.file = file
-	return toolward.Facts{Targets: []toolward.Target{target}, Mutates: true, Prepared: plan}, nil
+	return toolward.Facts{Targets: []toolward.Target{target}, Sandbox: at.sandbox(), Bound: at.bound(), Mutates: true, Prepared: plan}, nil
 }
 
 // maxDiff is how long a difference for people may be, in bytes.
@@ -161,8 +161,8 @@ func (b *Toolbox) editTool() *toolward.Tool {
 	}
 }
 
-func (b *Toolbox) editFacts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
-	at, err := b.locate(r)
+func (b *Toolbox) editFacts(ctx context.Context, r *toolward.Request) (toolward.Facts, error) {
+	at, err := b.locate(ctx, r)
 	if err != nil {
 		return toolward.Facts{}, err
 	}
@@ -178,7 +178,7 @@ func (b *Toolbox) editFacts(_ context.Context, r *toolward.Request) (toolward.Fa
 		return toolward.Facts{}, err
 	}
 	plan.file = file
-	return toolward.Facts{Targets: []toolward.Target{target}, Mutates: true, Prepared: plan}, nil
+	return toolward.Facts{Targets: []toolward.Target{target}, Sandbox: at.sandbox(), Bound: at.bound(), Mutates: true, Prepared: plan}, nil
 }
 
 // replacements reads the first replacement and the further ones.

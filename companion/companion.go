@@ -78,7 +78,7 @@ func build(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", target, ".")
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", target, ".")
 	command.Dir = directory
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := command.CombinedOutput(); err != nil {

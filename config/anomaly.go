@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolward/toolward/audit/anomaly"
 	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/policy"
 )
 
@@ -127,10 +128,12 @@ func (f *File) Watching() anomaly.Config {
 			c.Agents[id] = a.Tools.LoopDetection
 		}
 	}
-	if hosts := f.TEG.Web.AllowHosts; len(hosts) > 0 {
+	hosts, listed := f.TEG.Web.AllowHosts, f.egressHosts()
+	if len(hosts)+len(listed) > 0 {
 		// A host that the operator named is not news to them.
 		c.Known = func(target string) bool {
-			return slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, target) })
+			return slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, target) }) ||
+				slices.ContainsFunc(listed, func(p netguard.Pattern) bool { return p.Covers(target) })
 		}
 	}
 	return c

@@ -38,7 +38,7 @@ type Case struct {
 
 // surfaces are the kinds of faces that a case may come through.
 var surfaces = []toolward.Surface{
-	toolward.SurfaceAgent, toolward.SurfaceMCP, toolward.SurfaceHTTP, toolward.SurfaceNode, toolward.SurfaceCron, toolward.SurfaceHook,
+	toolward.SurfaceAgent, toolward.SurfaceMCP, toolward.SurfaceHTTP, toolward.SurfaceNode, toolward.SurfaceCron, toolward.SurfaceHook, toolward.SurfaceSandbox,
 }
 
 // LoadCases reads a file of cases: a list, in JSON with comments. Errors are Problems.

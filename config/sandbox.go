@@ -1,8 +1,11 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -13,6 +16,21 @@ func (f *File) Sandbox() sandbox.Configuration {
 		c.Agents = append(c.Agents, sandbox.AgentConfig{ID: f.Agents.List[i].ID, Config: f.Agents.List[i].Sandbox})
 	}
 	return c
+}
+
+// egressHosts are the hosts that are listed for the sandboxes of any agent.
+func (f *File) egressHosts() []netguard.Pattern {
+	lists := f.Agents.Defaults.Sandbox.Egress.Hosts
+	for i := range f.Agents.List {
+		lists = slices.Concat(lists, f.Agents.List[i].Sandbox.Egress.Hosts)
+	}
+	var all []netguard.Pattern
+	for _, text := range lists {
+		if p, err := netguard.ParsePattern(text); err == nil { // others were reported
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // CheckSandbox is a Check of the sections "sandbox".
@@ -37,9 +55,10 @@ func describeSandbox(s *jsonschema.Schema) {
 	s.Properties["degradeOk"].Items.Enum = []any{"cgroup", "namespaces"}
 	s.Properties["fs"].Properties["hardlinks"].Enum = []any{"refuse", "read"}
 	s.Properties["prune"].Properties["idleAction"].Enum = []any{"stop", "remove"}
+	s.Properties["egress"].Properties["unlisted"].Enum = []any{"ask", "deny"}
 	limits, docker := s.Properties["limits"].Properties, s.Properties["docker"].Properties
 	for _, quantity := range []*jsonschema.Schema{
-		limits["memory"], limits["swap"], limits["disk"], limits["fileSize"], docker["memory"], docker["memorySwap"],
+		s.Properties["egress"].Properties["maxSent"], limits["memory"], limits["swap"], limits["disk"], limits["fileSize"], docker["memory"], docker["memorySwap"],
 	} {
 		quantity.Type, quantity.Types = "", []string{"string", "number"}
 	}

@@ -1,8 +1,11 @@
 package config
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -35,6 +38,12 @@ func TestSandboxSettingsThatAreWrong(t *testing.T) {
 		`{"agents": {"defaults": {"sandbox": {"user": "root"}}}}`:                                                                                          "write numbers, uid:gid",
 		`{"agents": {"defaults": {"sandbox": {"tmpfs": ["/tmp:suid"]}}}}`:                                                                                  `option "suid" is not known`,
 		`{"agents": {"defaults": {"sandbox": {"docker": {"readOnlyRoot": true}}}, "list": [{"id": "a", "sandbox": {"docker": {"readOnlyRoot": false}}}]}}`: "agents.list[0].sandbox.docker.readOnlyRoot: an agent may not loosen",
+		`{"agents": {"defaults": {"sandbox": {"env": {"LD_PRELOAD": "x"}}}}}`:                                                                              `f:1:60: agents.defaults.sandbox.env["LD_PRELOAD"]: this variable never goes into a sandbox`,
+		`{"agents": {"defaults": {"sandbox": {"docker": {"image": "--privileged"}}}}}`:                                                                     `"--privileged" is not the name of an image`,
+		`{"agents": {"defaults": {"sandbox": {"network": "a b"}}}}`:                                                                                        `"a b" is not the name of a network`,
+		`{"agents": {"defaults": {"sandbox": {"docker": {"runtime": "a/b"}}}}}`:                                                                            `"a/b" is not the name of a runtime`,
+		`{"agents": {"defaults": {"sandbox": {"tmpfs": ["/workspace/x"]}}}}`:                                                                               "it would hide the workspace",
+		`{"agents": {"defaults": {"sandbox": {"docker": {"ulimits": {"-v": 1}}}}}}`:                                                                        `"-v" is not the name of a limit`,
 		`{"agents": {"defaults": {"sandbox": {"docker": {"containerPrefix": "` + strings.Repeat("p", 54) + `"}}}}}`:                                        "write at most 53",
 	} {
 		var wrong Problems
@@ -129,4 +138,98 @@ func TestSandboxExampleIsTrue(t *testing.T) {
 	if !slices.Equal(lists.Allow, []string{"browser", "read"}) || slices.Contains(lists.Deny, "browser") {
 		t.Errorf("browser-agent: %+v", lists)
 	}
+}
+
+// Who of the example is confined, to what, and which tools each of its agents sees.
+func TestSandboxExampleDecides(t *testing.T) {
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	around := sandbox.Surroundings{StateDir: filepath.Join(home, ".toolward"), Home: home}
+	loaded, err := Load("../docs/examples/sandboxes.jsonc", CheckPolicy(nil, policy.Surroundings{}), CheckSandbox(around))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, _ := sandbox.Compile(loaded.File.Sandbox(), around)
+	project := filepath.Join(home, "project")
+	if err := os.Mkdir(project, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	layout := func(session string) *sandbox.Layout {
+		t.Helper()
+		agent := sandbox.SessionAgent(session)
+		l, err := settings.For(agent).Layout(sandbox.Site{Engine: sandbox.EngineDocker}, sandbox.Request{Agent: agent, Session: session, Workspace: project})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	// The coder works in the project itself, each session in a sandbox of its own.
+	coder, other := layout("agent:coder:main"), layout("agent:coder:telegram:group:7")
+	if coder.Name == other.Name || coder.WorkspaceDir != project || coder.Mounts()[0].Source != project || !coder.Mounts()[0].Writable {
+		t.Errorf("coder: %+v", coder)
+	}
+	// The browser's has a directory of its own, the same for all of its sessions, and nothing of the project.
+	browser := layout("agent:browser-agent:main")
+	if browser.Name != layout("agent:browser-agent:x").Name || len(browser.Mounts()) != 1 || !strings.HasPrefix(browser.WorkspaceDir, around.StateDir+"/sandboxes/") {
+		t.Errorf("browser-agent: %+v", browser)
+	}
+	creation, err := settings.For("coder").Creation(t.Context(), sandbox.Request{Agent: "coder", Session: "agent:coder:main", Workspace: project})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := strings.Join(creation.Args(), " ")
+	for _, want := range []string{"--network bridge", "--memory 2g", "--pids-limit 256", "--cap-drop ALL", "--read-only", "-v " + project + ":/workspace"} {
+		if !strings.Contains(args, want) {
+			t.Errorf("the coder's container lacks %s: %s", want, args)
+		}
+	}
+	// Only container engines have a bridge: another one refuses, and does not make something else of it.
+	_, err = settings.For("coder").Spec(t.Context(), sandbox.Site{Engine: sandbox.EngineNative}, sandbox.Request{Agent: "coder", Session: "agent:coder:main", Workspace: project}, nil)
+	if err == nil || !strings.Contains(err.Error(), "network bridge is one of container engines") {
+		t.Errorf("the native engine: %v", err)
+	}
+
+	rules := loaded.File.Policy()
+	rules.Around.Confined = func(c toolward.Caller) (yes, readOnly bool) {
+		yes, _ = settings.Sandboxed(c.Agent, string(c.Session))
+		return yes, false
+	}
+	snapshot, _, err := policy.Compile(rules, coreTools())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for agent, tools := range map[string]struct{ sees, not []string }{
+		"main":          {[]string{"exec", "read", "browser", "cron", "sessions_spawn"}, nil},
+		"coder":         {[]string{"exec", "process", "read", "write", "edit", "apply_patch", "image"}, []string{"browser", "cron", "gateway", "nodes", "sessions_spawn", "subagents"}},
+		"browser-agent": {[]string{"browser", "read"}, []string{"exec", "process", "write", "edit", "apply_patch", "image", "cron", "gateway", "nodes", "list", "search", "web_fetch"}},
+	} {
+		var seen []string
+		for _, tool := range snapshot.Tools(toolward.Caller{Agent: agent, Session: toolward.SessionKey("agent:" + agent + ":main"), Owner: true}) {
+			seen = append(seen, tool.Name)
+		}
+		for _, name := range tools.sees {
+			if !slices.Contains(seen, name) {
+				t.Errorf("%s does not see %s, of %v", agent, name, seen)
+			}
+		}
+		for _, name := range tools.not {
+			if slices.Contains(seen, name) {
+				t.Errorf("%s sees %s", agent, name)
+			}
+		}
+	}
+}
+
+// coreTools are all core tools, of which nothing but the name matters.
+func coreTools() []*toolward.Tool {
+	var tools []*toolward.Tool
+	for _, name := range policy.CoreTools() {
+		tools = append(tools, &toolward.Tool{
+			Name: name, Schema: json.RawMessage(`{"type":"object"}`),
+			Run: func(context.Context, *toolward.Request) (toolward.Result, error) { return toolward.TextResult(""), nil },
+		})
+	}
+	return tools
 }

@@ -148,7 +148,7 @@ func buildCatalogue() []Check {
 	made("sandboxes",
 		"sandbox.dangerous_bind_mount critical sandboxes may show directories from anywhere, or hide the workspace",
 		"sandbox.dangerous_network_mode critical sandboxes may use another container's network",
-		"sandbox.open_egress warn what runs inside reaches every address",
+		"sandbox.open_egress warn what runs inside reaches every address, or hosts of strangers",
 		"sandbox.root_user warn commands inside run as root",
 		"sandbox.docker_config_mode_off warn settings of sandboxes have no effect",
 		"tools.exec.host_sandbox_no_sandbox_defaults warn commands are to run in a sandbox, and there is none",

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -16,7 +17,7 @@ func (e *examination) sandboxes() error {
 	if err != nil {
 		return fmt.Errorf("look at sandboxes: %w", err)
 	}
-	settings, _ := sandbox.Compile(e.file.Sandbox(), sandbox.Surroundings{StateDir: e.Home, Undecided: machine.Mode})
+	settings, _ := sandbox.Compile(e.file.Sandbox(), sandbox.Surroundings{StateDir: e.Home, Undecided: machine.Default()})
 	e.sandboxOf("agents.defaults", e.file.Agents.Defaults.Sandbox.Config, settings.Anyone(), e.file.Tools.Exec.Host, "")
 	named := settings.Agents()
 	for _, a := range e.file.Agents.List {
@@ -53,6 +54,11 @@ func (e *examination) sandboxOf(at string, own sandbox.Config, r *sandbox.Resolv
 		}
 		if mode, err := sandbox.ParseNetwork(*network, true); err == nil && mode != sandbox.NetworkNone && mode != sandbox.NetworkEgress {
 			e.find("sandbox.open_egress", "set it to egress, which reaches only the hosts that you allow", "%s.%s is %s: what runs inside reaches every address, also of your own network", key, name, mode)
+		}
+	}
+	for _, host := range own.Egress.Hosts {
+		if p, err := netguard.ParsePattern(host); err == nil && p.Broad() {
+			e.find("sandbox.open_egress", "list the names that are meant", "%s.egress.hosts lists %s: anybody can have a name there, and get what is sent to it", key, p)
 		}
 	}
 	if rootInside(own, r, workspace) {
@@ -98,7 +104,7 @@ func rootInside(own sandbox.Config, r *sandbox.Resolved, workspace string) bool 
 			return u.UID == 0
 		}
 	}
-	if r.Neutral.User != "" || r.Access != sandbox.AccessReadWrite || workspace == "" {
+	if access, _ := r.AccessTo(workspace); r.Neutral.User != "" || access != sandbox.AccessReadWrite || workspace == "" {
 		return false
 	}
 	info, err := os.Stat(workspace)

@@ -3,57 +3,11 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 )
-
-// Lease is the right to use a sandbox. Hold it as long as anything of the caller runs inside: a sandbox with a lease is
-// not ended for being idle.
-type Lease struct {
-	Handle
-	Layout   *Layout
-	Resolved *Resolved
-	Engine   string
-
-	manager *Manager
-	box     *box
-	once    sync.Once
-}
-
-// Release gives the lease back. It may be called more than once.
-func (l *Lease) Release() {
-	l.once.Do(func() {
-		l.manager.mu.Lock()
-		defer l.manager.mu.Unlock()
-		b := l.box
-		b.used, b.unsaved = time.Now(), true
-		if b.users--; b.users == 0 && b.idle != nil {
-			close(b.idle)
-			b.idle = nil
-		}
-	})
-}
-
-// Start starts a command. The rules for variables hold for what a call sets, too.
-func (l *Lease) Start(ctx context.Context, command Command) (Process, error) {
-	given := make([]Variable, 0, len(command.Env))
-	for _, entry := range command.Env {
-		name, value, _ := strings.Cut(entry, "=")
-		given = append(given, Variable{name, value})
-	}
-	if blocked := l.Resolved.EnvRules().Filter(given).Blocked; len(blocked) > 0 {
-		return nil, &Error{
-			Code: CodeDenied, Text: "the variable " + blocked[0] + " does not go into a sandbox",
-			Fix: "leave it out; one that only looks like a credential can be named in sandbox.envAllow",
-		}
-	}
-	return l.Handle.Start(ctx, command)
-}
 
 // Acquire returns the sandbox of a request, made or started where necessary. It fails with CodeUnavailable where no engine
 // can make it, and never runs anything itself.
@@ -67,11 +21,11 @@ func (m *Manager) Acquire(ctx context.Context, q Request) (*Lease, error) {
 		return nil, Errorf(CodeConfig, "session %q is not sandboxed: %s", q.Session, why)
 	}
 	resolved := settings.For(q.Agent)
-	engine, err := m.pick(ctx, resolved)
+	engine, site, err := m.pick(ctx, resolved)
 	if err != nil {
 		return nil, err
 	}
-	layout, err := resolved.Layout(engine.Name(), q)
+	layout, err := resolved.Layout(site, q)
 	if err != nil {
 		return nil, err
 	}
@@ -84,31 +38,14 @@ func (m *Manager) Acquire(ctx context.Context, q Request) (*Lease, error) {
 	if lease := m.quick(q); lease != nil {
 		return lease, nil
 	}
-	lease, err := m.make(ctx, &making{m, b, resolved, engine, q})
+	lease, err := m.make(ctx, &making{m, b, resolved, engine, site, q})
 	if err != nil {
+		m.closeEgress(b)
 		m.tell(EventFailed, Event{Name: b.name, ScopeKey: layout.ScopeKey, Engine: engine.Name(), Session: q.Session, Why: err.Error()})
 		return nil, err
 	}
 	m.pruneOnUse()
 	return lease, nil
-}
-
-// quick leases a sandbox that was found right for this very request before.
-func (m *Manager) quick(q Request) *Lease {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, ok := m.ready[q]
-	if !ok || m.closed || r.box.alive() == nil || !r.until.IsZero() && time.Now().After(r.until) {
-		return nil
-	}
-	return m.lease(r.box)
-}
-
-// lease counts a user of a box that runs. The caller holds the mutex.
-func (m *Manager) lease(b *box) *Lease {
-	b.users++
-	b.used, b.unsaved = time.Now(), true
-	return &Lease{Handle: b.handle, Layout: b.layout, Resolved: b.resolved, Engine: b.engine, manager: m, box: b}
 }
 
 // making is one attempt to have a sandbox. It holds the turn of its box.
@@ -117,6 +54,7 @@ type making struct {
 	box      *box
 	resolved *Resolved
 	engine   Engine
+	site     Site
 	request  Request
 }
 
@@ -134,7 +72,7 @@ func (m *Manager) make(ctx context.Context, k *making) (*Lease, error) {
 		return nil, err
 	}
 	defer unlock()
-	plan, err := k.resolved.Spec(ctx, k.engine.Name(), k.request, m.options.EgressSocket)
+	plan, err := k.resolved.Spec(ctx, k.site, k.request, m.options.Egress)
 	if err != nil {
 		return nil, err
 	}
@@ -156,12 +94,13 @@ func (m *Manager) make(ctx context.Context, k *making) (*Lease, error) {
 	return k.act(ctx, plan, state, reuse)
 }
 
+func (m *Manager) lockDir() string { return filepath.Join(m.options.StateDir, "sandbox", "locks") }
+
 func (m *Manager) lockName(name string) (func(), error) {
-	dir := filepath.Join(m.options.StateDir, "sandbox", "locks")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(m.lockDir(), 0o700); err != nil {
 		return nil, Errorf(CodeFailed, "lock sandbox %s: %v", name, err)
 	}
-	unlock, err := lockFile(filepath.Join(dir, name+".lock"))
+	unlock, err := lockFile(filepath.Join(m.lockDir(), name+".lock"))
 	if err != nil {
 		return nil, Errorf(CodeUnavailable, "sandbox %s: %v", name, err)
 	}
@@ -192,6 +131,7 @@ func (k *making) leaveOther(ctx context.Context, entry Registered) error {
 	if err := other.Remove(ctx, k.box.name); err != nil {
 		return Errorf(CodeOf(err), "remove the sandbox of engine %s: %v", entry.Engine, err)
 	}
+	k.m.endPatrol(k.box)
 	k.m.tell(EventRemoved, Event{Name: k.box.name, ScopeKey: entry.ScopeKey, Engine: entry.Engine, Why: "the engine is now " + k.engine.Name()})
 	return nil
 }
@@ -247,6 +187,7 @@ func (k *making) act(ctx context.Context, plan *Plan, state State, reuse Reuse) 
 		if err := k.engine.Remove(ctx, k.box.name); err != nil {
 			return nil, Errorf(CodeOf(err), "make sandbox %s anew: %v", k.box.name, err)
 		}
+		k.m.endPatrol(k.box)
 		if err := k.m.registry.Update(dropped(k.box.name)); err != nil {
 			return nil, err
 		}
@@ -307,14 +248,13 @@ func (k *making) done(ctx context.Context, plan *Plan, handle Handle, kind Event
 		return Upsert(entries, entry), true
 	})
 	if err != nil {
-		if fresh {
-			err = errors.Join(err, handle.Close(), k.engine.Remove(context.WithoutCancel(ctx), k.box.name))
-		}
-		return nil, err
+		return nil, k.giveUp(ctx, handle, fresh, err)
 	}
 	k.m.mu.Lock()
 	b, old := k.box, k.box.handle
 	b.handle, b.engine, b.layout, b.resolved = handle, k.engine.Name(), &plan.Layout, k.resolved
+	b.made = madeAs(b.made, plan, kind, fresh || old != handle && b.engine == EngineNative)
+	before := k.m.patrols(b, plan, fresh || old != handle, k.request.Session)
 	closed := k.m.closed
 	if len(k.m.ready) >= maxReady {
 		clear(k.m.ready)
@@ -322,11 +262,18 @@ func (k *making) done(ctx context.Context, plan *Plan, handle Handle, kind Event
 	if k.resolved.settings == k.m.settings {
 		k.m.ready[k.request] = readyBox{b, until}
 	}
-	lease := k.m.lease(b)
+	lease := k.m.lease(b, k.request.Session)
 	if !closed && old != handle {
 		k.m.workers.Go(func() { k.m.watch(b, handle) })
 	}
 	k.m.mu.Unlock()
+	if before != nil {
+		before.last()
+	}
+	if old != nil && old != handle { // nobody answered in it: that it ended is seen here first
+		k.m.letGo(old)
+		k.m.tell(EventEnded, Event{Name: b.name, ScopeKey: plan.ScopeKey, Engine: b.engine, Why: endedAlone})
+	}
 	if closed {
 		return nil, errors.Join(Errorf(CodeUnavailable, "the gateway is ending"), handle.Close())
 	}
@@ -336,74 +283,25 @@ func (k *making) done(ctx context.Context, plan *Plan, handle Handle, kind Event
 	return lease, nil
 }
 
-// watch notices the end of a sandbox.
-func (m *Manager) watch(b *box, handle Handle) {
-	select {
-	case <-m.ended.Done():
-		return
-	case <-handle.Done():
-	}
-	m.mu.Lock()
-	unexpected := b.handle == handle
-	if unexpected {
-		b.handle = nil
-	}
-	event := Event{Name: b.name, Engine: b.engine, Why: "it ended by itself, or from outside"}
-	if b.layout != nil {
-		event.ScopeKey = b.layout.ScopeKey
-	}
-	m.mu.Unlock()
-	if unexpected {
-		m.letGo(handle)
-		m.tell(EventEnded, event)
-	}
-}
+// undoTime bounds how long the engine may take to remove what could not be written down.
+const undoTime = 30 * time.Second
 
-// drain lets what runs in a sandbox end, up to a bound. New calls wait for the turn that the caller holds.
-func (m *Manager) drain(ctx context.Context, b *box) {
-	m.mu.Lock()
-	m.unready(b)
-	if b.users == 0 {
-		m.mu.Unlock()
-		return
+// giveUp ends a sandbox that could not be written down: nobody would find it, and it would go on.
+func (k *making) giveUp(ctx context.Context, handle Handle, fresh bool, why error) error {
+	k.m.mu.Lock()
+	used := k.box.handle == handle
+	k.m.mu.Unlock()
+	if !used { // by calls that have found it before
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+		defer cancel()
+		k.m.letGo(handle)
+		if fresh {
+			if err := k.engine.Remove(ctx, k.box.name); err != nil {
+				k.m.options.Log.Error("a sandbox that could not be written down could not be removed", "sandbox", k.box.name, "err", err)
+			}
+		}
 	}
-	if b.idle == nil {
-		b.idle = make(chan struct{})
-	}
-	idle := b.idle
-	m.mu.Unlock()
-	timer := time.NewTimer(drainTime)
-	defer timer.Stop()
-	select {
-	case <-idle:
-	case <-timer.C:
-		m.options.Log.Warn("a sandbox is ended although commands run in it: it must be made anew", "sandbox", b.name)
-	case <-ctx.Done():
-	case <-m.ended.Done():
-	}
-}
-
-// unready takes back that a box may be used without a second look. The caller holds the mutex.
-func (m *Manager) unready(b *box) {
-	maps.DeleteFunc(m.ready, func(_ Request, r readyBox) bool { return r.box == b })
-}
-
-// detach takes a sandbox out of use before it is stopped or removed, so that its end is nobody's surprise.
-func (m *Manager) detach(b *box) Handle {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.unready(b)
-	handle := b.handle
-	b.handle = nil
-	return handle
-}
-
-// letGo closes the handle of a sandbox that was detached.
-func (m *Manager) letGo(handle Handle) {
-	if handle == nil {
-		return
-	}
-	if err := handle.Close(); err != nil {
-		m.options.Log.Debug("sandbox: let go", "err", err)
-	}
+	e := Errorf(CodeUnavailable, "sandbox %s could not be written down: %v", k.box.name, why)
+	e.Fix = "see to the directory " + filepath.Dir(k.m.registry.path)
+	return e
 }

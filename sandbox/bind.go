@@ -31,7 +31,7 @@ type Bind struct {
 	Source   string // clean absolute path
 	Target   string // clean absolute path inside
 	Writable bool
-	SELinux  string // "", "z" or "Z": relabelled by container engines
+	SELinux  string // "", "z" or "Z": to be labelled for containers
 }
 
 // String is the bind in the form of the configuration, all of it said.
@@ -71,6 +71,11 @@ func ParseBind(spec string) (Bind, error) {
 // badTarget reports whether a mount there would replace what confines, or what the program inside needs.
 func badTarget(target string) bool {
 	return target == "/" || slices.ContainsFunc([]string{"/proc", "/sys", "/dev", ownTarget}, func(dir string) bool { return within(target, dir) })
+}
+
+// reservedTarget reports whether the workspace is there.
+func reservedTarget(target string) bool {
+	return within(target, WorkspaceTarget) || within(target, AgentTarget)
 }
 
 func (b *Bind) options(list string) error {
@@ -118,8 +123,10 @@ type BindRules struct {
 	// AllowReserved and AllowExternal are the switches that waive the rules about reserved targets and roots.
 	// Nothing waives the rule about blocked sources.
 	AllowReserved, AllowExternal bool
-	FoldCase                     bool // names differing only in case are the same file here
-	Files                        FileSystem
+	// InPlace: every bind has to be inside where it is on the host.
+	InPlace  bool
+	FoldCase bool // names differing only in case are the same file here
+	Files    FileSystem
 }
 
 // Validate checks a list of binds in two phases, text and then symbolic links, and returns them with the real paths of
@@ -149,7 +156,13 @@ func (r *BindRules) Validate(specs []string) ([]Bind, error) {
 		if err := r.check(resolved, roots, ""); err != nil {
 			return nil, err
 		}
+		written := b.Source
 		b.Source = resolved
+		if r.InPlace {
+			if err := b.stays(written); err != nil {
+				return nil, err
+			}
+		}
 		binds = append(binds, b)
 	}
 	return binds, nil
@@ -179,7 +192,7 @@ func (r *BindRules) check(source string, roots []string, target string) error {
 		}
 		return Errorf(code, "bind source %s is in %s, which sandboxes must not see", source, dir)
 	}
-	if target != "" && !r.AllowReserved && (within(target, WorkspaceTarget) || within(target, AgentTarget)) {
+	if target != "" && !r.AllowReserved && !r.InPlace && reservedTarget(target) {
 		return &Error{
 			Code: CodeReservedTarget, Text: "a bind at " + target + " would hide the workspace",
 			Fix: "choose another target, or set dangerouslyAllowReservedContainerTargets",
@@ -198,32 +211,63 @@ func (r *BindRules) check(source string, roots []string, target string) error {
 	return nil
 }
 
-// blocked says which blocked directory a path is in, or contains.
-func (r *BindRules) blocked(source string) (code Code, dir string) {
-	folded := r.fold(source)
-	if folded == "/" {
-		return CodeCovers, "everything"
-	}
-	all := slices.Clone(blockedSources)
+// secret lists the directories that no bind may show, as they are named and as they are: keys are often links to where
+// people keep all such files, and a bind of that place would show them. state is Toolward's home.
+func (r *BindRules) secret() (dirs, state []string) {
+	named := slices.Clone(blockedSources)
 	if r.Home != "" {
 		for _, name := range homeSources {
-			all = append(all, path.Join(r.Home, name))
+			named = append(named, path.Join(r.Home, name))
 		}
 	}
-	if r.StateDir != "" && (r.WorkspaceRoot == "" || !within(folded, r.fold(path.Clean(r.WorkspaceRoot)))) {
-		all = append(all, path.Clean(r.StateDir))
+	if r.StateDir != "" {
+		state = r.asItIs([]string{path.Clean(r.StateDir)})
 	}
-	for _, dir := range all {
-		if within(folded, r.fold(dir)) {
+	return r.asItIs(named), state
+}
+
+// asItIs adds what paths lead to. One that cannot be followed stands for itself.
+func (r *BindRules) asItIs(paths []string) []string {
+	all := slices.Clone(paths)
+	for _, p := range paths {
+		if real, err := Resolve(r.Files, p); err == nil && !slices.Contains(all, real) {
+			all = append(all, real)
+		}
+	}
+	return all
+}
+
+// blocked says which blocked directory a path is in, or contains.
+func (r *BindRules) blocked(source string) (code Code, dir string) {
+	if r.fold(source) == "/" {
+		return CodeCovers, "everything"
+	}
+	dirs, state := r.secret()
+	if !r.private(source, state) {
+		dirs = append(dirs, state...)
+	}
+	for _, dir := range dirs {
+		if within(r.fold(source), r.fold(dir)) {
 			return CodeTargets, dir
 		}
 	}
-	for _, dir := range all {
-		if within(r.fold(dir), folded) {
+	for _, dir := range dirs {
+		if within(r.fold(dir), r.fold(source)) {
 			return CodeCovers, dir
 		}
 	}
 	return "", ""
+}
+
+// private reports whether a path lies where sandboxes have their own directories in Toolward's home. A workspaceRoot that
+// is that home, or contains it, frees nothing.
+func (r *BindRules) private(source string, state []string) bool {
+	if r.WorkspaceRoot == "" {
+		return false
+	}
+	root := r.fold(path.Clean(r.WorkspaceRoot))
+	strictlyIn := func(dir string) bool { return within(root, r.fold(dir)) && root != r.fold(dir) }
+	return within(r.fold(source), root) && slices.ContainsFunc(state, strictlyIn)
 }
 
 func (r *BindRules) fold(p string) string {

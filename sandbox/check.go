@@ -2,8 +2,10 @@ package sandbox
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,15 +68,18 @@ func (k *checker) object(at string, c, wider *Config) {
 		}
 	}
 	k.word(at+".engine", strings.ToLower(c.Engine), EngineAuto, EngineNative, EngineDocker)
+	if c.Native.Detach != nil && *c.Native.Detach {
+		// Whoever sets it counts on commands that go on; it must not be read and not done.
+		k.wrong(at+".native.detach", CodeConfig, "this version cannot do it: native sandboxes end with the gateway. Leave it out, or use the docker engine, whose containers stay")
+	}
 	k.word(at+".fs.hardlinks", c.FS.Hardlinks, "refuse", "read")
 	k.word(at+".prune.idleAction", c.Prune.IdleAction, string(PruneStop), string(PruneRemove))
 	for i, control := range c.DegradeOK {
 		k.word(fmt.Sprintf("%s.degradeOk[%d]", at, i), control, "cgroup", "namespaces")
 	}
-	if r := c.WorkspaceRoot; r != "" && (!path.IsAbs(r) || strings.ContainsRune(r, 0)) {
-		k.wrong(at+".workspaceRoot", CodeConfig, "%q is not an absolute path", r)
-	}
+	k.workspaceRoot(at+".workspaceRoot", c.WorkspaceRoot)
 	k.numbers(at, c)
+	k.egress(at+".egress", &c.Egress)
 	join := either(c.Docker.AllowNamespaceJoin, wider, func(w *Config) *bool { return w.Docker.AllowNamespaceJoin })
 	for key, network := range map[string]*string{".network": c.Network, ".docker.network": c.Docker.Network, ".browser.network": c.Browser.Network} {
 		if network != nil {
@@ -97,7 +102,78 @@ func (k *checker) object(at string, c, wider *Config) {
 			k.is(at+key, err)
 		}
 	}
+	k.environment(at, c)
 	k.docker(at, &c.Docker)
+	k.names(at, c)
+}
+
+// workspaceRoot refuses directories in which private ones would lie beside what sandboxes must not see.
+func (k *checker) workspaceRoot(key, root string) {
+	if root == "" {
+		return
+	}
+	if !path.IsAbs(root) || strings.ContainsRune(root, 0) {
+		k.wrong(key, CodeConfig, "%q is not an absolute path", root)
+		return
+	}
+	own := path.Join(k.around.StateDir, "sandboxes")
+	rules := BindRules{Home: k.around.Home, StateDir: k.around.StateDir, WorkspaceRoot: own, FoldCase: k.around.FoldCase, Files: k.around.Files}
+	real, err := Resolve(k.around.Files, path.Clean(root))
+	if err != nil {
+		k.wrong(key, CodeConfig, "%s: %v", root, err)
+		return
+	}
+	for _, dir := range []string{path.Clean(root), real} {
+		if within(dir, own) {
+			continue
+		}
+		if code, secret := rules.blockedWorkspace(dir); code != "" {
+			k.wrong(key, code, "%s would have sandboxes in or around %s, which they must not see", root, secret)
+			return
+		}
+	}
+}
+
+// environment reports variables that never go in, whatever else is set: who writes one must not believe that it holds.
+func (k *checker) environment(at string, c *Config) {
+	for key, env := range map[string]map[string]string{".env": c.Env, ".docker.env": c.Docker.Env} {
+		for name, value := range env {
+			if trim(name) != "" && neverInside(trim(name), value) {
+				k.wrong(joinKey(at+key, name), CodeConfig, "this variable never goes into a sandbox: it makes programs load or run something, or it is none that all programs understand")
+			}
+		}
+	}
+}
+
+// What container engines take for names. One that begins with a dash would be an option for whoever uses the arguments
+// that explanations print.
+var (
+	imageName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$`)
+	engineName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
+	networkName = regexp.MustCompile(`^((?i:container):)?[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
+	ulimitName  = regexp.MustCompile(`^[a-z]{1,32}$`)
+)
+
+func (k *checker) names(at string, c *Config) {
+	name := func(key, given string, form *regexp.Regexp, want string) {
+		if given != "" && !form.MatchString(given) {
+			k.wrong(at+key, CodeConfig, "%q is not %s", given, want)
+		}
+	}
+	name(".docker.image", c.Docker.Image, imageName, "the name of an image")
+	name(".browser.image", c.Browser.Image, imageName, "the name of an image")
+	name(".docker.runtime", c.Docker.Runtime, engineName, "the name of a runtime")
+	name(".browser.containerPrefix", c.Browser.ContainerPrefix, engineName, "the beginning of a name")
+	for key, network := range map[string]*string{".network": c.Network, ".docker.network": c.Docker.Network, ".browser.network": c.Browser.Network} {
+		if network != nil {
+			name(key, trim(*network), networkName, "the name of a network")
+		}
+	}
+	for _, limit := range slices.Sorted(maps.Keys(c.Docker.Ulimits)) {
+		if !ulimitName.MatchString(trim(limit)) && trim(limit) != "" {
+			k.wrong(joinKey(at+".docker.ulimits", limit), CodeConfig, "%q is not the name of a limit: write one such as nofile", limit)
+		}
+	}
 }
 
 func either(own *bool, wider *Config, get func(*Config) *bool) bool {
@@ -132,8 +208,8 @@ func (k *checker) numbers(at string, c *Config) {
 		".limits.fileSize": c.Limits.FileSize, ".docker.memory": c.Docker.Memory, ".docker.memorySwap": c.Docker.MemorySwap,
 	} {
 		_, err := q.Count()
-		if key == ".docker.memorySwap" && q.Text() == "-1" {
-			err = nil // container engines take it for no limit
+		if key == ".docker.memorySwap" && q.Text() == noLimit {
+			err = nil
 		}
 		k.is(at+key, err)
 	}
@@ -179,11 +255,7 @@ func (k *checker) docker(at string, d *DockerConfig) {
 		}
 	}
 	for name, limit := range d.Ulimits {
-		for value := range strings.SplitSeq(limit.Render(), ":") {
-			if _, err := strconv.ParseInt(value, 10, 64); err != nil && value != "" {
-				k.wrong(joinKey(at+".docker.ulimits", name), CodeConfig, "%q is not a whole number", value)
-			}
-		}
+		k.is(joinKey(at+".docker.ulimits", name), checkUlimit(trim(name), limit.Render()))
 	}
 	for from, to := range d.HostPathMap {
 		if !path.IsAbs(from) || !path.IsAbs(to) {
@@ -196,6 +268,33 @@ func (k *checker) docker(at string, d *DockerConfig) {
 	}
 }
 
+// ulimits are the names that container engines know.
+var ulimits = []string{
+	"core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack",
+}
+
+// checkUlimit refuses what would only fail when a container is made. Blank values and names say nothing.
+func checkUlimit(name, value string) error {
+	if name == "" || value == "" {
+		return nil
+	}
+	if !slices.Contains(ulimits, name) {
+		return Errorf(CodeConfig, "%q is no limit: write one of %s", name, strings.Join(ulimits, ", "))
+	}
+	var numbers []int64
+	for text := range strings.SplitSeq(value, ":") {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < -1 || len(numbers) == 2 {
+			return Errorf(CodeConfig, "%q is not a whole number, or two with a colon; -1 is no limit", value)
+		}
+		numbers = append(numbers, n)
+	}
+	if hard := numbers[len(numbers)-1]; hard >= 0 && (numbers[0] < 0 || numbers[0] > hard) {
+		return Errorf(CodeConfig, "%q: the soft limit is above the hard one", value)
+	}
+	return nil
+}
+
 // joinKey is the key of an entry of a map.
 func joinKey(parent, name string) string { return parent + "[" + strconv.Quote(name) + "]" }
 
@@ -204,6 +303,9 @@ func joinKey(parent, name string) string { return parent + "[" + strconv.Quote(n
 func (k *checker) loosening(at string, all, own *Config) {
 	loose := func(key string) {
 		k.wrong(at+"."+key, CodeConfig, "an agent may not loosen what agents.defaults.sandbox.%s sets: leave it out, or set agents.defaults.sandbox.allowAgentLoosening", key)
+	}
+	for _, key := range looserEgress(&all.Egress, &own.Egress) {
+		loose(key)
 	}
 	if r := all.Docker.ReadOnlyRoot; r != nil && *r && own.Docker.ReadOnlyRoot != nil && !*own.Docker.ReadOnlyRoot {
 		loose("docker.readOnlyRoot")
@@ -214,13 +316,27 @@ func (k *checker) loosening(at string, all, own *Config) {
 	for key, pair := range map[string][2]string{
 		"docker.seccompProfile":  {all.Docker.SeccompProfile, own.Docker.SeccompProfile},
 		"docker.apparmorProfile": {all.Docker.AppArmorProfile, own.Docker.AppArmorProfile},
-		"docker.user":            {all.Docker.User, own.Docker.User},
-		"user":                   {all.User, own.User},
 	} {
 		if pair[0] != "" && pair[1] != "" && trim(pair[0]) != trim(pair[1]) {
 			loose(key)
 		}
 	}
+	// What is written for every engine counts for docker, and the other way round.
+	for key, user := range map[string]string{"docker.user": own.Docker.User, "user": own.User} {
+		if slices.ContainsFunc([]string{all.Docker.User, all.User}, func(wider string) bool { return otherUser(wider, user) }) {
+			loose(key)
+		}
+	}
+}
+
+// otherUser reports whether two users are written, and are not the same.
+func otherUser(a, b string) bool {
+	if trim(a) == "" || trim(b) == "" {
+		return false
+	}
+	ua, err := ParseUser(a)
+	ub, err2 := ParseUser(b)
+	return err != nil || err2 != nil || ua != ub
 }
 
 // dropsAll reports whether the capabilities of one list contain those of another.
@@ -259,6 +375,10 @@ func ParseTmpfs(text string) (Tmpfs, error) {
 	t := Tmpfs{Target: path.Clean(target)}
 	if !path.IsAbs(target) || badTarget(t.Target) {
 		return Tmpfs{}, Errorf(CodeConfig, "%q: write an absolute path, and options after a colon", text)
+	}
+	if reservedTarget(t.Target) {
+		// File tools would write into the workspace, and commands would see something else.
+		return Tmpfs{}, Errorf(CodeConfig, "%q: it would hide the workspace", text)
 	}
 	for option := range strings.SplitSeq(options, ",") {
 		switch key, value, _ := strings.Cut(trim(option), "="); key {

@@ -21,6 +21,7 @@ type Config struct {
 
 	Limits  LimitsConfig      `json:"limits,omitzero" jsonschema:"what a sandbox may use"`
 	Network *string           `json:"network,omitempty" jsonschema:"none (default) or egress; with docker also bridge or the name of a network"`
+	Egress  EgressConfig      `json:"egress,omitzero" jsonschema:"what is reached through the network egress"`
 	Tmpfs   []string          `json:"tmpfs,omitzero" jsonschema:"file systems in memory: path, or path:options with size=, exec; default /tmp /var/tmp /run"`
 	Env     map[string]string `json:"env,omitempty" jsonschema:"variables inside; default LANG=C.UTF-8"`
 	Binds   []string          `json:"binds,omitzero" jsonschema:"directories of the host inside: host:container or host:container:ro"`
@@ -61,7 +62,7 @@ type FSConfig struct {
 
 // NativeConfig is "native".
 type NativeConfig struct {
-	Detach *bool `json:"detach,omitempty" jsonschema:"sandboxes outlive a restart of the gateway; default false"`
+	Detach *bool `json:"detach,omitempty" jsonschema:"sandboxes outlive a restart of the gateway; this version cannot do it and refuses true"`
 }
 
 // DockerConfig is "docker".
@@ -146,6 +147,9 @@ func (q Quantity) MarshalJSON() ([]byte, error) {
 	}
 	return []byte(q), nil
 }
+
+// noLimit is what container engines take for no limit.
+const noLimit = "-1"
 
 // Bytes makes a quantity.
 func Bytes(n int64) Quantity { return Quantity(strconv.FormatInt(n, 10)) }

@@ -1,11 +1,12 @@
 package sandbox
 
 import (
+	"cmp"
+	"context"
 	"maps"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -17,9 +18,12 @@ type Creation struct {
 	Labels         map[string]string // besides ours
 	Docker         DockerConfig      // as it is resolved
 	EnvRules       EnvRules
+	Own            []Variable // that Toolward sets itself
 	Access         Access
 	WorkspaceDir   string
-	AgentDir       string // the agent's workspace
+	AgentDir       string   // the agent's workspace
+	Protected      []string // paths inside that nobody may write, below what can be written
+	Ptrace         bool
 }
 
 // Args is the command line of a container engine that creates the container, without the program's name, and up to
@@ -49,7 +53,7 @@ func (c *Creation) Args() []string {
 	add("--tmpfs", d.Tmpfs...)
 	add("--network", d.network())
 	add("--user", trim(d.User))
-	for _, v := range c.EnvRules.Filter(variables(d.Env)).Allowed {
+	for _, v := range slices.Concat(c.Own, c.EnvRules.Filter(variables(d.Env)).Allowed) {
 		args = append(args, "--env", v.Name+"="+v.Value)
 	}
 	add("--cap-drop", d.CapDrop...)
@@ -75,13 +79,13 @@ func (c *Creation) Args() []string {
 			add("--ulimit", trim(name)+"="+value)
 		}
 	}
-	add("--workdir", d.Workdir)
-	return append(args, c.mounts()...)
+	add("--workdir", d.workdir())
+	return append(args, c.mountArgs()...)
 }
 
-// mounts are the arguments for what is mounted: the workspace first, then the agent's, then binds.
-func (c *Creation) mounts() []string {
-	workspace := c.WorkspaceDir + ":" + c.Docker.Workdir
+// mountArgs are the arguments for what is mounted: the workspace first, then the agent's, then binds.
+func (c *Creation) mountArgs() []string {
+	workspace := c.WorkspaceDir + ":" + c.Docker.workdir()
 	if c.Access == AccessReadOnly {
 		workspace += ":ro"
 	}
@@ -90,9 +94,24 @@ func (c *Creation) mounts() []string {
 		args = append(args, "-v", c.AgentDir+":"+AgentTarget+":ro")
 	}
 	for _, bind := range c.Docker.Binds {
-		args = append(args, "-v", strings.TrimSpace(bind))
+		args = append(args, "-v", trim(bind))
 	}
 	return args
+}
+
+func (d *DockerConfig) workdir() string { return cmp.Or(trim(d.Workdir), WorkspaceTarget) }
+
+// Mounts is what the container gets of the host.
+func (c *Creation) Mounts() ([]Mount, error) {
+	var binds []Bind
+	for _, text := range c.Docker.Binds {
+		b, err := ParseBind(text)
+		if err != nil {
+			return nil, err
+		}
+		binds = append(binds, b)
+	}
+	return Mounts(c.Access, c.Docker.workdir(), c.WorkspaceDir, c.AgentDir, binds), nil
 }
 
 func (d *DockerConfig) network() string {
@@ -133,27 +152,85 @@ func (d DockerConfig) WithEngineDefaults() DockerConfig {
 }
 
 // Creation is what a container engine would be asked for, without making anything. The hash is not known before.
-func (r *Resolved) Creation(q Request) (*Creation, error) {
-	layout, err := r.Layout(EngineDocker, q)
+func (r *Resolved) Creation(ctx context.Context, q Request) (*Creation, error) {
+	layout, err := r.Layout(Site{Engine: EngineDocker}, q)
 	if err != nil {
 		return nil, err
 	}
 	c := &Creation{
-		Name: layout.Name, ScopeKey: layout.ScopeKey, Created: time.Now(), Docker: r.Docker.WithEngineDefaults(),
-		EnvRules: r.EnvRules(), Access: r.Access, WorkspaceDir: layout.WorkspaceDir, AgentDir: layout.AgentDir,
+		Name: layout.Name, ScopeKey: layout.ScopeKey, Created: time.Now(), Docker: r.Docker.WithEngineDefaults(), Ptrace: r.AllowPtrace,
+		EnvRules: r.EnvRules(), Access: layout.Access, WorkspaceDir: layout.WorkspaceDir, AgentDir: layout.AgentDir,
 	}
-	c.Docker.Binds = nil
+	if err := c.settle(r.view(EngineDocker), layout); err != nil {
+		return nil, err
+	}
+	c.Own = layout.cacheVariables(variables(r.Docker.Env), r.EnvStrict)
+	if !r.AllowProtected {
+		c.Protected, err = layout.protected(ctx)
+	}
+	return c, err
+}
+
+// settle writes every setting as the engine understands it: what people compare and paste is what holds.
+func (c *Creation) settle(v Neutral, layout *Layout) error {
+	d := &c.Docker
+	limits, err := v.Limits.parse()
+	if err != nil {
+		return err
+	}
+	if n, err := d.MemorySwap.Count(); err != nil || n != limits.MemorySwap() {
+		d.MemorySwap = Bytes(limits.MemorySwap())
+	}
+	d.Tmpfs = nil
+	for _, text := range v.Tmpfs {
+		t, err := ParseTmpfs(text)
+		if err != nil {
+			return err
+		}
+		d.Tmpfs = append(d.Tmpfs, t.Target+":"+t.Options(limits.Memory))
+	}
+	if d.network() == string(NetworkEgress) {
+		d.Network = new(string(NetworkNone)) // the proxy is a socket
+	}
+	if len(d.CapDrop) == 0 {
+		d.CapDrop = []string{"ALL"}
+	}
+	d.DNS, d.ExtraHosts, d.Workdir, d.Binds = trimmed(d.DNS), trimmed(d.ExtraHosts), layout.Workdir, nil
+	if layout.CacheDir != "" {
+		d.Binds = append(d.Binds, layout.CacheDir+":"+CacheTarget)
+	}
 	for _, b := range layout.Binds {
-		c.Docker.Binds = append(c.Docker.Binds, b.String())
+		d.Binds = append(d.Binds, b.String())
 	}
-	if c.Docker.User == "" {
-		c.Docker.User = likelyUser(layout.WorkspaceDir, r.Access)
+	user := likelyUser(layout.WorkspaceDir, layout.Access)
+	if d.User != "" {
+		if user, err = ParseUser(d.User); err != nil {
+			return err
+		}
 	}
-	return c, nil
+	d.User = strconv.Itoa(user.UID) + ":" + strconv.Itoa(user.GID)
+	return nil
+}
+
+// protected are the paths inside that would be read-only. Of a directory that is not there yet, nothing is.
+func (l *Layout) protected(ctx context.Context) ([]string, error) {
+	mounts := Mounts(l.Access, l.Workdir, l.WorkspaceDir, l.AgentDir, l.Binds)
+	for i := range mounts {
+		if f, err := pin(mounts[i].Source); err == nil {
+			mounts[i].Pinned = f
+			defer f.Close()
+		}
+	}
+	s, protected, err := newSurvey(ctx, mounts, l.Table)
+	if err != nil {
+		return nil, err
+	}
+	s.close()
+	return protected, nil
 }
 
 // likelyUser is who would run inside, as far as it can be told before the directory is made.
-func likelyUser(dir string, access Access) string {
+func likelyUser(dir string, access Access) User {
 	u := User{os.Getuid(), os.Getgid()}
 	if u.UID == 0 && access != AccessReadWrite {
 		u = User{plainUser, plainUser}
@@ -164,5 +241,5 @@ func likelyUser(dir string, access Access) string {
 			u = owner
 		}
 	}
-	return strconv.Itoa(u.UID) + ":" + strconv.Itoa(u.GID)
+	return u
 }

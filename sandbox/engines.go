@@ -65,37 +65,30 @@ func ProbeEngine(ctx context.Context, e Engine, p *probe) Capabilities {
 
 // pick chooses the engine for an agent's sandboxes. It depends on the configuration and the machine only, so that calls
 // do not hop between engines.
-func (m *Manager) pick(ctx context.Context, r *Resolved) (Engine, error) {
+func (m *Manager) pick(ctx context.Context, r *Resolved) (Engine, Site, error) {
 	if r.Engine != EngineAuto {
 		e := m.engines[r.Engine]
 		if e == nil {
-			return nil, unavailable("sandbox.engine is "+r.Engine+", which this program does not have", "sandbox.engine: "+EngineAuto)
+			return nil, Site{}, unavailable("sandbox.engine is "+r.Engine+", which this program does not have", "sandbox.engine: "+EngineAuto)
 		}
-		if why := m.refuses(ctx, e, r); why != "" {
-			return nil, unavailable("the engine "+r.Engine+" cannot make sandboxes here: "+why, "toolward sandbox probe")
+		site, why := m.refuses(ctx, e, r)
+		if why != "" {
+			return nil, Site{}, unavailable("the engine "+r.Engine+" cannot make sandboxes here: "+why, "toolward sandbox probe")
 		}
-		return e, nil
-	}
-	order := []string{EngineNative, EngineDocker}
-	if r.dockerAsked {
-		slices.Reverse(order)
+		return e, site, nil
 	}
 	var reasons []string
-	for _, name := range order {
-		e := m.engines[name]
-		if e == nil {
-			continue
-		}
-		why := m.refuses(ctx, e, r)
+	for _, e := range r.candidates(m.options.Engines) {
+		site, why := m.refuses(ctx, e, r)
 		if why == "" {
-			return e, nil
+			return e, site, nil
 		}
-		reasons = append(reasons, name+": "+why)
+		reasons = append(reasons, e.Name()+": "+why)
 	}
 	if len(reasons) == 0 {
 		reasons = []string{"this program has none of them"}
 	}
-	return nil, unavailable("no engine can make sandboxes here: "+strings.Join(reasons, "; "), "toolward sandbox probe")
+	return nil, Site{}, unavailable("no engine can make sandboxes here: "+strings.Join(reasons, "; "), "toolward sandbox probe")
 }
 
 func unavailable(text, fix string) error {
@@ -105,14 +98,36 @@ func unavailable(text, fix string) error {
 	}
 }
 
-// refuses says why an engine is no good for an agent; "" if it is.
-func (m *Manager) refuses(ctx context.Context, e Engine, r *Resolved) string {
+// candidates are the engines that an agent's sandboxes may be of, in the order of preference.
+func (r *Resolved) candidates(engines []Engine) (list []Engine) {
+	order := []string{EngineNative, EngineDocker}
+	switch {
+	case r.Engine != EngineAuto:
+		order = []string{r.Engine}
+	case r.dockerAsked:
+		slices.Reverse(order)
+	}
+	for _, name := range order {
+		if i := slices.IndexFunc(engines, func(e Engine) bool { return e.Name() == name }); i >= 0 {
+			list = append(list, engines[i])
+		}
+	}
+	return list
+}
+
+// refuses says why an engine is no good for an agent, and "" if it is good, with what it can do about places.
+func (m *Manager) refuses(ctx context.Context, e Engine, r *Resolved) (Site, string) {
 	found, err := m.probes[e.Name()].look(ctx, false)
 	if err != nil {
-		return err.Error()
+		return Site{}, err.Error()
 	}
+	return Site{Engine: e.Name(), InPlace: found.InPlace}, found.refused(r.DegradeOK)
+}
+
+// refused says what an engine lacks that nobody has agreed to do without; "" if there is nothing.
+func (c Capabilities) refused(degradeOK []string) string {
 	missing := ""
-	switch found.Level {
+	switch c.Level {
 	case LevelFull:
 		return ""
 	case LevelNoCgroup:
@@ -120,13 +135,13 @@ func (m *Manager) refuses(ctx context.Context, e Engine, r *Resolved) string {
 	case LevelLandlock:
 		missing = "namespaces"
 	}
-	if missing != "" && slices.Contains(r.DegradeOK, missing) {
+	if missing != "" && slices.Contains(degradeOK, missing) {
 		return ""
 	}
 	var failed []string
-	for _, c := range found.Checks {
-		if !c.OK {
-			failed = append(failed, strings.TrimSpace(fmt.Sprintf("%s: %s. %s", c.Name, c.Found, c.Fix)))
+	for _, check := range c.Checks {
+		if !check.OK {
+			failed = append(failed, strings.TrimSpace(fmt.Sprintf("%s: %s. %s", check.Name, check.Found, check.Fix)))
 		}
 	}
 	if missing != "" {

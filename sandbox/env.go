@@ -78,18 +78,22 @@ func (r EnvRules) Filter(given []Variable) FilteredEnv {
 }
 
 func (r EnvRules) allows(v Variable) bool {
-	plain := v.Name == "LANG" || plainNames.Has(v.Name)
 	switch {
-	case !envname.Portable(v.Name), strings.ContainsRune(v.Value, 0):
-		return false
-	case envname.Dangerous(v.Name) && !plain:
+	case neverInside(v.Name, v.Value):
 		return false
 	case slices.Contains(r.Allow, v.Name):
 		return true
 	case credentialEnds.Has(v.Name):
 		return false
 	}
-	return plain || !r.Strict
+	return plain(v.Name) || !r.Strict
+}
+
+func plain(name string) bool { return name == "LANG" || plainNames.Has(name) }
+
+// neverInside reports whether no setting lets a variable in.
+func neverInside(name, value string) bool {
+	return !envname.Portable(name) || strings.ContainsRune(value, 0) || envname.Dangerous(name) && !plain(name)
 }
 
 func oddValue(value string) string {

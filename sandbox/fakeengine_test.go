@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,7 +22,11 @@ type fakeEngine struct {
 	making   int // at this moment
 	most     int
 	fail     error // of Ensure
-	stuck    bool  // Remove removes nothing
+	listErr  error
+	ending   bool // Close of a handle ends the sandbox
+	swept    int
+	made     func() // called when Ensure has made one
+	stuck    bool   // Remove removes nothing
 	slow     time.Duration
 }
 
@@ -29,6 +34,7 @@ type fakeBox struct {
 	state State
 	done  chan struct{}
 	ends  sync.Once
+	deaf  atomic.Bool // nobody inside answers any more, but it has not ended yet
 }
 
 func newFake(name string) *fakeEngine {
@@ -37,6 +43,13 @@ func newFake(name string) *fakeEngine {
 
 func (e *fakeEngine) Name() string { return e.name }
 func (e *fakeEngine) Close() error { return nil }
+
+func (e *fakeEngine) Sweep(context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.swept++
+	return nil
+}
 
 func (e *fakeEngine) Probe(context.Context) (Capabilities, error) {
 	e.mu.Lock()
@@ -69,6 +82,9 @@ func (e *fakeEngine) Ensure(_ context.Context, s *Spec) (Handle, error) {
 	case b.state.Hash != s.Hash || b.state.Instance != s.Instance:
 		return nil, Errorf(CodeConflict, "another one")
 	}
+	if e.made != nil {
+		e.made()
+	}
 	if !b.state.Running {
 		b.state.Running, b.done, b.ends = true, make(chan struct{}), sync.Once{}
 	}
@@ -87,6 +103,9 @@ func (e *fakeEngine) Lookup(_ context.Context, name string) (State, error) {
 func (e *fakeEngine) List(context.Context) ([]State, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.listErr != nil {
+		return nil, e.listErr
+	}
 	var all []State
 	for _, b := range e.boxes {
 		all = append(all, b.state)
@@ -137,7 +156,23 @@ type fakeHandle struct {
 }
 
 func (h *fakeHandle) Done() <-chan struct{} { return h.done }
-func (h *fakeHandle) Close() error          { return nil }
+
+func (h *fakeHandle) Runs() bool {
+	select {
+	case <-h.done:
+		return false
+	default:
+		return !h.box.deaf.Load()
+	}
+}
+
+func (h *fakeHandle) Close() error {
+	if h.e.ending {
+		return h.e.Stop(context.Background(), h.box.state.Name)
+	}
+	return nil
+}
+
 func (h *fakeHandle) State() State {
 	h.e.mu.Lock()
 	defer h.e.mu.Unlock()

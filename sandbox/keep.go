@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -18,17 +22,29 @@ type Info struct {
 	Running    bool      `json:"running"`
 	Image      string    `json:"image"`
 	ImageMatch bool      `json:"imageMatch"`
-	Users      int       `json:"users"` // calls that use it now
+	Users      int       `json:"users"`    // calls that use it now
+	Sessions   []string  `json:"sessions"` // whose calls these are
 	Created    time.Time `json:"createdAt"`
 	Used       time.Time `json:"lastUsedAt"`
-	Missing    bool      `json:"missing,omitempty"` // the engine does not know it
+	Missing    bool      `json:"missing,omitempty"` // the engine does not know it; a native one that is stopped is never known
+	Silent     bool      `json:"silent,omitempty"`  // the engine did not answer: whether it runs is not known
+
+	Level           string      `json:"level,omitempty"` // what its engine enforces, in words; "" until that was tried
+	Scope           Scope       `json:"scope"`
+	Limits          ShownLimits `json:"limits"`
+	Network         NetworkMode `json:"network"`
+	Access          Access      `json:"workspaceAccess"`
+	WorkspaceDir    string      `json:"workspaceDir,omitempty"`    // of the machine, what the workdir inside is
+	AgentDir        string      `json:"agentDir,omitempty"`        // the agent's workspace, where that is inside
+	Outdated        bool        `json:"outdated,omitempty"`        // it is not what the configuration says, and in use
+	ByConfiguration bool        `json:"byConfiguration,omitempty"` // limits, network and workspace are what the configuration says: this gateway has not used it yet
 }
 
 // List says which sandboxes there are, the last used first. What an engine did not answer is in the error; the list
 // is what is known without it.
 func (m *Manager) List(ctx context.Context) ([]Info, error) {
 	entries, warning := m.registry.List()
-	states, err := m.states(ctx)
+	states, failed := m.states(ctx)
 	settings := m.Settings()
 	infos := []Info{}
 	for _, e := range entries {
@@ -37,39 +53,89 @@ func (m *Manager) List(ctx context.Context) ([]Info, error) {
 		i := Info{
 			Name: e.Name, ScopeKey: e.ScopeKey, Agent: ScopeAgentID(e.ScopeKey), Engine: e.Engine, EngineID: cmp.Or(state.EngineID, e.EngineID),
 			Running: state.Running, Image: cmp.Or(state.Image, e.Image), Created: time.UnixMilli(e.CreatedMs), Used: time.UnixMilli(e.UsedMs),
-			Missing: !found && err == nil,
+			Missing: !found && failed[e.Engine] == nil && e.Engine != EngineNative, Silent: failed[e.Engine] != nil, Sessions: []string{},
+		}
+		if level, known := m.levelOf(e.Engine); known {
+			i.Level = level.Words()
 		}
 		i.ImageMatch = e.Engine != EngineDocker || i.Image == resolved.Docker.Image
 		m.mu.Lock()
+		var as *made
 		if b := m.boxes[e.Name]; b != nil {
-			i.Users = b.users
+			i.Users, i.Sessions, as = b.users, sessionNames(b.sessions), b.made
 			if b.used.After(i.Used) {
 				i.Used = b.used
 			}
 		}
 		m.mu.Unlock()
+		i.confined(as, resolved)
 		infos = append(infos, i)
 	}
 	slices.SortStableFunc(infos, func(a, b Info) int { return b.Used.Compare(a.Used) })
-	return infos, errors.Join(warning, err)
+	return infos, errors.Join(warning, joined(failed))
 }
 
-// states is what all engines have, by engine and name.
-func (m *Manager) states(ctx context.Context) (map[string]State, error) {
-	all := map[string]State{}
-	var failed error
-	for _, name := range m.engineNames() {
-		list, err := m.engines[name].List(ctx)
-		if err != nil {
-			failed = errors.Join(failed, Errorf(CodeOf(err), "engine %s: %v", name, err))
+// states is what all engines have, by engine and name, and why an engine did not tell.
+func (m *Manager) states(ctx context.Context) (all map[string]State, failed map[string]error) {
+	names := m.engineNames()
+	answers := make([]listing, len(names))
+	var asked sync.WaitGroup
+	for i, name := range names {
+		asked.Go(func() { answers[i] = m.listOf(ctx, name) })
+	}
+	asked.Wait()
+	all, failed = map[string]State{}, map[string]error{}
+	for i, name := range names {
+		if err := answers[i].err; err != nil {
+			failed[name] = Errorf(CodeOf(err), "engine %s: %v", name, err)
 			continue
 		}
-		for _, s := range list {
+		for _, s := range answers[i].states {
 			s.Engine = name
 			all[name+" "+s.Name] = s
 		}
 	}
 	return all, failed
+}
+
+// listing is what an engine says that it has.
+type listing struct {
+	states []State
+	err    error
+}
+
+// unanswered is how many questions to one engine may be open at once.
+const unanswered = 4
+
+// listOf asks one engine what it has. It returns when ctx ends, whatever the engine does: an engine that is stuck holds
+// no more than a few goroutines, and never a page or the other engine's answer.
+func (m *Manager) listOf(ctx context.Context, name string) listing {
+	asking := m.asking[name]
+	select {
+	case asking <- struct{}{}:
+	case <-ctx.Done():
+		return listing{err: Errorf(CodeTimeout, "it does not answer")}
+	}
+	said := make(chan listing, 1)
+	go func() {
+		defer func() { <-asking }()
+		states, err := m.engines[name].List(ctx)
+		said <- listing{states, err}
+	}()
+	select {
+	case a := <-said:
+		return a
+	case <-ctx.Done():
+		return listing{err: Errorf(CodeTimeout, "it does not answer")}
+	}
+}
+
+func joined(failed map[string]error) error {
+	var all error
+	for _, name := range slices.Sorted(maps.Keys(failed)) {
+		all = errors.Join(all, failed[name])
+	}
+	return all
 }
 
 // Stats is what a sandbox uses; nil where it does not run.
@@ -120,12 +186,14 @@ func (m *Manager) finishBox(ctx context.Context, b *box, entry Registered, why s
 	if engine == nil {
 		return Errorf(CodeUnavailable, "sandbox %s: this program has no engine %q", entry.Name, entry.Engine)
 	}
+	defer m.endPatrol(b)
 	defer m.letGo(m.detach(b))
 	told := Event{Name: entry.Name, ScopeKey: entry.ScopeKey, Engine: entry.Engine, Why: why}
 	if how == PruneStop {
 		if err := engine.Stop(ctx, entry.Name); err != nil {
 			return Errorf(CodeOf(err), "stop sandbox %s: %v", entry.Name, err)
 		}
+		m.closeEgress(b)
 		m.tell(EventStopped, told)
 		return nil
 	}
@@ -136,7 +204,11 @@ func (m *Manager) finishBox(ctx context.Context, b *box, entry Registered, why s
 	if _, err := engine.Lookup(ctx, entry.Name); CodeOf(err) != CodeNotFound {
 		return Errorf(CodeFailed, "sandbox %s is still there: %v", entry.Name, err)
 	}
+	m.closeEgress(b)
 	m.tell(EventRemoved, told)
+	if err := m.dropCaches(entry.ScopeKey); err != nil {
+		m.options.Log.Warn("what a sandbox kept for later could not be removed", "sandbox", entry.Name, "err", err)
+	}
 	if err := m.registry.Update(dropped(entry.Name)); err != nil {
 		return err
 	}
@@ -225,24 +297,39 @@ func (m *Manager) pruneOne(ctx context.Context, e Registered) (Pruning, error) {
 	return how, m.finishBox(ctx, b, e, why, how)
 }
 
+// sweep removes what an earlier run left half made: it was killed. Nobody else works in this home.
+func (m *Manager) sweep(ctx context.Context) error {
+	locks, _ := os.ReadDir(m.lockDir()) // none yet
+	for _, lock := range locks {
+		reclaim(filepath.Join(m.lockDir(), lock.Name()), 0)
+	}
+	if err := errors.Join(m.registry.sweep(), sweepWriting(machinePath(m.options.StateDir))); err != nil {
+		return err
+	}
+	for _, name := range m.engineNames() {
+		if err := m.engines[name].Sweep(ctx); err != nil {
+			m.options.Log.Warn("what an earlier run left could not all be removed", "engine", name, "err", err)
+		}
+	}
+	return nil
+}
+
 // reconcile brings registry and engines together after a start: what an engine has of ours without an entry is taken
 // over (a crash came between making it and writing it down), and entries without a sandbox are dropped. Whether one
 // that was taken over is what it should be is looked at when it is used.
 func (m *Manager) reconcile(ctx context.Context) error {
 	states, failed := m.states(ctx)
-	if failed != nil {
-		m.options.Log.Warn("sandboxes of an earlier run could not all be found", "err", failed)
+	if len(failed) > 0 {
+		m.options.Log.Warn("sandboxes of an earlier run could not all be found", "err", joined(failed))
 	}
 	instance := m.Settings().around.Instance
 	var adopted []State
 	err := m.registry.Update(func(entries []Registered) ([]Registered, bool) {
 		before := len(entries)
-		if failed == nil {
-			entries = slices.DeleteFunc(entries, func(e Registered) bool {
-				_, found := states[e.Engine+" "+e.Name]
-				return !found && m.engines[e.Engine] != nil
-			})
-		}
+		entries = slices.DeleteFunc(entries, func(e Registered) bool {
+			_, found := states[e.Engine+" "+e.Name]
+			return !found && m.engines[e.Engine] != nil && failed[e.Engine] == nil
+		})
 		changed := len(entries) != before
 		for _, s := range states {
 			if s.Instance != instance || slices.ContainsFunc(entries, named(s.Name)) {

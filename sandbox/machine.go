@@ -10,21 +10,30 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
 // Machine is what a Toolward home knows of the machine that it is on: its own name in engines, and which mode counts
-// where the configuration names none.
+// where the configuration names none. What was decided never changes by itself: a machine on which an engine stops
+// working must not run commands unconfined from then on, nor confine them where nobody expects it.
 type Machine struct {
 	Instance string    `json:"instance"`
-	Mode     Mode      `json:"mode,omitempty"` // "" until an engine was looked for
-	Engine   string    `json:"engine,omitempty"`
+	Mode     Mode      `json:"mode,omitempty"`   // "" until it is decided
+	Due      bool      `json:"due,omitempty"`    // it is to be decided: no engine has answered yet
+	Engine   string    `json:"engine,omitempty"` // that worked
 	Why      string    `json:"why,omitempty"`
 	Decided  time.Time `json:"decidedAt,omitzero"`
 }
 
-// probeTime bounds how long one engine may take to say what it can do.
-const probeTime = 20 * time.Second
+const (
+	// probeTime bounds how long one engine may take to say what it can do.
+	probeTime = 20 * time.Second
+	// decideTime is the same while a start waits for it: a container engine that hangs does not hold up the gateway.
+	decideTime = 4 * time.Second
+	// maxWhy bounds what is kept of the reasons.
+	maxWhy = 2000
+)
 
 func machinePath(stateDir string) string { return filepath.Join(stateDir, "sandbox", "machine.json") }
 
@@ -49,41 +58,92 @@ func ReadMachine(stateDir string) (m Machine, known bool, err error) {
 	return m, true, nil
 }
 
-// OpenMachine reads what was kept, or decides and keeps it. What was decided never changes by itself: a machine on which
-// an engine stops working must not run commands unconfined from then on, nor confine them where nobody expects it.
-func OpenMachine(ctx context.Context, stateDir string, engines []Engine) (Machine, error) {
+// OpenMachine reads what was kept, or begins it. In a home that is new the mode is to be decided; one that an older
+// version has made keeps running commands where it did, because nobody there expects another place. What was kept and is
+// gone is to be decided again: a lost file is nobody's word that commands may run unconfined.
+func OpenMachine(stateDir string, isNew bool) (Machine, error) {
 	m, known, err := ReadMachine(stateDir)
-	if err != nil || known && m.Mode != "" {
+	if err != nil || m.Mode != "" || m.Due {
 		return m, err
 	}
 	if !known {
 		id := make([]byte, 16)
 		_, _ = rand.Read(id) // does not fail
 		m.Instance = hex.EncodeToString(id)
+		_, err := os.Lstat(filepath.Dir(machinePath(stateDir)))
+		isNew = isNew || !errors.Is(err, fs.ErrNotExist)
 	}
-	if len(engines) > 0 {
-		m.decide(ctx, engines)
-		if err := ctx.Err(); err != nil {
-			return m, err // a start that was interrupted decides nothing
-		}
-	}
-	if known && m.Mode == "" {
-		return m, nil
+	if m.Due = isNew; !isNew {
+		m.decided(ModeOff, "", "this home was made before sandboxes were the default")
 	}
 	return m, m.keep(stateDir)
 }
 
-func (m *Machine) decide(ctx context.Context, engines []Engine) {
-	m.Mode, m.Why, m.Decided = ModeOff, "no engine works on this machine", time.Now().UTC().Truncate(time.Second)
-	for _, e := range engines {
-		ctx, cancel := context.WithTimeout(ctx, probeTime)
-		found, err := e.Probe(ctx)
-		cancel()
-		if err == nil && found.Level == LevelFull {
-			m.Mode, m.Engine, m.Why = ModeNonMain, e.Name(), "the engine "+e.Name()+" works on this machine"
-			return
-		}
+// Decide asks the engines, if that is due, and keeps what they say: the mode is non-main by the first that can enforce
+// what r asks for, and off if none can. An engine that fails, or does not answer in time, has not said that it cannot:
+// then nothing is kept, and the next start asks again. Else one slow moment would leave a machine unconfined for ever.
+func (m *Machine) Decide(ctx context.Context, stateDir string, engines []Engine, r *Resolved) error {
+	if !m.Due {
+		return nil
 	}
+	var reasons []string
+	m.Why = ""
+	for _, e := range r.candidates(engines) {
+		found, err := probed(ctx, e)
+		if err != nil {
+			m.Why = fmt.Sprintf("the engine %s has not said whether it works: %v", e.Name(), err)
+			continue
+		}
+		why := found.refused(r.DegradeOK)
+		if why == "" {
+			m.decided(ModeNonMain, e.Name(), "the engine "+e.Name()+" works on this machine")
+			return m.keep(stateDir)
+		}
+		reasons = append(reasons, e.Name()+": "+why)
+	}
+	if m.Why != "" || len(reasons) == 0 {
+		return nil
+	}
+	m.decided(ModeOff, "", fmt.Sprintf("no engine works on this machine: %.*s", maxWhy, strings.Join(reasons, "; ")))
+	return m.keep(stateDir)
+}
+
+// probed is what an engine says of itself within the patience of a start; an error if it has not said anything certain.
+func probed(ctx context.Context, e Engine) (Capabilities, error) {
+	bounded, cancel := context.WithTimeout(ctx, decideTime)
+	defer cancel()
+	type said struct {
+		found Capabilities
+		err   error
+	}
+	answers := make(chan said, 1)
+	go func() { // what hangs in the kernel ends no sooner because its context has
+		found, err := e.Probe(bounded)
+		answers <- said{found, err}
+	}()
+	select {
+	case a := <-answers:
+		if a.err == nil && bounded.Err() != nil && !a.found.Works() {
+			a.err = context.Cause(bounded) // it may have said no because it ran out of time
+		}
+		return a.found, a.err
+	case <-bounded.Done():
+		return Capabilities{}, context.Cause(bounded)
+	}
+}
+
+func (m *Machine) decided(mode Mode, engine, why string) {
+	m.Mode, m.Engine, m.Why, m.Due = mode, engine, why, false
+	m.Decided = time.Now().UTC().Truncate(time.Second)
+}
+
+// Default is the mode where the configuration names none. As long as no engine has said whether it works, calls need a
+// sandbox and are refused without one: that nobody knows is no reason to run them unconfined. "" is not decided.
+func (m *Machine) Default() Mode {
+	if m.Mode == "" && m.Due {
+		return ModeNonMain
+	}
+	return m.Mode
 }
 
 func (m *Machine) keep(stateDir string) error {
@@ -98,9 +158,27 @@ func (m *Machine) keep(stateDir string) error {
 	return replace(machinePath(stateDir), append(content, '\n'))
 }
 
+// temporaryEnd ends the name of a file that is being written, after that of the one that it is to replace.
+const temporaryEnd = ".tmp"
+
+// sweepWriting removes what was left of a file by those who were killed while they replaced it.
+func sweepWriting(path string) error {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var failed []error
+	for _, e := range entries {
+		if name := e.Name(); strings.HasPrefix(name, filepath.Base(path)+".") && strings.HasSuffix(name, temporaryEnd) {
+			failed = append(failed, os.Remove(filepath.Join(filepath.Dir(path), name)))
+		}
+	}
+	return errors.Join(append(failed, err)...)
+}
+
 // replace writes a file of 0600, all or nothing.
 func replace(path string, content []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+temporaryEnd)
 	if err != nil {
 		return err
 	}

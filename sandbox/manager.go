@@ -16,8 +16,9 @@ type ManagerOptions struct {
 	Engines  []Engine // those that this program has, in the order of preference
 	StateDir string   // Toolward's home
 	Settings *Settings
-	// EgressSocket is the Unix socket of the gateway's proxy; "" without one.
-	EgressSocket string
+	// NewHome says that nothing can be left of an earlier run: the home has just been made.
+	NewHome bool
+	Egress  Egress // nil: no sandbox gets the network egress
 	// Observe is told what happens to sandboxes. It must not block for long.
 	Observe func(Event)
 	Log     *slog.Logger
@@ -31,6 +32,9 @@ type Event struct {
 	Engine   string    `json:"engine"`
 	Session  string    `json:"session,omitempty"` // whose call it was, if it was a call
 	Why      string    `json:"why,omitempty"`
+	// With EventProtected: paths inside, and whether git runs one of them as it is.
+	Paths []string `json:"paths,omitempty"`
+	Runs  bool     `json:"runs,omitempty"`
 }
 
 // EventKind says what happened.
@@ -46,7 +50,8 @@ const (
 	EventRemoved   EventKind = "removed"
 	EventEnded     EventKind = "ended" // by itself, or from outside
 	EventAdopted   EventKind = "adopted"
-	EventFailed    EventKind = "failed" // it could not be made
+	EventFailed    EventKind = "failed"    // it could not be made
+	EventProtected EventKind = "protected" // commands have made what is protected, where there was none at the start
 )
 
 // Manager has the sandboxes of one Toolward home: it makes them when they are needed, makes them anew when they are not
@@ -57,7 +62,9 @@ type Manager struct {
 	engines  map[string]Engine
 	registry *Registry
 	probes   map[string]*probe
-	making   chan struct{} // one token for each sandbox that is being made at once
+	making   chan struct{}            // one token for each sandbox that is being made at once
+	asking   map[string]chan struct{} // by engine: one token for each question that it has not answered
+	meter    *meter
 
 	mu       sync.Mutex
 	settings *Settings
@@ -79,12 +86,15 @@ type box struct {
 	// Guarded by the Manager's mutex.
 	handle   Handle // nil: not running, or not known
 	engine   string
-	users    int           // leases that were not released
-	idle     chan struct{} // closed when users becomes 0; nil if nobody waits
+	users    int            // leases that were not released
+	sessions map[string]int // the same by session
+	idle     chan struct{}  // closed when users becomes 0; nil if nobody waits
 	used     time.Time
 	unsaved  bool // used has changed since it was written
 	layout   *Layout
 	resolved *Resolved
+	patrol   *patrol // nil: nothing is protected, or nothing has run
+	made     *made   // what the sandbox was made as; nil: not by this gateway, or not used by it yet
 }
 
 // readyBox is a box that a request may use without a second look.
@@ -113,19 +123,26 @@ func NewManager(o ManagerOptions) *Manager {
 		options: o, engines: map[string]Engine{}, probes: map[string]*probe{}, settings: o.Settings,
 		registry: NewRegistry(filepath.Join(o.StateDir, "sandbox", "containers.json")),
 		boxes:    map[string]*box{}, ready: map[Request]readyBox{},
-		making: make(chan struct{}, max(4, 2*runtime.GOMAXPROCS(0))),
+		making: make(chan struct{}, max(4, 2*runtime.GOMAXPROCS(0))), asking: map[string]chan struct{}{},
 	}
+	m.meter = newMeter(m.Stats)
 	for _, e := range o.Engines {
+		m.asking[e.Name()] = make(chan struct{}, unanswered)
 		m.engines[e.Name()], m.probes[e.Name()] = e, &probe{engine: e, turn: make(chan struct{}, 1)}
 	}
 	m.ended, m.end = context.WithCancel(context.Background())
 	return m
 }
 
-// Start finds what an earlier run left, and begins to look after sandboxes until Close.
+// Start finds what an earlier run left, and begins to look after sandboxes until Close. A home has one Manager at a time.
 func (m *Manager) Start(ctx context.Context) error {
-	if err := m.reconcile(ctx); err != nil {
-		return err
+	if !m.options.NewHome { // no engine is asked, and none can hold up a first start
+		if err := m.sweep(ctx); err != nil {
+			return err
+		}
+		if err := m.reconcile(ctx); err != nil {
+			return err
+		}
 	}
 	m.workers.Go(m.attend)
 	return nil
@@ -151,7 +168,8 @@ func (m *Manager) Sandboxed(agent, session string) (yes bool, why string) {
 	return m.Settings().Sandboxed(agent, session)
 }
 
-// Layout says where everything is in the sandbox of a request, without making one.
+// Layout says where everything is in the sandbox of a request, without making one. Its private directory is made: the
+// first call is judged by what is there.
 func (m *Manager) Layout(ctx context.Context, q Request) (*Layout, error) {
 	m.mu.Lock()
 	settings := m.settings
@@ -162,11 +180,15 @@ func (m *Manager) Layout(ctx context.Context, q Request) (*Layout, error) {
 	}
 	m.mu.Unlock()
 	resolved := settings.For(q.Agent)
-	engine, err := m.pick(ctx, resolved)
+	_, site, err := m.pick(ctx, resolved)
 	if err != nil {
 		return nil, err
 	}
-	return resolved.Layout(engine.Name(), q)
+	layout, err := resolved.Layout(site, q)
+	if err != nil {
+		return nil, err
+	}
+	return layout, resolved.workspace(layout, resolved.view(site.Engine).User)
 }
 
 // Close ends the Manager. Sandboxes that cannot outlive the gateway end with their engines, which the caller closes.
@@ -178,24 +200,34 @@ func (m *Manager) Close() {
 	}
 	m.closed = true
 	clear(m.ready)
-	handles := []Handle{}
+	handles, patrols := []Handle{}, []*patrol{}
 	for _, b := range m.boxes {
 		if b.handle != nil {
 			handles = append(handles, b.handle)
 			b.handle = nil
 		}
+		if b.patrol != nil {
+			patrols = append(patrols, b.patrol)
+		}
 	}
 	m.mu.Unlock()
 	m.end()
 	m.workers.Wait()
+	for _, p := range patrols {
+		p.last()
+	}
 	if err := m.flush(); err != nil {
 		m.options.Log.Error("sandboxes: when they were used last could not be written", "err", err)
 	}
+	var closing sync.WaitGroup // each may take seconds
 	for _, h := range handles {
-		if err := h.Close(); err != nil {
-			m.options.Log.Warn("sandbox: let go", "err", err)
-		}
+		closing.Go(func() {
+			if err := h.Close(); err != nil {
+				m.options.Log.Warn("sandbox: let go", "err", err)
+			}
+		})
 	}
+	closing.Wait()
 }
 
 // attend writes down what was used, and ends what nobody uses.
@@ -208,6 +240,7 @@ func (m *Manager) attend() {
 		case <-m.ended.Done():
 			return
 		case <-flush.C:
+			m.ranOn()
 			if err := m.flush(); err != nil {
 				m.options.Log.Error("sandboxes: when they were used last could not be written", "err", err)
 			}
@@ -312,15 +345,10 @@ func (b *box) give() { <-b.turn }
 
 // alive is the handle of a box that runs, or nil. The caller holds the mutex.
 func (b *box) alive() Handle {
-	if b.handle == nil {
+	if b.handle == nil || !b.handle.Runs() {
 		return nil
 	}
-	select {
-	case <-b.handle.Done():
-		return nil
-	default:
-		return b.handle
-	}
+	return b.handle
 }
 
 // tell hands an event to whoever observes.

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -166,13 +167,72 @@ func TestWithoutAnEngineTheCallFails(t *testing.T) {
 	}
 }
 
+// The first call is judged before its sandbox is made: by the directory that it will have.
+func TestLayoutMakesThePrivateDirectory(t *testing.T) {
+	w := newWorld(t)
+	w.write(t, filepath.Join(w.workspace, "AGENTS.md"), "be kind")
+	native := newFake("native")
+	native.caps.Level, native.caps.InPlace = LevelLandlock, true
+	c := Config{Mode: "all", WorkspaceAccess: "none", DegradeOK: []string{"namespaces"}}
+	m := NewManager(ManagerOptions{Engines: []Engine{native}, StateDir: w.state, Settings: w.settings(t, c)})
+	defer m.Close()
+	layout, err := m.Layout(t.Context(), Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.workspace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(layout.WorkspaceDir, "AGENTS.md")); err != nil || string(got) != "be kind" {
+		t.Errorf("%q, %v", got, err)
+	}
+	// This engine mounts nothing.
+	mounts := layout.Mounts()
+	if layout.Workdir != layout.WorkspaceDir || len(mounts) != 1 || mounts[0].Target != mounts[0].Source || native.ensured != 0 {
+		t.Errorf("%s, %+v, %d made", layout.Workdir, mounts, native.ensured)
+	}
+}
+
+// What a call was judged in is what it gets, unless the settings have changed: then it can tell.
+func TestIdentityOfALayout(t *testing.T) {
+	w := newWorld(t)
+	m := NewManager(ManagerOptions{Engines: []Engine{newFake("native")}, StateDir: w.state, Settings: w.settings(t, Config{Mode: "all"})})
+	defer m.Close()
+	request := Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.workspace}
+	seen := map[string]string{}
+	for name, c := range map[string]Config{
+		"rw": {Mode: "all"}, "none": {Mode: "all", WorkspaceAccess: "none"}, "ro": {Mode: "all", WorkspaceAccess: "ro"},
+		"session": {Mode: "all", Scope: "session"}, "network": {Mode: "all", Docker: DockerConfig{Network: new("bridge")}, Network: new("egress")},
+	} {
+		m.Configure(w.settings(t, c))
+		judged, err := m.Layout(t.Context(), request)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if other := seen[judged.Identity()]; other != "" {
+			t.Errorf("%s is the same as %s", name, other)
+		}
+		seen[judged.Identity()] = name
+		if name == "network" {
+			continue // there is no proxy here
+		}
+		for range 2 {
+			lease, err := m.Acquire(t.Context(), request)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if again, err := m.Layout(t.Context(), request); err != nil || lease.Layout.Identity() != judged.Identity() || again.Identity() != judged.Identity() {
+				t.Errorf("%s: it is another one when it is made (%v)", name, err)
+			}
+			lease.Release()
+		}
+	}
+}
+
 func TestEngineIsChosenByConfigurationAndMachine(t *testing.T) {
 	w := newWorld(t)
 	native, docker := newFake("native"), newFake("docker")
 	m := NewManager(ManagerOptions{Engines: []Engine{native, docker}, StateDir: w.state, Settings: w.settings(t, Config{})})
 	defer m.Close()
 	chosen := func(c Config) string {
-		e, err := m.pick(t.Context(), w.settings(t, c).For("coder"))
+		e, _, err := m.pick(t.Context(), w.settings(t, c).For("coder"))
 		if err != nil {
 			return err.Error()
 		}
@@ -428,30 +488,5 @@ func TestCallsSetNoDangerousVariables(t *testing.T) {
 		if _, err := lease.Start(t.Context(), Command{Env: []string{env}}); CodeOf(err) != want {
 			t.Errorf("%s: %v", env, err)
 		}
-	}
-}
-
-func TestFirstStartDecides(t *testing.T) {
-	dir := t.TempDir()
-	if m, err := OpenMachine(t.Context(), dir, nil); err != nil || m.Mode != "" || len(m.Instance) != 32 {
-		t.Errorf("without engines: %+v %v", m, err)
-	}
-	e := newFake("native")
-	first, err := OpenMachine(t.Context(), dir, []Engine{e})
-	if err != nil || first.Mode != ModeNonMain || first.Engine != "native" {
-		t.Errorf("%+v %v", first, err)
-	}
-	e.caps.Level = LevelNone
-	if again, err := OpenMachine(t.Context(), dir, []Engine{e}); err != nil || again != first {
-		t.Errorf("it changed by itself: %+v %v", again, err)
-	}
-	other := t.TempDir()
-	e.probeErr = errors.New("no")
-	if m, err := OpenMachine(t.Context(), other, []Engine{e}); err != nil || m.Mode != ModeOff || m.Instance == first.Instance {
-		t.Errorf("%+v %v", m, err)
-	}
-	newWorld(t).write(t, machinePath(other), "{")
-	if _, err := OpenMachine(t.Context(), other, nil); CodeOf(err) != CodeConfig {
-		t.Errorf("%v", err)
 	}
 }

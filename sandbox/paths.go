@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ const (
 type MountTable struct {
 	workdir string
 	mounts  []Mount // the longest target first; of equal ones that which is seen
+	sources []Mount // the longest source first; of equal ones binds first
 }
 
 // Location is a path as both sides know it.
@@ -28,11 +30,11 @@ type Location struct {
 }
 
 // mountRank orders mounts at one target: a bind hides the workspace that it is mounted over.
-var mountRank = map[MountKind]int{MountBind: 0, MountAgent: 1, MountWorkspace: 2}
+var mountRank = map[MountKind]int{MountBind: 0, MountCache: 1, MountAgent: 2, MountWorkspace: 3}
 
 // NewMountTable makes a table of mounts.
 func NewMountTable(workdir string, mounts []Mount) *MountTable {
-	t := &MountTable{workdir: workdir}
+	t := &MountTable{workdir: path.Clean(workdir)}
 	for _, m := range mounts {
 		m.Source, m.Target, m.Pinned = path.Clean(m.Source), path.Clean(m.Target), nil
 		same := func(o Mount) bool { return o.Source == m.Source && o.Target == m.Target }
@@ -40,11 +42,12 @@ func NewMountTable(workdir string, mounts []Mount) *MountTable {
 			t.mounts = append(t.mounts, m)
 		}
 	}
+	t.sources = slices.Clone(t.mounts)
 	slices.SortStableFunc(t.mounts, func(a, b Mount) int {
-		if n := len(b.Target) - len(a.Target); n != 0 {
-			return n
-		}
-		return mountRank[a.Kind] - mountRank[b.Kind]
+		return cmp.Or(len(b.Target)-len(a.Target), mountRank[a.Kind]-mountRank[b.Kind])
+	})
+	slices.SortStableFunc(t.sources, func(a, b Mount) int {
+		return cmp.Or(len(b.Source)-len(a.Source), mountRank[a.Kind]-mountRank[b.Kind])
 	})
 	return t
 }
@@ -120,20 +123,17 @@ func (t *MountTable) fromHost(p string, files FileSystem) (string, *Mount) {
 	} else {
 		return "", nil
 	}
-	var found *Mount
-	for i := range t.mounts {
-		if m := &t.mounts[i]; within(p, m.Source) && (found == nil || len(m.Source) > len(found.Source)) {
-			found = m
-		}
-	}
-	if found == nil {
+	i := slices.IndexFunc(t.sources, func(m Mount) bool { return within(p, m.Source) })
+	if i < 0 {
 		return "", nil
 	}
+	found := &t.sources[i]
 	inside := path.Join(found.Target, strings.TrimPrefix(p, found.Source))
-	if t.inside(inside) != found {
+	seen := t.inside(inside)
+	if seen == nil || seen.Source != found.Source || seen.Target != found.Target {
 		return "", nil
 	}
-	return inside, found
+	return inside, seen
 }
 
 // relative is the path from the workdir. One that begins with two points would read as if it led out.
@@ -152,7 +152,7 @@ func Mounts(access Access, workdir, workspaceDir, agentDir string, binds []Bind)
 		mounts = append(mounts, Mount{Kind: MountAgent, Source: agentDir, Target: AgentTarget})
 	}
 	for _, b := range binds {
-		mounts = append(mounts, Mount{Kind: MountBind, Source: b.Source, Target: b.Target, Writable: b.Writable})
+		mounts = append(mounts, Mount{Kind: MountBind, Source: b.Source, Target: b.Target, Writable: b.Writable, SELinux: b.SELinux})
 	}
 	return mounts
 }

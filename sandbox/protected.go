@@ -7,6 +7,8 @@ import (
 	"os"
 	"path"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/toolward/toolward/place"
 )
@@ -14,63 +16,240 @@ import (
 const (
 	maxWalked = 1_000_000 // entries of the writable directories of one sandbox
 	maxDepth  = 100
+	// settled is how long after a change a directory is read again: a file system's clock has ticks, and what changes
+	// twice in one looks unchanged.
+	settled = 200 * time.Millisecond
 )
 
-// walker looks for what is protected below a writable mount, at every depth: the hooks of a repository inside a
-// repository are run by the host as well.
-type walker struct {
-	ctx    context.Context
-	left   int
-	inside []string
+var errTooLarge = &Error{
+	Code: CodeConfig, Text: "the workspace is too large to look for protected files in it",
+	Fix: "use a smaller workspace, or set sandbox.fs.allowProtected",
 }
 
-// protectedPaths are the paths inside that nobody may write, below the writable ones of the mounts.
-func protectedPaths(ctx context.Context, mounts []Mount, table *MountTable) ([]string, error) {
-	w := &walker{ctx: ctx, left: maxWalked}
+// survey knows what is protected below the writable mounts of a sandbox, at every depth: the hooks of a repository inside
+// a repository are run by the host as well. What was there at the start is read-only inside; what comes to be later is
+// found by looking again. It goes by descriptors and follows no link, because the sandbox may change the tree meanwhile,
+// and it opens nothing but directories and the small files of git that it has to read.
+type survey struct {
+	table *MountTable
+	open  bool // nothing keeps commands from writing what was there at the start
+
+	mu   sync.Mutex
+	tops []*top
+	left int // entries that one look may still take
+	new  []Appeared
+}
+
+// top is one writable mount.
+type top struct {
+	dir   *os.File
+	mount Mount
+	node  node
+}
+
+// node is a directory as it was when it was read.
+type node struct {
+	name    string // for what is protected below it: ".git" also where git keeps those of submodules
+	state   fileState
+	settled bool // whatever has changed since has another state
+	below   []*node
+	guarded []*guarded
+	inGit   bool // below .git/modules or .git/worktrees
+}
+
+// guarded is an entry with a protected name.
+type guarded struct {
+	name  string
+	state fileState
+	first bool // it was there at the start
+	told  bool
+	runs  bool
+}
+
+// Appeared is something protected that was not there when the sandbox was made.
+type Appeared struct {
+	Path string // inside
+	// Runs: programs of the machine run what it says without asking anybody, as git does with hooks.
+	Runs bool
+}
+
+// fileState tells a file, and a state of it, from others.
+type fileState struct {
+	device, inode uint64
+	changed       time.Time // its status: programs cannot set this time
+	kind          fs.FileMode
+}
+
+func (a fileState) sameFile(b fileState) bool { return a.device == b.device && a.inode == b.inode }
+
+// newSurvey looks for the first time. protected are the paths inside that nobody may write.
+func newSurvey(ctx context.Context, mounts []Mount, table *MountTable) (s *survey, protected []string, err error) {
+	s = &survey{table: table}
 	for i := range mounts {
 		m := &mounts[i]
-		if !m.Writable || m.Pinned == nil {
+		if !m.Writable || m.Pinned == nil || m.Kind == MountCache { // nothing of the machine obeys what is in a cache
 			continue
 		}
-		found := len(w.inside)
 		dir, err := reopen(m.Pinned)
 		if err != nil {
 			if info, statErr := m.Pinned.Stat(); statErr == nil && !info.IsDir() {
 				continue // a single file
 			}
-			return nil, Errorf(CodeFailed, "look for protected files in %s: %v", m.Source, err)
+			s.close()
+			return nil, nil, Errorf(CodeFailed, "look for protected files in %s: %v", m.Source, err)
 		}
-		if err := w.walk(dir, path.Base(m.Source), m.Target, 0); err != nil {
-			return nil, err
-		}
-		// What another mount hides is not there.
-		kept := slices.DeleteFunc(slices.Clone(w.inside[found:]), func(p string) bool {
-			seen := table.inside(p)
-			return seen == nil || seen.Source != path.Clean(m.Source) || seen.Target != path.Clean(m.Target)
-		})
-		w.inside = append(w.inside[:found], kept...)
+		s.tops = append(s.tops, &top{dir: dir, mount: *m, node: node{name: path.Base(m.Source)}})
 	}
-	slices.Sort(w.inside)
-	return slices.Compact(w.inside), nil
+	if err := s.walk(ctx, true); err != nil {
+		s.close()
+		return nil, nil, err
+	}
+	for _, t := range s.tops {
+		t.node.collect(t.mount.Target, func(p string, g *guarded) {
+			// A symbolic link cannot be mounted over; what it leads to is judged by its own name.
+			if g.state.kind&fs.ModeSymlink == 0 && s.shows(t, p) {
+				protected = append(protected, p)
+			}
+		})
+	}
+	slices.Sort(protected)
+	return s, slices.Compact(protected), nil
 }
 
-// walk looks through a directory and closes it. Directories that cannot be read are of no use to the sandbox either.
-func (w *walker) walk(dir *os.File, name, inside string, depth int) error {
+// collect calls found for everything protected below a directory.
+func (n *node) collect(inside string, found func(string, *guarded)) {
+	for _, g := range n.guarded {
+		found(path.Join(inside, g.name), g)
+	}
+	for _, below := range n.below {
+		below.collect(path.Join(inside, below.name), found)
+	}
+}
+
+// shows reports whether a path inside is of this mount: what another one hides is not there.
+func (s *survey) shows(t *top, inside string) bool {
+	seen := s.table.inside(inside)
+	return seen != nil && seen.Source == path.Clean(t.mount.Source) && seen.Target == path.Clean(t.mount.Target)
+}
+
+// look finds what has come to be since the last look. An error means that not everything was looked at.
+func (s *survey) look(ctx context.Context) ([]Appeared, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.new = nil
+	err := s.walk(ctx, false)
+	return s.new, err
+}
+
+func (s *survey) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tops {
+		_ = t.dir.Close()
+	}
+	s.tops = nil
+}
+
+func (s *survey) walk(ctx context.Context, first bool) error {
+	s.left = maxWalked
+	for _, t := range s.tops {
+		dir, err := reopen(t.dir)
+		if err != nil {
+			return Errorf(CodeFailed, "look for protected files in %s: %v", t.mount.Source, err)
+		}
+		w := &walker{survey: s, ctx: ctx, top: t, first: first}
+		if err := w.visit(dir, &t.node, t.mount.Target, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walker is one look at one mount.
+type walker struct {
+	*survey
+	ctx   context.Context //nolint:containedctx // it lives as long as the look
+	top   *top
+	first bool
+}
+
+// visit looks through a directory and closes it. What has not changed is not read again, and directories in it that have
+// not changed, and hold no others, are not even opened.
+func (w *walker) visit(dir *os.File, n *node, inside string, depth int) error {
 	defer dir.Close()
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
+	now, err := stateOf(dir, "")
+	if err != nil {
+		return nil //nolint:nilerr // it is going away
+	}
+	if !n.settled || now != n.state {
+		if err := w.read(dir, n, now); err != nil {
+			return err
+		}
+	}
+	for _, g := range n.guarded {
+		w.judge(dir, n, g, inside)
+	}
+	for _, below := range n.below {
+		if w.left--; w.left < 0 || depth > maxDepth {
+			return errTooLarge
+		}
+		at, err := stateOf(dir, below.name)
+		if err != nil || !at.kind.IsDir() || below.settled && at == below.state && below.quiet() {
+			continue
+		}
+		child, err := openBelow(dir, below.name)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || err != nil && isNoDirectory(err) {
+			continue // a directory that cannot be read is of no use to the sandbox either
+		}
+		if err != nil {
+			return Errorf(CodeFailed, "look for protected files: %v", err)
+		}
+		if err := w.visit(child, below, path.Join(inside, below.name), depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quiet reports whether nothing below a directory can change without changing it.
+func (n *node) quiet() bool {
+	return len(n.below) == 0 && !slices.ContainsFunc(n.guarded, func(g *guarded) bool { return !g.first })
+}
+
+// read reads a directory anew, and keeps what is known of its entries.
+func (w *walker) read(dir *os.File, n *node, now fileState) error {
+	below, known := map[string]*node{}, map[string]*guarded{}
+	for _, b := range n.below {
+		below[b.name] = b
+	}
+	for _, g := range n.guarded {
+		known[g.name] = g
+	}
+	n.state, n.settled = now, time.Since(now.changed) > settled
+	n.below, n.guarded = nil, nil
 	for {
 		entries, err := dir.ReadDir(1024)
 		for _, e := range entries {
-			if w.left--; w.left < 0 || depth > maxDepth {
-				return &Error{
-					Code: CodeConfig, Text: "the workspace is too large to look for protected files in it",
-					Fix: "use a smaller workspace, or set sandbox.fs.allowProtected",
-				}
+			if w.left--; w.left < 0 {
+				n.settled = false
+				return errTooLarge
 			}
-			if err := w.entry(dir, name, inside, depth, e); err != nil {
-				return err
+			switch name := e.Name(); {
+			case n.guards(e):
+				g := known[name]
+				if g == nil {
+					g = &guarded{name: name}
+				}
+				n.guarded = append(n.guarded, g)
+			case e.IsDir():
+				b := below[name]
+				if b == nil {
+					b = &node{name: name, inGit: n.inGit || n.name == ".git" && (name == "modules" || name == "worktrees")}
+				}
+				n.below = append(n.below, b)
 			}
 		}
 		if err != nil { // io.EOF, or a directory that is going away
@@ -79,23 +258,35 @@ func (w *walker) walk(dir *os.File, name, inside string, depth int) error {
 	}
 }
 
-func (w *walker) entry(dir *os.File, name, inside string, depth int, e fs.DirEntry) error {
-	here := path.Join(inside, e.Name())
-	// A symbolic link cannot be mounted over; what it leads to is judged by its own name.
-	link := e.Type()&fs.ModeSymlink != 0
-	if !link && place.Guards(name, e.Name()) {
-		w.inside = append(w.inside, here)
-		return nil
+// guards reports whether an entry is protected. Git keeps the configuration and the hooks of submodules below its own
+// directory, and what is no directory and named .git says where a repository lies.
+func (n *node) guards(e fs.DirEntry) bool {
+	parent := n.name
+	if n.inGit {
+		parent = ".git"
 	}
-	if !e.IsDir() {
-		return nil
+	return place.Guards(parent, e.Name()) || e.Name() == ".git" && !e.IsDir()
+}
+
+// judge tells of an entry that was not there at the start, or is another one now: a directory above it may have been moved
+// away. It is told again if it runs something only then.
+func (w *walker) judge(dir *os.File, n *node, g *guarded, inside string) {
+	at, err := stateOf(dir, g.name)
+	switch {
+	case err != nil: // it is going away
+		return
+	case w.first:
+		g.first, g.state = true, at
+		return
+	case g.first && (at == g.state || !w.open && at.sameFile(g.state)):
+		return
+	case g.told && at == g.state && time.Since(at.changed) > settled:
+		return
 	}
-	below, err := openBelow(dir, e.Name())
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || err != nil && isNoDirectory(err) {
-		return nil
+	g.first, g.state = false, at
+	runs := n.runs(dir, g.name, at)
+	if at := path.Join(inside, g.name); (!g.told || runs && !g.runs) && w.shows(w.top, at) {
+		w.new = append(w.new, Appeared{Path: at, Runs: runs})
 	}
-	if err != nil {
-		return Errorf(CodeFailed, "look for protected files: %v", err)
-	}
-	return w.walk(below, e.Name(), here, depth+1)
+	g.told, g.runs = true, runs
 }

@@ -26,6 +26,8 @@ type Registered struct {
 	SecurityHash string `json:"securityHash,omitempty"` // of what confines
 	Engine       string `json:"engine,omitempty"`
 	EngineID     string `json:"engineId,omitempty"`
+	CDPPort      int    `json:"cdpPort,omitempty"` // of a browser's sandbox, as its NoVNCPort
+	NoVNCPort    int    `json:"noVncPort,omitempty"`
 }
 
 // Upsert puts an entry last. The age and the image are those of the entry that was there; so is the hash, if the new one
@@ -132,6 +134,21 @@ func (r *Registry) List() (entries []Registered, warning error) {
 
 // Update changes the file under its lock. change returns the new entries, and false when nothing is to be written.
 func (r *Registry) Update(change func([]Registered) ([]Registered, bool)) error {
+	return r.locked(func() error {
+		entries, err := r.Entries()
+		if err != nil {
+			return err
+		}
+		entries, changed := change(entries)
+		if !changed {
+			return nil
+		}
+		return r.write(entries)
+	})
+}
+
+// locked does something while nobody else changes the file.
+func (r *Registry) locked(do func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
@@ -142,15 +159,7 @@ func (r *Registry) Update(change func([]Registered) ([]Registered, bool)) error 
 		return fmt.Errorf("sandbox registry: %w", err)
 	}
 	defer unlock()
-	entries, err := r.Entries()
-	if err != nil {
-		return err
-	}
-	entries, changed := change(entries)
-	if !changed {
-		return nil
-	}
-	return r.write(entries)
+	return do()
 }
 
 // write replaces the file, all or nothing.
@@ -166,6 +175,11 @@ func (r *Registry) write(entries []Registered) error {
 		return fmt.Errorf("sandbox registry: %w", err)
 	}
 	return nil
+}
+
+// sweep removes what processes left that were killed while they wrote the file.
+func (r *Registry) sweep() error {
+	return r.locked(func() error { return sweepWriting(r.path) })
 }
 
 func nonNil[T any](list []T) []T {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,13 +73,22 @@ func TestRegistryFileIsForPeopleToo(t *testing.T) {
 }
 
 func TestLockOfTheDeadIsTakenOver(t *testing.T) {
+	now := time.Now().Format(time.RFC3339)
 	for name, content := range map[string]string{
-		"dead": `{"pid": 4194303, "createdAt": "` + time.Now().Format(time.RFC3339) + `"}`,
+		"dead": `{"pid": 4194303, "createdAt": "` + now + `"}`,
 		"old":  fmt.Sprintf(`{"pid": %d, "createdAt": "2020-01-01T00:00:00Z"}`, os.Getpid()),
+		// A gateway in a container gets the number of the one before it, which was killed.
+		"killed, its number given again": fmt.Sprintf(`{"pid": %d, "createdAt": %q, "held": true}`, os.Getpid(), now),
+		"killed before it was written":   "",
+		"killed while it was written":    `{"pid": 41`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "lock")
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			before := time.Now().Add(-lockNameless)
+			if err := os.Chtimes(path, before, before); err != nil {
 				t.Fatal(err)
 			}
 			unlock, err := lockFile(path)
@@ -91,27 +101,53 @@ func TestLockOfTheDeadIsTakenOver(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestLockOfTheLivingIsNotTaken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	unlock, err := lockFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
-	if reclaim(path) {
+	if reclaim(path, 0) {
 		t.Error("a lock that is held was taken")
+	}
+	other := filepath.Join(t.TempDir(), "other") // of a program that holds it by its existence alone
+	if err := os.WriteFile(other, fmt.Appendf(nil, `{"pid": %d, "createdAt": %q}`, os.Getpid(), time.Now().Format(time.RFC3339)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if reclaim(other, 0) {
+		t.Error("the lock of a process that lives was taken")
 	}
 	half := filepath.Join(t.TempDir(), "half")
 	if err := os.WriteFile(half, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if reclaim(half) {
+	if reclaim(half, lockNameless) {
 		t.Error("a lock that is just being made was taken")
 	}
-	old := time.Now().Add(-31 * time.Minute)
-	if err := os.Chtimes(half, old, old); err != nil {
+}
+
+// Whoever takes a lock and is taken for dead meanwhile takes it once more: two never hold it.
+func TestLockThatIsTakenOverIsNotHeld(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	f, err := os.Create(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if !reclaim(half) {
-		t.Error("an old lock that says nothing was kept")
+	if !reclaim(path, 0) {
+		t.Fatal("a lock that says nothing was kept")
+	}
+	if _, err := holdLock(f, path); !errors.Is(err, errLockLost) {
+		t.Errorf("a lock that was removed is held: %v", err)
+	}
+	unlock, err := lockFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
 	}
 }

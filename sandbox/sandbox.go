@@ -9,6 +9,7 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"syscall"
@@ -21,6 +22,9 @@ type Engine interface {
 	Name() string
 	// Probe finds out, by trying, what can be enforced on this machine.
 	Probe(ctx context.Context) (Capabilities, error)
+	// Sweep removes what gateways of this instance left behind that do not run any more, but for whole sandboxes. It is
+	// called before the first sandbox is made.
+	Sweep(ctx context.Context) error
 	// Ensure returns the running sandbox of this name and hash, creating or starting it where necessary. A sandbox of
 	// the name that is not ours is CodeConflict; one with another hash is CodeConflict too: removing it is the
 	// caller's decision.
@@ -52,18 +56,20 @@ type Handle interface {
 	WriteFile(ctx context.Context, path string, data []byte, options WriteOptions) (FileInfo, error)
 	// Mkdir creates a directory and its missing parents; an existing directory is no error.
 	Mkdir(ctx context.Context, path string) error
-	// Remove removes a file, a symbolic link (not its target) or an empty directory; recursive, also a full one.
-	Remove(ctx context.Context, path string, recursive bool) error
+	// Remove removes a file, a symbolic link (not its target) or an empty directory.
+	Remove(ctx context.Context, path string, options RemoveOptions) error
 	// Rename moves a file to a name that does not exist, creating the parents of the new one.
 	Rename(ctx context.Context, from, to string) error
-	// List returns up to limit entries of a directory in order of names, and whether there are more.
-	List(ctx context.Context, path string, limit int) (entries []Entry, more bool, err error)
+	// List returns entries of a directory in order of names, and whether there are more.
+	List(ctx context.Context, path string, options ListOptions) (entries []Entry, more bool, err error)
 
 	// Stats is what the sandbox uses.
 	Stats(ctx context.Context) (Stats, error)
 	// State is the sandbox as its engine knows it.
 	State() State
-	// Done is closed when the sandbox has ended, whoever ended it.
+	// Runs reports whether the sandbox can be used. It is false as soon as nobody inside answers any more.
+	Runs() bool
+	// Done is closed when the sandbox has ended, whoever ended it, and nothing of it is left running.
 	Done() <-chan struct{}
 	// Close lets go of the sandbox. A native sandbox ends with it unless it is detached.
 	Close() error
@@ -107,7 +113,7 @@ type DockerSpec struct {
 	Ulimits        []Ulimit
 }
 
-// Ulimit is one resource limit by its name; Hard is -1 where only one value is given.
+// Ulimit is one resource limit by its name; -1 is no limit.
 type Ulimit struct {
 	Name       string
 	Soft, Hard int64
@@ -119,6 +125,7 @@ type Mount struct {
 	Source   string // real path on the host
 	Target   string // absolute path inside
 	Writable bool
+	SELinux  string // "", "z" or "Z": as the configuration wants it labelled
 	// Pinned is the source as it was validated, opened O_PATH: what is mounted, whatever stands at the path by then.
 	// The Spec's maker closes it after Ensure has returned.
 	Pinned *os.File
@@ -131,6 +138,7 @@ type MountKind string
 const (
 	MountWorkspace MountKind = "workspace"
 	MountAgent     MountKind = "agent"
+	MountCache     MountKind = "cache" // see CacheTarget
 	MountBind      MountKind = "bind"
 )
 
@@ -142,6 +150,29 @@ type Tmpfs struct {
 	Target string
 	Size   int64 // bytes; 0 is the engine's default
 	Exec   bool  // programs there can be run
+}
+
+// tmpfsSize is that of a file system in memory where nobody says it and memory has no limit.
+const tmpfsSize = 1 << 30
+
+// Options is how container engines mount it. What lies there counts as memory of the sandbox and stays when the process
+// that wrote it is killed, so that a full one must leave something of the memory (0: no limit) for the next command.
+func (t Tmpfs) Options(memory int64) string {
+	size := t.Size
+	if size <= 0 {
+		size = tmpfsSize
+	}
+	switch {
+	case memory > 0 && t.Size > 0:
+		size = min(size, memory/2)
+	case memory > 0:
+		size = min(size, memory/8) // there are several
+	}
+	exec := "noexec"
+	if t.Exec {
+		exec = "exec"
+	}
+	return fmt.Sprintf("rw,%s,nosuid,nodev,mode=1777,size=%d", exec, size)
 }
 
 // NetworkMode is what a sandbox reaches.
@@ -157,19 +188,27 @@ const (
 // Network is what a sandbox reaches.
 type Network struct {
 	Mode NetworkMode
-	// EgressSocket is the Unix socket of the gateway's proxy on the host, with NetworkEgress.
-	EgressSocket string
+	// EgressDir is the directory of the host that holds the socket of the gateway's proxy, with NetworkEgress.
+	EgressDir string
 }
 
 // Limits bound what a sandbox uses. 0 is no limit.
 type Limits struct {
 	Memory    int64 // bytes, memory file systems included
-	Swap      int64 // bytes beyond Memory; 0 is none
+	Swap      int64 // bytes beyond Memory; 0 is none, -1 no limit (container engines only)
 	Pids      int64
 	CPUs      float64
 	Disk      int64 // bytes in the workspace
 	OpenFiles int64 // for each process
 	FileSize  int64 // bytes of one file
+}
+
+// MemorySwap is memory and swap together, as container engines count them; -1 is no limit of swap.
+func (l Limits) MemorySwap() int64 {
+	if l.Swap < 0 {
+		return -1
+	}
+	return l.Memory + l.Swap
 }
 
 // Process is a started command. Stdout and Stderr must be read: a command that fills them waits.
@@ -204,6 +243,9 @@ type Capabilities struct {
 	Engine  string
 	Level   Level
 	Version string // of the engine, for people
+	// InPlace: the engine can mount nothing here, so that directories are inside where they are on the host. A Spec whose
+	// mounts have other targets is refused.
+	InPlace bool
 	Checks  []Check
 }
 

@@ -41,7 +41,7 @@ type Surroundings struct {
 	StateDir string // Toolward's home
 	Home     string // of the gateway's user
 	Instance string // name of this Toolward home on the machine
-	// Undecided is the mode where the configuration names none: what the first start found. "" is off.
+	// Undecided is the mode where the configuration names none: what the first start found. "" is off, by nobody's word.
 	Undecided Mode
 	FoldCase  bool
 	Files     FileSystem // nil is Host
@@ -74,7 +74,7 @@ func Compile(c Configuration, around Surroundings) (*Settings, []Problem) {
 
 // Source says where a setting comes from.
 type Source struct {
-	Level string `json:"source"` // agent, global or default
+	Level string `json:"source"` // agent, global, default or probe
 	Key   string `json:"key"`    // the key to edit
 }
 
@@ -83,6 +83,7 @@ const (
 	FromAgent   = "agent"
 	FromGlobal  = "global"
 	FromDefault = "default"
+	FromProbe   = "probe" // the first start has found out, and it was kept
 )
 
 const (
@@ -112,14 +113,19 @@ type Resolved struct {
 	Neutral Neutral       `json:"neutral"`
 	Docker  DockerConfig  `json:"docker"`
 	Browser BrowserConfig `json:"browser"`
+	Egress  EgressConfig  `json:"egress"`
 	Prune   PruneConfig   `json:"prune"`
 
 	Sources map[string]Source `json:"sources"`
 
 	dockerAsked bool // the configuration names an image, or a network that only containers have
+	reach       *Reach
 	values      map[string]any
 	settings    *Settings
 }
+
+// Reach is what the agent's programs reach through the network egress.
+func (r *Resolved) Reach() *Reach { return r.reach }
 
 // Setting is one leaf of what holds, and where it comes from.
 type Setting struct {
@@ -207,6 +213,9 @@ func (s *Settings) resolve(agent string, own *Config) *Resolved {
 	r := &Resolved{Agent: agent, Sources: res.sources, values: res.values, settings: s}
 	res.layers = all
 	r.Mode = Mode(canonical(modeWords, choose(res, "mode", string(s.undecided()), at("mode", func(c *Config) string { return c.Mode }))))
+	if s.around.Undecided != "" && res.sources["mode"].Level == FromDefault {
+		res.sources["mode"] = Source{FromProbe, globalPrefix + "mode"}
+	}
 	r.Access = Access(canonical(accessWords, choose(res, "workspaceAccess", string(AccessNone), at("workspaceAccess", func(c *Config) string { return c.WorkspaceAccess }))))
 	r.WorkspaceRoot = choose(res, "workspaceRoot", filepath.Join(s.around.StateDir, "sandboxes"), at("workspaceRoot", func(c *Config) string { return c.WorkspaceRoot }))
 	r.Engine = strings.ToLower(choose(res, "engine", EngineAuto, at("engine", func(c *Config) string { return c.Engine })))
@@ -226,6 +235,8 @@ func (s *Settings) resolve(agent string, own *Config) *Resolved {
 	r.Docker = res.docker()
 	r.Neutral = res.neutral()
 	r.Browser = res.browser()
+	r.Egress = res.egress()
+	r.reach = r.Egress.reach(res.sources["egress.hosts"].Key)
 	r.Prune = res.prune()
 	r.dockerAsked = res.sources["docker.image"].Level != FromDefault || onlyContainers(r.Docker.network())
 	return r

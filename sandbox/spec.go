@@ -9,7 +9,6 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,25 +19,6 @@ import (
 // securityEpoch is part of every hash. It changes when sandboxes that were made by an older version must not be used.
 const securityEpoch = "1"
 
-// Request says who needs a sandbox.
-type Request struct {
-	Agent     string
-	Session   string
-	Workspace string // absolute directory that is the agent's own; "" if it has none
-}
-
-// Layout is where everything of a sandbox is, before anything is made. It is enough to judge paths.
-type Layout struct {
-	Name         string // of the sandbox
-	ScopeKey     string
-	Access       Access
-	Workdir      string // inside
-	WorkspaceDir string // of the host, mounted at Workdir
-	AgentDir     string // the agent's workspace; "" if it has none
-	Binds        []Bind
-	Table        *MountTable
-}
-
 // Plan is a sandbox that is about to be made.
 type Plan struct {
 	Layout
@@ -46,10 +26,15 @@ type Plan struct {
 	SecurityHash string   // of what confines
 	Blocked      []string // variables of the configuration that do not go in
 	Notes        []string // what people should know
+
+	survey *survey // of what is protected; nil where it can be written
 }
 
 // Close lets go of the pinned sources.
 func (p *Plan) Close() {
+	if p.survey != nil {
+		p.survey.close()
+	}
 	for _, m := range p.Spec.Mounts {
 		if m.Pinned != nil {
 			_ = m.Pinned.Close()
@@ -71,94 +56,15 @@ func (r *Resolved) view(engine string) Neutral {
 
 // swapBeyond turns docker's sum of memory and swap into swap alone; "" where it says nothing.
 func swapBeyond(d DockerConfig) Quantity {
+	if d.MemorySwap.Text() == noLimit {
+		return d.MemorySwap
+	}
 	memory, err := d.Memory.Count()
 	both, err2 := d.MemorySwap.Count()
 	if err != nil || err2 != nil || d.MemorySwap.Text() == d.Memory.Text() {
 		return ""
 	}
 	return Bytes(max(0, both-memory))
-}
-
-// Layout says where everything of a sandbox is, without making anything.
-func (r *Resolved) Layout(engine string, q Request) (*Layout, error) {
-	l := &Layout{ScopeKey: ScopeKey(r.Scope, q.Session), Access: r.Access, Workdir: WorkspaceTarget}
-	var err error
-	if l.Name, err = ContainerName(r.Docker.ContainerPrefix, r.Scope, l.ScopeKey); err != nil {
-		return nil, err
-	}
-	if engine == EngineDocker {
-		l.Workdir = filepath.Clean(r.Docker.Workdir)
-	}
-	if l.AgentDir, err = r.agentDir(q.Workspace); err != nil {
-		return nil, err
-	}
-	if r.Access == AccessReadWrite {
-		l.WorkspaceDir = l.AgentDir
-	} else if l.WorkspaceDir, err = Resolve(r.settings.around.Files, filepath.Join(r.WorkspaceRoot, r.privateName(l.ScopeKey))); err != nil {
-		return nil, Errorf(CodeFailed, "find the private directory: %v", err)
-	}
-	if l.Binds, err = r.bindsFor(engine, l); err != nil {
-		return nil, err
-	}
-	l.Table = NewMountTable(l.Workdir, Mounts(r.Access, l.Workdir, l.WorkspaceDir, l.AgentDir, l.Binds))
-	return l, nil
-}
-
-// privateName is the private directory of a scope. The shared one has a name of its own: in the directory above it,
-// the sandbox would see those of all others.
-func (r *Resolved) privateName(scopeKey string) string {
-	if r.Scope == ScopeShared {
-		return string(ScopeShared)
-	}
-	return Slug(scopeKey)
-}
-
-// agentDir is the real path of the agent's workspace, if it may be shown.
-func (r *Resolved) agentDir(workspace string) (string, error) {
-	if workspace == "" {
-		if r.Access == AccessNone {
-			return "", nil
-		}
-		return "", &Error{
-			Code: CodeConfig, Text: "workspaceAccess is " + string(r.Access) + ", but the agent has no workspace",
-			Fix: "name its workspace, or set sandbox.workspaceAccess to none",
-		}
-	}
-	if !filepath.IsAbs(workspace) {
-		return "", Errorf(CodeConfig, "workspace %q is not an absolute path", workspace)
-	}
-	real, err := Resolve(r.settings.around.Files, filepath.Clean(workspace))
-	if err != nil {
-		return "", Errorf(CodeConfig, "workspace %s: %v", workspace, err)
-	}
-	if r.Access == AccessNone {
-		return real, nil
-	}
-	if code, dir := r.bindRules(nil).blockedWorkspace(real); code != "" {
-		return "", &Error{
-			Code: CodeConfig, Text: "workspace " + workspace + " would show " + dir + " to the sandbox",
-			Fix: "choose a workspace that holds nothing else, or set sandbox.workspaceAccess to none",
-		}
-	}
-	return real, nil
-}
-
-// blockedWorkspace is blocked for a workspace. Who works as root has it in /root; what of that home is secret stays out.
-func (r *BindRules) blockedWorkspace(dir string) (Code, string) {
-	code, what := r.blocked(dir)
-	if code == CodeTargets && what == "/root" && within(r.Home, "/root") && r.Home != dir {
-		for _, name := range homeSources {
-			secret := filepath.Join(r.Home, name)
-			if within(dir, secret) || within(secret, dir) {
-				return CodeTargets, secret
-			}
-		}
-		if state := filepath.Clean(r.StateDir); r.StateDir != "" && (within(dir, state) || within(state, dir)) {
-			return CodeTargets, state
-		}
-		return "", ""
-	}
-	return code, what
 }
 
 func (r *Resolved) bindRules(roots []string) *BindRules {
@@ -175,7 +81,9 @@ func (r *Resolved) bindsFor(engine string, l *Layout) ([]Bind, error) {
 	if l.AgentDir != "" && l.AgentDir != l.WorkspaceDir {
 		roots = append(roots, l.AgentDir)
 	}
-	binds, err := r.bindRules(roots).Validate(r.view(engine).Binds)
+	rules := r.bindRules(roots)
+	rules.InPlace = l.InPlace
+	binds, err := rules.Validate(r.view(engine).Binds)
 	if err != nil {
 		return nil, &Error{Code: CodeConfig, Text: err.Error(), Cause: err}
 	}
@@ -183,15 +91,16 @@ func (r *Resolved) bindsFor(engine string, l *Layout) ([]Bind, error) {
 }
 
 // Spec makes ready what a sandbox needs on the host and says what it must be. The caller closes the plan once the
-// sandbox is made. egressSocket is the gateway's proxy, "" without one.
-func (r *Resolved) Spec(ctx context.Context, engine string, q Request, egressSocket string) (_ *Plan, err error) {
-	layout, err := r.Layout(engine, q)
+// sandbox is made. egress may be nil.
+func (r *Resolved) Spec(ctx context.Context, site Site, q Request, egress Egress) (_ *Plan, err error) {
+	engine := site.Engine
+	layout, err := r.Layout(site, q)
 	if err != nil {
 		return nil, err
 	}
 	v := r.view(engine)
 	s := &Spec{
-		Name: layout.Name, ScopeKey: layout.ScopeKey, Instance: r.settings.around.Instance, Workdir: layout.Workdir,
+		Name: layout.Name, ScopeKey: layout.ScopeKey, Instance: r.settings.around.Instance,
 		DegradeOK: r.DegradeOK, Ptrace: r.AllowPtrace, Hardlinks: r.Hardlinks,
 	}
 	plan := &Plan{Layout: *layout, Spec: s}
@@ -200,7 +109,7 @@ func (r *Resolved) Spec(ctx context.Context, engine string, q Request, egressSoc
 			plan.Close()
 		}
 	}()
-	if s.Network, err = r.network(engine, v.Network, egressSocket); err != nil {
+	if s.Network, err = r.network(engine, v.Network, layout.Name, egress); err != nil {
 		return nil, err
 	}
 	if s.Limits, err = v.Limits.parse(); err != nil {
@@ -214,60 +123,44 @@ func (r *Resolved) Spec(ctx context.Context, engine string, q Request, egressSoc
 		s.Tmpfs = append(s.Tmpfs, t)
 	}
 	filtered := r.EnvRules().Filter(variables(v.Env))
-	for _, variable := range filtered.Allowed {
+	for _, variable := range slices.Concat(layout.cacheVariables(filtered.Allowed, r.EnvStrict), filtered.Allowed) {
 		s.Env = append(s.Env, variable.Name+"="+variable.Value)
 	}
 	plan.Blocked = filtered.Blocked
-	if err := r.workspace(plan, v.User); err != nil {
+	if err := r.workspace(&plan.Layout, v.User); err != nil {
 		return nil, err
 	}
+	s.Workdir = plan.Workdir
 	if err := plan.pinMounts(); err != nil {
 		return nil, err
 	}
 	if err := r.owner(plan, v.User); err != nil {
 		return nil, err
 	}
+	if err := plan.openCache(); err != nil {
+		return nil, err
+	}
 	if !r.AllowProtected {
-		if s.Protected, err = protectedPaths(ctx, s.Mounts, plan.Table); err != nil {
+		if plan.survey, s.Protected, err = newSurvey(ctx, s.Mounts, plan.Table); err != nil {
 			return nil, err
 		}
+		plan.survey.open = layout.InPlace // Landlock cannot take away a part of what it allows
 	}
 	if engine == EngineDocker {
 		r.dockerSpec(s)
 	}
-	plan.hash(engine, r.Access)
+	plan.hash(engine)
 	return plan, nil
-}
-
-// workspace makes the private directory, if the sandbox gets one.
-func (r *Resolved) workspace(plan *Plan, user string) error {
-	if r.Access == AccessReadWrite {
-		return nil
-	}
-	owner := &User{plainUser, plainUser}
-	if user != "" {
-		u, err := ParseUser(user)
-		if err != nil {
-			return err
-		}
-		owner = &u
-	}
-	dir, err := preparePrivate(r.WorkspaceRoot, r.privateName(plan.ScopeKey), plan.AgentDir, owner)
-	if err != nil {
-		return err
-	}
-	if plan.WorkspaceDir, err = filepath.EvalSymlinks(dir); err != nil {
-		return Errorf(CodeFailed, "find the private directory: %v", err)
-	}
-	plan.Table = NewMountTable(plan.Workdir, Mounts(plan.Access, plan.Workdir, plan.WorkspaceDir, plan.AgentDir, plan.Binds))
-	return nil
 }
 
 // pinMounts opens the sources, so that what was validated is what is mounted.
 func (p *Plan) pinMounts() error {
-	p.Spec.Mounts = Mounts(p.Access, p.Workdir, p.WorkspaceDir, p.AgentDir, p.Binds)
+	p.Spec.Mounts = p.Mounts()
 	for i := range p.Spec.Mounts {
 		m := &p.Spec.Mounts[i]
+		if m.Kind == MountCache {
+			continue // it is made for who runs inside, which is not known yet
+		}
 		var err error
 		if m.Pinned, err = pin(m.Source); errors.Is(err, os.ErrNotExist) {
 			return &Error{Code: CodeConfig, Text: m.Source + " does not exist", Fix: "create it: a missing source is never made"}
@@ -293,15 +186,22 @@ func (r *Resolved) owner(plan *Plan, user string) (err error) {
 	return nil
 }
 
-func (r *Resolved) network(engine, name, egressSocket string) (Network, error) {
-	mode, err := ParseNetwork(name, *r.Docker.AllowNamespaceJoin)
+func (r *Resolved) network(engine, network, name string, egress Egress) (Network, error) {
+	mode, err := ParseNetwork(network, *r.Docker.AllowNamespaceJoin)
 	switch {
 	case err != nil:
 		return Network{}, &Error{Code: CodeConfig, Text: err.Error(), Cause: err}
-	case mode == NetworkEgress && egressSocket == "":
+	case mode == NetworkEgress && egress == nil:
 		return Network{}, &Error{Code: CodeUnavailable, Text: "network egress needs the gateway's proxy, which does not run", Fix: "set sandbox.network to none"}
 	case mode == NetworkEgress:
-		return Network{Mode: mode, EgressSocket: egressSocket}, nil
+		dir, err := egress.Open(name)
+		if err != nil {
+			return Network{}, &Error{
+				Code: CodeUnavailable, Text: "the gateway's proxy does not listen for the sandbox: " + err.Error(),
+				Fix: "mend that, or set sandbox.network to none", Cause: err,
+			}
+		}
+		return Network{Mode: mode, EgressDir: dir}, nil
 	case engine != EngineDocker && mode != NetworkNone:
 		return Network{}, &Error{
 			Code: CodeConfig, Text: "network " + string(mode) + " is one of container engines, and the engine is " + engine,
@@ -317,6 +217,10 @@ func (l *LimitsConfig) parse() (Limits, error) {
 		from Quantity
 		to   *int64
 	}{{l.Memory, &limits.Memory}, {l.Swap, &limits.Swap}, {l.Disk, &limits.Disk}, {l.FileSize, &limits.FileSize}} {
+		if q.to == &limits.Swap && q.from.Text() == noLimit {
+			limits.Swap = -1
+			continue
+		}
 		n, err := q.from.Count()
 		if err != nil {
 			return Limits{}, err
@@ -339,33 +243,42 @@ func (r *Resolved) dockerSpec(s *Spec) {
 	d := r.Docker.WithEngineDefaults()
 	s.Writable, s.Setup = !*d.ReadOnlyRoot, d.SetupCommand
 	s.Docker = DockerSpec{
-		Image: d.Image, Runtime: d.Runtime, CapDrop: d.CapDrop, SeccompProfile: d.SeccompProfile, AppArmor: d.AppArmorProfile,
-		DNS: notBlank(d.DNS), ExtraHosts: notBlank(d.ExtraHosts), HostPaths: d.HostPathMap,
+		Image: d.Image, Runtime: d.Runtime, CapDrop: d.CapDrop, SeccompProfile: trim(d.SeccompProfile), AppArmor: trim(d.AppArmorProfile),
+		DNS: trimmed(d.DNS), ExtraHosts: trimmed(d.ExtraHosts), HostPaths: d.HostPathMap,
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Ulimits)) {
 		soft, hard, both := strings.Cut(d.Ulimits[name].Render(), ":")
-		limit := Ulimit{Name: trim(name), Hard: -1}
-		var err error
-		if limit.Soft, err = strconv.ParseInt(soft, 10, 64); err != nil || limit.Name == "" {
-			continue
+		if !both {
+			hard = soft
 		}
-		if both {
-			limit.Hard, _ = strconv.ParseInt(hard, 10, 64)
+		limit := Ulimit{Name: trim(name)}
+		var err, err2 error
+		limit.Soft, err = strconv.ParseInt(soft, 10, 64)
+		limit.Hard, err2 = strconv.ParseInt(hard, 10, 64)
+		if err != nil || err2 != nil || limit.Name == "" {
+			continue // blank: nothing is said
 		}
 		s.Docker.Ulimits = append(s.Docker.Ulimits, limit)
 	}
 }
 
-func notBlank(list []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return trim(s) == "" })
+// trimmed is a list without white space around its entries, and without blank ones.
+func trimmed(list []string) []string {
+	var kept []string
+	for _, s := range list {
+		if s = trim(s); s != "" {
+			kept = append(kept, s)
+		}
+	}
+	return kept
 }
 
 // hash names the configuration of a sandbox, and the part of it that confines. What is protected is left out: it depends
 // on what the agent has in its workspace, not on what anybody has decided.
-func (p *Plan) hash(engine string, access Access) {
+func (p *Plan) hash(engine string) {
 	s := p.Spec
 	agentDir := p.AgentDir
-	if access == AccessNone {
+	if p.Access == AccessNone {
 		agentDir = "" // it is only copied from
 	}
 	type mount struct {
@@ -377,7 +290,7 @@ func (p *Plan) hash(engine string, access Access) {
 		mounts = append(mounts, mount{m.Source, m.Target, m.Writable})
 	}
 	confines := map[string]any{
-		"securityEpoch": securityEpoch, "engine": engine, "workspaceAccess": access, "workspaceDir": p.WorkspaceDir,
+		"securityEpoch": securityEpoch, "engine": engine, "workspaceAccess": p.Access, "workspaceDir": p.WorkspaceDir,
 		"agentWorkspaceDir": agentDir, "mounts": mounts, "workdir": s.Workdir, "env": s.Env, "user": s.User,
 		"network": s.Network, "degradeOk": s.DegradeOK, "ptrace": s.Ptrace, "hardlinks": s.Hardlinks, "writable": s.Writable,
 		"runtime": s.Docker.Runtime, "capDrop": s.Docker.CapDrop, "seccompProfile": s.Docker.SeccompProfile, "apparmorProfile": s.Docker.AppArmor,

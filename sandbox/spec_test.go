@@ -56,7 +56,7 @@ func (w *world) settings(t *testing.T, c Config) *Settings {
 func (w *world) plan(t *testing.T, engine string, c Config) (*Plan, error) {
 	t.Helper()
 	q := Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.workspace}
-	plan, err := w.settings(t, c).For("coder").Spec(t.Context(), engine, q, "")
+	plan, err := w.settings(t, c).For("coder").Spec(t.Context(), Site{Engine: engine}, q, nil)
 	if plan != nil {
 		t.Cleanup(plan.Close)
 	}
@@ -70,7 +70,7 @@ func TestPrivateWorkspaceIsSeeded(t *testing.T) {
 	if err := os.Symlink(w.write(t, filepath.Join(w.home, "secret"), "s"), filepath.Join(w.workspace, "SOUL.md")); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := w.plan(t, EngineNative, Config{})
+	plan, err := w.plan(t, EngineNative, Config{WorkspaceAccess: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestPrivateWorkspaceIsSeeded(t *testing.T) {
 		t.Errorf("seeded: %v", entries)
 	}
 	w.write(t, filepath.Join(dir, "AGENTS.md"), "mine")
-	if _, err = w.plan(t, EngineNative, Config{}); err != nil {
+	if _, err = w.plan(t, EngineNative, Config{WorkspaceAccess: "none"}); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(filepath.Join(dir, "AGENTS.md")); string(got) != "mine" {
@@ -172,7 +172,7 @@ func TestBindsAtRunTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := plan.Spec.Mounts[1]
+	m := plan.Spec.Mounts[len(plan.Spec.Mounts)-1]
 	if m.Kind != MountBind || m.Source != outside || m.Pinned == nil {
 		t.Errorf("%+v", m)
 	}

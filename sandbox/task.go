@@ -4,20 +4,22 @@ import "github.com/toolward/toolward/sandbox/task"
 
 // What is asked of a sandbox and what it answers has a package of its own, which is all that the program inside needs.
 type (
-	Command      = task.Command
-	Size         = task.Size
-	Segment      = task.Segment
-	Redirect     = task.Redirect
-	RedirectKind = task.RedirectKind
-	ExitStatus   = task.ExitStatus
-	FileType     = task.FileType
-	FileInfo     = task.FileInfo
-	Identity     = task.Identity
-	Entry        = task.Entry
-	WriteOptions = task.WriteOptions
-	Stats        = task.Stats
-	Code         = task.Code
-	Error        = task.Error
+	Command       = task.Command
+	Size          = task.Size
+	Segment       = task.Segment
+	Redirect      = task.Redirect
+	RedirectKind  = task.RedirectKind
+	ExitStatus    = task.ExitStatus
+	FileType      = task.FileType
+	FileInfo      = task.FileInfo
+	Identity      = task.Identity
+	Entry         = task.Entry
+	WriteOptions  = task.WriteOptions
+	RemoveOptions = task.RemoveOptions
+	ListOptions   = task.ListOptions
+	Stats         = task.Stats
+	Code          = task.Code
+	Error         = task.Error
 )
 
 // The kinds of redirections, the types of files and the codes of errors.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/toolward/toolward/internal/gatetest"
 )
@@ -31,7 +32,7 @@ func TestNamesVectors(t *testing.T) {
 	gatetest.Run(t, vectorFile, "container_name", func(t *testing.T, input json.RawMessage) any {
 		var in struct{ ContainerPrefix, Scope, ScopeKey string }
 		gatetest.Decode(t, input, &in)
-		name, err := ContainerName(in.ContainerPrefix, Scope(in.Scope), in.ScopeKey)
+		name, err := ContainerName(cmp.Or(in.ContainerPrefix, DefaultPrefix), Scope(in.Scope), in.ScopeKey)
 		if err != nil {
 			return refusal(err)
 		}
@@ -70,7 +71,11 @@ func TestWordsVectors(t *testing.T) {
 		}
 		gatetest.Decode(t, input, &in)
 		sessions := Sessions{MainKey: in.Session.MainKey, Global: in.Session.Scope == "global"}
-		yes, _ := sessions.Sandboxed(Mode(in.Mode), in.AgentID, in.SessionKey)
+		mode, err := ParseMode(in.Mode)
+		if err != nil {
+			return refusal(err)
+		}
+		yes, _ := sessions.Sandboxed(mode, in.AgentID, in.SessionKey)
 		return map[string]any{"sandboxed": yes}
 	})
 }
@@ -163,6 +168,9 @@ func TestEnvVectors(t *testing.T) {
 // orderedEnv reads an environment in its order. Long values are written {"$repeat", "$times"}: written tells how.
 func orderedEnv(t *testing.T, raw json.RawMessage) (env []Variable, written map[string]json.RawMessage) {
 	t.Helper()
+	if len(raw) == 0 {
+		return nil, nil
+	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	if _, err := decoder.Token(); err != nil {
 		t.Fatal(err)
@@ -204,6 +212,7 @@ func TestPathsVectors(t *testing.T) {
 		}
 		gatetest.Decode(t, input, &in)
 		s := in.Sandbox
+		s.Workdir, s.WorkspaceAccess = cmp.Or(s.Workdir, WorkspaceTarget), access(t, s.WorkspaceAccess)
 		var binds []Bind
 		for _, spec := range s.Binds {
 			if b, err := ParseBind(spec); err == nil {
@@ -217,6 +226,16 @@ func TestPathsVectors(t *testing.T) {
 		}
 		return location
 	})
+}
+
+// access is a kind of access by any of its words; "" is the default.
+func access(t *testing.T, word Access) Access {
+	t.Helper()
+	a, err := ParseAccess(cmp.Or(string(word), string(AccessNone)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 func TestLifecycleVectors(t *testing.T) {
@@ -348,8 +367,8 @@ func asTree(t *testing.T, v any) (tree any) {
 func subsetDiff(at string, want map[string]any, got any) string {
 	tree, _ := got.(map[string]any)
 	whole := slices.Contains([]string{"docker.env", "docker.ulimits"}, at)
-	if whole && !reflect.DeepEqual(want, tree) {
-		return fmt.Sprintf("%s: %s", at, cmp.Diff(want, tree))
+	if whole && len(want)+len(tree) > 0 && !reflect.DeepEqual(want, tree) {
+		return fmt.Sprintf("%s: %s", at, gocmp.Diff(want, tree))
 	}
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		below := strings.TrimPrefix(at+"."+key, ".")
@@ -385,7 +404,7 @@ func TestCreateArgsVectors(t *testing.T) {
 		gatetest.Decode(t, input, &in)
 		c := Creation{
 			Name: in.Name, ScopeKey: in.ScopeKey, Created: time.UnixMilli(in.CreatedAtMs), Hash: in.ConfigHash, Labels: in.Labels,
-			Docker: in.Docker, Access: in.Mounts.WorkspaceAccess, WorkspaceDir: in.Mounts.WorkspaceDir, AgentDir: in.Mounts.AgentWorkspaceDir,
+			Docker: in.Docker, Access: access(t, in.Mounts.WorkspaceAccess), WorkspaceDir: in.Mounts.WorkspaceDir, AgentDir: in.Mounts.AgentWorkspaceDir,
 			EnvRules: EnvRules{Allow: in.EnvAllow, Strict: in.Strict},
 		}
 		if in.EngineDefaults == nil || *in.EngineDefaults {

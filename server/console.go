@@ -33,6 +33,7 @@ func (s *Server) newPage(v *visitor, title, here string) page {
 		{Name: "Decisions", Path: "/decisions"},
 		{Name: "Tools", Path: "/tools"},
 		{Name: "Sessions", Path: "/sessions"},
+		{Name: "Sandboxes", Path: "/sandboxes"},
 		{Name: "Grants", Path: "/grants"},
 		{Name: "Access", Path: "/sign-ins"},
 	} {

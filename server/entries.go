@@ -26,7 +26,8 @@ type decisionRecord struct {
 		Targets []struct {
 			Path string `json:"path"`
 		} `json:"targets"`
-		Hosts []string `json:"hosts"`
+		Hosts   []string `json:"hosts"`
+		Sandbox string   `json:"sandbox"`
 	} `json:"facts"`
 	Approval struct {
 		Decision   string `json:"decision"`
@@ -50,6 +51,7 @@ var refusals = map[toolward.Code]string{
 	toolward.CodeHookError:         "a plug-in failed",
 	toolward.CodeHookTimeout:       "a plug-in did not answer in time",
 	toolward.CodeAuditUnavailable:  "it could not be recorded",
+	toolward.CodeNoSandbox:         "its sandbox could not be used",
 	toolward.CodeTargetChanged:     "its target changed meanwhile",
 	toolward.CodeLoop:              "it repeated without progress",
 	toolward.CodeAnomaly:           "the session behaves unusually",

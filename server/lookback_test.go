@@ -20,8 +20,9 @@ func TestWhatAlwaysWouldHaveAllowed(t *testing.T) {
 	settle := func(agent, tool, path, decision string) {
 		t.Helper()
 		r, done := arrive(w, 0, agent, tool, map[string]any{"path": path, "content": "x"})
+		shown := time.Now()
 		_, page := b.get(b.base + "/")
-		if resp := b.answer(r.ID, url.Values{"decision": {decision}, "seen": {seen(t, page, r.ID)}}, time.Now()); resp.StatusCode != http.StatusSeeOther {
+		if resp := b.answer(r.ID, url.Values{"decision": {decision}, "seen": {seen(t, page, r.ID)}}, shown); resp.StatusCode != http.StatusSeeOther {
 			t.Fatalf("%s %s: %d", tool, path, resp.StatusCode)
 		}
 		<-done
@@ -70,8 +71,9 @@ func TestWhatAlwaysWouldHaveAllowed(t *testing.T) {
 	b2 := signedIn(t, w2)
 	for range 2 {
 		r, done := arrive(w2, 0, "coder", "exec", map[string]any{"command": "make"})
+		shown := time.Now()
 		_, page := b2.get(b2.base + "/")
-		b2.answer(r.ID, url.Values{"decision": {"allow-once"}, "seen": {seen(t, page, r.ID)}}, time.Now())
+		b2.answer(r.ID, url.Values{"decision": {"allow-once"}, "seen": {seen(t, page, r.ID)}}, shown)
 		<-done
 	}
 	r, done = arrive(w2, 0, "coder", "exec", map[string]any{"command": "make"})

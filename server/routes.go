@@ -49,6 +49,12 @@ func (s *Server) tcpRoutes(o Options) http.Handler {
 	person("POST /sessions/floor", s.setFloorFromPage)
 	person("POST /sessions/clear", s.clearFromPage)
 	person("GET /anomalies", s.showAnomalies)
+	person("GET /sandboxes", s.showSandboxes)
+	person("GET /sandboxes/one", s.showSandbox)
+	person("GET /sandboxes/events", s.followSandboxes)
+	person("POST /sandboxes/stop", s.stopFromPage)
+	person("POST /sandboxes/recreate", s.recreateFromPage)
+	person("POST /sandboxes/prune", s.pruneFromPage)
 	person("GET /grants", s.showGrants)
 	person("POST /grants/{id}/revoke", s.revokeFromPage)
 	person("GET /sign-ins", s.showSignIns)
@@ -186,6 +192,7 @@ func (s *Server) apiRoutes() http.Handler {
 		{"GET /v1/sign-ins", device.RightAdmin, s.apiSignIns},
 		{"POST /v1/sign-ins/{id}/end", device.RightAdmin, s.apiEndSignIn},
 		{"GET /v1/sandboxes", device.RightWatch, s.apiSandboxes},
+		{"GET /v1/sandboxes/{name}", device.RightWatch, s.apiSandbox},
 		{"POST /v1/sandboxes/prune", device.RightAdmin, s.apiPruneSandboxes},
 		{"POST /v1/sandboxes/{name}/stop", device.RightAdmin, s.apiStopSandbox},
 		{"POST /v1/sandboxes/{name}/remove", device.RightAdmin, s.apiRemoveSandbox},

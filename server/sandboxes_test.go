@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/internal/consoletest"
@@ -24,6 +25,24 @@ func (b *boxes) List(context.Context) ([]sandbox.Info, error) {
 	}
 	return list, errors.New("engine docker: no answer")
 }
+
+func (b *boxes) Describe(ctx context.Context, name string) (*sandbox.Detail, error) {
+	list, _ := b.List(ctx)
+	for _, i := range list {
+		if i.Name == name {
+			return &sandbox.Detail{Info: i}, nil
+		}
+	}
+	return nil, sandbox.Errorf(sandbox.CodeNotFound, "no %s", name)
+}
+
+func (b *boxes) Usage(context.Context, []sandbox.Info) map[string]sandbox.Usage {
+	return map[string]sandbox.Usage{"a": {At: time.Now(), Memory: 3 << 20, Busy: new(0.5), Processors: 2}}
+}
+
+func (b *boxes) Found() []sandbox.Found { return nil }
+
+func (b *boxes) Settings() *sandbox.Settings { return nil }
 
 func (b *boxes) Stop(_ context.Context, name, why string) error { return b.end("stop", name, why) }
 
@@ -71,7 +90,7 @@ func TestSandboxesThroughTheAPI(t *testing.T) {
 	}
 	records, err := w.Audit.Query(t.Context(), audit.Filter{Type: audit.TypeConfig, Text: "sandbox-"})
 	must(t, err)
-	if len(records) != 2 {
+	if len(records) != 3 {
 		t.Errorf("%d records", len(records))
 	}
 	plain, person := person(t)

@@ -113,6 +113,8 @@ type Server struct {
 	devices   *device.Pairings
 	passkeys  *device.Passkeys
 	sandboxes Sandboxes
+	shared    sharedLook // at the sandboxes
+	home      string
 	public    protocol.PublicOrigin
 	proxies   protocol.Proxies
 	ready     func(*http.Request) (bool, map[string]any)
@@ -159,7 +161,7 @@ func Open(o Options) (*Server, error) {
 	s := &Server{
 		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels,
 		gateway: o.Gateway, policy: o.Policy, config: o.Config, commands: o.Commands, sandboxes: o.Sandboxes, devices: o.Devices, ready: o.Ready, observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log,
-		passkeys: o.Passkeys, public: o.Public, proxies: o.Proxies,
+		passkeys: o.Passkeys, home: o.Home, public: o.Public, proxies: o.Proxies,
 		started: time.Now(), streams: newStreams(), stopping: make(chan struct{}),
 	}
 	if s.log == nil {

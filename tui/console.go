@@ -60,6 +60,7 @@ const (
 	pageDecisions
 	pageSessions
 	pageGrants
+	pageSandboxes
 	pages
 )
 
@@ -142,6 +143,8 @@ func (c *console) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		return c, c.revoked(m)
 	case answeredAllMsg:
 		return c, c.answeredAll(m)
+	case sandboxEndedMsg:
+		return c, c.sandboxEnded(m)
 	case levelMsg:
 		c.levelKnown(m)
 	case levelChangedMsg:
@@ -209,6 +212,8 @@ func (c *console) key(k tea.KeyPressMsg) tea.Cmd {
 		return c.frontKey(k)
 	case c.page != pageQueue && c.lists[c.page].sure:
 		return c.sureKey(k)
+	case c.page == pageSandboxes && c.lists[c.page].ending != nil:
+		return c.endingSureKey(k)
 	case c.page == pageSessions && c.lists[c.page].change != nil:
 		return c.levelSureKey(k)
 	case name == "q":

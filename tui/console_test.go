@@ -33,8 +33,11 @@ type desk struct {
 	bare    bool  // answers do not say what the call was about
 	grants  []*approval.Grant
 	revoked []string
-	signIns []string
-	retries int
+
+	sandboxes []Sandbox
+	ended     []string
+	signIns   []string
+	retries   int
 }
 
 func newDesk(t *testing.T, calls ...Call) *desk {
@@ -67,7 +70,7 @@ func (d *desk) run(cmd tea.Cmd) {
 		for _, one := range m {
 			d.run(one)
 		}
-	case shownMsg, answeredMsg, answeredAllMsg, listedMsg, revokedMsg, signedInMsg, levelMsg, levelChangedMsg:
+	case shownMsg, answeredMsg, answeredAllMsg, listedMsg, revokedMsg, signedInMsg, levelMsg, levelChangedMsg, sandboxEndedMsg:
 		d.tell(m)
 	}
 }
@@ -251,6 +254,18 @@ func (d *desk) Grants(context.Context) ([]*approval.Grant, error) { return d.gra
 func (d *desk) Revoke(_ context.Context, id string) error {
 	d.revoked = append(d.revoked, id)
 	d.grants = slices.DeleteFunc(d.grants, func(g *approval.Grant) bool { return g.ID == id })
+	return nil
+}
+
+// Sandboxes implements Gateway.
+func (d *desk) Sandboxes(context.Context) ([]Sandbox, error) { return d.sandboxes, nil }
+
+// EndSandbox implements Gateway.
+func (d *desk) EndSandbox(_ context.Context, name string, remove bool) error {
+	d.ended = append(d.ended, fmt.Sprint(name, " ", remove))
+	if name == "stuck" {
+		return errors.New("it does not answer")
+	}
 	return nil
 }
 
@@ -602,6 +617,46 @@ func TestLists(t *testing.T) {
 			t.Errorf("revoked %v, want %v", d.revoked, want)
 		}
 		d.sees("Revoked.", "There is nothing here.")
+	})
+}
+
+func TestSandboxes(t *testing.T) {
+	at(t, func(t *testing.T) {
+		d := newDesk(t)
+		d.sandboxes = []Sandbox{
+			{Name: "one", Of: "agent:coder", State: "in use", Running: true, Sessions: []string{"agent:coder:\x1b[2Jmain"}, CPU: "52 % of 2 processors", Memory: "1.3 GiB of 4 GiB", Pids: "37 of 512", Facts: []string{"network none"}},
+			{Name: "stuck", Of: "shared", State: "no answer", Odd: true, CPU: "–", Memory: "–", Pids: "–", Note: "no answer"},
+		}
+		d.press("5")
+		d.sees("[5 Sandboxes]", "agent:coder", "1.3 GiB of 4 GiB", "52 % of 2 processors", "agent:coder:⟦U+001B⟧[2Jmain", "s: stop", "x: recreate")
+		d.press("s", "n", "x", "enter", "s", "space", "s", "s")
+		if len(d.ended) > 0 {
+			t.Errorf("ended %v without a yes", d.ended)
+		}
+		d.press("s")
+		d.sees("Stop one?", "Files stay", "y: yes")
+		d.press("y")
+		d.sees("Stopped; the next call starts it again: one")
+		d.press("x")
+		d.sees("Remove one, so that the next call makes it anew?")
+		d.press("y")
+		d.press("down", "x", "y")
+		d.sees("Not ended: it does not answer")
+		// A list that changes below the question takes the question away.
+		d.press("x")
+		d.sandboxes = d.sandboxes[:1]
+		time.Sleep(listRhythm)
+		d.tell(tickMsg(time.Now()))
+		d.seesNot("Remove stuck")
+		d.press("y")
+		if want := []string{"one false", "one true", "stuck true"}; !slices.Equal(d.ended, want) {
+			t.Errorf("ended %v, want %v", d.ended, want)
+		}
+		// The pages are named as far as the screen is wide, and each has its key.
+		for width, want := range map[int]string{80: "Toolward  1 Queue  2 Decisions  3 Sessions  4 Grants [5 Sandboxes]", 60: "[5 Sandboxes]"} {
+			d.tell(tea.WindowSizeMsg{Width: width, Height: 24})
+			d.sees(want, "? help")
+		}
 	})
 }
 

@@ -1,7 +1,7 @@
 // Package tui lets people answer in a terminal.
 //
 // [Run] is the terminal console, "toolward tui": a screen with what waits, one call of it in front, and pages of
-// decisions, sessions and grants. It reaches the running gateway through a [Gateway]. Its rules:
+// decisions, sessions, grants and sandboxes. It reaches the running gateway through a [Gateway]. Its rules:
 //
 //   - The focus is on Deny whenever a call comes in front, and Enter never allows.
 //   - An answer needs the stamp that the gateway gave for this showing, and half a second without a key that would have

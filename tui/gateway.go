@@ -34,6 +34,10 @@ type Gateway interface {
 	ClearLevel(ctx context.Context, session toolward.SessionKey, read string) error
 	Grants(ctx context.Context) ([]*approval.Grant, error)
 	Revoke(ctx context.Context, grant string) error
+	// Sandboxes lists the sandboxes with what they use now.
+	Sandboxes(ctx context.Context) ([]Sandbox, error)
+	// EndSandbox stops a sandbox, or removes it so that the next call makes it anew.
+	EndSandbox(ctx context.Context, name string, remove bool) error
 }
 
 // ErrNotSignedIn means that the gateway knows nobody in this terminal.
@@ -99,4 +103,19 @@ type Session struct {
 	LastCall  string   // tool and verdict; "" if none is known
 	LastAt    time.Time
 	Anomalies int // within a day
+}
+
+// Sandbox is one sandbox, in words.
+type Sandbox struct {
+	Name     string
+	Of       string // whose: the scope key
+	State    string
+	Running  bool
+	Odd      bool     // it is not what the configuration says, or not known
+	Sessions []string // whose calls use it now
+	CPU      string
+	Memory   string
+	Pids     string
+	Note     string // what more is to be said of these three
+	Facts    []string
 }

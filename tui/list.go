@@ -26,6 +26,7 @@ type list struct {
 	known  bool
 	sure   bool         // the person is asked whether to take the selected grant back
 	change *levelChange // the person is asked whether to change a level so
+	ending *ending      // the person is asked whether to end a sandbox so
 }
 
 // item is one row of a list. Its texts are safe.
@@ -64,6 +65,10 @@ func (c *console) fetch(p page) tea.Cmd {
 			var list []*approval.Grant
 			list, m.err = c.gateway.Grants(ctx)
 			m.items = itemsOf(list, grantItem)
+		case pageSandboxes:
+			var list []Sandbox
+			list, m.err = c.gateway.Sandboxes(ctx)
+			m.items = itemsOf(list, sandboxItem)
 		}
 		return m
 	})
@@ -87,7 +92,7 @@ func (c *console) listed(m listedMsg) {
 	l.items, l.known = m.items, true
 	at := slices.IndexFunc(l.items, func(i item) bool { return i.id == before })
 	if at < 0 { // what was selected is gone: nothing is done to what has taken its place
-		l.sure, l.change, l.scroll = false, nil, 0
+		l.sure, l.change, l.ending, l.scroll = false, nil, nil, 0
 		at = min(l.at, len(l.items)-1)
 	}
 	l.at = max(0, at)
@@ -121,8 +126,12 @@ func (c *console) listKey(k tea.KeyPressMsg) tea.Cmd {
 		l.scroll = max(0, l.scroll-3)
 	case "pgdown", "f":
 		l.scroll += 3 // drawing keeps it inside
-	case "x":
-		if c.page == pageGrants && l.selected() != "" && c.link == live {
+	case "s", "x":
+		if c.page == pageSandboxes {
+			c.sandboxKey(k.String())
+			return tea.ClearScreen
+		}
+		if k.String() == "x" && c.page == pageGrants && l.selected() != "" && c.link == live {
 			l.sure = true
 		}
 	case "e", "l", "c":

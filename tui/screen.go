@@ -60,23 +60,37 @@ func (c *console) paint(list []row) string {
 
 // head is the first two rows: the pages, and what there is to tell.
 func (c *console) head() []row {
-	names := []string{"Queue", "Decisions", "Sessions", "Grants"}
+	names := []string{"Queue", "Decisions", "Sessions", "Grants", "Sandboxes"}
 	if n := len(c.queue.calls); n > 0 {
 		names[0] = fmt.Sprintf("Queue (%d)", n)
 	}
-	text := "Toolward "
-	if c.width < 70 {
-		text = ""
+	const help = "? help"
+	text := "Toolward " + c.tabs(names)
+	if len(text)+len(help) > c.width {
+		text = c.tabs(names)
 	}
-	for i, name := range names {
-		if page(i) == c.page {
-			text += fmt.Sprintf("[%d %s] ", i+1, name)
-		} else {
-			text += fmt.Sprintf(" %d %s  ", i+1, name)
+	for i := len(names) - 1; i > 0 && len(text)+len(help) > c.width; i-- {
+		if page(i) != c.page { // its number is enough
+			names[i] = ""
+			text = c.tabs(names)
 		}
 	}
-	text += strings.Repeat(" ", max(0, c.width-len(text)-len("? help"))) + "? help"
+	text += strings.Repeat(" ", max(0, c.width-len(text)-len(help))) + help
 	return []row{{text, bold}, c.status()}
+}
+
+// tabs are the pages with their keys.
+func (c *console) tabs(names []string) string {
+	text := ""
+	for i, name := range names {
+		label := strings.TrimSpace(fmt.Sprintf("%d %s", i+1, name))
+		if page(i) == c.page {
+			text += "[" + label + "]"
+		} else {
+			text += " " + label + " "
+		}
+	}
+	return text
 }
 
 // status says how things stand if they do not stand well, and else the latest there was to tell.
@@ -115,7 +129,7 @@ func (c *console) queueScreen() ([]row, *tea.Cursor) {
 		for range height {
 			list = append(list, row{})
 		}
-		return append(list, c.rule(""), row{text: "Calls that wait for an answer appear here."}, row{text: "1-4: pages   ?: help   q: leave"}), nil
+		return append(list, c.rule(""), row{text: "Calls that wait for an answer appear here."}, row{text: "1-5: pages   ?: help   q: leave"}), nil
 	}
 	note := fmt.Sprintf("rows %d to %d of %d", f.offset+1, min(len(f.rows), f.offset+height), len(f.rows))
 	if len(f.rows) <= height {
@@ -246,6 +260,8 @@ func (c *console) listScreen() []row {
 	switch {
 	case l.change != nil:
 		l.change.rows(more)
+	case l.ending != nil:
+		l.ending.rows(more)
 	case l.at < len(l.items):
 		for _, text := range l.items[l.at].more {
 			more.line("", "", text)
@@ -272,12 +288,16 @@ func (c *console) listScreen() []row {
 		out = append(out, row{cut(l.change.hint(), c.width), yellow})
 	case c.page == pageSessions:
 		out = append(out, row{text: cut("e: elevate   l: lock down   c: clear   Up, Down: choose   Esc: queue   q: leave", c.width)})
+	case l.ending != nil:
+		out = append(out, row{"y: yes   any other key: no", yellow})
+	case c.page == pageSandboxes:
+		out = append(out, row{text: cut("s: stop   x: recreate   Up, Down: choose   1-5: pages   Esc: queue   q: leave", c.width)})
 	case l.sure:
 		out = append(out, row{"Revoke this grant? y: yes   any other key: no", yellow})
 	case c.page == pageGrants:
-		out = append(out, row{text: "Up, Down: choose   x: revoke   1-4: pages   Esc: queue   q: leave"})
+		out = append(out, row{text: "Up, Down: choose   x: revoke   1-5: pages   Esc: queue   q: leave"})
 	default:
-		out = append(out, row{text: "Up, Down: choose   1-4: pages   Esc: queue   q: leave"})
+		out = append(out, row{text: "Up, Down: choose   1-5: pages   Esc: queue   q: leave"})
 	}
 	return append(out, row{})
 }
@@ -313,7 +333,8 @@ j, k             next and previous call
 s                one answer for all identical calls, and back
 t, u             in Always: for a shorter time, for fewer calls
 e, l, c          in Sessions: elevate, lock down, clear
-1 2 3 4          queue, decisions, sessions, grants
+s, x             in Sandboxes: stop, recreate
+1 2 3 4 5        queue, decisions, sessions, grants, sandboxes
 Ctrl-L           draw again      q, Ctrl-C   leave
 
 Deny has the focus when a call comes in front, and Enter

@@ -18,13 +18,14 @@ func (d *daemon) confines(c toolward.Caller) (yes, readOnly bool) {
 	if yes, _ = d.sandboxes.Sandboxed(c.Agent, string(c.Session)); !yes {
 		return false, false
 	}
-	return true, d.sandboxes.Settings().For(c.Agent).Access == sandbox.AccessReadOnly
+	access, _ := d.sandboxes.Settings().For(c.Agent).AccessTo(c.Workspace)
+	return true, access == sandbox.AccessReadOnly
 }
 
 var errNoSandboxes = errors.New("the gateway has not found out about sandboxes yet")
 
 // Confinement is the sandbox that a call works in.
-func (d *daemon) Confinement(call *toolward.Call) (*builtin.Confinement, error) {
+func (d *daemon) Confinement(ctx context.Context, call *toolward.Call) (*builtin.Confinement, error) {
 	if d.sandboxes == nil {
 		return nil, errNoSandboxes
 	}
@@ -34,20 +35,18 @@ func (d *daemon) Confinement(call *toolward.Call) (*builtin.Confinement, error) 
 		return nil, nil
 	}
 	request := sandbox.Request{Agent: caller.Agent, Session: string(call.Session), Workspace: caller.Workspace}
-	layout, err := d.sandboxes.Layout(context.Background(), request)
+	layout, err := d.sandboxes.Layout(ctx, request)
 	if err != nil {
 		return nil, err
 	}
+	identity := layout.Identity()
 	return &builtin.Confinement{
-		Workdir: layout.Workdir,
-		Mounts:  sandbox.Mounts(layout.Access, layout.Workdir, layout.WorkspaceDir, layout.AgentDir, layout.Binds),
+		Name: layout.Name, Identity: identity, Workdir: layout.Workdir,
+		Mounts: layout.Mounts(), FoldCase: layout.FoldCase,
 		Env:     d.sandboxes.Settings().For(caller.Agent).EnvRules(),
+		Offline: layout.Offline,
 		Acquire: func(ctx context.Context) (sandbox.Handle, func(), error) {
-			lease, err := d.sandboxes.Acquire(ctx, request)
-			if err != nil {
-				return nil, nil, err
-			}
-			return lease, lease.Release, nil
+			return d.acquire(ctx, call, request, layout.Name, identity)
 		},
 	}, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/egress"
 	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/hook"
 	"github.com/toolward/toolward/mcp"
@@ -70,8 +71,10 @@ type daemon struct {
 	exec      *execpolicy.Commands  // judges commands by it and by the configuration
 	events    *eventRecorder
 	machine   sandbox.Machine
+	newHome   bool // nothing can be left in it of an earlier run
 	engines   []sandbox.Engine
 	sandboxes *sandbox.Manager
+	egress    *egress.Proxies
 	measured  *telemetry.Telemetry
 	streams   context.CancelFunc // ends the streams of local MCP clients
 }
@@ -118,6 +121,9 @@ func (d *daemon) openState(ctx context.Context, o daemonOptions) (err error) {
 	}
 	records, err := d.db.Audit(ctx)
 	if err != nil {
+		return err
+	}
+	if err := d.openMachine(ctx, records); err != nil {
 		return err
 	}
 	d.memory = store.NewConfiguration(d.db)
@@ -201,122 +207,16 @@ func (d *daemon) openTools(ctx context.Context, _ daemonOptions) (err error) {
 	if d.toolbox, err = builtin.New(d.atStart.Builtin(), builtin.Deps{Places: d.places.of, Commands: d.exec, Sandboxes: d, MayUse: d.mayUse, Log: d.log}); err != nil {
 		return err
 	}
-	d.tools = d.toolbox.Tools()
+	if err := d.openEgress(); err != nil {
+		return err
+	}
+	d.tools = append(d.toolbox.Tools(), d.egress.Tool())
 	return nil
 }
 
 func (d *daemon) mayUse(caller toolward.Caller, tool string) bool {
 	found, _ := d.policy.Snapshot().Find(caller, tool)
 	return found != nil
-}
-
-// openConfig compiles the policy of the configuration file.
-func (d *daemon) openConfig(ctx context.Context, _ daemonOptions) (err error) {
-	d.policy = &policy.Live{}
-	d.shadow = &shadowPolicy{
-		home: d.home, tools: d.tools, around: d.surroundings(), log: d.log, tell: d.events.put, renamed: make(chan struct{}, 1),
-	}
-	d.config, err = config.Open(ctx, d.configPath(), config.Options{
-		Apply: d.applyConfig, Notify: d.configChanged, Memory: d.memory,
-		Checks: []config.Check{config.CheckPolicy(d.tools, d.surroundings()), config.CheckPlugins(d.registry.IDs()), config.CheckSandbox(sandboxAround(d.home))},
-	})
-	if err == nil {
-		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force at start", "hash": d.config.Current().Hash}})
-	}
-	return startError(err)
-}
-
-// surroundings is what the program tells policy besides the file.
-func (d *daemon) surroundings() policy.Surroundings {
-	around := surroundings()
-	around.Secrets, around.Confined = d.secrets, d.confines
-	return around
-}
-
-// applyConfig puts a configuration in force, all of it or nothing.
-func (d *daemon) applyConfig(loaded *config.Loaded) error {
-	c := loaded.File.Policy()
-	c.Around = d.surroundings()
-	snapshot, warnings, err := policy.Compile(c, d.tools)
-	if err != nil {
-		return err
-	}
-	commands := loaded.File.Commands()
-	if _, err := commands.Check(); err != nil {
-		return err
-	}
-	sandboxes, err := d.sandboxSettings(loaded.File)
-	if err != nil {
-		return err
-	}
-	settings, err := approvalSettings(loaded.File)
-	if err != nil {
-		return err
-	}
-	if err := d.approver.Configure(settings); err != nil {
-		return err
-	}
-	var level toolward.Level
-	if err := level.UnmarshalText([]byte(loaded.File.TEG.DefaultLevel)); err != nil {
-		return err
-	}
-	if d.watcher != nil {
-		if err := d.watcher.Configure(loaded.File.Watching()); err != nil {
-			return err
-		}
-	}
-	d.sessions.Configure(session.Settings{DefaultLevel: level, HighWater: loaded.File.TEG.HighWater})
-	if err := d.plugins.Configure(loaded.File.Plugins); err != nil {
-		return err
-	}
-	ignored, err := d.exec.Configure(commands)
-	if err != nil {
-		return err
-	}
-	d.places.protect(loaded.File.Plugins.Files())
-	d.holdSecrets(loaded.File.Plugins)
-	if d.sandboxes != nil {
-		d.sandboxes.Configure(sandboxes)
-	}
-	d.policy.Swap(snapshot)
-	d.shadow.use(loaded.File.TEG.Shadow)
-	if d.config != nil {
-		d.takeBack("the configuration became stricter", tightened(d.config.Current().File, loaded.File, snapshot))
-	}
-	for _, w := range warnings {
-		if text := w.String(); d.warned.first(text) {
-			level := slog.LevelWarn
-			if w.Severity == toolward.Info {
-				level = slog.LevelInfo
-			}
-			d.log.Log(context.Background(), level, "configuration", "warning", text, "severity", w.Severity.String())
-		}
-	}
-	for _, w := range ignored {
-		if text := w.String(); d.warned.first(text) {
-			d.log.Warn("configuration", "warning", text, "severity", toolward.Warning.String())
-		}
-	}
-	if d.mcp != nil {
-		d.mcp.ToolsChanged()
-	}
-	return nil
-}
-
-func approvalSettings(f config.File) (approval.Settings, error) {
-	absent := approval.AbsentRefuse
-	if f.TEG.Approval.Absent == string(approval.AbsentWait) {
-		absent = approval.AbsentWait
-	}
-	return approval.Settings{
-		Timeout:    time.Duration(f.TEG.Approval.TimeoutMs) * time.Millisecond,
-		MaxTimeout: time.Duration(max(f.Limits.ApprovalMaxMs, f.TEG.Approval.TimeoutMs)) * time.Millisecond,
-		PerSession: min(f.TEG.Approval.MaxPendingPerSession, f.Limits.PendingPerSession),
-		PerConn:    f.Limits.PendingPerConnection,
-		Total:      f.Limits.Pending,
-		Absent:     absent,
-		Socket:     f.TEG.Approval.Socket == "once",
-	}, nil
 }
 
 // openTelemetry begins to count.

@@ -95,7 +95,7 @@ func (inv *invocation) checkState() []bridge.Check {
 	} else {
 		checks = append(checks, bridge.Check{Name: "configuration", State: bridge.Passed, Text: "sound"})
 	}
-	checks = append(checks, inv.checkSandbox())
+	checks = append(checks, inv.checkSandbox(loaded))
 	var status struct{ Version, Console, Mode string }
 	if err := inv.daemon().get(inv, "/v1/status", nil, &status); err != nil {
 		return append(checks, bridge.Check{Name: "gateway", State: bridge.Failed, Text: err.Error(), Hint: "toolward up"})
@@ -115,19 +115,32 @@ func (inv *invocation) checkState() []bridge.Check {
 	return append(checks, bridge.Check{Name: "gateway", State: bridge.Passed, Text: status.Console})
 }
 
-// checkSandbox shows what the first start has decided about sandboxes.
-func (inv *invocation) checkSandbox() bridge.Check {
-	machine, known, err := sandbox.ReadMachine(inv.home)
+// checkSandbox shows which sessions are sandboxed, and who says so: the configuration, or what the first start has found
+// out.
+func (inv *invocation) checkSandbox(loaded *config.Loaded) bridge.Check {
+	machine, _, err := sandbox.ReadMachine(inv.home)
+	check := bridge.Check{Name: "sandbox", State: bridge.Passed, Hint: "toolward sandbox probe says what this machine can enforce"}
+	written := ""
+	if loaded != nil {
+		written = loaded.File.Agents.Defaults.Sandbox.Mode
+	}
 	switch {
 	case err != nil:
-		return bridge.Check{Name: "sandbox", State: bridge.Failed, Text: err.Error()}
-	case !known || machine.Mode == "":
-		return bridge.Check{Name: "sandbox", State: bridge.Skipped, Text: "no mode was decided for this machine: sessions are sandboxed only where the configuration says so", Hint: "toolward sandbox probe"}
+		check.State, check.Text = bridge.Failed, err.Error()
+	case written != "":
+		check.Text = sandboxModeKey + " is " + written
+	case machine.Due:
+		check.State, check.Text = bridge.Warned, "no engine has said yet whether it works: calls that need a sandbox are refused until one does; the next start asks again"
+	case machine.Mode == "":
+		check.State, check.Text = bridge.Skipped, "the first start finds out whether this machine can make sandboxes"
+	default:
+		check.Text = fmt.Sprintf("mode %s since %s: %s. %s changes it", machine.Mode, machine.Decided.Format(time.DateOnly), machine.Why, sandboxModeKey)
+		if machine.Mode == sandbox.ModeOff {
+			check.State = bridge.Warned
+			check.Hint = `commands run on this machine. To confine them: "agents": {"defaults": {"sandbox": {"mode": "non-main"}}}; ` + check.Hint
+		}
 	}
-	return bridge.Check{
-		Name: "sandbox", State: bridge.Passed,
-		Text: fmt.Sprintf("where the configuration names no mode it is %s since %s: %s", machine.Mode, machine.Decided.Format(time.DateOnly), machine.Why),
-	}
+	return check
 }
 
 // security looks for what makes the installation less safe.

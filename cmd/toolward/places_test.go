@@ -11,7 +11,7 @@ func TestWorkspacesThatAreRefused(t *testing.T) {
 	state := filepath.Join(home, ".toolward")
 	linked := filepath.Join(home, "linked-state")
 	for _, dir := range []string{state, filepath.Join(state, "inside"), filepath.Join(home, "project")} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,9 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,15 +18,9 @@ import (
 
 // What people grant, and what a stricter configuration takes back, is in the record by name.
 func TestTheRecordFollowsGrants(t *testing.T) {
-	home, err := os.MkdirTemp("", "tw") // short: the paths of sockets hold about 100 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(home) })
-	t.Setenv("HOME", home)
-	state := filepath.Join(home, ".toolward")
-	rememberGrant(t, state)
-	d, err := newDaemon(t.Context(), daemonOptions{home: state, listen: "127.0.0.1:0", log: slog.New(slog.DiscardHandler), stop: func() {}})
+	options := optionsFor(shortHome(t), "127.0.0.1:0")
+	rememberGrant(t, options.home)
+	d, err := newDaemon(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,15 +72,7 @@ func rememberGrant(t *testing.T, state string) {
 
 // The record says which configuration counted when, who put it in force, and what was tried in vain.
 func TestTheRecordFollowsTheConfiguration(t *testing.T) {
-	home, err := os.MkdirTemp("", "tw") // short: the paths of sockets hold about 100 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(home) })
-	t.Setenv("HOME", home)
-	d, err := newDaemon(t.Context(), daemonOptions{
-		home: filepath.Join(home, ".toolward"), listen: "127.0.0.1:0", log: slog.New(slog.DiscardHandler), stop: func() {},
-	})
+	d, err := newDaemon(t.Context(), optionsFor(shortHome(t), "127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/toolward/toolward/internal/live"
 )
 
-// shortHome is a home of a person whose socket has a path that every system can bind.
+// shortHome is a home of a person whose socket has a path that every system can bind, and whose commands run on this
+// machine unless the configuration says otherwise.
 func shortHome(t testing.TB) string {
 	t.Helper()
 	home, err := os.MkdirTemp("", "tw")
@@ -17,6 +20,7 @@ func shortHome(t testing.TB) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
 	t.Setenv("HOME", home)
+	live.Unsandboxed(t, filepath.Join(home, ".toolward"))
 	return home
 }
 
@@ -45,4 +49,32 @@ func TestAStartThatFailsLeavesNothingOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.close()
+}
+
+// Whoever mistypes the first configuration, mends it and starts again has started for the first time.
+func TestAFirstStartThatFailsDoesNotMakeAnOlderHome(t *testing.T) {
+	home := shortHome(t)
+	options := optionsFor(home, "127.0.0.1:0")
+	if err := os.RemoveAll(filepath.Join(options.home, "sandbox")); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(options.home, "toolward.jsonc")
+	if err := os.WriteFile(file, []byte(`{ "teg": { "wrong": true } }`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newDaemon(context.Background(), options); err == nil {
+		t.Fatal("it starts with a wrong configuration")
+	}
+	// No engine is asked: what this machine can do is not what is tested.
+	if err := os.WriteFile(file, []byte(`{ "agents": { "defaults": { "sandbox": { "mode": "non-main" } } } }`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := newDaemon(context.Background(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	if !d.machine.Due {
+		t.Errorf("%+v", d.machine)
+	}
 }

@@ -62,11 +62,13 @@ func (c *sandboxListCommand) Run(inv *invocation) error {
 	return nil
 }
 
-func (inv *invocation) printSandboxes(list []sandbox.Info) error {
-	return inv.table("NAME\tENGINE\tSTATE\tIMAGE\tAGE\tIDLE\tIN USE\tOF", func(row func(...any)) {
+func (inv *invocation) printSandboxes(list []server.Sandbox) error {
+	return inv.table("NAME\tENGINE\tSTATE\tIMAGE\tAGE\tIDLE\tIN USE\tCPU\tMEMORY\tOF", func(row func(...any)) {
 		for _, i := range list {
 			state, image := "stopped", i.Image
 			switch {
+			case i.Silent:
+				state = "no answer"
 			case i.Missing:
 				state = "gone"
 			case i.Running:
@@ -75,7 +77,8 @@ func (inv *invocation) printSandboxes(list []sandbox.Info) error {
 			if !i.ImageMatch {
 				image += " (not the configured one)"
 			}
-			row(i.Name, i.Engine, state, image, since(i.Created), since(i.Used), i.Users, i.ScopeKey)
+			words := i.Words()
+			row(i.Name, i.Engine, state, image, since(i.Created), since(i.Used), i.Users, words.CPU, words.Memory, i.ScopeKey)
 		}
 	})
 }
@@ -110,9 +113,9 @@ func (c *sandboxRecreateCommand) Run(inv *invocation) error {
 	if c.Browser {
 		from = list.Browsers
 	}
-	var meant []sandbox.Info
+	var meant []server.Sandbox
 	for _, i := range from {
-		if (sandbox.Selector{All: c.All, Agent: c.Agent, Session: c.Session}).Matches(i) {
+		if (sandbox.Selector{All: c.All, Agent: c.Agent, Session: c.Session}).Matches(i.Info) {
 			meant = append(meant, i)
 		}
 	}
@@ -130,7 +133,7 @@ func (c *sandboxRecreateCommand) Run(inv *invocation) error {
 	return c.remove(inv, meant)
 }
 
-func (c *sandboxRecreateCommand) remove(inv *invocation, meant []sandbox.Info) error {
+func (c *sandboxRecreateCommand) remove(inv *invocation, meant []server.Sandbox) error {
 	failed := 0
 	for _, i := range meant {
 		if err := inv.daemon().post(inv, "/v1/sandboxes/"+url.PathEscape(i.Name)+"/remove", struct{}{}, nil); err != nil {
@@ -180,11 +183,6 @@ type probedEngine struct {
 	Checks  []sandbox.Check `json:"checks"`
 }
 
-var levelWords = map[sandbox.Level]string{
-	sandbox.LevelNone: "nothing", sandbox.LevelLandlock: "files and network only",
-	sandbox.LevelNoCgroup: "all but hard limits", sandbox.LevelFull: "everything",
-}
-
 // Run tries the engines. It needs no gateway.
 func (sandboxProbeCommand) Run(inv *invocation) error {
 	_, machine, err := knownMachine(inv.home)
@@ -196,7 +194,7 @@ func (sandboxProbeCommand) Run(inv *invocation) error {
 	for _, e := range sandboxEngines(machine.Instance, slog.New(slog.NewTextHandler(io.Discard, nil))) {
 		c := sandbox.ProbeEngine(inv, e, nil)
 		works = works || c.Works()
-		found = append(found, probedEngine{c.Engine, c.Works(), levelWords[c.Level], c.Version, c.Checks})
+		found = append(found, probedEngine{c.Engine, c.Works(), c.Level.Words(), c.Version, c.Checks})
 		if err := e.Close(); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker"
+	"github.com/toolward/toolward/sandbox/inside"
 	"github.com/toolward/toolward/sandbox/native"
 )
 
@@ -33,38 +34,94 @@ func sandboxEngines(instance string, log *slog.Logger) []sandbox.Engine {
 func knownMachine(stateDir string) (sandbox.Surroundings, sandbox.Machine, error) {
 	around := sandboxAround(stateDir)
 	machine, _, err := sandbox.ReadMachine(stateDir)
-	around.Instance, around.Undecided = machine.Instance, machine.Mode
+	around.Instance, around.Undecided = machine.Instance, machine.Default()
 	return around, machine, err
 }
 
 // startPatience bounds how long engines may take to tell what an earlier run left.
 const startPatience = 10 * time.Second
 
-// openSandboxes opens what makes sandboxes, with the settings in force.
-func (d *daemon) openSandboxes(ctx context.Context, _ daemonOptions) error {
-	// No tool runs inside yet, so that no engine is looked for: a mode that was decided now would be kept.
-	machine, err := sandbox.OpenMachine(ctx, d.home, nil)
+// buildPatience bounds how long the first start waits until the program inside is built.
+const buildPatience = 3 * time.Minute
+
+// openMachine reads what is known of this machine, or begins it. A home without a record is new, whatever an earlier start has
+// left in it that failed: else one mistake in the first configuration would leave commands unconfined for good.
+func (d *daemon) openMachine(ctx context.Context, records audit.Source) error {
+	last, err := records.Last(ctx)
 	if err != nil {
 		return err
 	}
-	d.machine = machine
-	d.engines = sandboxEngines(machine.Instance, d.log)
+	_, known, err := sandbox.ReadMachine(d.home)
+	if err != nil {
+		return err
+	}
+	d.newHome = last.Seq == 0 && !known
+	d.machine, err = sandbox.OpenMachine(d.home, last.Seq == 0)
+	return err
+}
+
+// openSandboxes opens what makes sandboxes, with the settings in force. The first start finds out whether this machine can
+// make any.
+func (d *daemon) openSandboxes(ctx context.Context, _ daemonOptions) (err error) {
+	d.engines = sandboxEngines(d.machine.Instance, d.log)
 	settings, err := d.sandboxSettings(d.config.Current().File)
 	if err != nil {
 		return err
 	}
+	if d.machine.Due && settings.Anyone().Sources["mode"].Level == sandbox.FromProbe {
+		if err := d.findInside(ctx); err != nil {
+			d.log.Warn("sandboxes", "err", err)
+		}
+		if err := d.machine.Decide(ctx, d.home, d.engines, settings.Anyone()); err != nil {
+			return err
+		}
+		d.tellMode()
+		if settings, err = d.sandboxSettings(d.config.Current().File); err != nil {
+			return err
+		}
+	}
 	d.sandboxes = sandbox.NewManager(sandbox.ManagerOptions{
-		Engines: d.engines, StateDir: d.home, Settings: settings, Observe: d.recordSandbox, Log: d.log,
+		Engines: d.engines, StateDir: d.home, Settings: settings, NewHome: d.newHome, Egress: d.egress, Observe: d.recordSandbox, Log: d.log,
 	})
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	return d.sandboxes.Start(ctx)
 }
 
+// findInside finds the program inside, which every engine needs. Where it has to be built, that takes longer than an
+// engine that works may take to answer.
+func (d *daemon) findInside(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, buildPatience)
+	defer cancel()
+	told := time.AfterFunc(time.Second, func() { d.log.Info("the program inside of sandboxes is being built, once") })
+	defer told.Stop()
+	_, err := inside.FindProgram(ctx)
+	return err
+}
+
+// tellMode says what the first start has decided, and how to decide otherwise.
+func (d *daemon) tellMode() {
+	mode := d.machine.Default()
+	level, text := slog.LevelInfo, "sessions are sandboxed where the configuration does not say otherwise"
+	switch {
+	case d.machine.Due:
+		level, text = slog.LevelWarn, "nobody knows yet whether this machine can make sandboxes: calls that need one are refused until it can; the next start tries again"
+	case mode == sandbox.ModeOff:
+		level, text = slog.LevelWarn, "sessions are not sandboxed: commands run on this machine, when people or rules allow them"
+	}
+	d.log.Log(context.Background(), level, text, "mode", mode, "why", d.machine.Why, "change", sandboxModeKey)
+	d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{
+		"event": "sandbox mode", "mode": string(mode), "engine": d.machine.Engine, "why": d.machine.Why, "kept": !d.machine.Due,
+	}})
+}
+
+// sandboxModeKey is where people say which sessions are sandboxed.
+const sandboxModeKey = "agents.defaults.sandbox.mode"
+
 // sandboxSettings compiles the settings of sandboxes for this machine.
 func (d *daemon) sandboxSettings(f config.File) (*sandbox.Settings, error) {
 	around := sandboxAround(d.home)
-	around.Instance, around.Undecided = d.machine.Instance, d.machine.Mode
+	around.Instance, around.Undecided = d.machine.Instance, d.machine.Default()
 	settings, problems := sandbox.Compile(f.Sandbox(), around)
 	if len(problems) > 0 {
 		return nil, sandbox.Errorf(problems[0].Code, "%s: %s", problems[0].Key, problems[0].Text)
@@ -72,11 +129,22 @@ func (d *daemon) sandboxSettings(f config.File) (*sandbox.Settings, error) {
 	return settings, nil
 }
 
+// protectedFloor is how long a session is elevated at least after its commands made what git would run.
+const protectedFloor = time.Hour
+
 // recordSandbox keeps what happens to sandboxes.
 func (d *daemon) recordSandbox(e sandbox.Event) {
 	data := map[string]any{"event": string(e.Kind), "sandbox": e.Name, "scope": e.ScopeKey, "engine": e.Engine}
 	if e.Why != "" {
 		data["why"] = e.Why
+	}
+	if len(e.Paths) > 0 {
+		data["paths"], data["runs"] = e.Paths, e.Runs
+	}
+	if e.Kind == sandbox.EventProtected && e.Runs && e.Session != "" {
+		// Whoever works in that directory next, on this machine, runs what the session has left there.
+		d.logError("raise the level of "+e.Session,
+			d.sessions.RaiseFloor(context.Background(), toolward.SessionKey(e.Session), toolward.Elevated, protectedFloor, "sandbox"))
 	}
 	d.events.put(audit.Event{Type: audit.TypeSandbox, Session: toolward.SessionKey(e.Session), Agent: sandbox.ScopeAgentID(e.ScopeKey), Data: data})
 }
@@ -88,5 +156,8 @@ func (d *daemon) closeSandboxes() {
 	}
 	for _, e := range d.engines {
 		d.logError("close the sandbox engine "+e.Name(), e.Close())
+	}
+	if d.egress != nil {
+		d.egress.Shutdown()
 	}
 }

@@ -3,9 +3,12 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/config"
@@ -13,13 +16,15 @@ import (
 	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/docker"
+	"github.com/toolward/toolward/sandbox/native"
 )
 
 type sandboxExplainCommand struct {
 	Session    string `help:"Key of the session; default the main one of the agent." placeholder:"KEY"`
 	Agent      string `help:"The agent; default that of the session." placeholder:"ID"`
 	Workspace  string `help:"Its directory; default the configured one." type:"path"`
-	DockerArgs bool   `help:"Print the arguments of the container that would be made, one a line."`
+	DockerArgs bool   `help:"Print a command line that makes the same container, and write the filter for system calls that it names."`
 }
 
 // sandboxDocs is where people read more.
@@ -43,12 +48,15 @@ type explainedSandbox struct {
 	Scope         sandbox.Scope        `json:"scope"`
 	PerSession    bool                 `json:"perSession"`
 	Access        sandbox.Access       `json:"workspaceAccess"`
+	AccessWhy     string               `json:"workspaceAccessWhy"`
 	WorkspaceRoot string               `json:"workspaceRoot"`
 	Sandboxed     bool                 `json:"sessionIsSandboxed"`
 	Why           string               `json:"why"`
 	Name          string               `json:"containerName,omitempty"`
 	WorkspaceDir  string               `json:"workspaceDir,omitempty"`
+	Workdir       string               `json:"workdir,omitempty"` // where that is inside
 	Problem       string               `json:"problem,omitempty"` // why it could not be made
+	Decided       *sandbox.Machine     `json:"decided,omitempty"` // where the mode is what the first start has found
 	Tools         explainedTools       `json:"tools"`
 	Docker        []string             `json:"dockerArgs,omitempty"`
 	Settings      []sandbox.Setting    `json:"settings"`
@@ -78,7 +86,7 @@ func (c *sandboxExplainCommand) Run(inv *invocation) error {
 		return err
 	}
 	defer tried.close()
-	around, _, err := knownMachine(inv.home)
+	around, machine, err := knownMachine(inv.home)
 	if err != nil {
 		return err
 	}
@@ -87,29 +95,32 @@ func (c *sandboxExplainCommand) Run(inv *invocation) error {
 	if len(problems) > 0 {
 		return &exitErr{exitUnsound, fmt.Errorf("%s: %s", problems[0].Key, problems[0].Text), "toolward config check"}
 	}
-	x, creation, err := c.explain(&file, settings, tried.snapshot)
+	x, creation, err := c.explain(inv, &file, settings, tried.snapshot)
 	if err != nil {
 		return err
+	}
+	if x.Sources["mode"].Level == sandbox.FromProbe {
+		x.Sandbox.Decided = &machine
 	}
 	if c.DockerArgs {
 		if creation == nil {
 			return &exitErr{exitUnsound, fmt.Errorf("%s", x.Sandbox.Problem), "see " + sandboxDocs}
 		}
-		x.Sandbox.Docker = append(creation.Args(), creation.Docker.Image)
+		if x.Sandbox.Docker, err = docker.CommandLine(inv, creation, filepath.Join(inv.home, "sandbox")); err != nil {
+			return err
+		}
 	}
 	switch {
 	case inv.json:
 		return inv.printJSON(x)
 	case c.DockerArgs:
-		for _, arg := range x.Sandbox.Docker {
-			fmt.Fprintln(inv.stdout, display.Line(arg))
-		}
+		fmt.Fprintln(inv.stdout, docker.ShellLine(append([]string{"docker"}, x.Sandbox.Docker...)))
 		return nil
 	}
 	return inv.printSandbox(x)
 }
 
-func (c *sandboxExplainCommand) explain(file *config.File, settings *sandbox.Settings, snapshot *policy.Snapshot) (*sandboxExplanation, *sandbox.Creation, error) {
+func (c *sandboxExplainCommand) explain(inv *invocation, file *config.File, settings *sandbox.Settings, snapshot *policy.Snapshot) (*sandboxExplanation, *sandbox.Creation, error) {
 	agent := c.Agent
 	if agent == "" && strings.Contains(c.Session, ":") {
 		agent = sandbox.SessionAgent(c.Session)
@@ -118,12 +129,14 @@ func (c *sandboxExplainCommand) explain(file *config.File, settings *sandbox.Set
 	session := sandboxSession(c.Session, agent, settings.Sessions())
 	r := settings.For(agent)
 	yes, why := settings.Sandboxed(agent, session)
+	workspace := cmp.Or(c.Workspace, configuredWorkspace(file, agent))
+	access, whyAccess := r.AccessTo(workspace)
 	filtered := r.EnvRules().Filter(envOf(r))
 	x := &sandboxExplanation{
 		DocsURL: sandboxDocs, AgentID: agent, SessionKey: session, MainSession: settings.Sessions().MainSession(agent),
 		Sources: r.Sources, Elevated: elevatedOf(file, agent, session),
 		Sandbox: explainedSandbox{
-			Engine: r.Engine, Mode: r.Mode, Scope: r.Scope, PerSession: r.PerSession, Access: r.Access, WorkspaceRoot: r.WorkspaceRoot,
+			Engine: r.Engine, Mode: r.Mode, Scope: r.Scope, PerSession: r.PerSession, Access: access, AccessWhy: whyAccess, WorkspaceRoot: r.WorkspaceRoot,
 			Sandboxed: yes, Why: why, Settings: r.Settings(), Blocked: append([]string{}, filtered.Blocked...),
 			Warnings: append([]sandbox.EnvWarning{}, filtered.Warnings...),
 		},
@@ -137,13 +150,37 @@ func (c *sandboxExplainCommand) explain(file *config.File, settings *sandbox.Set
 	for _, failure := range x.Elevated.Failures {
 		x.FixIt = append(x.FixIt, failure["key"])
 	}
-	creation, err := r.Creation(sandbox.Request{Agent: agent, Session: session, Workspace: cmp.Or(c.Workspace, configuredWorkspace(file, agent))})
+	q := sandbox.Request{Agent: agent, Session: session, Workspace: workspace}
+	creation, err := r.Creation(inv, q)
+	if err == nil {
+		x.Sandbox.Name, x.Sandbox.WorkspaceDir = creation.Name, creation.WorkspaceDir
+		x.Sandbox.Workdir, err = c.workdir(inv, r, q)
+	}
 	if err != nil {
 		x.Sandbox.Problem = err.Error()
 		return x, nil, nil
 	}
-	x.Sandbox.Name, x.Sandbox.WorkspaceDir = creation.Name, creation.WorkspaceDir
 	return x, creation, nil
+}
+
+// workdir is where the workspace is inside. The machine is asked only if that depends on it: where sandboxes without
+// namespaces are agreed to.
+func (c *sandboxExplainCommand) workdir(inv *invocation, r *sandbox.Resolved, q sandbox.Request) (string, error) {
+	site := sandbox.Site{Engine: r.Engine}
+	if slices.Contains(r.DegradeOK, "namespaces") && r.Engine != sandbox.EngineDocker {
+		engine := native.New(native.Options{Log: slog.New(slog.DiscardHandler)})
+		defer engine.Close() //nolint:errcheck // it has made nothing
+		found, err := engine.Probe(inv)
+		if err != nil {
+			return "", err
+		}
+		site.InPlace = found.InPlace
+	}
+	layout, err := r.Layout(site, q)
+	if err != nil {
+		return "", err
+	}
+	return layout.Workdir, nil
 }
 
 // defaultAgent is the agent that is meant when nobody names one.
@@ -218,14 +255,17 @@ func (inv *invocation) printSandbox(x *sandboxExplanation) error {
 	}
 	line("session", "%s of agent %s %s: %s", x.SessionKey, x.AgentID, answer, s.Why)
 	line("mode", "%s (%s: %s)", s.Mode, x.Sources["mode"].Level, x.Sources["mode"].Key)
+	if s.Decided != nil && !s.Decided.Decided.IsZero() {
+		line("", "since %s: %s", s.Decided.Decided.Format(time.DateOnly), s.Decided.Why)
+	}
 	line("engine", "%s", s.Engine)
 	line("scope", "%s", s.Scope)
-	line("workspace", "%s, private directories below %s", s.Access, s.WorkspaceRoot)
+	line("workspace", "%s (%s), private directories below %s", s.Access, s.AccessWhy, s.WorkspaceRoot)
 	if s.Problem != "" {
 		line("problem", "%s", s.Problem)
 	} else {
 		line("name", "%s", s.Name)
-		line("directory", "%s", s.WorkspaceDir)
+		line("directory", "%s, inside %s", s.WorkspaceDir, s.Workdir)
 	}
 	line("tools", "allow %s (%s: %s)", strings.Join(s.Tools.Allow, " "), s.Tools.Sources["allow"].Source, s.Tools.Sources["allow"].Key)
 	line("", "deny %s (%s: %s)", strings.Join(s.Tools.Deny, " "), s.Tools.Sources["deny"].Source, s.Tools.Sources["deny"].Key)

@@ -220,3 +220,34 @@ func (g terminalGateway) Grants(ctx context.Context) ([]*approval.Grant, error) 
 func (g terminalGateway) Revoke(ctx context.Context, grant string) error {
 	return known(g.post(ctx, "/v1/grants/"+url.PathEscape(grant)+"/revoke", struct{}{}, nil))
 }
+
+// Sandboxes implements tui.Gateway.
+func (g terminalGateway) Sandboxes(ctx context.Context) ([]tui.Sandbox, error) {
+	var list server.SandboxList
+	if err := g.get(ctx, "/v1/sandboxes", nil, &list); err != nil {
+		return nil, known(err)
+	}
+	var out []tui.Sandbox
+	for i := range list.Containers {
+		s := &list.Containers[i]
+		w := s.Words()
+		facts := []string{"engine " + s.Engine, "image " + w.Image, "network " + w.Network, "workspace " + w.Workspace, "limits " + w.Limits, "age " + w.Age + ", last used " + w.Idle}
+		if s.Level != "" {
+			facts[0] += ", which enforces " + s.Level
+		}
+		out = append(out, tui.Sandbox{
+			Name: s.Name, Of: s.ScopeKey, State: w.State, Running: s.Running, Odd: s.Silent || s.Missing || s.Outdated || !s.ImageMatch, Sessions: s.Sessions,
+			CPU: w.CPU, Memory: w.Memory, Pids: w.Pids, Note: w.Note, Facts: facts,
+		})
+	}
+	return out, nil
+}
+
+// EndSandbox implements tui.Gateway.
+func (g terminalGateway) EndSandbox(ctx context.Context, name string, remove bool) error {
+	how := "/stop"
+	if remove {
+		how = "/remove"
+	}
+	return known(g.post(ctx, "/v1/sandboxes/"+url.PathEscape(name)+how, struct{}{}, nil))
+}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/tui"
 )
 
@@ -156,7 +157,8 @@ func (c *upCommand) demo(ctx context.Context, inv *invocation, d *daemon, home s
 		d.log.Error("demo", "err", err)
 		return
 	}
-	if err := playDemo(ctx, d.gateway, home, workspace, inv.stdout); err != nil {
+	stage := &demoStage{gateway: d.gateway, home: home, workspace: workspace, confined: d.machine.Mode == sandbox.ModeNonMain, out: inv.stdout}
+	if err := stage.play(ctx); err != nil {
 		d.log.Error("demo", "err", err)
 	}
 }

@@ -57,6 +57,9 @@ var judges = map[string]judge{
 	"path.alias":       judgeFiles,
 	"path.sensitive":   judgeFiles,
 
+	"path.sandbox-bind":   judgeBindMount,
+	"path.sandbox-config": judgeSandboxOptions,
+
 	"env.injection": judgeEnvironment,
 	"env.key-form":  judgeEnvironment,
 
@@ -70,7 +73,7 @@ var judges = map[string]judge{
 
 // later says why classes of a surface cannot be judged yet.
 var later = map[string]string{
-	"path":   "archives, mounts and the sandbox are not there yet",
+	"path":   "nothing unpacks archives yet",
 	"url":    "nothing fetches yet",
 	"memory": "there is no memory yet",
 }
@@ -80,6 +83,7 @@ var (
 	required = []string{
 		"ws.origin", "ws.auth", "http.host", "http.path", "mcp.name", "mcp.schema", "mcp.args", "approval.subagent", "approval.identity", "approval.drift", "approval.allow-always",
 		"approval.replay", "approval.decision-form", "approval.authority", "approval.flood", "display.command", "display.markup", "display.fields", "config.self-grant", "url.literal", "url.scheme",
+		"path.sandbox-bind", "path.sandbox-config",
 	}
 	requiredSubjects = []string{"policy", "config", "hooks-runner", "client-hook-adapter", "audit", "owner", "unix-socket", "log", "bind"}
 )
@@ -154,6 +158,7 @@ func run(t *testing.T, c *attack) (o outcome) {
 // make a time of their own for the rest.
 func inRealTime(c *attack) bool {
 	return strings.HasPrefix(c.Class, "http.") || strings.HasPrefix(c.Class, "ws.") || c.Surface == "display" ||
+		c.Class == "path.sandbox-config" ||
 		c.Class == "gate.integrity" && (c.Attempt.has("unix-socket") || c.Attempt.has("log"))
 }
 

@@ -66,6 +66,10 @@ func fileCall(c *attack) (tool string, args map[string]any, err error) {
 			patch = fmt.Sprintf("*** Add File: %s\n+x", path)
 		}
 		return tool, map[string]any{"patch": "*** Begin Patch\n" + patch + "\n*** End Patch\n"}, a.only(tool, "tool", "path", "patch")
+	case "list", "ls":
+		return "list", map[string]any{"path": path}, a.only(tool, "tool", "path")
+	case "search", "grep", "find":
+		return "search", map[string]any{"path": path, "pattern": ".*"}, a.only(tool, "tool", "path")
 	case "config.patch", "config.apply":
 		return "gateway", map[string]any{"action": tool, "patch": a["patch"], "raw": a["raw"]}, a.only(tool, "tool", "patch", "raw")
 	}

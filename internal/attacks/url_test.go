@@ -33,6 +33,14 @@ func judgeURL(t *testing.T, c *attack) (outcome, error) {
 	var clock stopwatch
 	var o outcome
 	clock.time(func() { o = reach(t.Context(), policy, c) })
+	if c.Class == "url.literal" && o.holds(c.Want) {
+		d := &dialling{guard: netguard.NewGuard(policy, &zone{c.Setup.object("dns"), c.Setup.object("dnsSequence")}), public: c.Control}
+		clock.time(func() {
+			if why := d.wrong(c.Attempt.text("url")); why != "" {
+				o = outcome{answer: harmful, why: why}
+			}
+		})
+	}
 	o.took = clock.longest
 	return o, nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/redact"
+	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/session"
 	"github.com/toolward/toolward/store"
 )
@@ -52,7 +53,9 @@ type world struct {
 	environ   []string // of the gateway, besides the usual
 	plugins   []string // names of tools that plug-ins bring
 	own       []string // Toolward's own programs
-	reached   sync.Map // names of tools that ran, but for those of the toolbox
+	engines   []sandbox.Engine
+	sandboxes *sandbox.Manager // nil without engines
+	reached   sync.Map         // names of tools that ran, but for those of the toolbox
 }
 
 // op1 is the person who may answer: signed in, with the passphrase, once for all cases.
@@ -128,11 +131,16 @@ func (w *world) open() {
 		Own: w.own, FoldCase: w.foldCase,
 	})
 	must(t, err)
-	w.toolbox, err = builtin.New(builtin.Config{}, builtin.Deps{
+	deps := builtin.Deps{
 		Places:   func(toolward.Caller) (*place.Classifier, error) { return places, nil },
 		Commands: w.commands,
 		Environ:  append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + w.at("/home/dev")}, w.environ...),
-	})
+	}
+	if len(w.engines) > 0 {
+		w.openSandboxes()
+		deps.Sandboxes = w
+	}
+	w.toolbox, err = builtin.New(builtin.Config{}, deps)
 	must(t, err)
 	w.policy = &policy.Live{}
 	w.upstreams, err = mcp.OpenUpstreams(ctx, mcp.UpstreamOptions{
@@ -191,6 +199,9 @@ func (w *world) close() {
 	if err := w.toolbox.Close(); err != nil {
 		w.t.Error(err)
 	}
+	if w.sandboxes != nil {
+		w.closeSandboxes()
+	}
 	w.allowlist.Close()
 	w.log.Close()
 	if err := w.db.Close(); err != nil {
@@ -213,7 +224,12 @@ func (w *world) compile() {
 	w.t.Helper()
 	loaded, err := w.load()
 	must(w.t, err)
-	snapshot, _, err := policy.Compile(loaded.File.Policy(), w.tools())
+	rules := loaded.File.Policy()
+	if w.sandboxes != nil {
+		w.sandboxes.Configure(w.sandboxSettings(loaded))
+		rules.Around.Confined = w.confined
+	}
+	snapshot, _, err := policy.Compile(rules, w.tools())
 	must(w.t, err)
 	_, err = w.commands.Configure(loaded.File.Commands())
 	must(w.t, err)
@@ -226,7 +242,7 @@ func (w *world) load() (*config.Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.Parse(config.FileName, source, config.CheckPolicy(w.tools(), policy.Surroundings{}))
+	return config.Parse(config.FileName, source, config.CheckPolicy(w.tools(), policy.Surroundings{}), config.CheckSandbox(w.sandboxAround()))
 }
 
 // set changes the configuration: value under a path of keys.

@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -48,6 +50,7 @@ func Run(t *testing.T, target Target) {
 	t.Run("kill the program inside", func(t *testing.T) { killInside(t, target) })
 	t.Run("fork bomb", func(t *testing.T) { forkBomb(t, target, probe) })
 	t.Run("memory", func(t *testing.T) { memory(t, target, probe) })
+	t.Run("empty files", func(t *testing.T) { emptyFiles(t, target, probe) })
 	t.Run("fill", func(t *testing.T) { fillDisks(t, target, probe) })
 }
 
@@ -189,8 +192,14 @@ func setuidOf(t *testing.T, workspace string) {
 			t.Fatal(err)
 		}
 		owner := info.Sys().(*syscall.Stat_t).Uid
-		if info.Mode()&os.ModeSetuid != 0 && owner == 0 {
+		if group := info.Sys().(*syscall.Stat_t).Gid; info.Mode()&os.ModeSetuid != 0 && owner == 0 || info.Mode()&os.ModeSetgid != 0 && group == 0 {
 			t.Errorf("the sandbox left %s, which runs as root for everybody on the host", entry.Name())
+		}
+		// What marks a file for the host's root, or gives it rights, would count there whoever starts it.
+		for _, name := range []string{"security.capability", "trusted.escape", "security.ima"} {
+			if _, err := unix.Getxattr(filepath.Join(workspace, entry.Name()), name, nil); err == nil {
+				t.Errorf("the sandbox left %s with %s", entry.Name(), name)
+			}
 		}
 		if info.Mode()&os.ModeDevice != 0 {
 			t.Errorf("the sandbox left the device %s", entry.Name())

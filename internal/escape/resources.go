@@ -111,6 +111,10 @@ func memory(t *testing.T, target Target, probe string) {
 		t.Errorf("a file system in memory without end: %q, %+v", out, status)
 	}
 	run(t, handle, "rm", "-f", "/tmp/file")
+	if out, status := run(t, handle, "./probe", "fill", "/dev/shm/file"); !strings.Contains(out, "ENOSPC") && !status.OOM {
+		t.Errorf("fill /dev/shm: %q, %+v", out, status)
+	}
+	run(t, handle, "rm", "-f", "/dev/shm/file")
 	// Dirty pages of files are written back instead.
 	if out, status := run(t, handle, "sh", "-c", "head -c "+strconv.Itoa(2*memoryLimit)+" /dev/zero > big && rm big"); status.Code != 0 {
 		t.Errorf("a file larger than memory: %q, %+v", out, status)
@@ -136,5 +140,37 @@ func fillDisks(t *testing.T, target Target, probe string) {
 	}
 	if info, err := os.Stat(filepath.Join(workspace, "file")); err != nil || info.Size() > 32<<20 {
 		t.Errorf("the file on the host: %v, %v", info, err)
+	}
+}
+
+// emptyFiles: files without content take memory that no size of a file system counts. Where nothing bounds their number,
+// that of the sandbox is used up, and one that is made anew works again.
+func emptyFiles(t *testing.T, target Target, probe string) {
+	handle, workspace := start(t, target, probe, func(spec *sandbox.Spec) {
+		spec.Limits.Memory = memoryLimit
+		spec.Tmpfs = []sandbox.Tmpfs{{Target: "/tmp", Size: 16 << 20}}
+	})
+	out, status := run(t, handle, "./probe", "inodes", "/tmp")
+	if strings.Contains(out, "ENOSPC") {
+		if out, status := run(t, handle, "echo", "alive"); out != "alive\n" || status.Code != 0 {
+			t.Errorf("the next command says %q, %+v", out, status)
+		}
+		return
+	}
+	if !status.OOM {
+		t.Errorf("files without content: %q, %+v", out, status)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	spec := target.Spec(t, workspace)
+	if err := target.Engine.Remove(ctx, spec.Name); err != nil {
+		t.Fatal(err)
+	}
+	again, err := target.Engine.Ensure(ctx, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, status := run(t, again, "echo", "alive"); out != "alive\n" || status.Code != 0 {
+		t.Errorf("made anew it says %q, %+v", out, status)
 	}
 }

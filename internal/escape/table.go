@@ -21,6 +21,12 @@ var landlock = map[string]string{
 	// What every user of the machine may read stays so, and others' processes are seen.
 	"11 read /proc/kallsyms": "ok empty EACCES EPERM ENOENT", "15": "foreign", "16 signal a host process": "EPERM",
 	"16 pidfd of a host process": "ok",
+	// The host's directories stand where they are; what is in them is refused by Landlock or by their rights.
+	"1 link a program": "EXDEV EACCES EPERM", "1 rename a program": "EXDEV EACCES", "1 open a program": "EACCES",
+	"1 chmod a program": "EPERM", "12 /proc/PID/root": "EACCES", "24 open /dev": "EACCES ENOENT", "24 open /dev/console": "EACCES ENOENT",
+	"x TIOCSTI on a terminal": "EPERM", "x be killed last": "EACCES EPERM", "x map user 0": "EACCES EPERM",
+	// The limits of a user are counted with what the sandbox takes: it is that user.
+	"x watchers of files": "some all",
 }
 
 // expectations is the escape battery. Its numbers are those of the specification; x is beyond it.
@@ -63,6 +69,7 @@ var expectations = []expectation{
 	{"24 block", "EPERM", "EPERM EACCES"},
 	{"24 char", "EPERM", "EPERM EACCES"},
 	{"24 open", "ENOENT", "ENOENT EPERM EACCES"},
+	{"24 open /dev/console", "ENOENT", "ENOENT EPERM EACCES EIO"},
 	{"25", "EPERM", "EPERM EINVAL"},
 	{"25 setuid bit", "no-gain", ""},
 	{"25 setuid(0)", "EPERM EINVAL", ""}, // EINVAL: there is no such user inside
@@ -70,6 +77,28 @@ var expectations = []expectation{
 	{"26", "absent no-gain", ""},
 	{"30", "EPERM EROFS ENOENT EACCES", ""},
 	{"x", "EPERM", "EPERM ENOSYS"},
+	{"1 link a program", "EXDEV", "EXDEV EPERM"},
+	{"1 rename a program", "EXDEV", "EXDEV EROFS"},
+	{"1 open a program", "EROFS EACCES", ""},
+	{"1 chmod a program", "EROFS", "EROFS EPERM"},
+	{"12 /proc/PID/root", "ENOENT", ""},
+	{"25 setuid program in memory", "no-gain", ""},
+	{"25 chown to root", "EPERM EINVAL", ""},
+	{"25 attribute", "EPERM EOPNOTSUPP", ""},
+	// The label of a policy that nobody has loaded is an attribute like others, for whoever owns the file.
+	{"25 attribute security.selinux", "EPERM EOPNOTSUPP ok", ""},
+	{"x be killed last", "EACCES", ""},
+	{"x map user 0", "EPERM EACCES", ""},
+	{"x make a file immutable", "EPERM ENOTTY EOPNOTSUPP", ""},
+	// The filter ends programs with other numbers of system calls; a kernel may have none of them.
+	{"x unshare by a program of 32 bits", "SIGSYS ENOEXEC", ""},
+	{"x a call by the numbers of x32", "SIGSYS ENOEXEC", "SIGSYS ENOEXEC refused"},
+	{"x memfd_secret", "ENOSYS", "ENOSYS EPERM"},
+	{"x statmount", "ENOSYS", "ENOSYS EPERM"},
+	{"x request_key", "EPERM", ""},
+	{"x fanotify_init", "EPERM", ""},
+	// The kernel counts them for each user; in a container they are the host's user's.
+	{"x watchers of files", "some", "some all"},
 }
 
 // expected returns what may come of an attempt; nil if nobody expects it.

@@ -38,6 +38,7 @@ var layers = map[string][]string{
 	"builtin": parts(leaves, gateParts),
 	"mcp":     parts(leaves, []string{"approval", "session", "device"}),
 	"bridge":  parts(leaves, []string{"approval", "session"}),
+	"egress":  parts(leaves),
 	"client":  parts([]string{"schema", "approval", "device", "display"}),
 	"node":    parts(leaves, gateParts),
 	"agent":   parts(leaves, []string{"hook", "session"}),
@@ -55,7 +56,7 @@ var layers = map[string][]string{
 var (
 	leaves    = []string{"shell", "job", "envname", "schema", "place", "redact", "display", "untrusted", "netguard", "companion", "sandbox"}
 	gateParts = []string{"policy", "execpolicy", "approval", "audit", "hook", "session", "device", "memory", "telemetry"}
-	faces     = []string{"builtin", "mcp", "bridge", "node", "agent", "channel"}
+	faces     = []string{"builtin", "mcp", "bridge", "egress", "node", "agent", "channel"}
 )
 
 // parts is the root package and the given groups.

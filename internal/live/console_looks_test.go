@@ -83,7 +83,11 @@ func consolePages(t *testing.T, open func(*testing.T) *tab) []consolePage {
 	session := exampleSessions(t, w)
 	exampleDevices(t, w)
 	home := examplePasskeys(t, w)
-	door, b, calm, asked, wary, named := open(t), open(t), open(t), open(t), open(t), open(t)
+	boxed, bare := exampleSandboxes(t), unconfined(t)
+	door, b, calm, asked, wary, named, confined, free := open(t), open(t), open(t), open(t), open(t), open(t), open(t), open(t)
+	confined.signIn(boxed)
+	free.signIn(bare)
+	inside := boxed.URL + confined.eval("document.body.dataset.base") + "/sandboxes"
 	b.signIn(w)
 	calm.signIn(quiet)
 	asked.signIn(changed)
@@ -110,6 +114,9 @@ func consolePages(t *testing.T, open func(*testing.T) *tab) []consolePage {
 		{"sessions", w.URL + base + "/sessions", b},
 		{"session", w.URL + base + "/sessions/one?session=" + url.QueryEscape(string(session)), b},
 		{"anomalies", w.URL + base + "/anomalies", b},
+		{"sandboxes", inside, confined},
+		{"sandbox", inside + "/one?name=toolward-sbx-agent-coder-ff01e048", confined},
+		{"sandboxes-off", bare.URL + free.eval("document.body.dataset.base") + "/sandboxes", free},
 		{"problem", w.URL + base + "/approvals/unknown", b},
 		{"commands", commands.URL + wary.eval("document.body.dataset.base") + "/", wary},
 		{"empty", quiet.URL + calm.eval("document.body.dataset.base") + "/", calm},

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // Passphrase is the person's, on every [Machine].
@@ -33,6 +36,8 @@ type Machine struct {
 	Workspace string // a project of the person's
 	URL       string // of the console, once the daemon is up
 	Listen    string // for the next start; "" is any free port
+	// Extra is what the person's processes have in their environment besides.
+	Extra []string
 
 	t       testing.TB
 	bin     string
@@ -42,22 +47,35 @@ type Machine struct {
 	log     *Output
 }
 
-// NewMachine makes an account with this configuration file; "" means none. Nothing runs yet.
+// NewMachine makes an account with this configuration file; "" means none. Nothing runs yet. Where the configuration says
+// nothing else, commands run on this machine: see [Unsandboxed].
 func NewMachine(t testing.TB, config string) *Machine {
 	t.Helper()
-	return newMachine(t, config, raceDetector())
+	return newMachine(t, config, build{race: raceDetector()})
+}
+
+// NewMachineWithHosts is like [NewMachine], with programs whose sandboxes reach addresses of this machine by some names.
+func NewMachineWithHosts(t testing.TB, config string, hosts map[string]string) *Machine {
+	t.Helper()
+	m := newMachine(t, config, build{race: raceDetector(), tags: "livetest"})
+	var pairs []string
+	for name, address := range hosts {
+		pairs = append(pairs, name+"="+address)
+	}
+	m.Extra = append(m.Extra, "TOOLWARD_TEST_EGRESS="+strings.Join(pairs, ","))
+	return m
 }
 
 // NewQuickMachine is like [NewMachine], with programs that never have the race detector in them: for tests that
 // start a daemon many times, and have no races to find.
 func NewQuickMachine(t testing.TB, config string) *Machine {
 	t.Helper()
-	return newMachine(t, config, false)
+	return newMachine(t, config, build{})
 }
 
-func newMachine(t testing.TB, config string, race bool) *Machine {
+func newMachine(t testing.TB, config string, b build) *Machine {
 	t.Helper()
-	bin, err := builds.programs(race)
+	bin, err := builds.programs(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +93,33 @@ func newMachine(t testing.TB, config string, race bool) *Machine {
 			t.Fatal(err)
 		}
 	}
+	Unsandboxed(t, m.State)
 	if config != "" {
 		m.Configure(config)
 	}
 	return m
 }
+
+// Unsandboxed makes a home one whose first start has found no engine, so that a test means the same on every machine:
+// commands run where the gateway does, unless the configuration says otherwise.
+func Unsandboxed(t testing.TB, stateDir string) {
+	t.Helper()
+	kept, err := json.Marshal(sandbox.Machine{Instance: rand.Text(), Mode: sandbox.ModeOff, Why: "a test", Decided: time.Unix(0, 0)})
+	file := decisionFile(stateDir)
+	if err := errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, kept, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Undecided takes back [Unsandboxed]: the next start is the first, and finds out.
+func (m *Machine) Undecided() {
+	m.t.Helper()
+	if err := os.Remove(decisionFile(m.State)); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func decisionFile(stateDir string) string { return filepath.Join(stateDir, "sandbox", "machine.json") }
 
 func (m *Machine) remove() {
 	m.Kill()
@@ -94,6 +134,9 @@ func (m *Machine) remove() {
 		m.t.Error(err)
 	}
 }
+
+// Pid is the process id of the daemon.
+func (m *Machine) Pid() int { return m.daemon.Process.Pid }
 
 // Configure writes the configuration file.
 func (m *Machine) Configure(text string) {
@@ -114,10 +157,10 @@ func (m *Machine) Log() string { return m.log.String() }
 
 // Environment is that of the person's processes.
 func (m *Machine) Environment() []string {
-	return []string{
+	return append([]string{
 		"HOME=" + m.Home, "TOOLWARD_HOME=" + m.State, "PATH=" + m.bin + ":" + os.Getenv("PATH"),
 		"TERM=dumb", "NO_COLOR=1", "LANG=C.UTF-8", "SHELL=/bin/bash",
-	}
+	}, m.Extra...)
 }
 
 // Command is a command of the person's, in the workspace and without a terminal.
@@ -266,31 +309,55 @@ var builds buildCache
 
 type buildCache struct {
 	mu   sync.Mutex
-	dirs map[bool]string
+	dirs map[build]string
 }
 
-// programs returns a directory with toolward and toolward-hook.
-func (b *buildCache) programs(race bool) (string, error) {
+// build is a way to build the programs.
+type build struct {
+	race bool
+	tags string
+}
+
+// ProgramsVariable names a directory with the programs for tests that cannot build them: those of another user.
+const ProgramsVariable = "TOOLWARD_LIVE_PROGRAMS"
+
+// programs returns a directory with the programs of a release.
+func (b *buildCache) programs(how build) (string, error) {
+	if dir := os.Getenv(ProgramsVariable); dir != "" {
+		return dir, nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if dir := b.dirs[race]; dir != "" {
+	if dir := b.dirs[how]; dir != "" {
 		return dir, nil
 	}
 	dir, err := os.MkdirTemp("", "toolward-programs")
 	if err != nil {
 		return "", err
 	}
-	const module = "github.com/toolward/toolward"
-	arguments := []string{"build", "-o", dir, fmt.Sprintf("-race=%t", race), module + "/cmd/toolward", module + "/cmd/toolward-hook"}
-	if out, err := exec.Command("go", arguments...).CombinedOutput(); err != nil {
+	if err := buildPrograms(dir, how); err != nil {
 		os.RemoveAll(dir)
-		return "", fmt.Errorf("build the programs: %w\n%s", err, out)
+		return "", err
 	}
 	if b.dirs == nil {
-		b.dirs = map[bool]string{}
+		b.dirs = map[build]string{}
 	}
-	b.dirs[race] = dir
+	b.dirs[how] = dir
 	return dir, nil
+}
+
+func buildPrograms(dir string, how build) error {
+	const commands = "github.com/toolward/toolward/cmd/"
+	big := exec.Command("go", "build", "-o", dir, fmt.Sprintf("-race=%t", how.race), "-tags="+how.tags, commands+"toolward", commands+"toolward-hook")
+	// Nothing else is in a sandbox, not even what the race detector needs.
+	inside := exec.Command("go", "build", "-o", dir, commands+"toolward-inside")
+	inside.Env = append(os.Environ(), "CGO_ENABLED=0")
+	for _, build := range []*exec.Cmd{big, inside} {
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("build the programs: %w\n%s", err, out)
+		}
+	}
+	return os.Chmod(dir, 0o755) // other users start them, too
 }
 
 // RemovePrograms removes what was built for the tests of this process. It belongs at the end of TestMain.

@@ -69,19 +69,21 @@ type Dockerd struct {
 	Host string // its address
 
 	dir    string
+	more   []string // arguments
 	cmd    *exec.Cmd
 	said   *bytes.Buffer
 	exited chan struct{}
 }
 
-// OwnDockerd starts a container engine that is the test's alone, and removes it with everything it holds at the end.
-func OwnDockerd(t testing.TB) *Dockerd {
+// OwnDockerd starts a container engine that is the test's alone, with further arguments, and removes it with everything it
+// holds at the end.
+func OwnDockerd(t testing.TB, arguments ...string) *Dockerd {
 	t.Helper()
 	Need(t, Program("dockerd"))
 	if os.Geteuid() != 0 {
 		t.Skip("not run: only root can start a container engine")
 	}
-	d, err := startDockerd()
+	d, err := startDockerd(arguments...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,7 @@ func OwnDockerd(t testing.TB) *Dockerd {
 	return d
 }
 
-func startDockerd() (*Dockerd, error) {
+func startDockerd(arguments ...string) (*Dockerd, error) {
 	if _, err := exec.LookPath("dockerd"); err != nil {
 		return nil, errors.New("install the package docker.io")
 	}
@@ -104,7 +106,7 @@ func startDockerd() (*Dockerd, error) {
 	if err := os.Chmod(dir, 0o711); err != nil { // tests of ordinary users reach the socket, if its group is theirs
 		return nil, err
 	}
-	d := &Dockerd{Host: "unix://" + filepath.Join(dir, "docker.sock"), dir: dir}
+	d := &Dockerd{Host: "unix://" + filepath.Join(dir, "docker.sock"), dir: dir, more: arguments}
 	if err := d.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -115,9 +117,11 @@ func startDockerd() (*Dockerd, error) {
 func (d *Dockerd) Start() error {
 	d.said = &bytes.Buffer{}
 	d.exited = make(chan struct{})
-	d.cmd = exec.Command("dockerd", "--host", d.Host, "--data-root", filepath.Join(d.dir, "data"), "--exec-root", filepath.Join(d.dir, "exec"),
+	d.cmd = exec.Command("dockerd", append([]string{
+		"--host", d.Host, "--data-root", filepath.Join(d.dir, "data"), "--exec-root", filepath.Join(d.dir, "exec"),
 		"--pidfile", filepath.Join(d.dir, "pid"), "--bridge", "none", "--iptables=false", "--ip-masq=false",
-		"--containerd-namespace", filepath.Base(d.dir))
+		"--containerd-namespace", filepath.Base(d.dir),
+	}, d.more...)...)
 	d.cmd.Stdout, d.cmd.Stderr = d.said, d.said
 	if err := d.cmd.Start(); err != nil {
 		return err

@@ -34,6 +34,12 @@ func newGuardedMachineOn(t *testing.T, config string, prepare func(*live.Machine
 	t.Helper()
 	m := live.NewMachine(t, "")
 	prepare(m)
+	return guard(t, m, config)
+}
+
+// guard starts a machine with a configuration.
+func guard(t *testing.T, m *live.Machine, config string) *guardedMachine {
+	t.Helper()
 	m.Configure(config)
 	writeFile(t, filepath.Join(m.Workspace, "hello.txt"), "hello from the workspace")
 	m.Start()

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 
 	_ "modernc.org/sqlite" // reads the dead daemon's database, past all of our own code
 )
@@ -26,7 +27,7 @@ type checked struct {
 // what its clients were told.
 func (k *killing) check() {
 	k.t.Helper()
-	db := k.copyDatabase()
+	db := copyDatabase(k.t, k.State)
 	defer db.Close()
 	k.checkRecord(db)
 	k.checkApprovals(db)
@@ -55,21 +56,21 @@ func (k *killing) check() {
 }
 
 // copyDatabase opens a copy: the next daemon must find what the killed one has left.
-func (k *killing) copyDatabase() *sql.DB {
-	k.t.Helper()
-	dir := k.t.TempDir()
+func copyDatabase(t *testing.T, state string) *sql.DB {
+	t.Helper()
+	dir := t.TempDir()
 	for _, name := range []string{"state.db", "state.db-wal"} {
-		data, err := os.ReadFile(filepath.Join(k.State, name))
+		data, err := os.ReadFile(filepath.Join(state, name))
 		if err != nil && !os.IsNotExist(err) {
-			k.t.Fatal(err)
+			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			k.t.Fatal(err)
+			t.Fatal(err)
 		}
 	}
 	db, err := sql.Open("sqlite", filepath.Join(dir, "state.db"))
 	if err != nil {
-		k.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return db
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -28,17 +27,7 @@ const (
 // how often.
 func TestKills(t *testing.T) {
 	t.Parallel()
-	kills := someKills
-	if live.All() {
-		kills = allKills
-	}
-	if text := os.Getenv("TOOLWARD_KILLS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			t.Fatalf("TOOLWARD_KILLS=%q is not a number of kills", text)
-		}
-		kills = n
-	}
+	kills := live.Count(t, "TOOLWARD_KILLS", someKills, allKills)
 	for done := 0; done < kills; done += killsPerMachine {
 		n := min(killsPerMachine, kills-done)
 		t.Run(fmt.Sprintf("%d to %d", done+1, done+n), func(t *testing.T) {

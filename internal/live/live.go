@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,6 +43,31 @@ func Need(t testing.TB, part Part) string {
 
 // All reports whether live tests must all run.
 func All() bool { return os.Getenv("TOOLWARD_LIVE") == "all" }
+
+// Count is how often a test does something that could be done for ever: as often as a variable of the environment says,
+// else some times, or all under TOOLWARD_LIVE=all.
+func Count(t testing.TB, variable string, some, all int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	switch {
+	case text == "" && All():
+		return all
+	case text == "":
+		return some
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("%s=%q is no number", variable, text)
+	}
+	return n
+}
+
+// Swaps is how often a test exchanges something between its check and its use. TOOLWARD_SWAPS sets it; 100,000 is the
+// full count ("make races").
+func Swaps(t testing.TB, some, all int) int {
+	t.Helper()
+	return Count(t, "TOOLWARD_SWAPS", some, all)
+}
 
 // Program is a program on the PATH, by any of its names.
 func Program(names ...string) Part { return program(names) }

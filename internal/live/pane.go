@@ -42,8 +42,9 @@ func (m *Machine) OpenPane(columns, rows int) *Pane {
 	}
 }
 
+// command is one for the server that runs. Without -N it would start another where that does not listen yet, which nobody ends.
 func (p *Pane) command(arguments ...string) *exec.Cmd {
-	return p.m.Command(p.tmux, append([]string{"-S", p.socket}, arguments...)...)
+	return p.m.Command(p.tmux, append([]string{"-N", "-S", p.socket}, arguments...)...)
 }
 
 func (p *Pane) run(arguments ...string) string {

@@ -4,8 +4,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -33,6 +35,22 @@ func (g *guardedMachine) connect(t *testing.T) *sdk.ClientSession {
 	return session
 }
 
+// call calls a tool, and returns the text of its result.
+func (g *guardedMachine) call(t *testing.T, session *sdk.ClientSession, tool string, arguments map[string]any) string {
+	t.Helper()
+	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", tool, arguments, err, g.Log())
+	}
+	var text strings.Builder
+	for _, c := range result.Content {
+		if part, ok := c.(*sdk.TextContent); ok {
+			text.WriteString(part.Text)
+		}
+	}
+	return text.String()
+}
+
 // TestSandboxedSession: where the configuration wants sandboxes, what an MCP client has done is done in one: commands run
 // unasked, see the workspace and nothing else of the machine, and have no network; the record says where they ran.
 func TestSandboxedSession(t *testing.T) {
@@ -40,17 +58,7 @@ func TestSandboxedSession(t *testing.T) {
 	session := g.connect(t)
 	call := func(tool string, arguments map[string]any) string {
 		t.Helper()
-		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", tool, err, g.Log())
-		}
-		var text strings.Builder
-		for _, c := range result.Content {
-			if part, ok := c.(*sdk.TextContent); ok {
-				text.WriteString(part.Text)
-			}
-		}
-		return text.String()
+		return g.call(t, session, tool, arguments)
 	}
 	secret := filepath.Join(g.State, "toolward.jsonc")
 	for command, want := range map[string]string{
@@ -82,5 +90,35 @@ func TestSandboxedSession(t *testing.T) {
 	}
 	if out, status := g.terminal.Run("toolward audit query --json | grep -c '\"host\":\"sandbox\"'"); status != 0 {
 		t.Errorf("the record does not say where calls ran: %d\n%.2000s", status, out)
+	}
+
+	// What git would run later, outside, is told, and the session is elevated from then on. A repository alone is not.
+	call("exec", map[string]any{"command": "mkdir -p fine/.git/hooks && echo '[core]' > fine/.git/config"})
+	key := g.recorded(t, `"/workspace/fine/.git/config"`)
+	if out, status := g.terminal.Run("toolward level get " + key); status != 0 || strings.Contains(out, "elevated") {
+		t.Errorf("a repository elevates the session: %d\n%s", status, out)
+	}
+	call("exec", map[string]any{"command": "echo id > fine/.git/hooks/post-merge"})
+	g.recorded(t, `"runs":true`)
+	if out, status := g.terminal.Run("toolward level get " + key); status != 0 || !strings.Contains(out, "elevated") {
+		t.Errorf("the level is not raised: %d\n%s", status, out)
+	}
+}
+
+var sessionOf = regexp.MustCompile(`"session(?:Key)?":"([^"]+)"`)
+
+// recorded waits until the record has a text, and returns the session that it is about.
+func (g *guardedMachine) recorded(t *testing.T, text string) (session string) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		out, _ := g.terminal.Run("toolward audit query --json --type sandbox")
+		for line := range strings.Lines(out) {
+			if key := sessionOf.FindStringSubmatch(line); key != nil && strings.Contains(line, text) {
+				return key[1]
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the record has no %s:\n%s", text, out)
+		}
 	}
 }

@@ -51,7 +51,7 @@ func TestWrongHomes(t *testing.T) {
 		said    string
 	}{
 		{"a file", func(t *testing.T, m *live.Machine) {
-			if err := os.Remove(m.State); err != nil {
+			if err := os.RemoveAll(m.State); err != nil {
 				t.Fatal(err)
 			}
 			writeFile(t, m.State, "")

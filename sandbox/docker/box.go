@@ -22,13 +22,12 @@ type insideClient struct{ *inside.Client }
 type box struct {
 	client *insideClient
 	engine *Engine
-	spec   struct{ name, hash, scope string }
+	name   string
 	id     string // of the container
 	group  *group // nil where its control group cannot be seen
 
-	ready chan struct{} // closed when it was made, or could not be
-	done  chan struct{} // closed when it has ended
-	ooms  atomic.Int64  // that the container engine told of
+	done chan struct{} // closed when it has ended
+	ooms atomic.Int64  // that the container engine told of
 
 	mu    sync.Mutex
 	state sandbox.State
@@ -43,8 +42,8 @@ func (b *box) setState(s sandbox.State) {
 	b.state = s
 }
 
-// alive reports whether the program inside answers; false also where the sandbox could not be made.
-func (b *box) alive() bool {
+// Runs reports whether the program inside answers; false also where the sandbox could not be made.
+func (b *box) Runs() bool {
 	if b.client == nil {
 		return false
 	}
@@ -79,13 +78,13 @@ func (b *box) finish() {
 	defer cancel()
 	if err := b.waitStopped(ctx); err != nil {
 		if err := e.halt(ctx, b.id, 0); err != nil {
-			e.log.Warn("a sandbox was lost and its container could not be stopped", "name", b.spec.name, "error", err)
+			e.log.Warn("a sandbox was lost and its container could not be stopped", "name", b.name, "error", err)
 		}
 	}
 	b.mu.Lock()
 	b.state.Running = false
 	b.mu.Unlock()
-	e.forget(b)
+	e.boxes.Leave(b.name, b)
 	close(b.done)
 }
 
@@ -139,26 +138,37 @@ func (b *box) Stats(ctx context.Context) (sandbox.Stats, error) {
 	if err != nil {
 		return sandbox.Stats{}, err
 	}
-	if !b.alive() {
-		return sandbox.Stats{}, sandbox.Errorf(sandbox.CodeUnavailable, "sandbox %s has ended", b.spec.name)
+	if !b.Runs() {
+		return sandbox.Stats{}, sandbox.Errorf(sandbox.CodeUnavailable, "sandbox %s has ended", b.name)
 	}
 	result, err := c.ContainerStats(ctx, b.id, client.ContainerStatsOptions{})
 	if err != nil {
-		return sandbox.Stats{}, explain(ctx, "ask what sandbox "+b.spec.name+" uses", err)
+		return sandbox.Stats{}, explain(ctx, "ask what sandbox "+b.name+" uses", err)
 	}
 	defer result.Body.Close() //nolint:errcheck // it was only read
 	var s container.StatsResponse
 	if err := json.NewDecoder(io.LimitReader(result.Body, 1<<20)).Decode(&s); err != nil {
-		return sandbox.Stats{}, explain(ctx, "ask what sandbox "+b.spec.name+" uses", err)
+		return sandbox.Stats{}, explain(ctx, "ask what sandbox "+b.name+" uses", err)
 	}
 	stats := sandbox.Stats{
-		CPU: time.Duration(s.CPUStats.CPUUsage.TotalUsage), Memory: int64(s.MemoryStats.Usage), MemoryPeak: int64(s.MemoryStats.MaxUsage),
-		Pids: int64(s.PidsStats.Current), OOMKills: b.oomKills(),
+		CPU: time.Duration(s.CPUStats.CPUUsage.TotalUsage), Processors: int(s.CPUStats.OnlineCPUs), Memory: int64(s.MemoryStats.Usage),
+		MemoryPeak: int64(s.MemoryStats.MaxUsage), Pids: int64(s.PidsStats.Current), OOMKills: b.oomKills(),
 	}
+	stats.Cache = min(stats.Memory, pageCache(s.MemoryStats.Stats))
+	stats.Memory -= stats.Cache
 	if stats.MemoryPeak == 0 {
 		stats.MemoryPeak = b.group.memoryPeak() // control groups of version 2
 	}
 	return stats, nil
+}
+
+// pageCache is what a container engine counts as page cache; 0 where it does not tell. It is the pages of files that can be
+// given back: "cache" and "file" hold memory file systems as well, which cannot.
+func pageCache(counted map[string]uint64) int64 {
+	if _, v1 := counted["total_cache"]; v1 {
+		return int64(counted["total_active_file"] + counted["total_inactive_file"])
+	}
+	return int64(counted["active_file"] + counted["inactive_file"])
 }
 
 // Start starts a command.
@@ -190,8 +200,8 @@ func (b *box) WriteFile(ctx context.Context, path string, data []byte, options s
 func (b *box) Mkdir(ctx context.Context, path string) error { return b.client.Mkdir(ctx, path) }
 
 // Remove removes what stands at a path.
-func (b *box) Remove(ctx context.Context, path string, recursive bool) error {
-	return b.client.Remove(ctx, path, recursive)
+func (b *box) Remove(ctx context.Context, path string, options sandbox.RemoveOptions) error {
+	return b.client.Remove(ctx, path, options)
 }
 
 // Rename moves a file to a name that does not exist.
@@ -200,6 +210,6 @@ func (b *box) Rename(ctx context.Context, from, to string) error {
 }
 
 // List returns entries of a directory.
-func (b *box) List(ctx context.Context, path string, limit int) ([]sandbox.Entry, bool, error) {
-	return b.client.List(ctx, path, limit)
+func (b *box) List(ctx context.Context, path string, options sandbox.ListOptions) ([]sandbox.Entry, bool, error) {
+	return b.client.List(ctx, path, options)
 }

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"math"
 	"net/netip"
-	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +20,6 @@ import (
 	"github.com/toolward/toolward/sandbox/inside"
 	"github.com/toolward/toolward/sandbox/inside/join"
 	"github.com/toolward/toolward/sandbox/native/setup"
-	"github.com/toolward/toolward/sandbox/seccomp"
 )
 
 // What of /proc and /sys is about the machine. The lists of container engines grow with their versions; these hold
@@ -35,9 +34,10 @@ var (
 )
 
 const (
-	shmSize      = 64 << 20
-	defaultTmpfs = 1 << 30
-	stopSeconds  = 3 // the program inside ends commands politely first
+	hostname    = "sandbox"
+	stopSignal  = "SIGTERM"
+	shmSize     = 64 << 20
+	stopSeconds = 3 // the program inside ends commands politely first
 )
 
 // creation is what the container engine is asked for: what sandbox.Creation.Args says on a command line, and nothing that
@@ -45,7 +45,7 @@ const (
 // of the host.
 func (e *Engine) creation(spec *sandbox.Spec, program *inside.Program, m *mounts, daemon *daemon) (client.ContainerCreateOptions, error) {
 	var none client.ContainerCreateOptions
-	options, err := securityOptions(spec)
+	options, err := e.securityOptions(spec, daemon)
 	if err != nil {
 		return none, err
 	}
@@ -59,7 +59,7 @@ func (e *Engine) creation(spec *sandbox.Spec, program *inside.Program, m *mounts
 	}
 	no, stop := false, stopSeconds
 	config := &container.Config{
-		Image: spec.Docker.Image, Hostname: "sandbox", User: user, WorkingDir: spec.Workdir, Env: spec.Env, Labels: e.labels(spec),
+		Image: spec.Docker.Image, Hostname: hostname, User: user, WorkingDir: spec.Workdir, Env: spec.Env, Labels: e.labels(spec),
 		Entrypoint: append([]string{agentTarget}, program.Args...), Cmd: command(spec),
 		AttachStdout: true, AttachStderr: true,
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // an image's check would run beside our commands
@@ -116,30 +116,6 @@ func capDrop(spec *sandbox.Spec) []string {
 	return spec.Docker.CapDrop
 }
 
-func securityOptions(spec *sandbox.Spec) ([]string, error) {
-	var profile []byte
-	var err error
-	if file := spec.Docker.SeccompProfile; file != "" {
-		profile, err = os.ReadFile(file)
-	} else {
-		// Files of user 0 are root's on the host too: a program made there must not run as root for everybody.
-		profile, err = seccomp.New(seccomp.Options{Ptrace: spec.Ptrace, NoSetuid: spec.User.UID == 0}).Docker()
-	}
-	if err != nil {
-		return nil, sandbox.Errorf(sandbox.CodeConfig, "the filter for system calls: %v", err)
-	}
-	options := []string{"no-new-privileges", "seccomp=" + string(profile)}
-	if profile := spec.Docker.AppArmor; profile != "" {
-		options = append(options, "apparmor="+profile)
-	}
-	for _, option := range options {
-		if _, value, _ := strings.Cut(option, "="); strings.EqualFold(strings.TrimSpace(value), "unconfined") {
-			return nil, sandbox.Errorf(sandbox.CodeConfig, "the profile %q confines nothing", value)
-		}
-	}
-	return options, nil
-}
-
 func networkMode(network sandbox.Network) container.NetworkMode {
 	switch network.Mode {
 	case "", sandbox.NetworkNone, sandbox.NetworkEgress: // the proxy is a socket
@@ -160,26 +136,11 @@ func nameServers(list []string) ([]netip.Addr, error) {
 	return servers, nil
 }
 
-// tmpfs are the file systems in memory. What lies there counts as memory of the sandbox and stays when the process that
-// wrote it is killed, so that a full one must leave something for the next command.
+// tmpfs are the file systems in memory.
 func tmpfs(spec *sandbox.Spec) map[string]string {
 	list := map[string]string{}
 	for _, t := range spec.Tmpfs {
-		size := t.Size
-		if size <= 0 {
-			size = defaultTmpfs
-		}
-		switch memory := spec.Limits.Memory; {
-		case memory > 0 && t.Size > 0:
-			size = min(size, memory/2)
-		case memory > 0:
-			size = min(size, memory/8) // there are several
-		}
-		exec := "noexec"
-		if t.Exec {
-			exec = "exec"
-		}
-		list[path.Clean(t.Target)] = fmt.Sprintf("rw,%s,nosuid,nodev,mode=1777,size=%d", exec, size)
+		list[path.Clean(t.Target)] = t.Options(spec.Limits.Memory)
 	}
 	return list
 }
@@ -190,17 +151,13 @@ func resources(spec *sandbox.Spec) container.Resources {
 	limits := spec.Limits
 	r := container.Resources{Memory: limits.Memory, NanoCPUs: int64(math.Round(limits.CPUs * 1e9))}
 	if limits.Memory > 0 {
-		r.MemorySwap = limits.Memory + max(0, limits.Swap) // without it there would be as much swap again
+		r.MemorySwap = limits.MemorySwap() // without it there would be as much swap again
 	}
 	if limits.Pids > 0 {
 		r.PidsLimit = &limits.Pids
 	}
 	for _, u := range spec.Docker.Ulimits {
-		soft, hard := max(0, u.Soft), u.Hard
-		if hard < 0 {
-			hard = soft
-		}
-		r.Ulimits = append(r.Ulimits, &container.Ulimit{Name: u.Name, Soft: soft, Hard: hard})
+		r.Ulimits = append(r.Ulimits, &container.Ulimit{Name: u.Name, Soft: u.Soft, Hard: u.Hard})
 	}
 	return r
 }
@@ -216,6 +173,14 @@ func (e *Engine) checkImage(ctx context.Context, c *client.Client, name string) 
 	}
 	if err != nil {
 		return explain(ctx, "look for the image "+name, err)
+	}
+	// Its commands would not run, each with an error that names no cause.
+	if image.Os != "" && image.Os != "linux" || image.Architecture != "" && !sameArchitecture(image.Architecture) {
+		return &sandbox.Error{
+			Code: sandbox.CodeUnavailable,
+			Text: fmt.Sprintf("the image %s is for %s on %s, and this machine is linux on %s", name, image.Os, image.Architecture, runtime.GOARCH),
+			Fix:  "toolward sandbox image build, or use an image for linux/" + runtime.GOARCH,
+		}
 	}
 	if image.Config != nil && len(image.Config.Volumes) > 0 {
 		return &sandbox.Error{

@@ -24,12 +24,12 @@ func (b *box) watchDisk(spec *sandbox.Spec) {
 // breached stops everything at once, and tells.
 func (b *box) breached(reason string) {
 	e := b.engine
-	e.log.Warn("a sandbox was ended", "name", b.spec.name, "reason", reason)
+	e.log.Warn("a sandbox was ended", "name", b.name, "reason", reason)
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	if c, err := e.connect(); err == nil {
 		if _, err := c.ContainerKill(ctx, b.id, client.ContainerKillOptions{Signal: "KILL"}); err != nil {
-			e.log.Warn("a sandbox that writes too much could not be ended at once", "name", b.spec.name, "error", err)
+			e.log.Warn("a sandbox that writes too much could not be ended at once", "name", b.name, "error", err)
 		}
 	}
 	b.letGo()

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/inside"
 )
 
 // Options say how sandboxes are made.
@@ -23,7 +24,9 @@ type Options struct {
 	// Log gets what people should know; nil is none.
 	Log *slog.Logger
 
-	streams bool // for tests: the standard streams are the channel in any case
+	// For tests.
+	streams bool            // the standard streams are the channel in any case
+	program *inside.Program // in place of the one that is found
 }
 
 // Name is the name of this engine.

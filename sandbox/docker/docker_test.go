@@ -15,6 +15,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/toolward/toolward/internal/escape"
 	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker/rootfs"
@@ -52,6 +53,9 @@ func TestMain(m *testing.M) {
 // imageVariable names an image for test programs that a test starts; theirs is the parent's.
 const imageVariable = "TOOLWARD_TEST_IMAGE"
 
+// runtimeVariable names a runtime of the container engine for the sandboxes of tests, in place of its default one.
+const runtimeVariable = "TOOLWARD_TEST_RUNTIME"
+
 func imageName() string {
 	if name := os.Getenv(imageVariable); name != "" {
 		return name
@@ -75,7 +79,7 @@ func newEngine(t testing.TB) *Engine {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		states, err := e.List(ctx)
-		if err != nil && !e.closing {
+		if err != nil && !e.closed {
 			t.Errorf("list what is left: %v", err)
 		}
 		for _, s := range states {
@@ -142,7 +146,7 @@ func testSpec(t testing.TB, workspace string) *sandbox.Spec {
 		Tmpfs:   []sandbox.Tmpfs{{Target: "/tmp"}, {Target: "/var/tmp"}, {Target: "/run"}},
 		Network: sandbox.Network{Mode: sandbox.NetworkNone},
 		Limits:  sandbox.Limits{Memory: 1 << 30, Pids: 512},
-		Docker:  sandbox.DockerSpec{Image: imageName(), CapDrop: []string{"ALL"}, Ulimits: []sandbox.Ulimit{{Name: "core", Hard: -1}}},
+		Docker:  sandbox.DockerSpec{Image: imageName(), Runtime: os.Getenv(runtimeVariable), CapDrop: []string{"ALL"}, Ulimits: []sandbox.Ulimit{{Name: "core"}}},
 	}
 }
 
@@ -177,7 +181,7 @@ func remove(t testing.TB, e *Engine, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := e.Remove(ctx, name); err != nil && !e.closing {
+	if err := e.Remove(ctx, name); err != nil && !e.closed {
 		t.Errorf("remove %s: %v", name, err)
 	}
 }
@@ -238,7 +242,7 @@ func TestCommandsAndFiles(t *testing.T) {
 	if data, info, err := h.ReadFile(ctx, "/workspace/dir/file", 1, 2); string(data) != "ex" || err != nil || info.Size != 4 {
 		t.Errorf("a part is %q of %+v, %v", data, info, err)
 	}
-	if entries, more, err := h.List(ctx, "/workspace", 10); err != nil || more || len(entries) != 1 || entries[0].Name != "dir" {
+	if entries, more, err := h.List(ctx, "/workspace", sandbox.ListOptions{Limit: 10}); err != nil || more || len(entries) != 1 || entries[0].Name != "dir" {
 		t.Errorf("the workspace holds %v, %v, %v", entries, more, err)
 	}
 	if _, err := h.WriteFile(ctx, "/etc/passwd", nil, sandbox.WriteOptions{}); sandbox.CodeOf(err) == "" {
@@ -254,6 +258,11 @@ func TestCommandsAndFiles(t *testing.T) {
 	if s := h.State(); !s.Running || s.EngineID == "" || s.ScopeKey != "agent:test" || s.Hash != "1" || s.Instance != t.Name() || time.Since(s.Created) > time.Hour {
 		t.Errorf("its state is %+v", s)
 	}
+}
+
+func TestUsage(t *testing.T) {
+	e := testEngine(t)
+	escape.Usage(t, ensure(t, e, testSpec(t, newWorkspace(t))))
 }
 
 func TestNothingIsLeftOfARemovedSandbox(t *testing.T) {

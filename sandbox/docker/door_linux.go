@@ -9,8 +9,6 @@ import (
 	"os"
 	"strconv"
 	"time"
-
-	"github.com/toolward/toolward/sandbox"
 )
 
 // doorTime bounds how long a container may take from its start to its program's greeting.
@@ -85,12 +83,8 @@ func (d *door) close() {
 
 // hasDoor reports whether the program inside can reach a socket of this machine: not from another machine, and not
 // through a runtime that answers system calls itself.
-func (e *Engine) hasDoor(spec *sandbox.Spec) bool {
+func (e *Engine) hasDoor(sharesKernel bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch spec.Docker.Runtime {
-	case "", "runc", "crun":
-		return e.endpoint.local() && !e.options.streams
-	}
-	return false
+	return sharesKernel && e.endpoint.local() && !e.options.streams
 }

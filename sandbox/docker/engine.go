@@ -27,6 +27,7 @@ type Engine struct {
 	cancel  context.CancelFunc
 	live    sync.WaitGroup // what works beside calls
 	disk    disk.Book
+	boxes   sandbox.WaitingRoom[*box]
 
 	mu       sync.Mutex
 	endpoint endpoint
@@ -34,14 +35,12 @@ type Engine struct {
 	contained string
 	client    *client.Client // made at the first use
 	watching  bool           // events are
-	boxes     map[string]*box
-	closing   bool // no sandbox is made any more
 	closed    bool
 }
 
 // New returns an engine. It connects when it is first used.
 func New(options Options) *Engine {
-	e := &Engine{options: options, log: options.Log, boxes: map[string]*box{}}
+	e := &Engine{options: options, log: options.Log}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
@@ -96,83 +95,30 @@ func (e *Engine) checkPlace(spec *sandbox.Spec) error {
 
 // Ensure returns the running sandbox of a name, starting or making it where necessary.
 func (e *Engine) Ensure(ctx context.Context, spec *sandbox.Spec) (sandbox.Handle, error) {
-	for {
-		b, made, err := e.claim(spec)
-		if err != nil {
-			return nil, err
-		}
-		if made {
-			return e.fill(ctx, b, spec)
-		}
-		select {
-		case <-b.ready:
-		case <-ctx.Done():
-			return nil, sandbox.Errorf(sandbox.CodeTimeout, "wait for sandbox %s: %v", spec.Name, context.Cause(ctx))
-		}
-		if b.alive() {
-			return b, nil
-		}
-		// Its maker has failed, or it ended in between. It is gone from the map by now, or will be at once.
-		select {
-		case <-b.done:
-		case <-ctx.Done():
-			return nil, sandbox.Errorf(sandbox.CodeTimeout, "wait for the end of sandbox %s: %v", spec.Name, context.Cause(ctx))
-		}
+	begin := func() *box { return &box{engine: e, name: spec.Name, done: make(chan struct{})} }
+	b, err := e.boxes.Ensure(ctx, spec, begin, func(b *box) error { return e.fill(ctx, b, spec) })
+	if err != nil {
+		return nil, err
 	}
-}
-
-// claim returns the sandbox of a name that this engine holds, or a new one that the caller has to fill.
-func (e *Engine) claim(spec *sandbox.Spec) (b *box, made bool, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closing {
-		return nil, false, sandbox.Errorf(sandbox.CodeUnavailable, "the sandbox engine is closed")
-	}
-	if b := e.boxes[spec.Name]; b != nil {
-		if b.spec.hash != spec.Hash || b.spec.scope != spec.ScopeKey {
-			return nil, false, conflict(spec.Name, "it was made for "+strconv.Quote(b.spec.scope)+" from another configuration")
-		}
-		return b, false, nil
-	}
-	b = &box{engine: e, ready: make(chan struct{}), done: make(chan struct{})}
-	b.spec.name, b.spec.hash, b.spec.scope = spec.Name, spec.Hash, spec.ScopeKey
-	e.boxes[spec.Name] = b
-	return b, true, nil
+	return b, nil
 }
 
 func conflict(name, why string) error {
 	return sandbox.Errorf(sandbox.CodeConflict, "there is a container %s already: %s", name, why)
 }
 
-// fill makes the sandbox that claim promised.
-func (e *Engine) fill(ctx context.Context, b *box, spec *sandbox.Spec) (sandbox.Handle, error) {
+// fill makes the sandbox that Ensure promised.
+func (e *Engine) fill(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	err := e.start(ctx, b, spec)
 	if err != nil {
 		e.removeDoor(spec.Name) //nolint:errcheck // the next start makes it again, whatever is there
-		e.forget(b)
-		close(b.ready)
 		close(b.done)
-		return nil, err
+		return err
 	}
 	e.watchEvents()
 	e.live.Go(b.watch)
 	b.watchDisk(spec)
-	close(b.ready)
-	return b, nil
-}
-
-func (e *Engine) forget(b *box) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.boxes[b.spec.name] == b {
-		delete(e.boxes, b.spec.name)
-	}
-}
-
-func (e *Engine) box(name string) *box {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.boxes[name]
+	return nil
 }
 
 // inspect returns the container of a name, nil if there is none. What is not ours for this instance is a conflict.
@@ -231,11 +177,10 @@ func (e *Engine) List(ctx context.Context) ([]sandbox.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	filters := make(client.Filters).Add("label", labelSandbox+"=1", labelInstance+"="+e.options.Instance)
 	if e.absent() {
 		return nil, nil
 	}
-	found, err := c.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
+	found, err := c.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: e.ownContainers()})
 	if err != nil {
 		return nil, explain(ctx, "list containers", err)
 	}
@@ -245,9 +190,17 @@ func (e *Engine) List(ctx context.Context) ([]sandbox.State, error) {
 			continue
 		}
 		name := strings.TrimPrefix(item.Names[0], "/")
+		if isUnfinished(name) {
+			continue // it is no sandbox yet
+		}
 		states = append(states, e.state(name, item.ID, item.Image, item.State == container.StateRunning, item.Labels))
 	}
 	return states, nil
+}
+
+// ownContainers are those of this instance.
+func (e *Engine) ownContainers() client.Filters {
+	return make(client.Filters).Add("label", labelSandbox+"=1", labelInstance+"="+e.options.Instance)
 }
 
 // Stop ends everything that runs in a sandbox. Its container stays.
@@ -296,18 +249,11 @@ func (e *Engine) removeDoor(name string) error {
 
 // settle lets go of a sandbox that this engine holds.
 func (e *Engine) settle(ctx context.Context, name string) error {
-	b := e.box(name)
-	if b == nil {
-		return nil
+	b, ok, err := e.boxes.Settled(ctx, name)
+	if !ok || err != nil {
+		return err
 	}
-	select {
-	case <-b.ready:
-	case <-ctx.Done():
-		return sandbox.Errorf(sandbox.CodeTimeout, "wait for sandbox %s: %v", name, context.Cause(ctx))
-	}
-	if b.client != nil {
-		b.client.Close() //nolint:errcheck // it always succeeds
-	}
+	b.letGo()
 	select {
 	case <-b.done:
 		return nil
@@ -356,23 +302,16 @@ func (e *Engine) discard(ctx context.Context, id string) error {
 
 // Close lets go of every sandbox and waits until what ran in them has ended. Containers stay for the next start.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	if e.closing {
-		e.mu.Unlock()
+	held, first := e.boxes.Close()
+	if !first {
 		return nil
 	}
-	e.closing = true
-	var held []*box
-	for _, b := range e.boxes {
-		held = append(held, b)
-	}
-	e.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	failed := make([]error, len(held))
 	var ending sync.WaitGroup
-	for i, b := range held {
-		ending.Go(func() { failed[i] = e.Stop(ctx, b.spec.name) })
+	for i, name := range held {
+		ending.Go(func() { failed[i] = e.Stop(ctx, name) })
 	}
 	ending.Wait()
 	e.mu.Lock()

@@ -56,25 +56,19 @@ func (e *Engine) happened(message events.Message) {
 	switch message.Action {
 	case events.ActionOOM:
 		b.ooms.Add(1)
-		e.log.Info("memory ran out in a sandbox", "name", b.spec.name)
+		e.log.Info("memory ran out in a sandbox", "name", b.name)
 	case events.ActionDie, events.ActionDestroy:
-		if b.alive() {
-			e.log.Warn("the container of a sandbox has ended", "name", b.spec.name, "event", string(message.Action), "exit", message.Actor.Attributes["exitCode"])
+		if b.Runs() {
+			e.log.Warn("the container of a sandbox has ended", "name", b.name, "event", string(message.Action), "exit", message.Actor.Attributes["exitCode"])
 			b.letGo()
 		}
 	}
 }
 
 func (e *Engine) byContainer(id string) *box {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, b := range e.boxes {
-		select {
-		case <-b.ready:
-			if b.id == id {
-				return b
-			}
-		default:
+	for _, b := range e.boxes.All() {
+		if b.id == id {
+			return b
 		}
 	}
 	return nil

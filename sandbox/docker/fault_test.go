@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
-
 	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
 )
@@ -292,7 +291,7 @@ func TestDiskFull(t *testing.T) {
 	if out, status := output(t, h, shell("dd if=/dev/zero of=large bs=1M count=8")); status.Code == 0 || !strings.Contains(out, "No space left") {
 		t.Errorf("a command that fills it says %q, %+v", out, status)
 	}
-	if err := h.Remove(t.Context(), "/workspace/large", false); err != nil {
+	if err := h.Remove(t.Context(), "/workspace/large", sandbox.RemoveOptions{}); err != nil {
 		t.Errorf("remove it: %v", err)
 	}
 	alive(t, h)
@@ -431,13 +430,13 @@ func TestEgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "proxy")
+	socket := filepath.Join(dir, "egress.sock")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	if err := os.Chmod(socket, 0o666); err != nil {
+	if err := errors.Join(os.Chmod(socket, 0o666), os.Chmod(dir, 0o711)); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
@@ -451,7 +450,7 @@ func TestEgress(t *testing.T) {
 		}
 	}()
 	spec := testSpec(t, newWorkspace(t))
-	spec.Network = sandbox.Network{Mode: sandbox.NetworkEgress, EgressSocket: socket}
+	spec.Network = sandbox.Network{Mode: sandbox.NetworkEgress, EgressDir: dir}
 	h := ensure(t, e, spec)
 	if out, _ := output(t, h, shell("nc 127.0.0.1 3128 </dev/null; nc 127.0.0.1 1080 </dev/null; echo $https_proxy; ip -o link | grep -vc lo:")); out != "the proxy\nthe proxy\nhttp://127.0.0.1:3128\n0\n" {
 		t.Errorf("inside: %q", out)

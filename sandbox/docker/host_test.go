@@ -83,10 +83,10 @@ func TestWhereTheContainerEngineIs(t *testing.T) {
 }
 
 func TestPathsOfAGatewayInAContainer(t *testing.T) {
-	paths := map[string]string{"/home/gateway": "/srv/gateway", "/home/gateway/work/": "/data", "/": "/all"}
+	paths := map[string]string{"/home/gateway": "/srv/gateway", "/home/gateway/code/": "/data", "/": "/all"}
 	for source, want := range map[string]string{
-		"/home/gateway": "/srv/gateway", "/home/gateway/a/b": "/srv/gateway/a/b", "/home/gateway/work": "/data", "/home/gateway/work/x": "/data/x",
-		"/home/gatewayother": "/all/home/gatewayother", "/home/gateway/work/../../y": "/all/home/y",
+		"/home/gateway": "/srv/gateway", "/home/gateway/a/b": "/srv/gateway/a/b", "/home/gateway/code": "/data", "/home/gateway/code/x": "/data/x",
+		"/home/gatewayother": "/all/home/gatewayother", "/home/gateway/code/../../y": "/all/home/y",
 	} {
 		if got, err := onEngine(paths, source); err != nil || got != want {
 			t.Errorf("%s is %s, %v; want %s", source, got, err, want)

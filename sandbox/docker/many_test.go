@@ -2,16 +2,44 @@ package docker
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
 )
 
-// Many sandboxes are made, used and removed at the same time, and nothing of them is left.
+// Many sandboxes are made, used and removed at the same time, and nothing of them is left. TOOLWARD_SANDBOXES says how
+// many; 200 take minutes.
 func TestManyAtOnce(t *testing.T) {
 	e := testEngine(t)
-	const many, together = 24, 8
+	manyAtOnce(t, e, 2) // what is kept for the next ones is there from now on
+	doors, err := e.doorDirectory("any")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, containers, began := live.Hold(), docker(t, "ps", "--all", "--quiet", "--filter", "label="+labelInstance+"="+t.Name()), time.Now()
+	many := live.Count(t, "TOOLWARD_SANDBOXES", 24, 24)
+	manyAtOnce(t, e, many)
+	t.Logf("%d sandboxes in %v", many, time.Since(began).Round(time.Millisecond))
+	before.MustLetGo(t)
+	if after := docker(t, "ps", "--all", "--quiet", "--filter", "label="+labelInstance+"="+t.Name()); containers != "" || after != "" {
+		t.Errorf("containers are left: %q, %q", containers, after)
+	}
+	if left, err := os.ReadDir(filepath.Dir(doors)); err == nil && len(left) > 0 {
+		t.Errorf("places of sockets are left: %v", left)
+	}
+	if states, err := e.List(t.Context()); err != nil || len(states) != 0 {
+		t.Errorf("there are %v, %v", states, err)
+	}
+}
+
+func manyAtOnce(t *testing.T, e *Engine, many int) {
+	t.Helper()
+	const together = 8
 	specs := make(chan *sandbox.Spec, many)
 	for i := range many {
 		spec := testSpec(t, newWorkspace(t))
@@ -41,7 +69,4 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	working.Wait()
-	if states, err := e.List(t.Context()); err != nil || len(states) != 0 {
-		t.Errorf("there are %v, %v", states, err)
-	}
 }

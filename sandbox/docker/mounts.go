@@ -22,7 +22,10 @@ import (
 type mounts struct {
 	list     []mount.Mount
 	identity []identified
-	door     string // directory in which the program inside meets the gateway; "" where it cannot
+	program  *inside.Program
+	// ownNumbers: the runtime numbers files itself, as gVisor does.
+	ownNumbers bool
+	door       string // directory in which the program inside meets the gateway; "" where it cannot
 }
 
 // identified is a file of the host that must stand at a path inside. The container engine opens sources by their names,
@@ -31,56 +34,62 @@ type identified struct {
 	target        string
 	source        string
 	device, inode uint64
+	found         os.FileInfo
+	pinned        *os.File // nil: only what was found is known
 }
 
 // mountsOf says what is mounted. Sources that are missing are errors: container engines would make directories.
 func mountsOf(spec *sandbox.Spec, program *inside.Program, door string) (*mounts, error) {
-	m := &mounts{door: door}
-	add := func(source, target string, writable bool) error {
-		source, err := onEngine(spec.Docker.HostPaths, source)
-		if err != nil {
-			return err
-		}
-		m.list = append(m.list, mount.Mount{
-			Type: mount.TypeBind, Source: source, Target: path.Clean(target), ReadOnly: !writable,
-			BindOptions: &mount.BindOptions{
-				Propagation: mount.PropagationRPrivate,
-				// Old engines make only the top of a tree read-only: what is mounted below would stay writable.
-				NonRecursive: !writable,
-			},
-		})
-		return nil
-	}
-	if err := add(program.Path, agentTarget, false); err != nil {
+	m := &mounts{program: program, door: door}
+	if err := m.add(spec, program.Path, agentTarget, false); err != nil {
 		return nil, err
 	}
 	if door != "" {
-		if err := add(door, doorTarget, false); err != nil {
+		if err := m.add(spec, door, doorTarget, false); err != nil {
 			return nil, err
 		}
 	}
 	for i := range spec.Mounts {
 		one := &spec.Mounts[i]
-		if err := add(one.Source, one.Target, one.Writable); err != nil {
+		if err := m.add(spec, one.Source, one.Target, one.Writable); err != nil {
 			return nil, err
 		}
 		info, err := statMount(one)
 		if err != nil {
 			return nil, sandbox.Errorf(sandbox.CodeConfig, "mount %s: %v", one.Source, err)
 		}
-		m.identify(one.Source, one.Target, info)
+		m.identify(one.Source, one.Target, info, one.Pinned)
 	}
 	for _, target := range spec.Protected {
-		if err := m.protect(spec, target, add); err != nil {
+		if err := m.protect(spec, target); err != nil {
 			return nil, err
 		}
 	}
 	if spec.Network.Mode == sandbox.NetworkEgress {
-		if err := add(spec.Network.EgressSocket, setup.EgressSocket, true); err != nil {
+		// The directory, not the socket: a gateway that starts again makes another one. Read-only, so that what runs inside
+		// cannot put its own in the place.
+		if err := m.add(spec, spec.Network.EgressDir, setup.EgressDir, false); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
+}
+
+// add has a source of this machine mounted.
+func (m *mounts) add(spec *sandbox.Spec, source, target string, writable bool) error {
+	source, err := onEngine(spec.Docker.HostPaths, source)
+	if err != nil {
+		return err
+	}
+	m.list = append(m.list, mount.Mount{
+		Type: mount.TypeBind, Source: source, Target: path.Clean(target), ReadOnly: !writable,
+		BindOptions: &mount.BindOptions{
+			Propagation: mount.PropagationRPrivate,
+			// Old engines make only the top of a tree read-only: what is mounted below would stay writable.
+			NonRecursive: !writable,
+		},
+	})
+	return nil
 }
 
 func statMount(m *sandbox.Mount) (os.FileInfo, error) {
@@ -90,15 +99,15 @@ func statMount(m *sandbox.Mount) (os.FileInfo, error) {
 	return os.Lstat(m.Source)
 }
 
-func (m *mounts) identify(source, target string, info os.FileInfo) {
+func (m *mounts) identify(source, target string, info os.FileInfo, pinned *os.File) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		m.identity = append(m.identity, identified{path.Clean(target), source, uint64(st.Dev), st.Ino})
+		m.identity = append(m.identity, identified{path.Clean(target), source, uint64(st.Dev), st.Ino, info, pinned})
 	}
 }
 
 // protect makes a path below a writable mount read-only. What was removed since it was found needs no protection, and a
 // symbolic link cannot be mounted on.
-func (m *mounts) protect(spec *sandbox.Spec, target string, add func(source, target string, writable bool) error) error {
+func (m *mounts) protect(spec *sandbox.Spec, target string) error {
 	if !path.IsAbs(target) {
 		return sandbox.Errorf(sandbox.CodeConfig, "the protected path %q is not absolute", target)
 	}
@@ -125,8 +134,8 @@ func (m *mounts) protect(spec *sandbox.Spec, target string, add func(source, tar
 			return nil
 		}
 		source := filepath.Join(holder.Source, filepath.FromSlash(relative))
-		m.identify(source, target, info)
-		return add(source, target, writable)
+		m.identify(source, target, info, nil)
+		return m.add(spec, source, target, writable)
 	}
 	if dir := path.Dir(target); path.Base(dir) == ".git" && dir != path.Clean(holder.Target) {
 		// A directory that something is mounted on cannot be renamed, so .git cannot be put aside and made anew.
@@ -152,7 +161,8 @@ func holderOf(list []sandbox.Mount, target string) *sandbox.Mount {
 // verify looks at what the container got, before anything else runs there. The program inside tells the truth at this
 // time: it was mounted from this machine and nothing has run beside it.
 func (m *mounts) verify(ctx context.Context, c *inside.Client) error {
-	for _, one := range m.identity {
+	for i := range m.identity {
+		one := &m.identity[i]
 		info, err := c.Lstat(ctx, one.target)
 		if code := sandbox.CodeOf(err); code == sandbox.CodeDenied {
 			continue // whoever runs inside does not get there
@@ -160,7 +170,13 @@ func (m *mounts) verify(ctx context.Context, c *inside.Client) error {
 		if err != nil {
 			return sandbox.Errorf(sandbox.CodeOf(err), "look at the mounted %s: %v", one.target, err)
 		}
-		if info.Identity.Device != one.device || info.Identity.Inode != one.inode {
+		same := info.Identity.Device == one.device && info.Identity.Inode == one.inode
+		if !same && m.ownNumbers {
+			if same, err = one.sameState(ctx, c); err != nil {
+				return sandbox.Errorf(sandbox.CodeOf(err), "look at the mounted %s: %v", one.target, err)
+			}
+		}
+		if !same {
 			return &sandbox.Error{
 				Code: sandbox.CodeChanged,
 				Text: one.source + " was replaced after it was checked, or the container engine is on another machine: it mounted something else at " + one.target,
@@ -169,6 +185,68 @@ func (m *mounts) verify(ctx context.Context, c *inside.Client) error {
 		}
 	}
 	return nil
+}
+
+// fileState is what tells a file from others where it has other numbers inside.
+type fileState struct {
+	directory         bool
+	permissions       fs.FileMode
+	size              int64 // of a regular file
+	modified, changed int64
+}
+
+// sameState reports whether what is mounted is the file that was checked: it is in the same state, and is again when the
+// other one was touched. Whoever owns a file can make it like another, also in the time of its last change if the other
+// changes at that moment; but not the other like it, each time that we touch it.
+func (o *identified) sameState(ctx context.Context, c *inside.Client) (bool, error) {
+	for range 3 {
+		same, err := o.sameNow(ctx, c)
+		if !same || err != nil {
+			return false, err
+		}
+		if o.pinned == nil || !touch(o.pinned) {
+			break // it is somebody else's, or cannot be changed: what was seen must do
+		}
+	}
+	return true, nil
+}
+
+// sameNow compares once. The file may be in use: then it is looked at again.
+func (o *identified) sameNow(ctx context.Context, c *inside.Client) (bool, error) {
+	const attempts = 10
+	for range attempts {
+		before, known := o.state()
+		info, err := c.Lstat(ctx, o.target)
+		if err != nil || !known {
+			return false, err
+		}
+		seen := fileState{
+			directory: info.Type == sandbox.TypeDirectory, permissions: info.Mode.Perm(),
+			modified: info.Identity.Modified, changed: info.Identity.Changed,
+		}
+		if info.Type == sandbox.TypeRegular {
+			seen.size = info.Size
+		}
+		if seen == before {
+			return true, nil
+		}
+		if after, _ := o.state(); after == before {
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
+// state is that of the file that was checked, now, where it is held open.
+func (o *identified) state() (fileState, bool) {
+	if o.pinned == nil {
+		return stateOf(o.found)
+	}
+	info, err := o.pinned.Stat()
+	if err != nil {
+		return fileState{}, false
+	}
+	return stateOf(info)
 }
 
 // onEngine is what a path of the gateway is on the container engine's machine.

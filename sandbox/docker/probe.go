@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -23,6 +24,7 @@ type daemon struct {
 	api      string
 	rootless bool
 	remapped bool // users inside are others outside
+	podman   bool
 }
 
 // probeTime bounds how long the container engine may take to say what it is.
@@ -40,7 +42,12 @@ func (e *Engine) ask(ctx context.Context) (*daemon, error) {
 	if err != nil {
 		return nil, explain(ctx, "ask the container engine at "+e.where(), err)
 	}
+	version, err := c.ServerVersion(ctx, client.ServerVersionOptions{})
+	if err != nil {
+		return nil, explain(ctx, "ask the container engine at "+e.where(), err)
+	}
 	d := &daemon{Info: info.Info, api: c.ClientVersion()}
+	d.podman = slices.ContainsFunc(version.Components, func(c system.ComponentVersion) bool { return strings.Contains(c.Name, "Podman") })
 	d.rootless, d.remapped = d.option("rootless"), d.option("userns")
 	return d, nil
 }
@@ -66,7 +73,7 @@ func (e *Engine) Probe(ctx context.Context) (sandbox.Capabilities, error) {
 		return found, nil
 	}
 	found.Version = fmt.Sprintf("%s, API %s", d.ServerVersion, d.api)
-	found.Checks = e.checks(d)
+	found.Checks = append(e.checks(d), e.checkProgram(ctx))
 	found.Level = sandbox.LevelFull
 	for _, check := range found.Checks {
 		switch {
@@ -116,6 +123,11 @@ func (e *Engine) checks(d *daemon) []sandbox.Check {
 		Name: "runtimes", OK: true, Found: strings.Join(slices.Sorted(maps.Keys(d.Runtimes)), ", ") + "; default " + d.DefaultRuntime,
 	}
 	checks := []sandbox.Check{system, filter, limits, swap, user, runtimes}
+	if d.option("selinux") {
+		checks = append(checks, sandbox.Check{
+			Name: "SELinux", OK: true, Found: "containers have labels: workspaces, private directories and ~/.cache/toolward need the type container_file_t",
+		})
+	}
 	if d.remapped && !d.rootless {
 		checks = append(checks, sandbox.Check{
 			Name: "users", Found: "users inside are others outside (userns-remap), so that workspaces cannot be used",
@@ -123,6 +135,20 @@ func (e *Engine) checks(d *daemon) []sandbox.Check {
 		})
 	}
 	return checks
+}
+
+func (e *Engine) checkProgram(ctx context.Context) sandbox.Check {
+	check := sandbox.Check{Name: "program inside"}
+	program, err := e.findProgram(ctx)
+	if err != nil {
+		check.Found = err.Error()
+		if refusal, ok := err.(*sandbox.Error); ok {
+			check.Found, check.Fix = refusal.Text, refusal.Fix
+		}
+		return check
+	}
+	check.OK, check.Found = true, program.Path
+	return check
 }
 
 func (d *daemon) cgroup() string {
@@ -160,6 +186,16 @@ func (d *daemon) user(user sandbox.User) (string, error) {
 	return strconv.Itoa(user.UID) + ":" + strconv.Itoa(user.GID), nil
 }
 
+// sharesKernel reports whether this machine's own kernel answers the system calls of a sandbox, as far as the name of its
+// runtime tells.
+func (d *daemon) sharesKernel(spec *sandbox.Spec) bool {
+	switch cmp.Or(spec.Docker.Runtime, d.DefaultRuntime) {
+	case "", "runc", "crun":
+		return true
+	}
+	return false
+}
+
 // refuse names what a sandbox asks for and this container engine cannot enforce.
 func (d *daemon) refuse(spec *sandbox.Spec) error {
 	if d.OSType != "linux" || !sameArchitecture(d.Architecture) {
@@ -170,6 +206,14 @@ func (d *daemon) refuse(spec *sandbox.Spec) error {
 	}
 	if d.remapped && !d.rootless {
 		return sandbox.Errorf(sandbox.CodeUnavailable, "users inside the containers of this engine are others outside (userns-remap), so that workspaces cannot be used")
+	}
+	if i := slices.IndexFunc(spec.Mounts, func(m sandbox.Mount) bool { return m.SELinux != "" }); i >= 0 && d.option("selinux") {
+		// The engine labels by name, as root and for good: a sandbox that put a symbolic link there meanwhile would have any
+		// directory of the machine labelled anew.
+		return &sandbox.Error{
+			Code: sandbox.CodeConfig, Text: "the bind of " + spec.Mounts[i].Source + " asks for a label of SELinux, and Toolward has nothing labelled",
+			Fix: "chcon --recursive --type container_file_t " + spec.Mounts[i].Source + ", and leave " + spec.Mounts[i].SELinux + " out",
+		}
 	}
 	limits := spec.Limits
 	missing := limits.Memory > 0 && !d.MemoryLimit || limits.Pids > 0 && !d.PidsLimit || limits.CPUs > 0 && !d.CPUCfsQuota

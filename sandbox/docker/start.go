@@ -20,7 +20,13 @@ import (
 
 // unfinished is the name of a container until its set-up command has ended well: a gateway that is killed meanwhile must
 // not find a half-made sandbox under the name of a whole one.
-func unfinished(name string) string { return name + ".setup" }
+func unfinished(name string) string { return name + unfinishedEnd }
+
+// isUnfinished reports whether a name is one of those. No sandbox is named so: the names of all end with a hash, or are
+// "shared".
+func isUnfinished(name string) bool { return strings.HasSuffix(name, unfinishedEnd) }
+
+const unfinishedEnd = ".setup"
 
 // start brings a sandbox up: a container that is there already, or a new one.
 func (e *Engine) start(ctx context.Context, b *box, spec *sandbox.Spec) error {
@@ -34,12 +40,13 @@ func (e *Engine) start(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	if err := daemon.refuse(spec); err != nil {
 		return err
 	}
-	program, err := inside.FindProgram(ctx)
+	program, err := e.findProgram(ctx)
 	if err != nil {
 		return err
 	}
 	at := ""
-	if e.hasDoor(spec) {
+	sharesKernel := daemon.sharesKernel(spec)
+	if e.hasDoor(sharesKernel) {
 		if at, err = e.doorDirectory(spec.Name); err == nil {
 			err = makeDoorDirectory(at)
 		}
@@ -51,6 +58,7 @@ func (e *Engine) start(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	if err != nil {
 		return err
 	}
+	m.ownNumbers = !sharesKernel
 	wanted, err := e.creation(spec, program, m, daemon)
 	if err != nil {
 		return err
@@ -101,17 +109,19 @@ func (e *Engine) existing(ctx context.Context, spec *sandbox.Spec) (*container.I
 	return found, nil
 }
 
-// same reports whether a container has the mounts and the command that are wanted now.
+// same reports whether a container has the mounts and the command that are wanted now. What it has mounted is told by all
+// engines alike; what was asked for is not.
 func same(found *container.InspectResponse, wanted *client.ContainerCreateOptions) bool {
-	if found.HostConfig == nil || !slices.Equal(found.Config.Entrypoint, wanted.Config.Entrypoint) || !slices.Equal(found.Config.Cmd, wanted.Config.Cmd) {
+	if !slices.Equal(found.Config.Entrypoint, wanted.Config.Entrypoint) || !slices.Equal(found.Config.Cmd, wanted.Config.Cmd) {
 		return false
 	}
-	have := found.HostConfig.Mounts
-	if len(have) != len(wanted.HostConfig.Mounts) {
+	if len(found.Mounts) != len(wanted.HostConfig.Mounts) {
 		return false
 	}
-	for i, m := range wanted.HostConfig.Mounts {
-		if have[i].Source != m.Source || have[i].Target != m.Target || have[i].ReadOnly != m.ReadOnly {
+	for _, m := range wanted.HostConfig.Mounts {
+		if !slices.ContainsFunc(found.Mounts, func(have container.MountPoint) bool {
+			return have.Type == m.Type && have.Source == m.Source && have.Destination == m.Target && have.RW == !m.ReadOnly
+		}) {
 			return false
 		}
 	}
@@ -175,7 +185,7 @@ func (e *Engine) enter(ctx context.Context, b *box, spec *sandbox.Spec, id strin
 	if err != nil {
 		stream.Close() //nolint:errcheck // it is not used
 		if said := stream.complaints(); said != "" {
-			return sandbox.Errorf(sandbox.CodeOf(err), "%v; it said: %s", err, said)
+			return notStarted(sandbox.Errorf(sandbox.CodeOf(err), "%v; it said: %s", err, said), m.program, spec.Docker.Image)
 		}
 		return err
 	}
@@ -197,7 +207,7 @@ func (e *Engine) greet(ctx context.Context, b *box, spec *sandbox.Spec, id strin
 		defer at.close()
 	}
 	if _, err := c.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
-		return nil, explain(ctx, "start the container "+spec.Name, err)
+		return nil, explain(ctx, "start the container "+spec.Name, notStarted(err, m.program, spec.Docker.Image))
 	}
 	var conn io.ReadWriteCloser = stream
 	if at != nil {

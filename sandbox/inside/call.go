@@ -204,8 +204,8 @@ func (c *Client) Mkdir(ctx context.Context, path string) error {
 }
 
 // Remove removes what stands at a path.
-func (c *Client) Remove(ctx context.Context, path string, recursive bool) error {
-	return c.nothing(ctx, &wire.Call{Op: wire.OpRemove, Path: path, Recursive: recursive})
+func (c *Client) Remove(ctx context.Context, path string, options sandbox.RemoveOptions) error {
+	return c.nothing(ctx, &wire.Call{Op: wire.OpRemove, Path: path, Remove: options})
 }
 
 // Rename moves a file to a name that does not exist.
@@ -213,10 +213,10 @@ func (c *Client) Rename(ctx context.Context, from, to string) error {
 	return c.nothing(ctx, &wire.Call{Op: wire.OpRename, Path: from, Target: to})
 }
 
-// List returns up to limit entries of a directory in order of names, and never more than 10,000.
-func (c *Client) List(ctx context.Context, path string, limit int) ([]sandbox.Entry, bool, error) {
-	limit = max(0, min(limit, wire.MaxEntries))
-	done, err := c.do(ctx, &wire.Call{Op: wire.OpList, Path: path, Limit: int64(limit)}, nil)
+// List returns entries of a directory in order of names, and never more than 10,000.
+func (c *Client) List(ctx context.Context, path string, options sandbox.ListOptions) ([]sandbox.Entry, bool, error) {
+	limit := max(0, min(options.Limit, wire.MaxEntries))
+	done, err := c.do(ctx, &wire.Call{Op: wire.OpList, Path: path, Limit: int64(limit), Exact: options.Exact}, nil)
 	if err != nil {
 		return nil, false, err
 	}

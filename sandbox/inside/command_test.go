@@ -55,6 +55,9 @@ func TestCommands(t *testing.T) {
 		{"a missing program at the end", sandbox.Command{Segments: []sandbox.Segment{segment(";", "true"), segment("", "no-such-program")}}, result{
 			err: "toolward: no-such-program: command not found\n", ExitStatus: sandbox.ExitStatus{Code: 127},
 		}},
+		{"a program that is made before", sandbox.Command{Segments: []sandbox.Segment{
+			segment("&&", "cp", "/bin/echo", "made"), segment("&&", "./made", "-n", "first "), segment("&&", "cp", "--remove-destination", "/usr/bin/printf", "made"), segment("", "./made", "%s", "then"),
+		}}, result{out: "first then"}},
 		{"cd", sandbox.Command{Segments: []sandbox.Segment{segment("&&", "cd", "sub"), segment(";", "cat", "file"), segment("", "pwd")}}, result{out: "content\n" + b.path("sub") + "\n"}},
 		{"redirections", sandbox.Command{Segments: []sandbox.Segment{
 			{Argv: []string{"sh", "-c", "cat; echo err >&2"}, Operator: ";", Redirects: []sandbox.Redirect{
@@ -185,9 +188,9 @@ func TestTerminal(t *testing.T) {
 // The context ends a command with all its processes, also one that does not want to.
 func TestTheContextEndsACommand(t *testing.T) {
 	for name, text := range map[string]string{
-		"willing":                  "sleep 1000 & echo $! > pid; echo ready; wait",
+		"willing":                  "sleep 1000 & echo $! > pid; echo ready; wait; sleep 1000",
 		"unwilling":                "trap '' TERM; sleep 1000 & echo $! > pid; echo ready; while :; do sleep 1; done",
-		"its own group":            "setsid sh -c 'echo $$ > pid; exec sleep 1000' & while ! [ -s pid ]; do sleep 0.01; done; echo ready; wait",
+		"its own group":            "setsid sh -c 'echo $$ > pid; exec sleep 1000' & while ! [ -s pid ]; do sleep 0.01; done; echo ready; wait; sleep 1000",
 		"its own group, unwilling": "setsid sh -c 'echo $$ > pid; exec sleep 1000' & while ! [ -s pid ]; do sleep 0.01; done; echo ready; trap '' TERM; while :; do sleep 1; done",
 		"full of output":           "sleep 1000 & echo $! > pid; echo ready; yes",
 	} {

@@ -227,26 +227,26 @@ func TestDirectories(t *testing.T) {
 	must(t, os.Symlink(outside, b.path("a/out")))
 	must(t, os.Symlink("file", b.path("link")))
 	b.put("a/b/c/file", "text")
-	if err := b.Remove(ctx, b.path("a"), false); err == nil {
+	if err := b.Remove(ctx, b.path("a"), sandbox.RemoveOptions{}); err == nil {
 		t.Error("a full directory was removed")
 	}
-	must(t, b.Remove(ctx, b.path("a"), true))
+	must(t, b.Remove(ctx, b.path("a"), sandbox.RemoveOptions{Recursive: true}))
 	if _, err := os.Stat(filepath.Join(outside, "secret")); err != nil {
 		t.Error("removing followed a link:", err)
 	}
-	must(t, b.Remove(ctx, b.path("link"), false))
+	must(t, b.Remove(ctx, b.path("link"), sandbox.RemoveOptions{}))
 	if b.content("file") != "text" {
 		t.Error("removing a link removed what it leads to")
 	}
-	wantCode(t, "remove nothing", b.Remove(ctx, b.path("none"), true), sandbox.CodeNotFound)
-	wantCode(t, "remove the workspace", b.Remove(ctx, b.dir, true), sandbox.CodeReadOnly)
-	wantCode(t, "remove outside", b.Remove(ctx, filepath.Join(outside, "secret"), true), sandbox.CodeEscape)
-	wantCode(t, "remove read-only", b.Remove(ctx, filepath.Join(readOnly, "file"), true), sandbox.CodeReadOnly)
+	wantCode(t, "remove nothing", b.Remove(ctx, b.path("none"), sandbox.RemoveOptions{Recursive: true}), sandbox.CodeNotFound)
+	wantCode(t, "remove the workspace", b.Remove(ctx, b.dir, sandbox.RemoveOptions{Recursive: true}), sandbox.CodeReadOnly)
+	wantCode(t, "remove outside", b.Remove(ctx, filepath.Join(outside, "secret"), sandbox.RemoveOptions{Recursive: true}), sandbox.CodeEscape)
+	wantCode(t, "remove read-only", b.Remove(ctx, filepath.Join(readOnly, "file"), sandbox.RemoveOptions{Recursive: true}), sandbox.CodeReadOnly)
 
 	b.put("repo/.git/hooks/x", "")
-	wantCode(t, "remove protected", b.Remove(ctx, b.path("repo/.git/hooks"), true), sandbox.CodeReadOnly)
-	wantCode(t, "remove what holds it", b.Remove(ctx, b.path("repo/.git"), true), sandbox.CodeReadOnly)
-	wantCode(t, "remove what holds that", b.Remove(ctx, b.path("repo"), true), sandbox.CodeReadOnly)
+	wantCode(t, "remove protected", b.Remove(ctx, b.path("repo/.git/hooks"), sandbox.RemoveOptions{Recursive: true}), sandbox.CodeReadOnly)
+	wantCode(t, "remove what holds it", b.Remove(ctx, b.path("repo/.git"), sandbox.RemoveOptions{Recursive: true}), sandbox.CodeReadOnly)
+	wantCode(t, "remove what holds that", b.Remove(ctx, b.path("repo"), sandbox.RemoveOptions{Recursive: true}), sandbox.CodeReadOnly)
 	wantCode(t, "move what holds it", b.Rename(ctx, b.path("repo/.git"), b.path("repo/x")), sandbox.CodeReadOnly)
 	must(t, b.Mkdir(ctx, b.path("evil/hooks")))
 	wantCode(t, "become it", b.Rename(ctx, b.path("evil"), b.path("other/.git")), sandbox.CodeReadOnly)
@@ -269,25 +269,25 @@ func TestListing(t *testing.T) {
 	must(t, os.Mkdir(b.path("dir/sub"), 0o755))
 	must(t, os.Symlink("b", b.path("dir/link")))
 	must(t, unix.Mkfifo(b.path("dir/fifo"), 0o644))
-	entries, more, err := b.List(b.context(), b.path("dir"), 100)
+	entries, more, err := b.List(b.context(), b.path("dir"), sandbox.ListOptions{Limit: 100})
 	want := "[{-x 1} {a 1} {b 1} {c\nd 1} {fifo 4} {link 3} {sub 2} {ä 1}]"
 	if got := fmt.Sprint(entries); got != want || more || err != nil {
 		t.Errorf("%s, %v, %v; want %s", got, more, err, want)
 	}
-	entries, more, err = b.List(b.context(), b.path("dir"), 2)
+	entries, more, err = b.List(b.context(), b.path("dir"), sandbox.ListOptions{Limit: 2})
 	if fmt.Sprint(entries) != "[{-x 1} {a 1}]" || !more || err != nil {
 		t.Error(entries, more, err)
 	}
 	for i := range 3000 {
 		must(t, os.WriteFile(b.path(fmt.Sprintf("dir/file-%04d", 2999-i)), nil, 0o644))
 	}
-	entries, more, err = b.List(b.context(), b.path("dir"), 10)
+	entries, more, err = b.List(b.context(), b.path("dir"), sandbox.ListOptions{Limit: 10})
 	if err != nil || !more || len(entries) != 10 || entries[9].Name != "file-0004" {
 		t.Error(entries, more, err)
 	}
-	_, _, err = b.List(b.context(), outside, 10)
+	_, _, err = b.List(b.context(), outside, sandbox.ListOptions{Limit: 10})
 	wantCode(t, "list outside", err, sandbox.CodeEscape)
-	_, _, err = b.List(b.context(), b.path("dir/a"), 10)
+	_, _, err = b.List(b.context(), b.path("dir/a"), sandbox.ListOptions{Limit: 10})
 	wantCode(t, "list a file", err, sandbox.CodeDirectory)
 }
 
@@ -355,4 +355,37 @@ func TestAFullDisk(t *testing.T) {
 	if st, err := os.Stat(b.path("too-large")); err != nil || st.Size() > 8<<20 {
 		t.Error("the limit of file sizes does not hold for commands", st, err)
 	}
+}
+
+// A path that was real when something was decided about it is refused when a link stands in it, wherever that leads.
+func TestExactPaths(t *testing.T) {
+	b, _, _ := newFileBox(t)
+	b.put("dir/file", "one")
+	b.put("dir/full/file", "two")
+	must(t, os.Symlink("dir", b.path("link")))
+	must(t, os.Symlink("dir/file", b.path("file-link")))
+	ctx := b.context()
+	exact := sandbox.RemoveOptions{Exact: true, Recursive: true}
+	_, _, err := b.List(ctx, b.path("link"), sandbox.ListOptions{Limit: 10, Exact: true})
+	wantCode(t, "list", err, sandbox.CodeChanged)
+	wantCode(t, "remove", b.Remove(ctx, b.path("link/file"), exact), sandbox.CodeChanged)
+	wantCode(t, "remove a tree", b.Remove(ctx, b.path("link/full"), exact), sandbox.CodeChanged)
+	_, err = b.WriteFile(ctx, b.path("link/new/deep/file"), nil, sandbox.WriteOptions{Exact: true, Parents: true})
+	wantCode(t, "write", err, sandbox.CodeChanged)
+	if _, err := os.Stat(b.path("dir/new")); err == nil {
+		t.Error("a directory was made where nobody has allowed it")
+	}
+	info, err := b.Stat(ctx, b.path("dir/file"))
+	must(t, err)
+	b.put("dir/file", "three")
+	wantCode(t, "remove what was changed", b.Remove(ctx, b.path("dir/file"), sandbox.RemoveOptions{Exact: true, Unchanged: &info.Identity}), sandbox.CodeChanged)
+	info, err = b.Stat(ctx, b.path("dir/file"))
+	must(t, err)
+	entries, _, err := b.List(ctx, b.path("dir"), sandbox.ListOptions{Limit: 10, Exact: true})
+	if err != nil || len(entries) != 2 {
+		t.Errorf("the directory holds %v, %v", entries, err)
+	}
+	must(t, b.Remove(ctx, b.path("dir/file"), sandbox.RemoveOptions{Exact: true, Unchanged: &info.Identity}))
+	must(t, b.Remove(ctx, b.path("dir/full"), exact))
+	must(t, b.Remove(ctx, b.path("file-link"), exact)) // a link itself
 }

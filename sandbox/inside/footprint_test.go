@@ -6,7 +6,10 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,9 +21,43 @@ import (
 
 // Bounds of what the program inside may cost.
 const (
-	maxProgram = 4 << 20
-	maxPrivate = 4 << 20
+	maxProgram  = 4 << 20
+	maxPrivate  = 4 << 20
+	maxResident = 4 << 20 // before its first command
 )
+
+// allowedImports is every package that the program inside may be made of. What is not here would make it larger, slower
+// to start, or a larger target: the network, formats, compression, reflection on data that it is sent.
+var allowedImports = strings.Fields(`unsafe math/bits runtime errors sync/atomic sync io iter unicode unicode/utf8 bytes math
+	strconv reflect cmp slices encoding/binary sort strings syscall time golang.org/x/sys/unix path io/fs os hash crypto
+	crypto/fips140 crypto/subtle crypto/cipher math/rand/v2 fmt math/rand math/big crypto/rand path/filepath context os/signal
+	runtime/debug
+	github.com/toolward/toolward/cmd/toolward-inside github.com/toolward/toolward/cmd/toolward-inside/entry
+	github.com/toolward/toolward/job github.com/toolward/toolward/sandbox/inside/join
+	github.com/toolward/toolward/sandbox/inside/serve github.com/toolward/toolward/sandbox/inside/wire
+	github.com/toolward/toolward/sandbox/native/setup github.com/toolward/toolward/sandbox/task`)
+
+func TestImportsOfTheProgramInside(t *testing.T) {
+	list := exec.Command("go", "list", "-deps", "github.com/toolward/toolward/cmd/toolward-inside")
+	list.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
+	out, err := list.Output()
+	must(t, err)
+	seen := 0
+	for path := range strings.Lines(string(out)) {
+		path = strings.TrimSpace(path)
+		first, _, _ := strings.Cut(path, "/")
+		if first == "internal" || first == "vendor" || strings.Contains(path, "/internal/") && !strings.Contains(first, ".") {
+			continue // the standard library's own: what uses them is in the list
+		}
+		seen++
+		if !slices.Contains(allowedImports, path) {
+			t.Errorf("the program inside is made of %s, too", path)
+		}
+	}
+	if seen < len(allowedImports)/2 {
+		t.Errorf("only %d packages were looked at", seen)
+	}
+}
 
 // One is in every sandbox, so it is small: on disk, and in memory that is not shared with the others.
 func TestFootprint(t *testing.T) {
@@ -37,6 +74,11 @@ func TestFootprint(t *testing.T) {
 	}
 
 	b := newBox(t)
+	resident, _ := memory(t, b.program.Process.Pid)
+	t.Logf("after the start: %d KiB resident", resident>>10)
+	if resident > maxResident {
+		t.Errorf("%d bytes are resident before the first command", resident)
+	}
 	b.shell("true")
 	resident, private := memory(t, b.program.Process.Pid)
 	t.Logf("after one command: %d KiB resident, %d KiB of it its own", resident>>10, private>>10)

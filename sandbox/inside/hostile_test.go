@@ -221,7 +221,7 @@ func FuzzPeer(f *testing.F) {
 			},
 			func() { client.ReadFile(ctx, "/w/f", 0, 1000) },
 			func() { client.WriteFile(ctx, "/w/f", make([]byte, 1<<20), sandbox.WriteOptions{}) },
-			func() { client.List(ctx, "/w", 100) },
+			func() { client.List(ctx, "/w", sandbox.ListOptions{Limit: 100}) },
 			func() { client.Stats(ctx) },
 		}
 		for _, task := range tasks {

@@ -15,9 +15,9 @@ import (
 
 const rounds = 60
 
-// BenchmarkSandbox measures, in turns, what a plain process costs, what a command in a sandbox costs, and what the
-// whole sandbox costs with its first command; with bubblewrap where that is installed. The figures are medians and
-// their ratios; b.N has no meaning.
+// BenchmarkSandbox measures, in turns, what a plain process costs, what a command in a sandbox costs, what the whole
+// sandbox costs with its first command, with bubblewrap where that is installed, and what much output costs. The figures
+// are medians and their ratios; b.N has no meaning.
 func BenchmarkSandbox(b *testing.B) {
 	e := benchEngine(b)
 	ctx := context.Background()
@@ -26,10 +26,11 @@ func BenchmarkSandbox(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	steps := []struct {
+	type step struct {
 		name string
 		run  func(round int)
-	}{
+	}
+	steps := []step{
 		{"plain", func(int) { plain(b, "/bin/true") }},
 		{"warm", func(int) { runInside(b, warm) }},
 		{"cold", func(round int) {
@@ -45,13 +46,14 @@ func BenchmarkSandbox(b *testing.B) {
 		}},
 	}
 	if path, err := exec.LookPath("bwrap"); err == nil {
-		steps = append(steps, struct {
-			name string
-			run  func(round int)
-		}{"bwrap", func(int) { plain(b, path, bwrapArgs(spec)...) }})
+		steps = append(steps, step{"bwrap", func(int) { plain(b, path, bwrapArgs(spec)...) }})
 	} else {
 		b.Log("bubblewrap is not installed: no comparison with it")
 	}
+	steps = append(steps,
+		step{"stream", func(int) { stream(b, warm) }},
+		step{"stream-plain", func(int) { streamPlain(b) }},
+	)
 	times := map[string][]time.Duration{}
 	for round := range rounds {
 		for _, step := range steps {
@@ -72,6 +74,8 @@ func BenchmarkSandbox(b *testing.B) {
 	if median["bwrap"] > 0 {
 		b.ReportMetric(median["cold"]/median["bwrap"], "cold/bwrap")
 	}
+	b.ReportMetric(streamed/1e3/median["stream"], "stream-MB/s")
+	b.ReportMetric(median["stream"]/median["stream-plain"], "stream/plain")
 	b.ReportMetric(memoryPerSandbox(b, e, spec), "MB/sandbox")
 	b.ReportMetric(0, "ns/op")
 }
@@ -135,6 +139,45 @@ func runInside(b *testing.B, box sandbox.Handle) {
 	io.Copy(io.Discard, process.Stdout())
 	if status, err := process.Wait(context.Background()); err != nil || status.Code != 0 {
 		b.Fatal(status, err)
+	}
+}
+
+// streamed is how much output a command of the measurement has.
+const streamed = 256 << 20
+
+var flood = []string{"dd", "if=/dev/zero", "bs=1M", fmt.Sprintf("count=%d", streamed>>20), "status=none"}
+
+// stream is a command inside that writes as fast as it is read.
+func stream(b *testing.B, box sandbox.Handle) {
+	b.Helper()
+	process, err := box.Start(context.Background(), sandbox.Command{Argv: flood})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, process.Stdout()); n != streamed || err != nil {
+		b.Fatal(n, err)
+	}
+	if status, err := process.Wait(context.Background()); err != nil || status.Code != 0 {
+		b.Fatal(status, err)
+	}
+}
+
+// streamPlain is the same through a pipe, without a sandbox.
+func streamPlain(b *testing.B) {
+	b.Helper()
+	command := exec.Command(flood[0], flood[1:]...)
+	out, err := command.StdoutPipe()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, out); n != streamed || err != nil {
+		b.Fatal(n, err)
+	}
+	if err := command.Wait(); err != nil {
+		b.Fatal(err)
 	}
 }
 

@@ -20,8 +20,9 @@ type box struct {
 	engine *Engine
 	helper *helper
 	group  *group
+	// temporary is where a sandbox that cannot have a /tmp of its own has one; "" for others.
+	temporary string
 
-	ready chan struct{} // closed when it was made, or could not be
 	done  chan struct{} // closed when it has ended
 	once  sync.Once
 	err   error        // of the end
@@ -44,6 +45,19 @@ func (b *box) adopt(c *inside.Client) {
 
 func (b *box) namespaced() bool { return b.engine.capabilities().Level != sandbox.LevelLandlock }
 
+// Runs reports whether it was made and the program inside answers.
+func (b *box) Runs() bool {
+	if b.client == nil || !b.running() {
+		return false
+	}
+	select {
+	case <-b.client.Client.Done():
+		return false
+	default:
+		return true
+	}
+}
+
 func (b *box) running() bool {
 	select {
 	case <-b.done:
@@ -53,9 +67,12 @@ func (b *box) running() bool {
 	}
 }
 
-// watch ends what is left of the sandbox when its first process has ended, whoever ended it.
+// watch ends what is left of the sandbox when its first process has ended, whoever ended it, or can be told nothing more.
 func (b *box) watch() {
-	<-b.helper.exited
+	select {
+	case <-b.helper.exited:
+	case <-b.client.Client.Done():
+	}
 	b.end() //nolint:errcheck // the next start removes what could not be removed
 }
 
@@ -73,10 +90,13 @@ func (b *box) end() error {
 			b.group.kill()
 			b.err = b.group.remove()
 		}
+		if b.temporary != "" {
+			b.removeTemporary()
+		}
 		b.mu.Lock()
 		b.state.Running = false
 		b.mu.Unlock()
-		b.engine.forget(b)
+		b.engine.boxes.Leave(b.state.Name, b)
 		close(b.done)
 	})
 	<-b.done
@@ -84,14 +104,6 @@ func (b *box) end() error {
 		return sandbox.Errorf(sandbox.CodeFailed, "sandbox %s has ended, but its control group is still there: %v", b.state.Name, b.err)
 	}
 	return nil
-}
-
-func (e *Engine) forget(b *box) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.boxes[b.state.Name] == b {
-		delete(e.boxes, b.state.Name)
-	}
 }
 
 // State is the sandbox as the engine knows it.

@@ -12,9 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
-
-	"github.com/toolward/toolward/sandbox"
 )
 
 // hierarchies is where groups can be made on this machine: one directory for everything (version 2), or one for each
@@ -41,7 +38,7 @@ func findHierarchies(configured, instance string) (*hierarchies, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hierarchies{v1: map[string]string{}, top: "toolward-" + instance}
+	h := newHierarchies(instance)
 	if mount := mounts[""]; mount.dir != "" {
 		dir := configured
 		if dir == "" {
@@ -226,6 +223,36 @@ func (h *hierarchies) sweep(alive func(name string) bool) {
 	}
 }
 
+// sweepAll does so wherever groups of an instance may be, whether or not any can be made there now.
+func sweepAll(configured, instance string, alive func(name string) bool) {
+	own, err := ownGroups()
+	if err != nil {
+		return
+	}
+	mounts, err := cgroupMounts()
+	if err != nil {
+		return
+	}
+	first, second := newHierarchies(instance), newHierarchies(instance)
+	first.v2 = configured
+	if mount := mounts[""]; first.v2 == "" && mount.dir != "" {
+		first.v2 = mount.path(own[""])
+	}
+	for _, name := range append(slices.Clone(controllers), extraControllers...) {
+		if mount, ok := mounts[name]; ok {
+			second.v1[name] = mount.path(own[name])
+		}
+	}
+	for _, h := range []*hierarchies{first, second} {
+		h.sweep(alive)
+		h.release()
+	}
+}
+
+func newHierarchies(instance string) *hierarchies {
+	return &hierarchies{v1: map[string]string{}, top: "toolward-" + instance}
+}
+
 // release removes the directory of all groups, if it is empty.
 func (h *hierarchies) release() {
 	for _, top := range h.dirs("") {
@@ -241,175 +268,4 @@ func put(path, value string) error {
 	}
 	_, err = file.WriteString(value)
 	return errors.Join(err, file.Close())
-}
-
-// group is the control group of one sandbox.
-type group struct {
-	dirs []string
-	v2   string
-	v1   map[string]string
-}
-
-// file is the path of a value, by its name in version 2 and the controller and name in version 1.
-func (g *group) file(v2, controller, v1 string) string {
-	if g.v2 != "" {
-		return filepath.Join(g.v2, v2)
-	}
-	if dir := g.v1[controller]; dir != "" && v1 != "" {
-		return filepath.Join(dir, v1)
-	}
-	return ""
-}
-
-func (g *group) add(pid int) error {
-	for _, dir := range g.dirs {
-		if err := put(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-const cpuPeriod = 100_000 // microseconds
-
-// limit sets the hard limits. Where the kernel does not count swap, no swap needs limiting.
-func (g *group) limit(l sandbox.Limits) error {
-	set := func(path string, value int64) error {
-		if path == "" {
-			return nil
-		}
-		return put(path, strconv.FormatInt(value, 10))
-	}
-	if l.Memory > 0 {
-		if err := set(g.file("memory.max", "memory", "memory.limit_in_bytes"), l.Memory); err != nil {
-			return err
-		}
-		swap, value := g.file("memory.swap.max", "memory", "memory.memsw.limit_in_bytes"), l.Swap
-		if g.v2 == "" {
-			value += l.Memory // version 1 counts both together
-		}
-		if err := set(swap, value); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if g.v2 != "" {
-			if err := set(filepath.Join(g.v2, "memory.oom.group"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-	}
-	if l.Pids > 0 {
-		if err := set(g.file("pids.max", "pids", "pids.max"), l.Pids); err != nil {
-			return err
-		}
-	}
-	if l.CPUs <= 0 {
-		return nil
-	}
-	quota := int64(l.CPUs * cpuPeriod)
-	if g.v2 != "" {
-		return put(filepath.Join(g.v2, "cpu.max"), fmt.Sprintf("%d %d", quota, cpuPeriod))
-	}
-	if err := set(filepath.Join(g.v1["cpu"], "cpu.cfs_period_us"), cpuPeriod); err != nil {
-		return err
-	}
-	return set(filepath.Join(g.v1["cpu"], "cpu.cfs_quota_us"), quota)
-}
-
-// oomKills is how many processes were killed for lack of memory.
-func (g *group) oomKills() int64 {
-	if g == nil {
-		return 0
-	}
-	data, err := os.ReadFile(g.file("memory.events", "memory", "memory.oom_control"))
-	if err != nil {
-		return 0
-	}
-	return field(data, "oom_kill")
-}
-
-// field reads "name number" from a file of such lines.
-func field(data []byte, name string) int64 {
-	for line := range strings.Lines(string(data)) {
-		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			n, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-			return n
-		}
-	}
-	return 0
-}
-
-func (g *group) stats() sandbox.Stats {
-	number := func(path string) int64 {
-		data, _ := os.ReadFile(path)
-		n, _ := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
-		return n
-	}
-	s := sandbox.Stats{
-		Memory:     number(g.file("memory.current", "memory", "memory.usage_in_bytes")),
-		MemoryPeak: number(g.file("memory.peak", "memory", "memory.max_usage_in_bytes")),
-		Pids:       number(g.file("pids.current", "pids", "pids.current")),
-		OOMKills:   g.oomKills(),
-	}
-	if g.v2 != "" {
-		data, _ := os.ReadFile(filepath.Join(g.v2, "cpu.stat"))
-		s.CPU = time.Duration(field(data, "usage_usec")) * time.Microsecond
-	} else {
-		s.CPU = time.Duration(number(g.file("", "cpuacct", "cpuacct.usage")))
-	}
-	return s
-}
-
-// freeze stops everything in the group where it is; without a freezer nothing happens.
-func (g *group) freeze() {
-	if g.v2 != "" {
-		put(filepath.Join(g.v2, "cgroup.freeze"), "1") //nolint:errcheck // killing follows
-	} else if dir := g.v1["freezer"]; dir != "" {
-		put(filepath.Join(dir, "freezer.state"), "FROZEN") //nolint:errcheck // killing follows
-	}
-}
-
-// thaw undoes freeze: what is frozen does not die in version 1.
-func (g *group) thaw() {
-	if dir := g.v1["freezer"]; dir != "" && g.v2 == "" {
-		put(filepath.Join(dir, "freezer.state"), "THAWED") //nolint:errcheck // remove says what is left
-	}
-}
-
-// kill ends every process of the group.
-func (g *group) kill() {
-	for _, dir := range g.dirs {
-		if put(filepath.Join(dir, "cgroup.kill"), "1") == nil {
-			continue
-		}
-		data, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-		for pid := range strings.FieldsSeq(string(data)) {
-			if n, err := strconv.Atoi(pid); err == nil && n > 1 {
-				syscall.Kill(n, syscall.SIGKILL) //nolint:errcheck // it may have ended
-			}
-		}
-	}
-}
-
-// groupRemoval bounds how long processes that were killed may take to leave their group.
-const groupRemoval = 10 * time.Second
-
-// remove removes the group once its last process has left it.
-func (g *group) remove() error {
-	if g == nil {
-		return nil
-	}
-	deadline := time.Now().Add(groupRemoval)
-	for _, dir := range g.dirs {
-		for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-			err := os.Remove(dir)
-			if err == nil || errors.Is(err, fs.ErrNotExist) {
-				break
-			}
-			if !errors.Is(err, syscall.EBUSY) || time.Now().After(deadline) {
-				return err
-			}
-			time.Sleep(wait) // the kernel tells nobody when a group of version 1 has become empty
-		}
-	}
-	return nil
 }

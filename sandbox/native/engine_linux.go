@@ -35,11 +35,13 @@ type Engine struct {
 
 	capabilities func() sandbox.Capabilities  // what was found out, once
 	groups       func() (*hierarchies, error) // where control groups are made, found once
+	sweep        sync.Once                    // of temporary directories
+
+	boxes sandbox.WaitingRoom[*box]
+	disk  disk.Book
 
 	mu        sync.Mutex
-	boxes     map[string]*box
 	spares    map[identity][]*spare
-	disk      disk.Book
 	closed    bool
 	refilling bool  // a spare is being started
 	err       error // why nothing can be started
@@ -51,11 +53,11 @@ type program struct {
 	args []string
 }
 
-// New returns an engine. What gateways of this instance left that do not run any more is removed.
+// New returns an engine.
 func New(options Options) *Engine {
 	e := &Engine{
 		options: options, log: options.Log, root: os.Geteuid() == 0, starter: newStarter(),
-		boxes: map[string]*box{}, spares: map[identity][]*spare{},
+		spares: map[identity][]*spare{},
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
@@ -66,14 +68,16 @@ func New(options Options) *Engine {
 	e.null, e.err = os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	e.capabilities = sync.OnceValue(e.probe)
 	e.groups = sync.OnceValues(func() (*hierarchies, error) {
-		h, err := findHierarchies(e.options.Cgroup, e.options.Instance)
-		if err != nil {
-			return nil, err
-		}
-		h.sweep(e.ownerRuns)
-		return h, nil
+		return findHierarchies(e.options.Cgroup, e.options.Instance)
 	})
 	return e
+}
+
+// Sweep removes the control groups of gateways that do not run any more: processes end with their gateway, their groups
+// stay.
+func (e *Engine) Sweep(context.Context) error {
+	sweepAll(e.options.Cgroup, e.options.Instance, e.ownerRuns)
+	return nil
 }
 
 // ownerRuns reports whether the gateway that made a group still runs.
@@ -144,64 +148,36 @@ func dedicatedUID() int {
 
 // Ensure returns the running sandbox of a name, or makes it.
 func (e *Engine) Ensure(ctx context.Context, spec *sandbox.Spec) (sandbox.Handle, error) {
-	for {
-		b, made, err := e.claim(spec)
-		if err != nil {
-			return nil, err
-		}
-		if made {
-			return e.fill(ctx, b, spec)
-		}
-		select {
-		case <-b.ready:
-		case <-ctx.Done():
-			return nil, sandbox.Errorf(sandbox.CodeTimeout, "wait for sandbox %s: %v", spec.Name, ctx.Err())
-		}
-		if b.client != nil && b.running() {
-			return b, nil
-		}
-		// Its maker has failed, or it ended in between: make it anew.
+	begin := func() *box { return e.newBox(spec) }
+	b, err := e.boxes.Ensure(ctx, spec, begin, func(b *box) error { return e.fill(ctx, b, spec) })
+	if err != nil {
+		return nil, err
 	}
+	return b, nil
 }
 
-// claim returns the sandbox of a name, or a new one that the caller has to fill.
-func (e *Engine) claim(spec *sandbox.Spec) (b *box, made bool, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return nil, false, sandbox.Errorf(sandbox.CodeUnavailable, "the sandbox engine is closed")
-	}
-	if b := e.boxes[spec.Name]; b != nil {
-		if b.state.Hash != spec.Hash || b.state.ScopeKey != spec.ScopeKey {
-			return nil, false, sandbox.Errorf(sandbox.CodeConflict,
-				"sandbox %s exists and was made for %q from another configuration", spec.Name, b.state.ScopeKey)
-		}
-		return b, false, nil
-	}
-	b = &box{engine: e, ready: make(chan struct{}), done: make(chan struct{})}
+func (e *Engine) newBox(spec *sandbox.Spec) *box {
+	b := &box{engine: e, done: make(chan struct{})}
 	b.state = sandbox.State{
 		Name: spec.Name, Engine: Name, ScopeKey: spec.ScopeKey, Hash: spec.Hash, Instance: spec.Instance, Created: time.Now(),
 	}
-	e.boxes[spec.Name] = b
-	return b, true, nil
+	return b
 }
 
-// fill makes the sandbox that claim promised.
-func (e *Engine) fill(ctx context.Context, b *box, spec *sandbox.Spec) (sandbox.Handle, error) {
+// fill makes what newBox promised.
+func (e *Engine) fill(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	err := e.make(ctx, b, spec)
 	if err == nil && spec.Setup != "" {
 		err = b.setUp(ctx, spec.Setup)
 	}
 	if err != nil {
-		b.end()
-		close(b.ready)
-		return nil, unavailable(err)
+		b.end() //nolint:errcheck // the first error counts
+		return unavailable(err)
 	}
-	close(b.ready)
 	if b.namespaced() {
 		e.refill(e.identityOf(spec.User))
 	}
-	return b, nil
+	return nil
 }
 
 func (e *Engine) make(ctx context.Context, b *box, spec *sandbox.Spec) error {
@@ -209,7 +185,11 @@ func (e *Engine) make(ctx context.Context, b *box, spec *sandbox.Spec) error {
 		return err
 	}
 	start := e.startNamespaces
-	if e.capabilities().Level == sandbox.LevelLandlock {
+	if !b.namespaced() {
+		var err error
+		if spec, err = b.withTemporary(spec); err != nil {
+			return err
+		}
 		start = e.startLandlock
 	}
 	if err := start(ctx, b, spec); err != nil {
@@ -218,6 +198,9 @@ func (e *Engine) make(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	settings := inside.SetupOf(spec)
 	if spec.Network.Mode == sandbox.NetworkEgress {
 		settings.Env = append(egressEnv(), settings.Env...)
+	}
+	if b.temporary != "" {
+		settings.Env = append([]string{"TMPDIR=" + b.temporary}, settings.Env...)
 	}
 	settings.OOMKills = b.oomKills
 	client, err := inside.Connect(ctx, b.helper.conn, settings)
@@ -281,10 +264,8 @@ func explainSetup(err error) error {
 
 // Lookup says what exists under a name.
 func (e *Engine) Lookup(_ context.Context, name string) (sandbox.State, error) {
-	e.mu.Lock()
-	b := e.boxes[name]
-	e.mu.Unlock()
-	if b == nil {
+	b, ok := e.boxes.Look(name)
+	if !ok {
 		return sandbox.State{}, sandbox.Errorf(sandbox.CodeNotFound, "there is no sandbox %s", name)
 	}
 	return b.State(), nil
@@ -293,20 +274,10 @@ func (e *Engine) Lookup(_ context.Context, name string) (sandbox.State, error) {
 // List returns the sandboxes of this engine. Native sandboxes end with their gateway, so there are no others.
 func (e *Engine) List(context.Context) ([]sandbox.State, error) {
 	var states []sandbox.State
-	for _, b := range e.all() {
+	for _, b := range e.boxes.All() {
 		states = append(states, b.State())
 	}
 	return states, nil
-}
-
-func (e *Engine) all() []*box {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var boxes []*box
-	for _, b := range e.boxes {
-		boxes = append(boxes, b)
-	}
-	return boxes
 }
 
 // Stop ends everything that runs in a sandbox. Nothing of a native sandbox is left but its files.
@@ -314,35 +285,27 @@ func (e *Engine) Stop(ctx context.Context, name string) error { return e.Remove(
 
 // Remove ends a sandbox.
 func (e *Engine) Remove(ctx context.Context, name string) error {
-	e.mu.Lock()
-	b := e.boxes[name]
-	e.mu.Unlock()
-	if b == nil {
-		return nil
-	}
-	select {
-	case <-b.ready:
-	case <-ctx.Done():
-		return sandbox.Errorf(sandbox.CodeTimeout, "remove sandbox %s: %v", name, ctx.Err())
+	b, ok, err := e.boxes.Settled(ctx, name)
+	if !ok || err != nil {
+		return err
 	}
 	return b.end()
 }
 
 // Close ends every sandbox and helper and waits for them.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
+	names, first := e.boxes.Close()
+	if !first {
 		return nil
 	}
+	e.mu.Lock()
 	e.closed = true
 	spares := e.spares
 	e.spares = nil
 	e.mu.Unlock()
 	var failed []error
-	for _, b := range e.all() {
-		<-b.ready
-		failed = append(failed, b.end())
+	for _, name := range names {
+		failed = append(failed, e.Remove(context.Background(), name))
 	}
 	for _, list := range spares {
 		for _, s := range list {

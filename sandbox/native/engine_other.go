@@ -30,6 +30,9 @@ func (*Engine) Probe(context.Context) (sandbox.Capabilities, error) {
 	return sandbox.Capabilities{Engine: Name, Checks: []sandbox.Check{{Name: "system", Found: err.Error()}}}, nil
 }
 
+// Sweep finds nothing.
+func (*Engine) Sweep(context.Context) error { return nil }
+
 // Ensure refuses.
 func (*Engine) Ensure(context.Context, *sandbox.Spec) (sandbox.Handle, error) {
 	return nil, unavailable()

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -116,7 +117,9 @@ func TestGatewayIsKilled(t *testing.T) {
 	testEngine(t, Options{}) // skips where there are no sandboxes
 	killGateway(t, "namespaces", marker)
 	// What cannot end by itself is removed by the next gateway.
-	testEngine(t, Options{Instance: instance})
+	if err := testEngine(t, Options{Instance: instance}).Sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
 	if os.Geteuid() != 0 {
 		killGateway(t, "landlock", marker)
 	}
@@ -161,13 +164,50 @@ func killGateway(t *testing.T, kind, marker string) {
 	eventually(t, "every process has ended with its gateway", func() bool { return !running(marker) })
 }
 
+// Two hundred sandboxes are made, used and removed, many at the same time, and nothing of them is left.
 func TestManySandboxes(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp) // of what the engine makes
 	e := testEngine(t, Options{})
-	const many, atOnce = 200, 20
+	workspaces, err := os.MkdirTemp(filepath.Dir(temp), "workspaces")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manySandboxes(t, e, workspaces, 2)
+	eventually(t, "a helper waits for the next sandbox, as from now on", func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		waiting := 0
+		for _, list := range e.spares {
+			waiting += len(list)
+		}
+		return waiting == 1 && !e.refilling
+	})
+	before := live.Hold()
+	began := time.Now()
+	many := live.Count(t, "TOOLWARD_SANDBOXES", 200, 200)
+	manySandboxes(t, e, workspaces, many)
+	t.Logf("%d sandboxes in %v", many, time.Since(began).Round(time.Millisecond))
+	before.MustLetGo(t)
+	if states, err := e.List(t.Context()); err != nil || len(states) != 0 {
+		t.Errorf("%d sandboxes are left, %v", len(states), err)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("temporary files are left: %v, %v", left, err)
+	}
+}
+
+func manySandboxes(t *testing.T, e *Engine, workspaces string, many int) {
+	t.Helper()
+	const atOnce = 20
 	slots := make(chan struct{}, atOnce)
 	var group sync.WaitGroup
 	for i := range many {
-		spec := testSpec(t, t.TempDir())
+		workspace, err := os.MkdirTemp(workspaces, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := testSpec(t, workspace)
 		spec.Name = fmt.Sprintf("many-%d", i)
 		slots <- struct{}{}
 		group.Go(func() {
@@ -188,9 +228,6 @@ func TestManySandboxes(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if states, err := e.List(t.Context()); err != nil || len(states) != 0 {
-		t.Errorf("%d sandboxes are left, %v", len(states), err)
-	}
 }
 
 // A source that is exchanged for a symbolic link, again and again, between its check and its mount.
@@ -212,7 +249,9 @@ func TestSwappedSources(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 20_000 {
+	swaps := live.Swaps(t, 2_000, 20_000)
+	t.Logf("%d swaps, each between check and mount", swaps)
+	for range swaps {
 		swapMount(t, e, source, exchange)
 	}
 	for i := range 20 {
@@ -286,6 +325,7 @@ func TestFaultsAsUser(t *testing.T) {
 	}
 	t.Run("owners and protected paths", TestOwnersAndProtectedPaths)
 	t.Run("swapped sources", TestSwappedSources)
+	t.Run("protected paths while links are swapped", TestProtectedPathsWhileLinksAreSwapped)
 	t.Run("egress", TestEgress)
 	t.Run("program inside is killed", TestProgramInsideIsKilled)
 	t.Run("conflict", TestConflictingSandbox)
@@ -300,6 +340,9 @@ func TestEgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer proxy.Close()
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
 	go func() {
 		for {
 			conn, err := proxy.Accept()
@@ -314,7 +357,7 @@ func TestEgress(t *testing.T) {
 		}
 	}()
 	spec := testSpec(t, t.TempDir())
-	spec.Network = sandbox.Network{Mode: sandbox.NetworkEgress, EgressSocket: path}
+	spec.Network = sandbox.Network{Mode: sandbox.NetworkEgress, EgressDir: filepath.Dir(path)}
 	handle := ensure(t, e, spec)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -124,7 +124,7 @@ func cloneAttr(flags uintptr, who identity) *syscall.SysProcAttr {
 	attr.GidMappingsEnableSetgroups = root
 	attr.Credential = &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid), NoSetGroups: !root}
 	// What is executed as another user than 0 keeps only these.
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
 	return attr
 }
 

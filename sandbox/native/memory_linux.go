@@ -1,7 +1,9 @@
 package native
 
 import (
+	"bytes"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -85,5 +87,31 @@ func resident(pid int) int64 {
 // usage is what a sandbox without a control group uses, as far as can be seen from outside.
 func (b *box) usage() sandbox.Stats {
 	total, _ := memoryOf(b.helper.pid)
-	return sandbox.Stats{Memory: total, Pids: int64(len(descendants(b.helper.pid)) + 1), OOMKills: b.oomKills()}
+	all := append(descendants(b.helper.pid), b.helper.pid)
+	s := sandbox.Stats{Memory: total, Pids: int64(len(all)), OOMKills: b.oomKills(), Processors: runtime.NumCPU()}
+	for _, pid := range all {
+		s.CPU += processorTime(pid)
+	}
+	return s
+}
+
+// clockTick is the unit of processor time in /proc, the same on every architecture.
+const clockTick = 10 * time.Millisecond
+
+// processorTime is what a process has used, with what those of its children had used that it has waited for: the sum over
+// all that live never loses what has ended.
+func processorTime(pid int) time.Duration {
+	data, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	// The name of the program, in parentheses, is the process's own choice and may hold anything.
+	end := bytes.LastIndexByte(data, ')')
+	if end < 0 {
+		return 0
+	}
+	fields := strings.Fields(string(data[end+1:])) // from the third one on
+	var ticks int64
+	for at := 11; at < 15 && at < len(fields); at++ { // utime, stime, cutime, cstime
+		n, _ := strconv.ParseInt(fields[at], 10, 64)
+		ticks += n
+	}
+	return time.Duration(ticks) * clockTick
 }

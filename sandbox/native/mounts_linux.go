@@ -39,8 +39,10 @@ func (e *Engine) mountsOf(ctx context.Context, spec *sandbox.Spec, who identity)
 		}
 	}
 	if spec.Network.Mode == sandbox.NetworkEgress {
-		socket := sandbox.Mount{Kind: sandbox.MountWorkspace, Source: spec.Network.EgressSocket, Target: egressSocket, Writable: true}
-		if err := e.addMount(ctx, m, &socket, who); err != nil {
+		// The directory, not the socket: the gateway may make another one. Read-only, so that what runs inside cannot put its
+		// own in the place.
+		proxy := sandbox.Mount{Kind: sandbox.MountBind, Source: spec.Network.EgressDir, Target: setup.EgressDir}
+		if err := e.addMount(ctx, m, &proxy, who); err != nil {
 			m.close()
 			return nil, err
 		}
@@ -109,7 +111,8 @@ func (e *Engine) detach(ctx context.Context, pinned *os.File, attr setup.Attr, m
 	if err != nil {
 		return -1, os.NewSyscallError("open_tree", err)
 	}
-	request := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+	// Private: what the host mounts below it later would otherwise appear inside, with the rights that it has there.
+	request := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, Propagation: unix.MS_PRIVATE}
 	if attr&setup.ReadOnly != 0 {
 		request.Attr_set |= unix.MOUNT_ATTR_RDONLY
 	}

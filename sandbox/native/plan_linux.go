@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -14,9 +15,6 @@ import (
 	"github.com/toolward/toolward/sandbox/native/setup"
 	"github.com/toolward/toolward/sandbox/seccomp"
 )
-
-// egressSocket is where the gateway's proxy is inside.
-const egressSocket = setup.EgressSocket
 
 // What of the host every sandbox sees, to read only.
 var (
@@ -55,6 +53,7 @@ func basePlan(who identity) *setup.Plan {
 	add(etcSteps(who)...)
 	add(devSteps()...)
 	add(setup.Step{Kind: setup.Proc, Path: "/proc", Attr: hardened | setup.NoExec})
+	add(settingSteps()...)
 	for _, name := range procReadOnly {
 		add(setup.Step{Kind: setup.Again, Path: "/proc/" + name, Attr: hardened | setup.NoExec | setup.ReadOnly})
 	}
@@ -62,6 +61,26 @@ func basePlan(who identity) *setup.Plan {
 		add(setup.Step{Kind: setup.Mask, Path: "/proc/" + name})
 	}
 	return p
+}
+
+// settingSteps bound what the kernel counts for each user namespace. No more namespaces can be made inside, whatever
+// becomes of the filter. And what watches files is counted for the user of the gateway, too: a sandbox that takes all
+// there is would leave none to that user's editor.
+func settingSteps() []setup.Step {
+	var steps []setup.Step
+	set := func(name, value string) {
+		steps = append(steps, setup.Step{Kind: setup.Setting, Path: "/proc/sys/user/" + name, Data: []byte(value)})
+	}
+	for _, kind := range []string{"user", "pid", "net", "ipc", "uts", "cgroup", "time"} {
+		set("max_"+kind+"_namespaces", "0")
+	}
+	for _, counted := range []string{"instances", "watches"} {
+		data, err := os.ReadFile("/proc/sys/fs/inotify/max_user_" + counted)
+		if most, ok := strconv.Atoi(strings.TrimSpace(string(data))); err == nil && ok == nil && most > 1 {
+			set("max_inotify_"+counted, strconv.Itoa(most/2))
+		}
+	}
+	return steps
 }
 
 // etcSteps make an /etc that says what programs ask and nothing about the host.

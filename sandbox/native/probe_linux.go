@@ -39,7 +39,7 @@ func (e *Engine) probe() sandbox.Capabilities {
 	case namespaces.OK:
 		c.Level = sandbox.LevelNoCgroup
 	case abi >= landlockScopes && !e.root:
-		c.Level = sandbox.LevelLandlock
+		c.Level, c.InPlace = sandbox.LevelLandlock, true
 	}
 	return c
 }

@@ -110,11 +110,26 @@ type WriteOptions struct {
 	Mode      os.FileMode // of a new file; 0 is 0644
 }
 
+// RemoveOptions say how something is removed.
+type RemoveOptions struct {
+	Recursive bool      // also a full directory
+	Unchanged *Identity // remove only while it still is this one
+	Exact     bool      // the path is a real one, but for its last name: another link in it is CodeChanged
+}
+
+// ListOptions say how a directory is listed.
+type ListOptions struct {
+	Limit int  // entries
+	Exact bool // the path is a real one: a symbolic link in it is CodeChanged
+}
+
 // Stats is what a sandbox uses.
 type Stats struct {
-	CPU        time.Duration
-	Memory     int64 // bytes now
-	MemoryPeak int64
+	CPU        time.Duration // of all processors together, since it was started
+	Processors int           // of the machine that it may run on, without its limit; 0 is unknown
+	Memory     int64         // bytes now, without page cache where that can be told
+	Cache      int64         // page cache: bytes of files that the kernel gives back when memory is needed
+	MemoryPeak int64         // page cache included
 	Pids       int64
 	OOMKills   int64
 }

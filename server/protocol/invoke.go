@@ -138,6 +138,8 @@ func refusedCall(r *toolward.Refusal) *invocationError {
 		e.status, e.kind = http.StatusBadRequest, typeTool
 	case toolward.CodeNoApprovalChannel, toolward.CodeApprovalTimeout, toolward.CodeApproverAway, toolward.CodeDeniedByUser, toolward.CodeDeniedBefore:
 		e.kind = typeDenied
+	case toolward.CodeNoSandbox:
+		e.status, e.kind = http.StatusServiceUnavailable, typeTool
 	case toolward.CodeAuditUnavailable, toolward.CodeInternal:
 		e.status, e.kind, e.message = http.StatusInternalServerError, typeTool, "tool execution failed"
 	}

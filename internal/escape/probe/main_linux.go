@@ -27,7 +27,7 @@ type target struct {
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: probe battery TARGET.json | hog anonymous|shared|FILE | bomb N | fill FILE")
+		fmt.Fprintln(os.Stderr, "usage: probe battery TARGET.json | hog anonymous|shared|FILE | bomb N | fill FILE | inodes DIRECTORY")
 		os.Exit(64)
 	}
 	switch os.Args[1] {
@@ -48,6 +48,8 @@ func main() {
 		bomb(os.Args[2])
 	case "fill":
 		fill(os.Args[2])
+	case "inodes":
+		inodes(os.Args[2])
 	}
 }
 
@@ -99,6 +101,7 @@ func battery(t target) {
 	families(t)
 	refused()
 	privileges()
+	more(t)
 }
 
 // files: 1, 24, 25.

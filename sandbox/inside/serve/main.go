@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -20,9 +19,9 @@ import (
 
 // The programs that toolward-inside is.
 const (
-	serveName   = "serve"   // the gateway's peer
-	initName    = "init"    // a first process that does nothing but its duties: servers come and go beside it
-	missingName = "missing" // stands for a program that was not found
+	serveName = "serve" // the gateway's peer
+	initName  = "init"  // a first process that does nothing but its duties: servers come and go beside it
+	lateName  = "late"  // becomes a program that is looked up when its turn comes
 )
 
 // Main is the program. It returns the exit code.
@@ -32,15 +31,29 @@ func Main(args []string) int {
 		return serveMain()
 	case len(args) == 1 && args[0] == initName:
 		return initMain()
-	case len(args) == 3 && args[0] == missingName && args[2] == strconv.Itoa(statusNotExecutable):
-		complain(args[1] + ": " + notExecutable)
-		return statusNotExecutable
-	case len(args) == 3 && args[0] == missingName:
-		complain(args[1] + ": " + notFound)
-		return statusNotFound
+	case len(args) > 1 && args[0] == lateName:
+		return lateMain(args[1:])
 	}
 	complain("engines of Toolward start this program in a sandbox")
 	return 64
+}
+
+// lateMain becomes the program that is there now, or ends as a shell that cannot start it.
+func lateMain(argv []string) int {
+	dir, _ := os.Getwd() // without one, only absolute paths lead somewhere
+	file, status := environment{path: os.Getenv("PATH")}.find(argv[0], dir)
+	if status == 0 {
+		status = statusNotExecutable
+		if err := syscall.Exec(file, argv, os.Environ()); errors.Is(err, unix.ENOENT) {
+			status = statusNotFound
+		}
+	}
+	text := notExecutable
+	if status == statusNotFound {
+		text = notFound
+	}
+	complain(argv[0] + ": " + text)
+	return status
 }
 
 func complain(text string) {

@@ -38,11 +38,11 @@ func (st *stream) operation(c *wire.Call) (answer []byte, err error) {
 	case wire.OpMkdir:
 		return nil, f.mkdir(c.Path)
 	case wire.OpRemove:
-		return nil, f.remove(c.Path, c.Recursive, st.gone)
+		return nil, f.remove(c.Path, &c.Remove, st.gone)
 	case wire.OpRename:
 		return nil, f.rename(c.Path, c.Target, st.gone)
 	case wire.OpList:
-		entries, more, err := f.list(c.Path, int(min(c.Limit, wire.MaxEntries)), st.gone)
+		entries, more, err := f.list(c, st.gone)
 		return wire.EncodeEntries(entries, more), err
 	}
 	return wire.EncodeStats(st.server.stats()), nil
@@ -239,8 +239,8 @@ func readAll(fd int, b []byte, offset int64) (total int, err error) {
 }
 
 // list returns the first entries of a directory in order of names.
-func (f *files) list(p string, limit int, gone func() bool) (entries []task.Entry, more bool, err error) {
-	l, err := follow(p)
+func (f *files) list(c *wire.Call, gone func() bool) (entries []task.Entry, more bool, err error) {
+	l, err := follow(c.Path)
 	if err != nil {
 		return nil, false, err
 	}
@@ -257,7 +257,12 @@ func (f *files) list(p string, limit int, gone func() bool) (entries []task.Entr
 	if err := f.readable(real); err != nil {
 		return nil, false, err
 	}
-	return firstEntries(dir, limit, gone)
+	if c.Exact {
+		if err := exactly(c.Path, real); err != nil {
+			return nil, false, err
+		}
+	}
+	return firstEntries(dir, int(min(c.Limit, wire.MaxEntries)), gone)
 }
 
 // firstEntries keeps no more than twice as many entries as are wanted, however many there are.
@@ -309,7 +314,7 @@ func entryType(mode os.FileMode) task.FileType {
 
 // mkdir creates a directory and its missing parents.
 func (f *files) mkdir(p string) error {
-	l, err := f.makeParents(strings.TrimRight(p, "/")+"/x", 0)
+	l, err := f.makeParents(strings.TrimRight(p, "/")+"/x", false, 0)
 	if err != nil {
 		return err
 	}
@@ -320,8 +325,8 @@ func (f *files) mkdir(p string) error {
 // maxDepth is how many directories are created or removed within each other.
 const maxDepth = 256
 
-// makeParents locates a path, creating the directories on the way that are missing.
-func (f *files) makeParents(p string, depth int) (*located, error) {
+// makeParents locates a path, creating the directories on the way that are missing. exact: there is no link on the way.
+func (f *files) makeParents(p string, exact bool, depth int) (*located, error) {
 	l, err := locate(p)
 	if task.CodeOf(err) != task.CodeNotFound || depth > maxDepth {
 		return l, err
@@ -331,13 +336,18 @@ func (f *files) makeParents(p string, depth int) (*located, error) {
 	if parent == "" {
 		return nil, err
 	}
-	above, err := f.makeParents(parent, depth+1)
+	above, err := f.makeParents(parent, exact, depth+1)
 	if err != nil {
 		return nil, err
 	}
 	defer above.close()
 	if err := f.writable(above.path()); err != nil {
 		return nil, err
+	}
+	if exact {
+		if err := exactly(parent, above.path()); err != nil {
+			return nil, err
+		}
 	}
 	if err := unix.Mkdirat(above.dir, above.name, 0o755); err != nil && err != unix.EEXIST {
 		return nil, err

@@ -153,6 +153,15 @@ func (l *located) path() string {
 	return path.Join(l.real, l.name)
 }
 
+// exactly refuses a path that was real when it was judged, and is not any more: a link stands in it now. It would lead to
+// where nobody has allowed anything.
+func exactly(p, real string) error {
+	if real == path.Clean(p) {
+		return nil
+	}
+	return task.Errorf(task.CodeChanged, "%s leads to %s by now", shown(p), shown(real))
+}
+
 const searchDir = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
 
 // locate opens the directory of a path, following links on the way there, but not the last name.

@@ -5,7 +5,7 @@ package serve
 import (
 	"os"
 	"path"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -179,7 +179,7 @@ func (s *server) plan(segments []task.Segment, env environment, dir string) (job
 				before, dir = dir, target
 			}
 		default:
-			if err := s.findProgram(&to, env.with(from.Env), dir); err != nil {
+			if err := s.findProgram(&to, env.with(from.Env), dir, i == 0); err != nil {
 				return plan, err
 			}
 		}
@@ -217,13 +217,14 @@ func directory(name, target string) job.Directory {
 }
 
 // findProgram looks a program up. One that is not there must fail when its turn comes, as in a shell, and not keep the
-// others from running: this program stands in for it.
-func (s *server) findProgram(to *job.Segment, env environment, dir string) error {
+// others from running; and what runs before it may make it, or make it anew: "go build -o out && ./out". This program
+// stands in for it and looks again.
+func (s *server) findProgram(to *job.Segment, env environment, dir string, first bool) error {
 	name := to.Argv[0]
 	file, status := env.find(name, dir)
-	if status != 0 {
+	if status != 0 || !first && !slices.Contains(strings.Split(defaultPath, ":"), path.Dir(file)) {
 		file = "/proc/self/exe"
-		to.Argv = append([]string{name}, append(subcommand(), missingName, name, strconv.Itoa(status))...)
+		to.Argv = slices.Concat([]string{name}, subcommand(), []string{lateName}, to.Argv)
 	}
 	identity, err := job.Identify(file)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // defaultPath is PATH where nothing else is said.
-const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin"
 
 // minOpenFiles is what this program needs itself.
 const minOpenFiles = 512

@@ -150,8 +150,13 @@ func (p *pumps) pump(from *outputEnd) {
 	}
 }
 
-// spliceLeast is how much must be ready to be moved without being copied.
-const spliceLeast = 16 << 10
+const (
+	// spliceLeast is how much must be ready to be moved without being copied.
+	spliceLeast = 16 << 10
+	// floodPipe is the pipe of a command that writes much: the larger it is, the less often one waits for the other. It is
+	// the most that the kernel gives to those without rights.
+	floodPipe = 1 << 20
+)
 
 // spliceAll moves output from the pipe to the gateway without copying it, as long as there is much of it. false: the
 // gateway cannot be reached.
@@ -160,7 +165,7 @@ func (p *pumps) spliceAll(from *outputEnd) bool {
 	if out.raw == nil || p.terminal != nil {
 		return true
 	}
-	unix.FcntlInt(uintptr(from.fd), unix.F_SETPIPE_SZ, wire.Window) //nolint:errcheck // it is only faster
+	unix.FcntlInt(uintptr(from.fd), unix.F_SETPIPE_SZ, floodPipe) //nolint:errcheck // it is only faster
 	for {
 		ready, err := unix.IoctlGetInt(from.fd, unix.TIOCINQ)
 		if err != nil || ready < spliceLeast {

@@ -50,7 +50,7 @@ func (f *files) write(c *wire.Call, st *stream) (info task.FileInfo, err error) 
 func (f *files) target(p string, o *task.WriteOptions) (l *located, old *unix.Stat_t, err error) {
 	l, err = follow(p)
 	if task.CodeOf(err) == task.CodeNotFound && o.Parents {
-		l, err = f.makeParents(p, 0)
+		l, err = f.makeParents(p, o.Exact, 0)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -58,8 +58,8 @@ func (f *files) target(p string, o *task.WriteOptions) (l *located, old *unix.St
 	if err = f.writable(l.path()); err == nil && l.name == "" {
 		err = unix.EISDIR
 	}
-	if err == nil && o.Exact && l.path() != path.Clean(p) {
-		err = task.Errorf(task.CodeChanged, "%s leads to %s by now", shown(p), shown(l.path()))
+	if err == nil && o.Exact {
+		err = exactly(p, l.path())
 	}
 	if err == nil {
 		old, err = f.judge(l, o)
@@ -152,8 +152,8 @@ func (f *files) putInPlace(fd int, l *located, name string, old *unix.Stat_t, o 
 		return err
 	}
 	// The directory may have been moved since it was opened.
-	if real, err := realPath(l.dir); err != nil || f.writable(path.Join(real, l.name)) != nil {
-		return task.Errorf(task.CodeChanged, "the directory of %s was moved", shown(l.path()))
+	if real, err := realPath(l.dir); err != nil || f.writable(path.Join(real, l.name)) != nil || o.Exact && real != l.real {
+		return movedAway(l)
 	}
 	if _, err := f.judge(l, o); err != nil {
 		return err
@@ -162,6 +162,11 @@ func (f *files) putInPlace(fd int, l *located, name string, old *unix.Stat_t, o 
 		return err
 	}
 	return syncDirectory(l.dir)
+}
+
+// movedAway says that a directory that was opened is elsewhere by now.
+func movedAway(l *located) error {
+	return task.Errorf(task.CodeChanged, "the directory of %s was moved", shown(l.path()))
 }
 
 func renameTo(l *located, name string, missing bool) error {
@@ -227,7 +232,7 @@ func (f *files) extend(c *wire.Call, st *stream) (info task.FileInfo, err error)
 }
 
 // remove removes a file, a link or a directory.
-func (f *files) remove(p string, recursive bool, gone func() bool) error {
+func (f *files) remove(p string, o *task.RemoveOptions, gone func() bool) error {
 	l, err := locate(p)
 	if err != nil {
 		return err
@@ -239,7 +244,33 @@ func (f *files) remove(p string, recursive bool, gone func() bool) error {
 	if l.name == "" {
 		return task.Errorf(task.CodeDirectory, "%s cannot be removed by this name", shown(p))
 	}
-	return f.removeAt(l, recursive, gone, 0)
+	if err := still(p, l, o); err != nil {
+		return err
+	}
+	return f.removeAt(l, o.Recursive, gone, 0)
+}
+
+// still refuses to remove what is not what it was when it was judged.
+func still(p string, l *located, o *task.RemoveOptions) error {
+	if o.Unchanged != nil {
+		var st unix.Stat_t
+		if err := unix.Fstatat(l.dir, l.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return err
+		}
+		if infoOf(&st, l.path()).Identity != *o.Unchanged {
+			return task.Errorf(task.CodeChanged, "%s was changed meanwhile", shown(l.path()))
+		}
+	}
+	if !o.Exact {
+		return nil
+	}
+	if err := exactly(p, l.path()); err != nil {
+		return err
+	}
+	if real, err := realPath(l.dir); err != nil || real != l.real {
+		return movedAway(l)
+	}
+	return nil
 }
 
 func (f *files) removeAt(l *located, recursive bool, gone func() bool, depth int) error {
@@ -304,7 +335,7 @@ func (f *files) rename(from, to string, gone func() bool) error {
 	if err := f.removable(source.path()); err != nil {
 		return err
 	}
-	target, err := f.makeParents(to, 0)
+	target, err := f.makeParents(to, false, 0)
 	if err != nil {
 		return failure(to, err)
 	}

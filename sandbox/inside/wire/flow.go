@@ -214,3 +214,21 @@ func (a *Allowance) Close(err error) (before error) {
 	a.changed.Broadcast()
 	return nil
 }
+
+// EncodeCredit encodes that n more bytes may be sent on a stream of the given type.
+func EncodeCredit(of Type, n int) []byte {
+	var e Encoder
+	e.Byte(byte(of))
+	e.Uint32(uint32(n))
+	return e
+}
+
+// DecodeCredit decodes a credit.
+func DecodeCredit(b []byte) (of Type, n int, err error) {
+	d := NewDecoder(b)
+	of, n = Type(d.Byte()), int(d.Uint32())
+	if of != Stdin && of != Stdout && of != Stderr || n == 0 || n > Window {
+		d.Refuse()
+	}
+	return of, n, d.End()
+}

@@ -35,9 +35,10 @@ func messages() [][]byte {
 		{Op: OpRead, Path: "/w", Offset: 1, Limit: 2},
 		{Op: OpWrite, Path: "/w", Options: task.WriteOptions{Parents: true, Unchanged: &identity, Exact: true, Mode: 0o600}, More: true, Data: []byte("data")},
 		{Op: OpMkdir, Path: "/w"},
-		{Op: OpRemove, Path: "/w", Recursive: true},
+		{Op: OpRemove, Path: "/w", Remove: task.RemoveOptions{Recursive: true}},
+		{Op: OpRemove, Path: "/w", Remove: task.RemoveOptions{Exact: true, Unchanged: &identity}},
 		{Op: OpRename, Path: "/w", Target: "/x"},
-		{Op: OpList, Path: "/w", Limit: 5},
+		{Op: OpList, Path: "/w", Limit: 5, Exact: true},
 		{Op: OpStats},
 	} {
 		list = append(list, c.Encode())

@@ -10,8 +10,11 @@ import (
 // ForwardArgument stands before what starts the program inside where the forwarder shall run in it.
 const ForwardArgument = "forward"
 
-// EgressSocket is where the gateway's proxy is inside.
-const EgressSocket = "/run/toolward/egress.sock"
+// EgressDir is where the directory of the gateway's proxy is inside, and EgressSocket its socket.
+const (
+	EgressDir    = "/run/toolward"
+	EgressSocket = EgressDir + "/egress.sock"
+)
 
 // Ports of the forwarder on the loopback address: HTTP CONNECT and SOCKS5. Both lead to the one proxy, which sees from
 // the first byte what is spoken.

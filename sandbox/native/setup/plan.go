@@ -42,6 +42,8 @@ const (
 	Attributes
 	// Loopback brings up the loopback interface.
 	Loopback
+	// Setting writes Data to a file below /proc/sys that belongs to the namespaces of the sandbox.
+	Setting
 	// CgroupNamespace makes the cgroup of this process the top of what it sees.
 	CgroupNamespace
 )

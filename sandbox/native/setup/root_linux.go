@@ -149,6 +149,8 @@ func (b *builder) step(s *Step) error {
 		}
 		defer unix.Close(fd)
 		return fail("remount", s.Path, setAttributes(fd, s.Attr, false))
+	case Setting:
+		return fail("set", s.Path, b.set(s))
 	case Loopback:
 		return fail("bring up", "lo", loopback())
 	case CgroupNamespace:
@@ -308,6 +310,22 @@ func (b *builder) again(s *Step) error {
 	return unix.MoveMount(mount, "", fd, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
+// set writes a setting. A kernel that does not have it needs none.
+func (b *builder) set(s *Step) error {
+	fd, err := unix.Openat2(b.root, relative(s.Path), &unix.OpenHow{
+		Flags: unix.O_WRONLY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_IN_ROOT,
+	})
+	if err == unix.ENOENT {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.Write(fd, s.Data)
+	return err
+}
+
 // mask hides a file behind an empty one and a directory behind an empty one.
 func (b *builder) mask(path string) error {
 	fd, err := b.open(b.root, path, unix.RESOLVE_NO_SYMLINKS)
@@ -339,7 +357,8 @@ type option struct{ name, value string }
 func (b *builder) tmpfs(s *Step) error {
 	options := []option{{"mode", octal(s.Mode)}}
 	if s.Size > 0 {
-		options = append(options, option{"size", decimal(s.Size)})
+		// Files without content take memory as well: no more of them than pages.
+		options = append(options, option{"size", decimal(s.Size)}, option{"nr_inodes", decimal(max(s.Size/4096, 64))})
 	}
 	return b.fileSystem("tmpfs", s, options)
 }

@@ -10,8 +10,11 @@ const Argument = "native"
 // ForwardArgument stands before what starts the program inside where the forwarder shall run in it.
 const ForwardArgument = "forward"
 
-// EgressSocket is where the gateway's proxy is inside.
-const EgressSocket = "/run/toolward/egress.sock"
+// EgressDir is where the directory of the gateway's proxy is inside, and EgressSocket its socket.
+const (
+	EgressDir    = "/run/toolward"
+	EgressSocket = EgressDir + "/egress.sock"
+)
 
 // Main: there are no namespaces on this system.
 func Main([]string) int { return 1 }

@@ -1,0 +1,63 @@
+package builtin
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// What is printed by a command that failed because of where it ran. It is the command's own word: it earns a hint, and
+// decides nothing.
+var (
+	notFoundInside = regexp.MustCompile(`(?m)^(?:toolward|(?:/bin/|/usr/bin/)?(?:ba|da)?sh)(?:: (?:line )?\d+)?: ([A-Za-z0-9_][A-Za-z0-9._+-]{0,63}): (?:command )?not found\r?$`)
+	noNetwork      = regexp.MustCompile(`(?i)could not resolve host|temporary failure in name resolution|name or service not known|ENOTFOUND|EAI_AGAIN|` +
+		`network is unreachable|no such host|dial tcp: lookup|failed to establish a new connection|unable to resolve`)
+	unknownAuthor   = regexp.MustCompile(`(?m)^\*\*\* Please tell me who you are\.`)
+	protectedInside = regexp.MustCompile(`(?i)\.git/(?:config|hooks\S*)'?: (?:device or resource busy|read-only file system)|could not lock config file|could not write config file`)
+)
+
+// hint explains a command that failed in its sandbox, as far as it can be told.
+func (s *session) hint(end exit, output string) string {
+	if s.spec.hint == nil || end.code == 0 || end.ending != endedItself {
+		return ""
+	}
+	return s.spec.hint(output)
+}
+
+// hintFor is what may explain why a confined command fails; nil for one of this machine.
+func (b *Toolbox) hintFor(plan *execPlan) func(output string) string {
+	if plan.box == nil {
+		return nil
+	}
+	return func(output string) string {
+		if m := notFoundInside.FindStringSubmatch(output); m != nil && strings.Contains(plan.command, m[1]) && b.isHere(m[1]) {
+			return "(" + m[1] + " is a program of this machine, but not of the sandbox that the command ran in, which has no home directories. " +
+				"People can show its directory there: agents.defaults.sandbox.binds)"
+		}
+		if plan.box.Offline && noNetwork.MatchString(output) {
+			return "(The command ran in a sandbox that has no network. People can give it one: agents.defaults.sandbox.network)"
+		}
+		if unknownAuthor.MatchString(output) {
+			return "(The command ran in a sandbox, where the settings of a user's git are not there. People can say who commits: " +
+				"GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL, GIT_COMMITTER_NAME and GIT_COMMITTER_EMAIL in agents.defaults.sandbox.env)"
+		}
+		if protectedInside.MatchString(output) {
+			return "(The command ran in a sandbox, where hooks and settings that this machine obeys cannot be changed)"
+		}
+		return ""
+	}
+}
+
+// isHere reports whether commands of this machine find a program. Where is not told to the sandbox.
+func (b *Toolbox) isHere(name string) bool {
+	for _, dir := range filepath.SplitList(b.environ["PATH"]) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if _, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}

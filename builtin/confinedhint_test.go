@@ -1,0 +1,51 @@
+package builtin
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestHintsOfConfinedCommands(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "mytool"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b := &Toolbox{environ: map[string]string{"PATH": "relative:" + dir}}
+	for _, c := range []struct {
+		name, command, output string
+		online                bool
+		want                  string // "" is none
+	}{
+		{"ours", "mytool x", "toolward: mytool: command not found\n", false, "mytool is a program of this machine"},
+		{"dash", "mytool | cat", "sh: 1: mytool: not found\n", false, "mytool is a program of this machine"},
+		{"bash", "mytool", "bash: line 1: mytool: command not found\r\n", false, "mytool is a program of this machine"},
+		{"nowhere", "nowhere", "toolward: nowhere: command not found\n", false, ""},
+		{"not what was asked for", "cat log", "toolward: mytool: command not found\n", false, ""},
+		{"a path", "./mytool", "toolward: ./mytool: command not found\n", false, ""},
+		{"no network", "curl x", "curl: (6) Could not resolve host: x\n", false, "no network"},
+		{"no network, of Go", "go get x", "dial tcp: lookup proxy.golang.org on [::1]:53: connection refused\n", false, "no network"},
+		{"a network", "curl x", "curl: (6) Could not resolve host: x\n", true, ""},
+		{"protected", "git config a b", "error: could not write config file .git/config: Device or resource busy\n", true, "cannot be changed"},
+		{"who commits", "git commit", "Author identity unknown\n\n*** Please tell me who you are.\n\nRun\n", true, "GIT_AUTHOR_NAME"},
+		{"its own reason", "false", "no\n", false, ""},
+	} {
+		hint := b.hintFor(&execPlan{command: c.command, box: &Confinement{Offline: !c.online}})
+		if got := hint(c.output); c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Contains(got, dir) {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+	if b.hintFor(&execPlan{}) != nil {
+		t.Error("a command of this machine has hints")
+	}
+	s := &session{command: &command{spec: commandSpec{hint: func(string) string { return "why" }}}}
+	for _, c := range []struct {
+		end  exit
+		want string
+	}{{exit{code: 127}, "why"}, {exit{}, ""}, {exit{code: 1, ending: endedTimeout}, ""}} {
+		if got := s.hint(c.end, ""); got != c.want {
+			t.Errorf("%+v: %q", c.end, got)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+// Package egress makes every connection out of a sandbox a call: of the internal tool egress, through the gateway.
+//
+// A sandbox with the network egress reaches a Unix socket and nothing else. Each has one of its own, so that the socket says
+// who calls: the sessions that use that sandbox. Behind it a [netguard.Proxy] looks names up and dials public addresses only,
+// once the gateway has admitted the call.
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/netguard"
+	"github.com/toolward/toolward/sandbox"
+)
+
+// Gate decides calls. *toolward.Gateway does.
+type Gate interface {
+	Admit(context.Context, toolward.Call) (*toolward.Pass, error)
+	Refuse(context.Context, toolward.Call, *toolward.Refusal) *toolward.Refusal
+}
+
+// Options say what proxies work with. All but Guard and Log are required.
+type Options struct {
+	Dir      string                   // of this package alone; what is in it is removed at start
+	Gate     func() Gate              // asked for each connection; nil refuses
+	Levels   toolward.Sessions        // how tense sessions are
+	Settings func() *sandbox.Settings // in force
+	Guard    *netguard.Guard          // nil: the public internet and nothing else
+	Log      *slog.Logger
+}
+
+// Proxies has a proxy for each sandbox that is open. It is safe for concurrent use.
+type Proxies struct {
+	options Options
+	guard   *netguard.Guard
+	log     *slog.Logger
+	tool    *toolward.Tool
+	spent   spending
+
+	mu     sync.Mutex
+	ways   map[string]*way // by the name of the sandbox
+	uses   map[string]*users
+	closed bool
+}
+
+var _ sandbox.Egress = (*Proxies)(nil)
+
+// way is the proxy of one sandbox.
+type way struct {
+	dir     string
+	end     context.CancelFunc
+	ended   chan struct{} // closed when the last connection is over
+	mu      sync.Mutex
+	flights map[target]*flight // that were not decided yet
+}
+
+// SocketName is the socket in the directory that is mounted.
+const SocketName = "egress.sock"
+
+// New makes proxies, and removes the sockets that an earlier run left: nobody listens there.
+func New(o Options) (*Proxies, error) {
+	if o.Dir == "" || o.Gate == nil || o.Levels == nil || o.Settings == nil {
+		return nil, errors.New("egress: a part is missing")
+	}
+	p := &Proxies{options: o, guard: o.Guard, log: o.Log, ways: map[string]*way{}, uses: map[string]*users{}}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	if p.guard == nil {
+		policy, err := netguard.NewPolicy(netguard.Config{})
+		if err != nil {
+			return nil, err
+		}
+		p.guard = netguard.NewGuard(policy, nil)
+	}
+	p.tool = p.newTool()
+	if err := os.RemoveAll(o.Dir); err != nil {
+		return nil, fmt.Errorf("remove the sockets of an earlier run: %w", err)
+	}
+	return p, nil
+}
+
+// Open has a proxy listen for the sandbox of a name, and returns the directory to mount inside.
+func (p *Proxies) Open(name string) (dir string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return "", errors.New("the gateway is ending")
+	}
+	if w := p.ways[name]; w != nil {
+		return w.dir, nil
+	}
+	if name == "" || name != filepath.Base(name) || name[0] == '.' {
+		return "", fmt.Errorf("%q is no name of a sandbox", name)
+	}
+	w := &way{dir: filepath.Join(p.options.Dir, name), ended: make(chan struct{}), flights: map[target]*flight{}}
+	listener, err := listen(p.options.Dir, w.dir)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.end = cancel
+	p.ways[name] = w
+	proxy := &netguard.Proxy{
+		Guard: p.guard,
+		Permit: func(ctx context.Context, host string, port uint16) (netguard.Leave, error) {
+			return p.permit(ctx, name, w, target{host, port})
+		},
+		Refused: func(host string, port uint16, why *netguard.Error) { p.refused(ctx, name, host, port, why) },
+	}
+	go func() {
+		defer close(w.ended)
+		if err := proxy.Serve(ctx, listener); err != nil {
+			p.log.Error("the proxy of a sandbox ended", "sandbox", name, "err", err)
+		}
+	}()
+	return w.dir, nil
+}
+
+// listen makes the socket of one sandbox. Only the gateway's user gets into the directory above; the sandbox has this one
+// directory mounted, whatever user it runs as. So nobody else reaches the socket, and no sandbox that of another.
+func listen(above, dir string) (_ net.Listener, err error) {
+	if err := os.MkdirAll(above, 0o700); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.Chmod(above, 0o700), os.RemoveAll(dir), os.Mkdir(dir, 0o711), os.Chmod(dir, 0o711)); err != nil {
+		return nil, err
+	}
+	at, name := (*os.File)(nil), filepath.Join(dir, SocketName)
+	if runtime.GOOS == "linux" {
+		// Through the descriptor: names of sockets are short, and homes may be long.
+		if at, err = os.Open(dir); err != nil {
+			return nil, err
+		}
+		defer at.Close() //nolint:errcheck // nothing was written
+		name = "/proc/self/fd/" + strconv.Itoa(int(at.Fd())) + "/" + SocketName
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(dir))
+	}
+	listener.SetUnlinkOnClose(false) // by that name it would be another's
+	if err := os.Chmod(name, 0o666); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return listener, nil
+}
+
+// Close ends the proxy of a sandbox with all its connections, and takes its socket away. What used the sandbox is forgotten:
+// nothing of it runs any more.
+func (p *Proxies) Close(name string) {
+	p.mu.Lock()
+	w := p.ways[name]
+	delete(p.ways, name)
+	p.forget(name)
+	p.mu.Unlock()
+	if w == nil {
+		return
+	}
+	w.end()
+	<-w.ended
+	if err := os.RemoveAll(w.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.log.Warn("the socket of a sandbox could not be removed", "sandbox", name, "err", err)
+	}
+}
+
+// Shutdown closes all.
+func (p *Proxies) Shutdown() {
+	p.mu.Lock()
+	p.closed = true
+	var names []string
+	for name := range p.ways {
+		names = append(names, name)
+	}
+	p.mu.Unlock()
+	for _, name := range names {
+		p.Close(name)
+	}
+}
+
+// Tool is the internal tool that the calls are of. The policy must be compiled with it.
+func (p *Proxies) Tool() *toolward.Tool { return p.tool }

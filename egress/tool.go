@@ -1,0 +1,97 @@
+package egress
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/sandbox"
+)
+
+// ToolName is the name of the internal tool.
+const ToolName = "egress"
+
+// Findings of the tool.
+const (
+	findUnlisted = "egress_unlisted" // the host is not listed, and others are refused
+	findLimit    = "egress_limit"    // as much has left to the host as may without a person
+)
+
+// arguments is a call of the tool.
+type arguments struct {
+	Host string `json:"host"`
+	Port uint16 `json:"port"`
+}
+
+// target is where a connection goes: a host in its one form, and a port.
+type target struct {
+	host string
+	port uint16
+}
+
+func (t target) String() string { return net.JoinHostPort(t.host, strconv.Itoa(int(t.port))) }
+
+func (p *Proxies) newTool() *toolward.Tool {
+	return &toolward.Tool{
+		Name: ToolName, Internal: true, Description: "connects a program in a sandbox to a host",
+		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["host","port"],"properties":{` +
+			`"host":{"type":"string","minLength":1,"maxLength":255},"port":{"type":"integer","minimum":1,"maximum":65535}}}`),
+		Facts: p.facts,
+	}
+}
+
+// facts is what a connection touches: the settings of this very moment, so that a changed list counts at once.
+func (p *Proxies) facts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
+	var a arguments
+	if err := json.Unmarshal(r.Params.Canonical(), &a); err != nil {
+		return toolward.Facts{}, &toolward.InvalidArgs{Text: "expected a host and a port"}
+	}
+	to := target{a.Host, a.Port}
+	if host, err := p.guard.Policy().Host(bracketed(a.Host)); err != nil || host != a.Host {
+		return toolward.Facts{}, &toolward.InvalidArgs{Field: "host", Text: "it is not in its one form"}
+	}
+	reach := p.options.Settings().For(r.Call.Caller.Agent).Reach()
+	f := toolward.Facts{
+		Host: toolward.HostSandbox, Hosts: []string{"tcp://" + to.String()}, Listed: reach.Listed(to.host, to.port),
+		// What programs inside read from there reaches the session by what they print.
+		External: []string{to.String()},
+	}
+	if f.Listed == "" && reach.Unlisted != sandbox.UnlistedAsk {
+		f.Findings = append(f.Findings, toolward.Finding{
+			Code: findUnlisted, Effect: toolward.EffectDeny, Detail: to.String() + " is not listed for the agent's sandboxes, and others are refused",
+		})
+	}
+	if sent := p.spent.to(r.Call.Caller.Agent, to); reach.MaxSent > 0 && sent >= reach.MaxSent {
+		f.Findings = append(f.Findings, toolward.Finding{
+			Code: findLimit, Effect: toolward.EffectAsk,
+			Detail: fmt.Sprintf("the agent's sandboxes have sent %d bytes to %s within a day, and %d may leave without a person's word", sent, to, reach.MaxSent),
+		})
+	}
+	return f, nil
+}
+
+// bracketed is a host as it is written in a URL.
+func bracketed(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
+}
+
+// callOf is the call of the tool in the name of one that uses the sandbox.
+func (p *Proxies) callOf(by toolward.Call, to target) (toolward.Call, error) {
+	raw, err := json.Marshal(arguments{to.host, to.port})
+	if err != nil {
+		return toolward.Call{}, err
+	}
+	by.Tool, by.Arguments, by.Form = ToolName, raw, p.tool
+	// The program inside makes the connection, with exactly these arguments: a plug-in cannot send it elsewhere.
+	by.ByClient = true
+	by.Surface, by.Host = toolward.SurfaceSandbox, toolward.HostSandbox
+	by.Caller.Sandboxed = true
+	return by, nil
+}

@@ -1,0 +1,135 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// cacheOf is the mount of the cache, "" without one.
+func cacheOf(p *Plan) string {
+	i := slices.IndexFunc(p.Spec.Mounts, func(m Mount) bool { return m.Kind == MountCache })
+	if i < 0 {
+		return ""
+	}
+	return p.Spec.Mounts[i].Source
+}
+
+// Programs that work in somebody's project do not leave what is theirs in it.
+func TestProgramsKeepTheirOwnBesideTheWorkspace(t *testing.T) {
+	w := newWorld(t)
+	plan, err := w.plan(t, EngineNative, Config{Env: map[string]string{"GOTMPDIR": "/mine"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := cacheOf(plan)
+	if !within(dir, filepath.Join(w.state, "sandboxes", cachesName, Slug("agent:coder"))) {
+		t.Fatalf("caches are in %q", dir)
+	}
+	if info, err := os.Stat(filepath.Join(dir, cacheTmp)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("no directory for temporary files: %v %v", info, err)
+	}
+	for name, want := range map[string]string{
+		"XDG_CACHE_HOME": CacheTarget + "/cache", "GOPATH": CacheTarget + "/go", "GOTMPDIR": "/mine", "HOME": "",
+	} {
+		if got := value(plan.Spec.Env, name); got != want {
+			t.Errorf("%s=%s, want %q", name, got, want)
+		}
+	}
+	if location, err := plan.Table.Map(CacheTarget+"/cache/x", "", true, nil); err != nil || location.Host != filepath.Join(dir, "cache/x") {
+		t.Errorf("file tools: %+v, %v", location, err) // they have the rights of commands
+	}
+
+	project := w.workspace
+	w.workspace = filepath.Dir(w.write(t, filepath.Join(w.home, "other", "f"), "x"))
+	if plan, err = w.plan(t, EngineNative, Config{}); err != nil {
+		t.Fatal(err)
+	}
+	if other := cacheOf(plan); other == dir || other == "" {
+		t.Errorf("two workspaces share the cache %q", other)
+	}
+	w.workspace = project
+	for name, c := range map[string]Config{
+		"a private directory": {WorkspaceAccess: "none"}, "nothing can be written": {WorkspaceAccess: "ro"},
+		"something else stands there": {Binds: []string{project + ":/var/cache"}},
+	} {
+		if plan, err = w.plan(t, EngineNative, c); err != nil {
+			t.Fatal(err)
+		}
+		if cacheOf(plan) != "" || value(plan.Spec.Env, "XDG_CACHE_HOME") != "" {
+			t.Errorf("%s: there is a cache", name)
+		}
+	}
+	if plan, err = w.plan(t, EngineNative, Config{EnvStrict: new(true)}); err != nil || value(plan.Spec.Env, "XDG_CACHE_HOME") != "" {
+		t.Errorf("only variables that every system has: %v %v", plan.Spec.Env, err)
+	}
+}
+
+// value is that of a variable; the last one counts.
+func value(env []string, name string) (v string) {
+	for _, entry := range env {
+		if rest, ok := strings.CutPrefix(entry, name+"="); ok {
+			v = rest
+		}
+	}
+	return v
+}
+
+// A sandbox that is removed takes its caches along, also those that nobody may write to.
+func TestCachesGoWithTheirSandbox(t *testing.T) {
+	w := newWorld(t)
+	m := manage(t, w, newFake("native"), Config{})
+	lease := m.lease(t, "s")
+	dir, name := lease.Layout.CacheDir, lease.Layout.Name
+	w.write(t, filepath.Join(dir, "go/pkg/mod/x@v1/x.go"), "x")
+	outside := w.write(t, filepath.Join(w.home, "kept", "f"), "x")
+	if err := os.Symlink(filepath.Dir(outside), filepath.Join(dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(dir, "go/pkg/mod/x@v1"), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	lease.Release()
+	if err := m.Stop(t.Context(), name, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "go")); err != nil {
+		t.Errorf("a sandbox that only stopped has lost its caches: %v", err)
+	}
+	if err := m.Remove(t.Context(), name, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Dir(dir)); !os.IsNotExist(err) {
+		t.Errorf("the caches are still there: %v", err)
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Errorf("what a link led to: %v", err)
+	}
+}
+
+func TestACacheOfAnotherUserIsBegunAnew(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("not run: only root gives files to others")
+	}
+	dir := filepath.Join(t.TempDir(), "caches", "a", "b")
+	mine := filepath.Join(dir, "mine")
+	for _, c := range []struct {
+		user User
+		kept bool
+	}{{User{1234, 1234}, false}, {User{1234, 1234}, true}, {User{1235, 1235}, false}} {
+		if err := prepareCache(dir, c.user); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(dir); err != nil || !belongs(info, c.user) {
+			t.Errorf("%+v: %v, %v", c.user, info, err)
+		}
+		if _, err := os.Stat(mine); (err == nil) != c.kept {
+			t.Errorf("%+v: what was in it: %v", c.user, err)
+		}
+		if err := os.WriteFile(mine, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

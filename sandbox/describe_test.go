@@ -1,0 +1,118 @@
+package sandbox
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestWhatIsKnownOfASandbox(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		c := Config{Scope: "agent", WorkspaceAccess: "none", Limits: LimitsConfig{Memory: `"1g"`, CPUs: new(1.5)}, Env: map[string]string{"GREETING": "hello"}}
+		m := manage(t, w, newFake("native"), c)
+		one, other := m.lease(t, "a"), m.lease(t, "b")
+		again := m.lease(t, "a")
+		name := one.Layout.Name
+		list, err := m.List(t.Context())
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%v, %+v", err, list)
+		}
+		i := list[0]
+		if !slices.Equal(i.Sessions, []string{"agent:coder:a", "agent:coder:b"}) || i.Users != 3 || i.Limits.Memory != 1<<30 || i.Limits.CPUs != 1.5 ||
+			i.Network != NetworkNone || i.Access != AccessNone || i.Level != "everything" || i.ByConfiguration || i.Outdated || i.Silent || i.Scope != ScopeAgent {
+			t.Errorf("%+v", i)
+		}
+		again.Release()
+		other.Release()
+		other.Release()
+		d, err := m.Describe(t.Context(), name)
+		if err != nil || !slices.Equal(d.Sessions, []string{"agent:coder:a"}) || !slices.Equal(d.Env, []string{"GREETING"}) || !d.ProtectedKnown ||
+			len(d.Mounts) != 1 || d.Mounts[0].Target != WorkspaceTarget || !d.Mounts[0].Writable || d.IdleAfter != 24*time.Hour || len(d.Settings) == 0 {
+			t.Errorf("%v, %+v", err, d)
+		}
+		one.Release()
+		if _, err := m.Describe(t.Context(), "none"); CodeOf(err) != CodeNotFound {
+			t.Errorf("one that is not there: %v", err)
+		}
+
+		// Another gateway has not used it: it says what the configuration says, and no mounts.
+		m.Close()
+		next := manage(t, w, m.engine, c)
+		d, err = next.Describe(t.Context(), name)
+		if err != nil || !d.ByConfiguration || len(d.Mounts) != 0 || d.ProtectedKnown || d.Limits.Memory != 1<<30 {
+			t.Errorf("after a restart: %v, %+v", err, d)
+		}
+	})
+}
+
+// stuckEngine does not answer once it is stuck, whatever its context says.
+type stuckEngine struct {
+	*fakeEngine
+	stuck   atomic.Bool
+	release chan struct{}
+}
+
+func (e *stuckEngine) List(ctx context.Context) ([]State, error) {
+	if e.stuck.Load() {
+		<-e.release
+	}
+	return e.fakeEngine.List(ctx)
+}
+
+// A stuck engine does not keep the list, nor what another engine says, from people.
+func TestListWithAStuckEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, docker := newWorld(t), &stuckEngine{fakeEngine: newFake("docker"), release: make(chan struct{})}
+		m := NewManager(ManagerOptions{Engines: []Engine{newFake("native"), docker}, StateDir: w.state, Settings: w.settings(t, Config{})})
+		if err := m.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		lease, err := m.Acquire(t.Context(), Request{Agent: "coder", Session: "agent:coder:a", Workspace: w.workspace})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease.Release()
+		docker.stuck.Store(true)
+		for range 3 * unanswered {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			began := time.Now()
+			list, err := m.List(ctx)
+			if len(list) != 1 || !list[0].Running || list[0].Silent || err == nil || !strings.Contains(err.Error(), "engine docker: it does not answer") || time.Since(began) > time.Second {
+				t.Errorf("%v, %v after %v", list, err, time.Since(began))
+			}
+			cancel()
+		}
+		if open := len(m.asking["docker"]); open != unanswered {
+			t.Errorf("%d questions are open", open)
+		}
+		close(docker.release)
+	})
+}
+
+// What engines can do is told without waiting for them.
+func TestFoundDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newFake("native")
+		e.caps = Capabilities{Level: LevelNoCgroup, Checks: []Check{{Name: "control groups", Found: "not delegated", Fix: "delegate them"}}}
+		m := manage(t, newWorld(t), e, Config{})
+		if found := m.Found(); len(found) != 1 || !found[0].Trying {
+			t.Errorf("%+v", found)
+		}
+		synctest.Wait()
+		found := m.Found()
+		if len(found) != 1 || found[0].Trying || found[0].Level != LevelNoCgroup || found[0].Level.Words() != "all but hard limits" || len(found[0].Checks) != 1 || found[0].Engine != "native" {
+			t.Errorf("%+v", found)
+		}
+		m.probes["native"].turn <- struct{}{} // somebody tries it
+		if found := m.Found(); !found[0].Trying {
+			t.Errorf("%+v", found)
+		}
+		<-m.probes["native"].turn
+	})
+}

@@ -1,0 +1,93 @@
+package wire
+
+import (
+	"strings"
+)
+
+// magic begins a connection, so that no other protocol is taken for this one.
+const magic = "toolward inside\n"
+
+// Mount is a directory that file operations reach.
+type Mount struct {
+	Target   string
+	Writable bool
+}
+
+// Hello begins a connection: what the program inside must know.
+type Hello struct {
+	Version   uint16
+	Nonce     [NonceSize]byte
+	Mounts    []Mount
+	Workdir   string
+	Env       []string
+	Protected []string
+	Hardlinks bool
+	OpenFiles int64
+	FileSize  int64
+}
+
+// Encode encodes it.
+func (h *Hello) Encode() []byte {
+	e := Encoder(magic)
+	e.Uint16(h.Version)
+	e = append(e, h.Nonce[:]...)
+	e.Uint32(uint32(len(h.Mounts)))
+	for _, m := range h.Mounts {
+		e.String(m.Target)
+		e.Bool(m.Writable)
+	}
+	e.String(h.Workdir)
+	e.Strings(h.Env)
+	e.Strings(h.Protected)
+	e.Bool(h.Hardlinks)
+	e.Int64(h.OpenFiles)
+	e.Int64(h.FileSize)
+	return e
+}
+
+// DecodeHello decodes a Hello. Of one of another version only the version is known.
+func DecodeHello(b []byte) (*Hello, error) {
+	text, ok := strings.CutPrefix(string(b), magic)
+	if !ok {
+		return nil, Violation("no greeting")
+	}
+	d, h := NewDecoder([]byte(text)), &Hello{}
+	if h.Version = d.Uint16(); h.Version != Version {
+		return h, nil
+	}
+	copy(h.Nonce[:], d.take(NonceSize))
+	for range d.Count(maxList, 5) {
+		h.Mounts = append(h.Mounts, Mount{Target: d.String(MaxPath), Writable: d.Bool()})
+	}
+	h.Workdir = d.String(MaxPath)
+	h.Env = d.Strings(maxList, maxText)
+	h.Protected = d.Strings(maxList, MaxPath)
+	h.Hardlinks = d.Bool()
+	h.OpenFiles, h.FileSize = d.Size(), d.Size()
+	return h, d.End()
+}
+
+// Welcome answers Hello.
+type Welcome struct {
+	Version uint16
+	Nonce   [NonceSize]byte // that of Hello: an answer of an earlier connection is none to this one
+}
+
+// Encode encodes it.
+func (w *Welcome) Encode() []byte {
+	e := Encoder(magic)
+	e.Uint16(w.Version)
+	return append(e, w.Nonce[:]...)
+}
+
+// DecodeWelcome decodes a Welcome.
+func DecodeWelcome(b []byte) (*Welcome, error) {
+	text, ok := strings.CutPrefix(string(b), magic)
+	if !ok {
+		return nil, Violation("no greeting")
+	}
+	d, w := NewDecoder([]byte(text)), &Welcome{}
+	w.Version = d.Uint16()
+	copy(w.Nonce[:], d.take(NonceSize))
+	return w, d.End()
+}

@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"path/filepath"
+)
+
+// Request says who needs a sandbox.
+type Request struct {
+	Agent     string
+	Session   string
+	Workspace string // absolute directory that is the agent's own; "" if it has none
+}
+
+// Layout is where everything of a sandbox is, before anything is made. It is enough to judge paths.
+type Layout struct {
+	Name         string // of the sandbox
+	ScopeKey     string
+	Access       Access
+	Workdir      string // inside
+	WorkspaceDir string // of the host, mounted at Workdir
+	AgentDir     string // the agent's workspace; "" if it has none
+	CacheDir     string // of the host, mounted at CacheTarget; "" if there is none
+	Binds        []Bind
+	InPlace      bool // paths inside are those of the host
+	Offline      bool // there is no network
+	Table        *MountTable
+	FoldCase     bool // names that differ only in case are the same file on this machine
+}
+
+// Layout says where everything of a sandbox is, without making anything.
+func (r *Resolved) Layout(site Site, q Request) (*Layout, error) {
+	l := &Layout{ScopeKey: ScopeKey(r.Scope, q.Session), Workdir: WorkspaceTarget, InPlace: site.InPlace, FoldCase: r.settings.around.FoldCase}
+	l.Access, _ = r.AccessTo(q.Workspace)
+	network, err := ParseNetwork(r.view(site.Engine).Network, true)
+	l.Offline = err == nil && network == NetworkNone
+	if l.Name, err = ContainerName(r.Docker.ContainerPrefix, r.Scope, l.ScopeKey); err != nil {
+		return nil, err
+	}
+	if site.Engine == EngineDocker {
+		l.Workdir = filepath.Clean(r.Docker.Workdir)
+	}
+	if l.AgentDir, err = r.agentDir(q.Workspace, l.Access); err != nil {
+		return nil, err
+	}
+	if l.Access == AccessReadWrite {
+		l.WorkspaceDir = l.AgentDir
+	} else if l.WorkspaceDir, err = Resolve(r.settings.around.Files, filepath.Join(r.WorkspaceRoot, r.privateName(l.ScopeKey))); err != nil {
+		return nil, Errorf(CodeFailed, "find the private directory: %v", err)
+	}
+	if l.Binds, err = r.bindsFor(site.Engine, l); err != nil {
+		return nil, err
+	}
+	if l.CacheDir, err = r.cacheDir(l); err != nil {
+		return nil, err
+	}
+	l.settle()
+	return l, nil
+}
+
+// privateName is the private directory of a scope. The shared one has a name of its own: in the directory above it,
+// the sandbox would see those of all others.
+func (r *Resolved) privateName(scopeKey string) string {
+	if r.Scope == ScopeShared {
+		return string(ScopeShared)
+	}
+	return Slug(scopeKey)
+}
+
+// AccessTo is what a sandbox has of a workspace, and why. Where nobody says, an agent that has a workspace works in it:
+// whoever named it, by a token or to a client, has said what the agent is to work on. Without one it gets nothing.
+func (r *Resolved) AccessTo(workspace string) (access Access, why string) {
+	switch {
+	case r.Sources["workspaceAccess"].Level != FromDefault:
+		return r.Access, "it is written"
+	case workspace == "":
+		return r.Access, "the default without a workspace"
+	}
+	return AccessReadWrite, "the default with a workspace"
+}
+
+// agentDir is the real path of the agent's workspace, if it may be shown.
+func (r *Resolved) agentDir(workspace string, access Access) (string, error) {
+	if workspace == "" {
+		if access == AccessNone {
+			return "", nil
+		}
+		return "", &Error{
+			Code: CodeConfig, Text: "workspaceAccess is " + string(access) + ", but the agent has no workspace",
+			Fix: "name its workspace, or set sandbox.workspaceAccess to none",
+		}
+	}
+	if !filepath.IsAbs(workspace) {
+		return "", Errorf(CodeConfig, "workspace %q is not an absolute path", workspace)
+	}
+	real, err := Resolve(r.settings.around.Files, filepath.Clean(workspace))
+	if err != nil {
+		return "", Errorf(CodeConfig, "workspace %s: %v", workspace, err)
+	}
+	if access == AccessNone {
+		return real, nil
+	}
+	if code, dir := r.bindRules(nil).blockedWorkspace(real); code != "" {
+		return "", &Error{
+			Code: CodeConfig, Text: "the workspace " + workspace + " would show " + dir + " to the sandbox",
+			Fix: "name a directory that holds one project and nothing else; or set agents.defaults.sandbox.workspaceAccess to none, " +
+				"for a private directory in its place, or agents.defaults.sandbox.mode to off, to work on this machine",
+		}
+	}
+	return real, nil
+}
+
+// blockedWorkspace is blocked for a workspace. Who works as root has it in /root; what of that home is secret stays out.
+func (r *BindRules) blockedWorkspace(dir string) (Code, string) {
+	code, what := r.blocked(dir)
+	if code == CodeTargets && what == "/root" && within(r.Home, "/root") && r.Home != dir {
+		for _, name := range homeSources {
+			secret := filepath.Join(r.Home, name)
+			if within(dir, secret) || within(secret, dir) {
+				return CodeTargets, secret
+			}
+		}
+		if state := filepath.Clean(r.StateDir); r.StateDir != "" && (within(dir, state) || within(state, dir)) {
+			return CodeTargets, state
+		}
+		return "", ""
+	}
+	return code, what
+}

@@ -1,0 +1,83 @@
+package sandbox
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Lease is the right to use a sandbox. Hold it as long as anything of the caller runs inside: a sandbox with a lease is
+// not ended for being idle.
+type Lease struct {
+	Handle
+	Layout   *Layout
+	Resolved *Resolved
+	Engine   string
+
+	manager *Manager
+	box     *box
+	session string
+	started atomic.Bool // a command
+	once    sync.Once
+}
+
+// Release gives the lease back. It may be called more than once.
+func (l *Lease) Release() {
+	l.once.Do(func() {
+		l.manager.mu.Lock()
+		defer l.manager.mu.Unlock()
+		b := l.box
+		b.used, b.unsaved = time.Now(), true
+		if l.started.Load() {
+			l.manager.ran(b, l.session)
+		}
+		if b.sessions[l.session]--; b.sessions[l.session] <= 0 {
+			delete(b.sessions, l.session)
+		}
+		if b.users--; b.users == 0 && b.idle != nil {
+			close(b.idle)
+			b.idle = nil
+		}
+	})
+}
+
+// Start starts a command. The rules for variables hold for what a call sets, too.
+func (l *Lease) Start(ctx context.Context, command Command) (Process, error) {
+	given := make([]Variable, 0, len(command.Env))
+	for _, entry := range command.Env {
+		name, value, _ := strings.Cut(entry, "=")
+		given = append(given, Variable{name, value})
+	}
+	if blocked := l.Resolved.EnvRules().Filter(given).Blocked; len(blocked) > 0 {
+		return nil, &Error{
+			Code: CodeDenied, Text: "the variable " + blocked[0] + " does not go into a sandbox",
+			Fix: "leave it out; one that only looks like a credential can be named in sandbox.envAllow",
+		}
+	}
+	l.started.Store(true)
+	return l.Handle.Start(ctx, command)
+}
+
+// quick leases a sandbox that was found right for this very request before.
+func (m *Manager) quick(q Request) *Lease {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.ready[q]
+	if !ok || m.closed || r.box.alive() == nil || !r.until.IsZero() && time.Now().After(r.until) {
+		return nil
+	}
+	return m.lease(r.box, q.Session)
+}
+
+// lease counts a user of a box that runs. The caller holds the mutex.
+func (m *Manager) lease(b *box, session string) *Lease {
+	b.users++
+	if b.sessions == nil {
+		b.sessions = map[string]int{}
+	}
+	b.sessions[session]++
+	b.used, b.unsaved = time.Now(), true
+	return &Lease{Handle: b.handle, Layout: b.layout, Resolved: b.resolved, Engine: b.engine, manager: m, box: b, session: session}
+}

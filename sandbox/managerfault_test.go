@@ -1,0 +1,132 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a gateway was writing when it was killed is gone after the next start.
+func TestStartRemovesWhatWasHalfWritten(t *testing.T) {
+	w := newWorld(t)
+	dir := filepath.Join(w.state, "sandbox")
+	if err := os.MkdirAll(filepath.Join(dir, "locks"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"containers.json.123.tmp": `{"entr`, "machine.json.456.tmp": "", "containers.json.lock": "", "containers.json": `{"entries": []}`,
+		"locks/toolward-sbx-a.lock": `{"pid": 1, "createdAt": "2026-01-01T00:00:00Z", "held": true}`, "locks/toolward-sbx-b.lock": "",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := newFake("native")
+	m := manage(t, w, e, Config{})
+	var left []string
+	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			left = append(left, strings.TrimPrefix(p, dir+"/"))
+		}
+		return err
+	})
+	if err != nil || !slices.Equal(left, []string{"containers.json"}) {
+		t.Errorf("there are %v, %v", left, err)
+	}
+	if e.swept != 1 {
+		t.Errorf("the engine was asked %d times to remove what was left", e.swept)
+	}
+	m.lease(t, "s").Release()
+}
+
+// One engine that does not answer keeps its own entries, and no other's.
+func TestStartWhileAnEngineIsAway(t *testing.T) {
+	w := newWorld(t)
+	native, docker := newFake("native"), newFake("docker")
+	docker.listErr = errors.New("it does not answer")
+	registry := NewRegistry(filepath.Join(w.state, "sandbox", "containers.json"))
+	for _, engine := range []string{"native", "docker"} {
+		if err := registry.Update(add(Registered{Name: "of-" + engine, ScopeKey: "agent:coder", Engine: engine})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := NewManager(ManagerOptions{Engines: []Engine{native, docker}, StateDir: w.state, Settings: w.settings(t, Config{})})
+	if err := m.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	infos, err := m.List(t.Context())
+	if len(infos) != 1 || infos[0].Name != "of-docker" || infos[0].Missing || err == nil {
+		t.Errorf("%+v, %v", infos, err)
+	}
+}
+
+// A sandbox that cannot be written down is refused and removed: nobody would find it again.
+func TestSandboxThatCannotBeWrittenDown(t *testing.T) {
+	w := newWorld(t)
+	e := newFake("native")
+	m := manage(t, w, e, Config{})
+	dir := filepath.Join(w.state, "sandbox")
+	e.made = func() { diskIsGone(t, dir) }
+	_, err := m.Acquire(t.Context(), m.request("s"))
+	if CodeOf(err) != CodeUnavailable || !strings.Contains(err.Error(), dir) {
+		t.Errorf("%v", err)
+	}
+	if left := e.names(); len(left) != 0 {
+		t.Errorf("left running: %v", left)
+	}
+	e.made = nil
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	m.lease(t, "s").Release()
+}
+
+// The same with one that was there and stopped: it is stopped again, and kept.
+func TestSandboxThatWasStoppedCannotBeWrittenDown(t *testing.T) {
+	w := newWorld(t)
+	e := newFake("native")
+	m := manage(t, w, e, Config{})
+	lease := m.lease(t, "s")
+	lease.Release()
+	if err := m.Stop(t.Context(), lease.Layout.Name, "test"); err != nil {
+		t.Fatal(err)
+	}
+	e.ending = true
+	e.made = func() { diskIsGone(t, filepath.Dir(m.registry.path)) }
+	if _, err := m.Acquire(t.Context(), m.request("s")); CodeOf(err) != CodeUnavailable {
+		t.Errorf("%v", err)
+	}
+	if state, err := e.Lookup(t.Context(), lease.Layout.Name); err != nil || state.Running {
+		t.Errorf("it is %+v, %v", state, err)
+	}
+}
+
+// diskIsGone puts a file where the registry's directory was.
+func diskIsGone(t *testing.T, dir string) {
+	t.Helper()
+	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
+		t.Error(err)
+	}
+}
+
+// The call after the one in which nobody inside answered has a sandbox that works, also while the old one is still ending.
+func TestSandboxThatDoesNotAnswer(t *testing.T) {
+	e := newFake("native")
+	m := manage(t, newWorld(t), e, Config{})
+	first := m.lease(t, "s")
+	first.Release()
+	e.boxes[first.Layout.Name].deaf.Store(true)
+	e.made = func() { e.boxes[first.Layout.Name].deaf.Store(false) }
+	again := m.lease(t, "s")
+	defer again.Release()
+	if !again.Runs() {
+		t.Error("a sandbox in which nobody answers was leased")
+	}
+	if got := m.events.kinds(); !slices.Equal(got, []EventKind{EventCreated, EventEnded}) {
+		t.Errorf("told %v", got)
+	}
+}

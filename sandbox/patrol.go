@@ -1,0 +1,185 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// How often, and for how long, a sandbox is looked at for what is protected.
+const (
+	patrolEvery = 200 * time.Millisecond
+	patrolShare = 50 // a look that takes long is followed by that many times its length without one
+	lastLook    = 10 * time.Second
+	maxTold     = 10 // paths in one event
+)
+
+// patrol looks, after commands, whether something protected has come to be in their sandbox. It does so beside them: a
+// command never waits for it.
+type patrol struct {
+	survey *survey
+	event  Event // what all of its events say
+	tell   func(EventKind, Event)
+
+	mu      sync.Mutex
+	wrote   map[string]bool // sessions whose commands have ended since the last look
+	walking bool
+	partly  bool // it was said that not everything is looked at
+	ended   bool
+}
+
+func newPatrol(m *Manager, s *survey, e Event) *patrol {
+	return &patrol{survey: s, event: e, tell: m.tell, wrote: map[string]bool{}}
+}
+
+// after is called when a command of a session has ended, or has run for a while. It reports whether somebody has to walk:
+// then the caller sees to that walk is called.
+func (p *patrol) after(session string) (walk bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wrote[session] = true
+	walk = !p.walking && !p.ended
+	p.walking = p.walking || walk
+	return walk
+}
+
+// walk looks until no command has ended since, with pauses between.
+func (p *patrol) walk(ended context.Context) {
+	for {
+		began := time.Now()
+		if !p.look(ended) {
+			return
+		}
+		pause := time.NewTimer(max(patrolEvery, patrolShare*time.Since(began)))
+		select {
+		case <-pause.C:
+		case <-ended.Done():
+			pause.Stop()
+			return // whoever ends the Manager looks once more
+		}
+	}
+}
+
+// look looks once; false if nothing has run since the last time.
+func (p *patrol) look(ctx context.Context) bool {
+	p.mu.Lock()
+	sessions := slices.Sorted(maps.Keys(p.wrote))
+	clear(p.wrote)
+	if len(sessions) == 0 {
+		p.walking = false
+	}
+	p.mu.Unlock()
+	if len(sessions) > 0 {
+		p.report(ctx, sessions)
+	}
+	return len(sessions) > 0
+}
+
+// last looks once more, whether or not a command has ended, and lets go of the sandbox.
+func (p *patrol) last() {
+	p.mu.Lock()
+	sessions := slices.Sorted(maps.Keys(p.wrote))
+	ended := p.ended
+	p.ended = true
+	clear(p.wrote)
+	p.mu.Unlock()
+	if ended {
+		return
+	}
+	if len(sessions) == 0 {
+		sessions = []string{p.event.Session}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastLook)
+	defer cancel()
+	p.report(ctx, sessions)
+	p.survey.close()
+}
+
+// report tells what a look has found. Whose command made it is not known where several have run: it is told for each.
+func (p *patrol) report(ctx context.Context, sessions []string) {
+	found, err := p.survey.look(ctx)
+	p.mu.Lock()
+	partly := err != nil && ctx.Err() == nil && !p.partly
+	p.partly = p.partly || partly
+	p.mu.Unlock()
+	for _, session := range sessions {
+		e := p.event
+		e.Session = session
+		if len(found) > 0 {
+			e.describe(found)
+			p.tell(EventProtected, e)
+		}
+		if partly {
+			e.Why, e.Paths, e.Runs = "not everything that commands write can be looked at: "+err.Error(), nil, false
+			p.tell(EventProtected, e)
+		}
+	}
+}
+
+// describe says what was found, what runs by itself first.
+func (e *Event) describe(found []Appeared) {
+	slices.SortStableFunc(found, func(a, b Appeared) int {
+		switch {
+		case a.Runs == b.Runs:
+			return 0
+		case a.Runs:
+			return -1
+		}
+		return 1
+	})
+	for _, a := range found[:min(len(found), maxTold)] {
+		e.Paths = append(e.Paths, a.Path)
+	}
+	e.Runs = found[0].Runs
+	e.Why = "commands made what programs of the machine obey"
+	if e.Runs {
+		e.Why += "; git runs " + e.Paths[0] + " as it is now"
+	}
+	if more := len(found) - len(e.Paths); more > 0 {
+		e.Why += fmt.Sprintf("; %d more are not named", more)
+	}
+}
+
+// patrols has a box looked after, if what is protected in it is. The caller holds the mutex, and ends the patrol that is
+// returned, which looked after the box before.
+func (m *Manager) patrols(b *box, plan *Plan, anew bool, session string) (before *patrol) {
+	if b.patrol != nil && !anew || plan.survey == nil {
+		return nil // what it has seen counts for the same sandbox
+	}
+	before = b.patrol
+	b.patrol = newPatrol(m, plan.survey, Event{Name: b.name, ScopeKey: plan.ScopeKey, Engine: b.engine, Session: session})
+	plan.survey = nil
+	return before
+}
+
+// ran has what a command may have made looked at. The caller holds the mutex.
+func (m *Manager) ran(b *box, session string) {
+	if p := b.patrol; p != nil && !m.closed && p.after(session) {
+		m.workers.Go(func() { p.walk(m.ended) })
+	}
+}
+
+// ranOn has what commands that still run may have made looked at.
+func (m *Manager) ranOn() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, b := range m.boxes {
+		for session := range b.sessions {
+			m.ran(b, session)
+		}
+	}
+}
+
+// endPatrol looks a last time at a sandbox in which nothing runs any more.
+func (m *Manager) endPatrol(b *box) {
+	m.mu.Lock()
+	p := b.patrol
+	b.patrol = nil
+	m.mu.Unlock()
+	if p != nil {
+		p.last()
+	}
+}

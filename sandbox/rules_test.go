@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What must not be seen must not be seen where it really is, either: keys are often links to a directory of dotfiles.
+func TestBindsOfWhatLinksLeadTo(t *testing.T) {
+	rules := BindRules{
+		Home: "/home/gw", StateDir: "/home/gw/.toolward", WorkspaceRoot: "/home/gw/.toolward/sandboxes",
+		Files: links{"/home/gw/.ssh": "/data/dot/ssh", "/home/gw/.toolward": "/data/toolward", "/var/lib/docker": "/data/docker"},
+	}
+	for source, want := range map[string]Code{
+		"/data/dot/ssh":           CodeTargets,
+		"/data/dot/ssh/id":        CodeTargets,
+		"/data/dot":               CodeCovers,
+		"/data":                   CodeCovers,
+		"/data/docker/x":          CodeTargets,
+		"/data/toolward/state.db": CodeTargets,
+		"/data/dotfiles":          "",
+	} {
+		if _, err := rules.Validate([]string{source + ":/x"}); CodeOf(err) != want {
+			t.Errorf("%s: %v, want %q", source, err, want)
+		}
+	}
+}
+
+// Where private directories are may be seen; what a directory that contains Toolward's home would free may not.
+func TestWorkspaceRootFreesNothingElse(t *testing.T) {
+	for root, allowed := range map[string]bool{
+		"/home/gw/.toolward/sandboxes": true, "/home/gw/.toolward": false, "/home/gw": false, "/": false, "/srv/boxes": false, "": false,
+	} {
+		rules := BindRules{Home: "/home/gw", StateDir: "/home/gw/.toolward", WorkspaceRoot: root}
+		if _, err := rules.Validate([]string{"/home/gw/.toolward/state.db:/x"}); CodeOf(err) != CodeTargets {
+			t.Errorf("with root %q, Toolward's home: %v", root, err)
+		}
+		if _, err := rules.Validate([]string{"/home/gw/.toolward/sandboxes/a:/x"}); (err == nil) != allowed {
+			t.Errorf("with root %q, a private directory: %v", root, err)
+		}
+	}
+}
+
+func TestWorkspaceRootsThatAreWrong(t *testing.T) {
+	around := Surroundings{StateDir: "/home/gw/.toolward", Home: "/home/gw", Files: links{"/srv/link": "/home/gw/.ssh", "/srv/boxes": "/data/boxes"}}
+	for root, wrong := range map[string]bool{
+		"/srv/boxes": false, "/home/gw/.toolward/sandboxes": false, "/home/gw/.toolward/sandboxes/more": false, "/home/gw/boxes": false,
+		"/home/gw/.toolward": true, "/home/gw/.toolward/sandbox": true, "/home/gw": true, "/": true, "/etc/boxes": true, "/home/gw/.ssh": true,
+		"/srv/link/x": true, "boxes": true, "/srv/../etc": true,
+	} {
+		_, problems := Compile(Configuration{Defaults: Defaults{Config: Config{WorkspaceRoot: root}}}, around)
+		if (len(problems) > 0) != wrong {
+			t.Errorf("%s: %v", root, problems)
+		}
+	}
+}
+
+// One directory at several places inside: binds are found before the workspace, and the first of them.
+func TestHostPathsThatAreMountedTwice(t *testing.T) {
+	mounts := Mounts(AccessReadWrite, "/workspace/", "/srv/a", "/srv/a", []Bind{{Source: "/srv/a", Target: "/b"}, {Source: "/srv/a", Target: "/longer"}})
+	l, err := NewMountTable("/workspace/", mounts).Map("/srv/a/x", "", false, nil)
+	if err != nil || l.Inside != "/b/x" || l.Writable || l.Mount != MountBind {
+		t.Errorf("%+v %v", l, err)
+	}
+	if l, err = NewMountTable("/workspace/", mounts).Map("y", "", true, nil); err != nil || l.Inside != "/workspace/y" || l.Relative != "y" {
+		t.Errorf("%+v %v", l, err)
+	}
+}
+
+// What stands in the entry of a browser stays there.
+func TestRegistryKeepsPorts(t *testing.T) {
+	entries, err := ParseRegistry([]byte(`{"entries":[{"containerName":"b","cdpPort":32768,"noVncPort":32769,"createdAtMs":1}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries = Upsert(entries, Registered{Name: "b", CreatedMs: 9, CDPPort: 40000})
+	if raw, err := json.Marshal(entries); err != nil || len(entries) != 1 || entries[0].CreatedMs != 1 || entries[0].CDPPort != 40000 || entries[0].NoVNCPort != 0 {
+		t.Errorf("%s %v", raw, err)
+	}
+}
+
+func TestArgsWithoutAWorkdir(t *testing.T) {
+	args := (&Creation{Name: "n", WorkspaceDir: "/srv/w"}).Args()
+	if i := slices.Index(args, "--workdir"); i < 0 || args[i+1] != WorkspaceTarget || args[len(args)-1] != "/srv/w:/workspace" {
+		t.Errorf("%q", args)
+	}
+}
+
+// An agent must not get another user by writing it under the other key.
+func TestUsersAreLoosenedUnderNoKey(t *testing.T) {
+	neutral, docker := func(u string) Config { return Config{User: u} }, func(u string) Config { return Config{Docker: DockerConfig{User: u}} }
+	for _, tt := range []struct {
+		all, own Config
+		wrong    bool
+	}{
+		{neutral("1000:1000"), docker("0:0"), true},
+		{docker("1000:1000"), neutral("0:0"), true},
+		{docker("1000:1000"), docker("0:0"), true},
+		{neutral("1000:1000"), docker("1000"), false},
+		{Config{}, docker("0:0"), false},
+		{neutral("1000"), Config{}, false},
+	} {
+		_, problems := Compile(Configuration{Defaults: Defaults{Config: tt.all}, Agents: []AgentConfig{{"a", tt.own}}}, Surroundings{StateDir: "/s", Files: links{}})
+		if (len(problems) > 0) != tt.wrong {
+			t.Errorf("%+v: %v", tt, problems)
+		}
+	}
+}
+
+// What this version cannot do is refused where it is written: who counts on it must not find out after a restart.
+func TestDetachIsRefused(t *testing.T) {
+	for _, detach := range []bool{true, false} {
+		c := Configuration{Agents: []AgentConfig{{"a", Config{Native: NativeConfig{Detach: &detach}}}}}
+		_, problems := Compile(c, Surroundings{StateDir: "/s", Files: links{}})
+		if detach != (len(problems) == 1 && problems[0].Key == "agents.list[0].sandbox.native.detach" && strings.Contains(problems[0].Text, "docker")) {
+			t.Errorf("detach %v: %v", detach, problems)
+		}
+	}
+}
