@@ -7,7 +7,7 @@ FUZZTIME ?= 30s
 SOAKTIME ?= 30m
 RATE ?= 200
 
-.PHONY: up build release test lint bench soak fuzz fuzz-shell
+.PHONY: up build release test lint bench soak races fuzz fuzz-shell
 
 up:
 	$(GO) run ./cmd/toolward up
@@ -38,6 +38,14 @@ bench:
 # Approvals for half an hour, RATE a second: asked, answered, restarted and killed. The tests have a shorter form.
 soak:
 	TOOLWARD_SOAK=$(SOAKTIME) TOOLWARD_SOAK_RATE=$(RATE) $(GO) test -count=1 -v -timeout 0 -run TestSoak ./internal/soak
+
+# Links exchanged between check and use of files and mounts in sandboxes, SWAPS times for each operation, and the daemon
+# killed KILLS times while sandboxes are made. The tests do less of the same.
+SWAPS ?= 100000
+KILLS ?= 100
+races:
+	TOOLWARD_SWAPS=$(SWAPS) TOOLWARD_KILLS=$(KILLS) $(GO) test -count=1 -v -timeout 0 \
+	  -run 'Swapped|WhileLinksAreSwapped|KilledWhileSandboxesAreMade' ./sandbox/... ./builtin ./internal/live
 
 fuzz:
 	@for package in $$($(GO) list ./...); do \
