@@ -1,11 +1,13 @@
 package builtin
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -41,6 +43,23 @@ var confinedUses = []confinedUse{
 	{"apply_patch", "dir", args{"patch": "*** Begin Patch\n*** Update File: dir/victim\n*** Move to: dir/moved\n@@\n-plain\n+plain too\n*** End Patch\n"}, "Done"},
 }
 
+// swapLinks are the links that files and directories are exchanged for, and where they lead.
+func (w *world) swapLinks() map[string]string {
+	return map[string]string{"file-in": "other/file", "dir-in": "other", "file-out": w.outside + "/file", "dir-out": w.outside}
+}
+
+// relink puts a link back where a write that was checked before the exchange has replaced it.
+func (w *world) relink(link string) {
+	w.Helper()
+	path := w.workspace + "/" + link
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		return
+	}
+	if err := errors.Join(os.Remove(path), os.Symlink(w.swapLinks()[link], path)); err != nil {
+		w.Error(err)
+	}
+}
+
 // newSwapWorld is a confined workspace with a directory that nothing was decided about, in the sandbox too, and links to
 // it and out of it.
 func newSwapWorld(t *testing.T) *world {
@@ -51,9 +70,7 @@ func newSwapWorld(t *testing.T) *world {
 	for _, name := range []string{"ws/other/file", "ws/other/victim", "ws/other/secret", "outside/file", "outside/victim", "outside/secret"} {
 		w.put(name, "secret plain\n")
 	}
-	for link, to := range map[string]string{
-		"file-in": "other/file", "dir-in": "other", "file-out": w.outside + "/file", "dir-out": w.outside,
-	} {
+	for link, to := range w.swapLinks() {
 		if err := os.Symlink(to, w.workspace+"/"+link); err != nil {
 			t.Fatal(err)
 		}
@@ -135,11 +152,16 @@ func TestConfinedToolsWhileLinksAreSwapped(t *testing.T) {
 					case <-stop:
 						return
 					default:
-						w.exchange(u.swapped, u.swapped+[]string{"-in", "-out"}[i/2%2])
-						swaps.Add(1)
+						link := u.swapped + []string{"-in", "-out"}[i/2%2]
+						w.exchange(u.swapped, link)
+						if swaps.Add(1); i%2 == 1 {
+							w.relink(link)
+						}
 					}
 				}
 			})
+			tooLong := time.AfterFunc(10*time.Minute, func() { t.Error("it takes too long") })
+			defer tooLong.Stop()
 			// Refused late is what was right when it was decided, and not any more when it was used.
 			done, refused, late := 0, 0, 0
 			for i := 0; !t.Failed() && (swaps.Load() < want || done == 0 || late == 0 || i < int(want/50)); i++ {

@@ -248,6 +248,7 @@ func TestTheLastWhoHangsUpWithdrawsTheQuestion(t *testing.T) {
 			}()
 		}
 		q := <-w.people.asked
+		synctest.Wait() // both wait
 		withdrawn := func() bool {
 			synctest.Wait()
 			select {
@@ -270,7 +271,7 @@ func TestTheLastWhoHangsUpWithdrawsTheQuestion(t *testing.T) {
 		}
 		go func() { _, _ = w.connect(t.Context(), "a.example") }()
 		(<-w.people.asked).allow()
-		// Nobody hangs up between the yes and the connection without the call being ended.
+		// Who hangs up between the yes and the connection leaves no call that goes on, whichever of the two is seen first.
 		three, hangUpThree := context.WithCancel(t.Context())
 		go func() {
 			l, err := w.connect(three, "b.example")
@@ -282,8 +283,11 @@ func TestTheLastWhoHangsUpWithdrawsTheQuestion(t *testing.T) {
 		q.allow()
 		hangUpThree()
 		synctest.Wait()
-		if _, over := w.audit.Outcome(toolward.RecordID(len(w.audit.Decisions()))); !over {
-			t.Error("a call without connections goes on")
+		for i, decision := range w.audit.Decisions() {
+			_, over := w.audit.Outcome(toolward.RecordID(i + 1))
+			if decision.Facts.Hosts[0] == "tcp://b.example:443" && decision.Verdict == toolward.Allow && !over {
+				t.Error("a call without connections goes on")
+			}
 		}
 	})
 }

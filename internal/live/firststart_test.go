@@ -100,17 +100,17 @@ func TestFirstStart(t *testing.T) {
 	writeFile(t, filepath.Join(m.Home, "diary"), "private")
 	writeFile(t, filepath.Join(m.Workspace, "main.txt"), "of the project\n")
 	session := asAgent(t, m, m.Workspace)
-	for command, want := range map[string]string{
-		"cat main.txt; echo made > made.txt; pwd":                                      "of the project\n/workspace",
-		"tr '\\0' ' ' < /proc/1/cmdline":                                               "toolward-inside",
-		"cat " + filepath.Join(m.Home, "diary"):                                        "No such file",
-		"ls -A " + m.State:                                                             "No such file",
-		"getent hosts example.com || echo unreachable":                                 "unreachable",
-		"mkdir -p $XDG_CACHE_HOME/x && ls -A $HOME":                                    "made.txt",
-		"echo '#!/bin/sh\necho runs' > $GOTMPDIR/t; chmod +x $GOTMPDIR/t; $GOTMPDIR/t": "runs",
+	for _, c := range []struct{ command, want string }{
+		{"cat main.txt; echo made > made.txt; pwd", "of the project\n/workspace"},
+		{"tr '\\0' ' ' < /proc/1/cmdline", "toolward-inside"},
+		{"cat " + filepath.Join(m.Home, "diary"), "No such file"},
+		{"ls -A " + m.State, "No such file"},
+		{"getent hosts example.com || echo unreachable", "unreachable"},
+		{"mkdir -p $XDG_CACHE_HOME/x && ls -A $HOME", "made.txt"},
+		{"echo '#!/bin/sh\necho runs' > $GOTMPDIR/t; chmod +x $GOTMPDIR/t; $GOTMPDIR/t", "runs"},
 	} {
-		if got, _ := says(t, session, command); !strings.Contains(got, want) {
-			t.Errorf("%s: %q, want %q", command, got, want)
+		if got, _ := says(t, session, c.command); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.command, got, c.want)
 		}
 	}
 	entries, _ := os.ReadDir(m.Workspace)

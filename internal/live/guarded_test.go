@@ -21,8 +21,8 @@ type guardedMachine struct {
 	token    string
 }
 
-// shortQuestions is the configuration under which a question ends soon.
-const shortQuestions = `{"teg": {"approval": {"timeoutMs": 6000}}}`
+// shortQuestions is the configuration under which a question ends soon, and not before a busy machine has shown and answered it.
+const shortQuestions = `{"teg": {"approval": {"timeoutMs": 20000}}}`
 
 func newGuardedMachine(t *testing.T, config string) *guardedMachine {
 	t.Helper()
@@ -86,7 +86,7 @@ func (g *guardedMachine) questions(t *testing.T) []string {
 // pending waits for a question that is none of the known ones and returns its id.
 func (g *guardedMachine) pending(t *testing.T, known ...string) string {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		for _, id := range g.questions(t) {
 			if !slices.Contains(known, id) {
 				return id
@@ -100,7 +100,7 @@ func (g *guardedMachine) pending(t *testing.T, known ...string) string {
 // mustEnd waits until nothing is pending.
 func (g *guardedMachine) mustEnd(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); len(g.questions(t)) > 0; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(g.questions(t)) > 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("a question is still open")
 		}

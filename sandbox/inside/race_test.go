@@ -3,6 +3,7 @@
 package inside_test
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -180,6 +181,7 @@ func (r *racing) run(c *race, want int64) (swapped int64, outcomes map[string]in
 				}
 				swaps.Add(1)
 			}
+			r.relink("file-out", "file")
 		}
 	})
 	outcomes = map[string]int64{}
@@ -212,6 +214,18 @@ func (r *racing) run(c *race, want int64) (swapped int64, outcomes map[string]in
 	close(stop)
 	swapper.Wait()
 	return swaps.Load(), outcomes
+}
+
+// relink puts a link back where a write that was checked before the exchange has replaced it, whichever name it has now.
+func (r *racing) relink(link, other string) {
+	for _, name := range []string{link, other} {
+		if info, err := os.Lstat(r.path(name)); err != nil || info.Mode()&os.ModeSymlink != 0 {
+			return
+		}
+	}
+	if err := errors.Join(os.Remove(r.path(link)), os.Symlink(filepath.Join(r.outside, other), r.path(link))); err != nil {
+		r.Error(err)
+	}
 }
 
 // tidy removes what an operation has left, so that the next one finds what it needs.
