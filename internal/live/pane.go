@@ -23,6 +23,7 @@ func (m *Machine) OpenPane(columns, rows int) *Pane {
 	p := &Pane{t: m.t, m: m, tmux: Need(m.t, Program("tmux")), socket: filepath.Join(m.Home, "tmux")}
 	// In the foreground the server ends with this test program, however that ends.
 	server := m.Command(p.tmux, "-S", p.socket, "-f", "/dev/null", "-D")
+	server.Env = append(server.Env, "HISTFILE=") // a shell that is hung up writes it, while the home is being removed
 	if err := server.Start(); err != nil {
 		m.t.Fatal(err)
 	}
