@@ -3,9 +3,11 @@ package native
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +31,7 @@ var controllers = []string{"memory", "pids", "cpu"}
 var extraControllers = []string{"freezer", "cpuacct"}
 
 // findHierarchies finds where groups can be made, by making one. The error says why not, for people.
-func findHierarchies(configured, instance string) (*hierarchies, error) {
+func findHierarchies(configured, instance string, log *slog.Logger) (*hierarchies, error) {
 	own, err := ownGroups()
 	if err != nil {
 		return nil, err
@@ -40,12 +42,7 @@ func findHierarchies(configured, instance string) (*hierarchies, error) {
 	}
 	h := newHierarchies(instance)
 	if mount := mounts[""]; mount.dir != "" {
-		dir := configured
-		if dir == "" {
-			dir = mount.path(own[""])
-		}
-		if err := delegate(dir); err == nil {
-			h.v2 = dir
+		if h.v2, err = delegated(configured, mount, own[""], log); err == nil {
 			return h, h.try()
 		} else if len(mounts) == 1 {
 			return nil, fmt.Errorf("control groups are not delegated: %w", err)
@@ -59,6 +56,30 @@ func findHierarchies(configured, instance string) (*hierarchies, error) {
 		}
 	}
 	return h, h.try()
+}
+
+// delegated is the directory of version 2 below which groups with limits can be made: the configured one, that of the
+// group of this process, or that of a scope that systemd makes for it.
+func delegated(configured string, mount cgroupMount, group string, log *slog.Logger) (string, error) {
+	if configured != "" {
+		return configured, delegate(configured)
+	}
+	dir := mount.path(group)
+	err := delegate(dir)
+	if err == nil {
+		return dir, nil
+	}
+	if refused := enterScope(context.Background(), group); refused != nil {
+		return "", fmt.Errorf("%w; %w", err, refused)
+	}
+	own, err := ownGroups()
+	if err != nil {
+		return "", err
+	}
+	log.Info("systemd gave the gateway and its sandboxes a scope: it ends with the gateway, and, where it is the user's, at the last logout unless lingering is on",
+		"scope", unitOf(own[""]))
+	dir = mount.path(own[""])
+	return dir, delegate(dir)
 }
 
 // try makes a group and removes it.

@@ -68,7 +68,7 @@ func New(options Options) *Engine {
 	e.null, e.err = os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	e.capabilities = sync.OnceValue(e.probe)
 	e.groups = sync.OnceValues(func() (*hierarchies, error) {
-		return findHierarchies(e.options.Cgroup, e.options.Instance)
+		return findHierarchies(e.options.Cgroup, e.options.Instance, e.log)
 	})
 	return e
 }

@@ -111,9 +111,9 @@ func (e *Engine) checkGroups() sandbox.Check {
 	switch {
 	case err != nil:
 		check.OK, check.Found = false, err.Error()
-		check.Fix = "run the gateway with a delegated group: systemd-run --user --scope -p Delegate=yes toolward up"
-		if e.root {
-			check.Fix = "run the gateway where control groups can be written, or as a systemd service with Delegate=yes"
+		check.Fix = "see docs/sandbox.md, or let sandbox.degradeOk name cgroup"
+		if why, ok := errors.AsType[*groupError](err); ok {
+			check.Fix = why.fix
 		}
 	case h.v2 != "":
 		check.Found = "version 2 in " + h.v2
@@ -155,6 +155,9 @@ func diagnose(err error, f facts) (cause, fix string) {
 	_, inside := errors.AsType[*helperError](err)
 	refused := errno == unix.EPERM || errno == unix.EACCES
 	switch {
+	case errno == unix.ENOSYS && f.filtered:
+		return fmt.Sprintf("a seccomp filter on the gateway hides what is needed: %v", err),
+			"run it without: in a service of systemd RestrictSUIDSGID=no and RestrictNamespaces=no (deploy/toolward.service), in a container a profile that allows it"
 	case errno == unix.ENOSYS || errno == unix.EINVAL && !inside:
 		return fmt.Sprintf("the kernel (%s) lacks what is needed: %v", f.kernel, err), "use Linux 5.12 or newer with user namespaces"
 	case errno == unix.ENOSPC || errno == unix.EUSERS:

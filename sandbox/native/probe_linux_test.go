@@ -1,6 +1,7 @@
 package native
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -30,6 +31,7 @@ func TestDiagnose(t *testing.T) {
 		{"in a container", clone(syscall.EPERM), facts{filtered: true, root: true}, "seccomp filter of the container", "seccomp profile"},
 		{"in a container that hides /proc", step("mount proc /proc", syscall.EPERM), facts{root: true}, "/proc is partly hidden", "systempaths"},
 		{"root without rights", clone(syscall.EPERM), facts{root: true}, "root lacks the right", "CAP_SYS_ADMIN"},
+		{"in a service with a filter", step("open /usr", syscall.ENOSYS), facts{filtered: true, kernel: "6.1.0"}, "seccomp filter on the gateway", "RestrictSUIDSGID"},
 		{"an old kernel", step("bind /usr", syscall.ENOSYS), facts{kernel: "5.4.0"}, "5.4.0", "5.12"},
 	}
 	for _, c := range cases {
@@ -66,5 +68,53 @@ func TestLevelsNeedConsent(t *testing.T) {
 		if err != nil && (sandbox.CodeOf(err) != sandbox.CodeUnavailable || !strings.Contains(err.Error(), "delegate it")) {
 			t.Errorf("level %d: the refusal names no cause and remedy: %v", c.level, err)
 		}
+	}
+}
+
+// The gateway is taken out of what started it only where nothing lives by it.
+func TestWhatTheGatewayMayLeave(t *testing.T) {
+	for _, c := range []struct {
+		group   string
+		main    int // process that the unit lives by; 0 is unknown
+		allowed bool
+	}{
+		{"/user.slice/user-1000.slice/session-3.scope", 0, true},
+		{"/user.slice/user-1000.slice/user@1000.service/tmux-spawn-1.scope", 0, true},
+		{"/user.slice/user-1000.slice/user@1000.service/app.slice/app-code@1.service/tab(3).scope", 0, true},
+		{"/user.slice/user-1000.slice/user@1000.service/app.slice/app-code@1.service", 1, true},
+		{"/user.slice/user-1000.slice/user@1000.service/app.slice/app-code@1.service", os.Getpid(), false},
+		{"/user.slice/user-1000.slice/user@1000.service/app.slice/app-code@1.service", 0, false},
+		{"/user.slice/user-1000.slice/user@1000.service/app.slice/toolward.service", 1, false},
+		{"/system.slice/cron.service", 1, false},
+		{"/system.slice/toolward.service/toolward-gateway", os.Getpid(), false},
+		{"/user.slice/user-1000.slice/user@1000.service", 1, false},
+		{"/init.scope", 0, false},
+		{"/docker/0123", 0, false},
+		{"/", 0, false},
+	} {
+		err := mayLeave(unitOf(c.group), func(string) (uint32, error) {
+			if c.main == 0 {
+				return 0, errors.New("no such unit")
+			}
+			return uint32(c.main), nil
+		})
+		if (err == nil) != c.allowed {
+			t.Errorf("%s, which lives by %d: %v", c.group, c.main, err)
+		}
+		if why, ok := errors.AsType[*groupError](err); err != nil && (!ok || why.fix == "") {
+			t.Errorf("%s: nothing helps with %v", c.group, err)
+		}
+	}
+}
+
+// Where systemd manages the machine and the user, hard limits need nobody's preparation.
+func TestGroupsAreThereWithSystemd(t *testing.T) {
+	_, err := dialManager(t.Context())
+	own, _ := ownGroups()
+	managed := err == nil && strings.HasSuffix(unitOf(own[""]), ".scope")
+	e := New(Options{})
+	defer e.Close() //nolint:errcheck // it has made nothing
+	if check := e.checkGroups(); managed && !check.OK {
+		t.Errorf("%s (%s)", check.Found, check.Fix)
 	}
 }
