@@ -64,7 +64,7 @@ func delegated(configured string, mount cgroupMount, group string, log *slog.Log
 	if configured != "" {
 		return configured, delegate(configured)
 	}
-	dir := mount.path(group)
+	dir := mount.path(withoutGatewayGroup(group))
 	err := delegate(dir)
 	if err == nil {
 		return dir, nil
@@ -92,6 +92,12 @@ func (h *hierarchies) try() error {
 	return g.remove()
 }
 
+// gatewayGroup is the group of the gateway itself, beside those of its sandboxes.
+const gatewayGroup = "toolward-gateway"
+
+// withoutGatewayGroup is the group that was delegated, also once [delegate] has moved the gateway.
+func withoutGatewayGroup(group string) string { return strings.TrimSuffix(group, "/"+gatewayGroup) }
+
 // delegate sees to it that groups below a directory of version 2 can have limits. A group with members has no groups
 // with limits below it, so the gateway moves itself into one of its own.
 func delegate(dir string) error {
@@ -111,7 +117,7 @@ func delegate(dir string) error {
 	if !errors.Is(err, syscall.EBUSY) {
 		return err
 	}
-	gateway := filepath.Join(dir, "toolward-gateway")
+	gateway := filepath.Join(dir, gatewayGroup)
 	if err := os.Mkdir(gateway, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -257,7 +263,7 @@ func sweepAll(configured, instance string, alive func(name string) bool) {
 	first, second := newHierarchies(instance), newHierarchies(instance)
 	first.v2 = configured
 	if mount := mounts[""]; first.v2 == "" && mount.dir != "" {
-		first.v2 = mount.path(own[""])
+		first.v2 = mount.path(withoutGatewayGroup(own[""]))
 	}
 	for _, name := range append(slices.Clone(controllers), extraControllers...) {
 		if mount, ok := mounts[name]; ok {
