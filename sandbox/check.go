@@ -22,6 +22,7 @@ type Problem struct {
 func (c *Configuration) check(around Surroundings) []Problem {
 	k := &checker{around: around}
 	k.object("agents.defaults.sandbox", &c.Defaults.Config, nil)
+	k.ids(c.Agents)
 	for i := range c.Agents {
 		at := fmt.Sprintf("agents.list[%d].sandbox", i)
 		k.object(at, &c.Agents[i].Config, &c.Defaults.Config)
@@ -30,6 +31,22 @@ func (c *Configuration) check(around Surroundings) []Problem {
 		}
 	}
 	return k.problems
+}
+
+// ids refuses entries of two agents whose keys are the same: only one could count, and the other agent would be confined less
+// than is written for it. One id that stands there twice is refused by the policy.
+func (k *checker) ids(agents []AgentConfig) {
+	first := map[string]int{}
+	for i, a := range agents {
+		id := AgentID(a.ID)
+		before, taken := first[id]
+		switch {
+		case !taken:
+			first[id] = i
+		case trim(a.ID) != "" && a.ID != agents[before].ID:
+			k.wrong(fmt.Sprintf("agents.list[%d].id", i), CodeConfig, "%q means agent %s, as %q does: write one entry for each agent", a.ID, id, agents[before].ID)
+		}
+	}
 }
 
 type checker struct {

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"strings"
 )
 
@@ -107,11 +108,19 @@ func ScopeAgentID(scopeKey string) string {
 	}
 }
 
-// AgentID is the form of an agent's id in keys: lower case, of letters, digits, "_" and "-"; "main" if nothing is left.
+// agentID is an id as tokens and clients have it.
+var agentID = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+// AgentID is the form of an agent's id in keys: lower case, of letters, digits, "_" and "-"; "main" if nothing is left. An
+// id that is one stays as it is: what "coder-" runs must not meet the settings and the sandbox of "coder".
 func AgentID(id string) string {
+	id = strings.ToLower(trim(id))
+	if agentID.MatchString(id) {
+		return id
+	}
 	var b strings.Builder
 	gap := false
-	for _, r := range strings.ToLower(trim(id)) {
+	for _, r := range id {
 		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '-' {
 			gap = true
 			continue

@@ -119,3 +119,30 @@ func TestDetachIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// Two agents never share settings or a sandbox because their ids look alike.
+func TestAgentsWithSimilarIDs(t *testing.T) {
+	for id, want := range map[string]string{
+		"main-": "main-", "main": "main", " Main ": "main", "a_-b--": "a_-b--", "-a-": "a", "a.b": "a-b", "é": "main", "_x": "_x",
+		strings.Repeat("a", 63) + "-": strings.Repeat("a", 63) + "-", strings.Repeat("a", 63) + "-b": strings.Repeat("a", 63) + "-",
+	} {
+		if got := AgentID(id); got != want {
+			t.Errorf("%q: %q, want %q", id, got, want)
+		}
+	}
+	settings, problems := Compile(Configuration{Agents: []AgentConfig{{"main", Config{Mode: "off"}}, {"main-", Config{Mode: "all"}}}}, vectorSurroundings)
+	if len(problems) > 0 || settings.For("main").Mode != ModeOff || settings.For("main-").Mode != ModeAll {
+		t.Errorf("%v, main- has mode %s", problems, settings.For("main-").Mode)
+	}
+	if ScopeKey(ScopeAgent, "agent:main-:x") != "agent:main-" {
+		t.Error("main- uses the sandbox of main")
+	}
+	_, problems = Compile(Configuration{Agents: []AgentConfig{{ID: "main"}, {ID: "é"}, {ID: "Main"}, {ID: "coder"}, {ID: ""}}}, vectorSurroundings)
+	var keys []string
+	for _, p := range problems {
+		keys = append(keys, p.Key)
+	}
+	if !slices.Equal(keys, []string{"agents.list[1].id", "agents.list[2].id"}) {
+		t.Errorf("%v", problems)
+	}
+}
