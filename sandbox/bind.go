@@ -115,7 +115,10 @@ var homeSources = []string{
 
 // BindRules says which binds are allowed. It is used when the configuration is read and again before every start.
 type BindRules struct {
-	Home          string // of the gateway's user
+	Home string // of the gateway's user
+	// OtherHomes are the user's, too: where the accounts of the machine say that it is, if HOME says something else. The
+	// keys are there, whatever somebody has put into HOME.
+	OtherHomes    []string
 	StateDir      string // Toolward's home; "" is none
 	WorkspaceRoot string // the part of StateDir that sandboxes may see
 	// Roots are the directories that sources must lie in; nil is everywhere.
@@ -215,15 +218,20 @@ func (r *BindRules) check(source string, roots []string, target string) error {
 // people keep all such files, and a bind of that place would show them. state is Toolward's home.
 func (r *BindRules) secret() (dirs, state []string) {
 	named := slices.Clone(blockedSources)
-	if r.Home != "" {
+	for _, home := range r.homes() {
 		for _, name := range homeSources {
-			named = append(named, path.Join(r.Home, name))
+			named = append(named, path.Join(home, name))
 		}
 	}
 	if r.StateDir != "" {
 		state = r.asItIs([]string{path.Clean(r.StateDir)})
 	}
 	return r.asItIs(named), state
+}
+
+// homes are all home directories of the gateway's user that are known.
+func (r *BindRules) homes() []string {
+	return slices.DeleteFunc(append([]string{r.Home}, r.OtherHomes...), func(home string) bool { return home == "" })
 }
 
 // asItIs adds what paths lead to. One that cannot be followed stands for itself.

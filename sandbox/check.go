@@ -134,7 +134,7 @@ func (k *checker) workspaceRoot(key, root string) {
 		return
 	}
 	own := path.Join(k.around.StateDir, "sandboxes")
-	rules := BindRules{Home: k.around.Home, StateDir: k.around.StateDir, WorkspaceRoot: own, FoldCase: k.around.FoldCase, Files: k.around.Files}
+	rules := BindRules{Home: k.around.Home, OtherHomes: k.around.OtherHomes, StateDir: k.around.StateDir, WorkspaceRoot: own, FoldCase: k.around.FoldCase, Files: k.around.Files}
 	real, err := Resolve(k.around.Files, path.Clean(root))
 	if err != nil {
 		k.wrong(key, CodeConfig, "%s: %v", root, err)
@@ -235,7 +235,7 @@ func (k *checker) numbers(at string, c *Config) {
 // binds checks all binds of an object. Where sources must lie is known only when a sandbox is made.
 func (k *checker) binds(at string, c, wider *Config) {
 	rules := BindRules{
-		Home: k.around.Home, StateDir: k.around.StateDir, WorkspaceRoot: path.Join(k.around.StateDir, "sandboxes"),
+		Home: k.around.Home, OtherHomes: k.around.OtherHomes, StateDir: k.around.StateDir, WorkspaceRoot: path.Join(k.around.StateDir, "sandboxes"),
 		AllowReserved: either(c.Docker.AllowReservedTargets, wider, func(w *Config) *bool { return w.Docker.AllowReservedTargets }),
 		FoldCase:      k.around.FoldCase, Files: k.around.Files,
 	}

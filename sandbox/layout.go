@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"path/filepath"
+	"slices"
 )
 
 // Request says who needs a sandbox.
@@ -112,11 +113,15 @@ func (r *Resolved) agentDir(workspace string, access Access) (string, error) {
 // blockedWorkspace is blocked for a workspace. Who works as root has it in /root; what of that home is secret stays out.
 func (r *BindRules) blockedWorkspace(dir string) (Code, string) {
 	code, what := r.blocked(dir)
-	if code == CodeTargets && what == "/root" && within(r.Home, "/root") && r.Home != dir {
-		for _, name := range homeSources {
-			secret := filepath.Join(r.Home, name)
-			if within(dir, secret) || within(secret, dir) {
-				return CodeTargets, secret
+	homes := r.homes()
+	inRoot := slices.ContainsFunc(homes, func(home string) bool { return within(home, "/root") })
+	if code == CodeTargets && what == "/root" && inRoot && !slices.Contains(homes, dir) {
+		for _, home := range homes {
+			for _, name := range homeSources {
+				secret := filepath.Join(home, name)
+				if within(dir, secret) || within(secret, dir) {
+					return CodeTargets, secret
+				}
 			}
 		}
 		if state := filepath.Clean(r.StateDir); r.StateDir != "" && (within(dir, state) || within(state, dir)) {

@@ -28,6 +28,31 @@ func TestBindsOfWhatLinksLeadTo(t *testing.T) {
 	}
 }
 
+// HOME may name another directory than the one where the user's keys are.
+func TestBindsOfTheHomeOfTheAccount(t *testing.T) {
+	around := Surroundings{StateDir: "/var/lib/toolward", Home: "/var/lib/toolward", OtherHomes: []string{"/home/ann"}, Files: links{}}
+	for source, want := range map[string]Code{
+		"/home/ann/.ssh/id": CodeTargets, "/home/ann": CodeCovers, "/home/ann/project": "", "/var/lib/toolward/.aws": CodeTargets,
+	} {
+		_, problems := Compile(Configuration{Defaults: Defaults{Config: Config{Binds: []string{source + ":/x"}}}}, around)
+		if (len(problems) > 0) != (want != "") || want != "" && problems[0].Code != want {
+			t.Errorf("bind of %s: %v, want %q", source, problems, want)
+		}
+		_, problems = Compile(Configuration{Defaults: Defaults{Config: Config{WorkspaceRoot: source}}}, around)
+		if (len(problems) > 0) != (want != "") {
+			t.Errorf("private directories below %s: %v", source, problems)
+		}
+	}
+	root := Surroundings{StateDir: "/srv/state", Home: "/srv/state", OtherHomes: []string{"/root"}, Files: links{}}
+	settings, _ := Compile(Configuration{}, root)
+	for workspace, ok := range map[string]bool{"/root/project": true, "/root": false, "/root/.ssh": false, "/root/.config": false, "/srv/state/.ssh": false} {
+		_, err := settings.For("main").Layout(Site{Engine: EngineNative}, Request{Agent: "main", Session: "agent:main:x", Workspace: workspace})
+		if (err == nil) != ok {
+			t.Errorf("workspace %s: %v", workspace, err)
+		}
+	}
+}
+
 // Where private directories are may be seen; what a directory that contains Toolward's home would free may not.
 func TestWorkspaceRootFreesNothingElse(t *testing.T) {
 	for root, allowed := range map[string]bool{

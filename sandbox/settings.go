@@ -40,7 +40,9 @@ type AgentConfig struct {
 type Surroundings struct {
 	StateDir string // Toolward's home
 	Home     string // of the gateway's user
-	Instance string // name of this Toolward home on the machine
+	// OtherHomes are [BindRules.OtherHomes].
+	OtherHomes []string
+	Instance   string // name of this Toolward home on the machine
 	// Undecided is the mode where the configuration names none: what the first start found. "" is off, by nobody's word.
 	Undecided Mode
 	FoldCase  bool

@@ -70,7 +70,7 @@ func swapBeyond(d DockerConfig) Quantity {
 func (r *Resolved) bindRules(roots []string) *BindRules {
 	around := r.settings.around
 	return &BindRules{
-		Home: around.Home, StateDir: around.StateDir, WorkspaceRoot: r.WorkspaceRoot, Roots: roots,
+		Home: around.Home, OtherHomes: around.OtherHomes, StateDir: around.StateDir, WorkspaceRoot: r.WorkspaceRoot, Roots: roots,
 		AllowReserved: *r.Docker.AllowReservedTargets, AllowExternal: *r.Docker.AllowExternalSources,
 		FoldCase: around.FoldCase, Files: around.Files,
 	}

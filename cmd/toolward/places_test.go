@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"os/user"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -47,5 +49,17 @@ func TestWorkspacesThatAreRefused(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Whoever starts the gateway with another HOME has keys in the home of the account all the same.
+func TestSandboxesKeepKeysOfTheAccount(t *testing.T) {
+	account, err := user.Current()
+	if err != nil || account.HomeDir == "/" {
+		t.Skip("this machine's accounts name no home directory")
+	}
+	t.Setenv("HOME", t.TempDir())
+	if around := sandboxAround(t.TempDir()); !slices.Contains(around.OtherHomes, withoutLinks(account.HomeDir)) {
+		t.Errorf("%s is not known as a home: %+v", account.HomeDir, around)
 	}
 }

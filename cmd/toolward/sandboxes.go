@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"os/user"
+	"path/filepath"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -17,10 +19,17 @@ import (
 )
 
 // sandboxAround is what the configuration does not say about sandboxes. A home directory that cannot be found is "": the
-// rules about what lies in it have nothing to protect then.
+// rules about what lies in it have nothing to protect then. HOME may say anything, as in a service that was given another
+// one; the keys stay where the machine's accounts say that the user's home is.
 func sandboxAround(stateDir string) sandbox.Surroundings {
 	home, _ := os.UserHomeDir()
-	return sandbox.Surroundings{StateDir: withoutLinks(stateDir), Home: withoutLinks(home), FoldCase: place.FoldsCase(stateDir)}
+	around := sandbox.Surroundings{StateDir: withoutLinks(stateDir), Home: withoutLinks(home), FoldCase: place.FoldsCase(stateDir)}
+	if account, err := user.Current(); err == nil && filepath.IsAbs(account.HomeDir) && account.HomeDir != "/" {
+		if other := withoutLinks(account.HomeDir); other != around.Home {
+			around.OtherHomes = []string{other}
+		}
+	}
+	return around
 }
 
 // sandboxEngines are the engines of this program, in the order of preference.
