@@ -1,10 +1,12 @@
 package native
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -173,6 +175,11 @@ func (e *Engine) lastPlan(spec *sandbox.Spec, who identity, m *mounts) (*setup.P
 		p.Landlock = append(p.Landlock, setup.Rule{Path: path.Clean(t.Target), Right: setup.RightWrite})
 	}
 	p.Steps = append(p.Steps, m.steps...)
+	// What holds another is mounted before it, whatever the order of the configuration. Otherwise it would hide it: a
+	// path that the file tools know as read-only could be written by commands, or be a file of another directory.
+	slices.SortStableFunc(p.Steps, func(a, b setup.Step) int {
+		return cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/"))
+	})
 	p.Landlock = append(p.Landlock, m.rules...)
 	protected, err := protectedSteps(spec)
 	if err != nil {
