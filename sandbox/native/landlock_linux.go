@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -78,6 +79,10 @@ func landlockMounts(spec *sandbox.Spec) (*mounts, error) {
 			m.close()
 			return nil, sandbox.Errorf(sandbox.CodeConfig, "without namespaces %s cannot be shown as %s", mount.Source, mount.Target)
 		}
+		if above := writableAbove(spec.Mounts, mount); above != "" {
+			m.close()
+			return nil, sandbox.Errorf(sandbox.CodeConfig, "without namespaces %s cannot be read-only, because %s can be written to", mount.Source, above)
+		}
 		pinned := mount.Pinned
 		if pinned == nil {
 			opened, err := pin(mount.Source)
@@ -101,6 +106,22 @@ func landlockMounts(spec *sandbox.Spec) (*mounts, error) {
 		m.rules = append(m.rules, setup.Rule{Path: mount.Source, Right: right, FD: uint32(len(m.fds))})
 	}
 	return m, nil
+}
+
+// writableAbove is the writable mount that a read-only one lies in; "" if there is none. Landlock allows what any rule above
+// a file allows: commands would write what file tools refuse to.
+func writableAbove(all []sandbox.Mount, mount *sandbox.Mount) string {
+	if mount.Writable {
+		return ""
+	}
+	source := path.Clean(mount.Source)
+	for _, m := range all {
+		above := path.Clean(m.Source)
+		if m.Writable && (source == above || strings.HasPrefix(source, strings.TrimSuffix(above, "/")+"/")) {
+			return above
+		}
+	}
+	return ""
 }
 
 // endAll ends a process and all that it has started. Where there is no namespace whose first process takes the others

@@ -54,6 +54,30 @@ func TestEscapeBatteryLandlock(t *testing.T) {
 	})
 }
 
+// What Landlock cannot take away must not be promised.
+func TestLandlockRefusesToReadOnlyBelowWritable(t *testing.T) {
+	workspace := t.TempDir()
+	vendor := filepath.Join(workspace, "vendor")
+	if err := os.Mkdir(vendor, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		source             string
+		workspace, allowed bool // the workspace can be written to
+	}{{vendor, true, false}, {workspace, true, false}, {vendor, false, true}, {t.TempDir(), true, true}} {
+		spec := landlockSpec(t, workspace)
+		spec.Mounts[0].Writable = test.workspace
+		spec.Mounts = append(spec.Mounts, sandbox.Mount{Kind: sandbox.MountBind, Source: test.source, Target: test.source})
+		m, err := landlockMounts(spec)
+		if (err == nil) != test.allowed || err != nil && sandbox.CodeOf(err) != sandbox.CodeConfig {
+			t.Errorf("%s, read-only, beside a workspace that can be written to (%v): %v", test.source, test.workspace, err)
+		}
+		if m != nil {
+			m.close()
+		}
+	}
+}
+
 func TestLandlockOnly(t *testing.T) {
 	if asUser(t) {
 		return
