@@ -73,9 +73,10 @@ func badTarget(target string) bool {
 	return target == "/" || slices.ContainsFunc([]string{"/proc", "/sys", "/dev", ownTarget}, func(dir string) bool { return within(target, dir) })
 }
 
-// reservedTarget reports whether the workspace is there.
-func reservedTarget(target string) bool {
-	return within(target, WorkspaceTarget) || within(target, AgentTarget)
+// reservedTarget reports whether a workspace is there, or may be. workdir is where that of this sandbox is; "" is
+// WorkspaceTarget.
+func reservedTarget(target, workdir string) bool {
+	return within(target, WorkspaceTarget) || within(target, AgentTarget) || workdir != "" && within(target, path.Clean(workdir))
 }
 
 func (b *Bind) options(list string) error {
@@ -121,6 +122,7 @@ type BindRules struct {
 	OtherHomes    []string
 	StateDir      string // Toolward's home; "" is none
 	WorkspaceRoot string // the part of StateDir that sandboxes may see
+	Workdir       string // inside, where the workspace is; "" is WorkspaceTarget
 	// Roots are the directories that sources must lie in; nil is everywhere.
 	Roots []string
 	// AllowReserved and AllowExternal are the switches that waive the rules about reserved targets and roots.
@@ -195,7 +197,7 @@ func (r *BindRules) check(source string, roots []string, target string) error {
 		}
 		return Errorf(code, "bind source %s is in %s, which sandboxes must not see", source, dir)
 	}
-	if target != "" && !r.AllowReserved && !r.InPlace && reservedTarget(target) {
+	if target != "" && !r.AllowReserved && !r.InPlace && reservedTarget(target, r.Workdir) {
 		return &Error{
 			Code: CodeReservedTarget, Text: "a bind at " + target + " would hide the workspace",
 			Fix: "choose another target, or set dangerouslyAllowReservedContainerTargets",

@@ -109,7 +109,7 @@ func (k *checker) object(at string, c, wider *Config) {
 	k.binds(at, c, wider)
 	for key, list := range map[string][]string{".tmpfs": c.Tmpfs, ".docker.tmpfs": c.Docker.Tmpfs} {
 		for i, entry := range list {
-			_, err := ParseTmpfs(entry)
+			_, err := ParseTmpfs(entry, workdirOf(c, wider))
 			k.is(fmt.Sprintf("%s%s[%d]", at, key, i), err)
 		}
 	}
@@ -200,6 +200,14 @@ func either(own *bool, wider *Config, get func(*Config) *bool) bool {
 	return own != nil && *own
 }
 
+// workdirOf is where an object, or the wider one, puts the workspace.
+func workdirOf(c, wider *Config) string {
+	if c.Docker.Workdir == "" && wider != nil {
+		return wider.Docker.Workdir
+	}
+	return c.Docker.Workdir
+}
+
 func (k *checker) numbers(at string, c *Config) {
 	number := func(key string, n *int64, least, most int64) {
 		if n != nil && (*n < least || *n > most) {
@@ -237,7 +245,7 @@ func (k *checker) binds(at string, c, wider *Config) {
 	rules := BindRules{
 		Home: k.around.Home, OtherHomes: k.around.OtherHomes, StateDir: k.around.StateDir, WorkspaceRoot: path.Join(k.around.StateDir, "sandboxes"),
 		AllowReserved: either(c.Docker.AllowReservedTargets, wider, func(w *Config) *bool { return w.Docker.AllowReservedTargets }),
-		FoldCase:      k.around.FoldCase, Files: k.around.Files,
+		FoldCase:      k.around.FoldCase, Files: k.around.Files, Workdir: workdirOf(c, wider),
 	}
 	for key, list := range map[string][]string{".binds": c.Binds, ".docker.binds": c.Docker.Binds, ".browser.binds": c.Browser.Binds} {
 		for i, bind := range list {
@@ -249,13 +257,36 @@ func (k *checker) binds(at string, c, wider *Config) {
 	}
 }
 
+// bindsTwice reports the binds of an agent whose target one for all agents has: both count, so that only one could be there.
+func (r *Resolved) bindsTwice(agent int) (problems []Problem) {
+	for leaf, list := range map[string][]string{"binds": r.Neutral.Binds, "docker.binds": r.Docker.Binds} {
+		forAll := map[string]string{}
+		for i, spec := range list {
+			b, err := ParseBind(spec)
+			if err != nil {
+				continue // it was reported
+			}
+			from := r.Sources[fmt.Sprintf("%s[%d]", leaf, i)]
+			if from.Level != FromAgent {
+				forAll[b.Target] = from.Key
+			} else if other := forAll[b.Target]; other != "" {
+				p := Problem{strings.Replace(from.Key, "[]", fmt.Sprintf("[%d]", agent), 1), CodeDuplicateTarget, fmt.Sprintf("%s is mounted at %s already", other, b.Target)}
+				if !slices.ContainsFunc(problems, func(said Problem) bool { return said.Key == p.Key }) {
+					problems = append(problems, p)
+				}
+			}
+		}
+	}
+	return problems
+}
+
 func (k *checker) docker(at string, d *DockerConfig) {
 	if _, err := ContainerName(d.ContainerPrefix, ScopeAgent, "agent:main"); err != nil {
 		k.is(at+".docker.containerPrefix", err)
 	} else if strings.Trim(d.ContainerPrefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") != "" || strings.IndexAny(d.ContainerPrefix, "_.-") == 0 {
 		k.wrong(at+".docker.containerPrefix", CodeConfig, "%q: write letters and digits, and between them _ . -", d.ContainerPrefix)
 	}
-	if d.Workdir != "" && (!path.IsAbs(d.Workdir) || badTarget(path.Clean(d.Workdir))) {
+	if d.Workdir != "" && (!path.IsAbs(d.Workdir) || badTarget(path.Clean(d.Workdir)) || within(path.Clean(d.Workdir), AgentTarget)) {
 		k.wrong(at+".docker.workdir", CodeConfig, "%q: the workspace cannot be there", d.Workdir)
 	}
 	if p := d.SeccompProfile; p != "" && !path.IsAbs(p) && CheckProfile("", p) == nil {
@@ -283,33 +314,6 @@ func (k *checker) docker(at string, d *DockerConfig) {
 		k.wrong(at+".docker.setupCommand", CodeConfig,
 			"packages cannot be installed into an image that cannot be changed: set readOnlyRoot to false, with a network and user 0:0, or write readOnlyRoot: true to confirm")
 	}
-}
-
-// ulimits are the names that container engines know.
-var ulimits = []string{
-	"core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack",
-}
-
-// checkUlimit refuses what would only fail when a container is made. Blank values and names say nothing.
-func checkUlimit(name, value string) error {
-	if name == "" || value == "" {
-		return nil
-	}
-	if !slices.Contains(ulimits, name) {
-		return Errorf(CodeConfig, "%q is no limit: write one of %s", name, strings.Join(ulimits, ", "))
-	}
-	var numbers []int64
-	for text := range strings.SplitSeq(value, ":") {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < -1 || len(numbers) == 2 {
-			return Errorf(CodeConfig, "%q is not a whole number, or two with a colon; -1 is no limit", value)
-		}
-		numbers = append(numbers, n)
-	}
-	if hard := numbers[len(numbers)-1]; hard >= 0 && (numbers[0] < 0 || numbers[0] > hard) {
-		return Errorf(CodeConfig, "%q: the soft limit is above the hard one", value)
-	}
-	return nil
 }
 
 // joinKey is the key of an entry of a map.
@@ -370,47 +374,4 @@ func dropsAll(own, wanted []string) bool {
 		}
 	}
 	return true
-}
-
-// ParseUser reads "uid:gid", or "uid" for both. Names would mean something else in every image.
-func ParseUser(text string) (User, error) {
-	uid, gid, both := strings.Cut(trim(text), ":")
-	if !both {
-		gid = uid
-	}
-	u, err := strconv.ParseUint(uid, 10, 31)
-	g, err2 := strconv.ParseUint(gid, 10, 31)
-	if err != nil || err2 != nil {
-		return User{}, Errorf(CodeConfig, "%q: write numbers, uid:gid", text)
-	}
-	return User{int(u), int(g)}, nil
-}
-
-// ParseTmpfs reads "path" or "path:options", of which size= and exec mean something to every engine.
-func ParseTmpfs(text string) (Tmpfs, error) {
-	target, options, _ := strings.Cut(trim(text), ":")
-	t := Tmpfs{Target: path.Clean(target)}
-	if !path.IsAbs(target) || badTarget(t.Target) {
-		return Tmpfs{}, Errorf(CodeConfig, "%q: write an absolute path, and options after a colon", text)
-	}
-	if reservedTarget(t.Target) {
-		// File tools would write into the workspace, and commands would see something else.
-		return Tmpfs{}, Errorf(CodeConfig, "%q: it would hide the workspace", text)
-	}
-	for option := range strings.SplitSeq(options, ",") {
-		switch key, value, _ := strings.Cut(trim(option), "="); key {
-		case "size":
-			n, err := Quantity(strconv.Quote(value)).Count()
-			if err != nil || n == 0 {
-				return Tmpfs{}, Errorf(CodeConfig, "%q: size %q is no number of bytes", text, value)
-			}
-			t.Size = n
-		case "exec":
-			t.Exec = true
-		case "", "rw", "noexec", "nosuid", "nodev":
-		default:
-			return Tmpfs{}, Errorf(CodeConfig, "%q: option %q is not known: write size=…, exec", text, key)
-		}
-	}
-	return t, nil
 }

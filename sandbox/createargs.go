@@ -181,17 +181,22 @@ func (c *Creation) settle(v Neutral, layout *Layout) error {
 	if n, err := d.MemorySwap.Count(); err != nil || n != limits.MemorySwap() {
 		d.MemorySwap = Bytes(limits.MemorySwap())
 	}
+	memory, err := layout.tmpfs(v.Tmpfs)
+	if err != nil {
+		return err
+	}
 	d.Tmpfs = nil
-	for _, text := range v.Tmpfs {
-		t, err := ParseTmpfs(text)
-		if err != nil {
-			return err
-		}
+	for _, t := range memory {
 		d.Tmpfs = append(d.Tmpfs, t.Target+":"+t.Options(limits.Memory))
 	}
-	if d.network() == string(NetworkEgress) {
-		d.Network = new(string(NetworkNone)) // the proxy is a socket
+	network, err := ParseNetwork(d.network(), true)
+	if err != nil {
+		return err
 	}
+	if network == NetworkEgress {
+		network = NetworkNone // the proxy is a socket
+	}
+	d.Network = new(string(network))
 	if len(d.CapDrop) == 0 {
 		d.CapDrop = []string{"ALL"}
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"path"
 	"path/filepath"
 	"slices"
 )
@@ -56,6 +57,22 @@ func (r *Resolved) Layout(site Site, q Request) (*Layout, error) {
 	}
 	l.settle()
 	return l, nil
+}
+
+// tmpfs are the file systems in memory. What is mounted takes the place of one at the same path: container engines refuse
+// to mount twice there.
+func (l *Layout) tmpfs(entries []string) (list []Tmpfs, err error) {
+	mounts := l.Mounts()
+	for _, text := range entries {
+		t, err := ParseTmpfs(text, l.Workdir)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(mounts, func(m Mount) bool { return path.Clean(m.Target) == t.Target }) {
+			list = append(list, t)
+		}
+	}
+	return list, nil
 }
 
 // privateName is the private directory of a scope. The shared one has a name of its own: in the directory above it,

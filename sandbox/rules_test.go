@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,86 @@ func TestBindsOfTheHomeOfTheAccount(t *testing.T) {
 		if (err == nil) != ok {
 			t.Errorf("workspace %s: %v", workspace, err)
 		}
+	}
+}
+
+// Nothing takes the place of the workspace unless that is asked for by name, wherever the workspace is.
+func TestWhatWouldHideTheWorkspace(t *testing.T) {
+	w := newWorld(t)
+	inside := w.write(t, filepath.Join(w.workspace, "sub", "f"), "x")
+	sub := filepath.Dir(inside)
+	for _, test := range []struct {
+		c    Config
+		want Code
+	}{
+		{Config{Docker: DockerConfig{Workdir: "/home/me", Binds: []string{sub + ":/home/me"}}}, CodeReservedTarget},
+		{Config{Docker: DockerConfig{Workdir: "/home/me/", Binds: []string{sub + ":/home/me/x"}}}, CodeReservedTarget},
+		{Config{Docker: DockerConfig{Workdir: "/home/me", Binds: []string{sub + ":/home/other"}}}, ""},
+		{Config{Docker: DockerConfig{Workdir: "/home/me", Tmpfs: []string{"/home/me"}}}, CodeConfig},
+		{Config{Docker: DockerConfig{Workdir: "/home/me"}, Tmpfs: []string{"/home/me/tmp"}}, CodeConfig},
+		{Config{Docker: DockerConfig{Workdir: "/agent"}}, CodeConfig},
+		{Config{Docker: DockerConfig{Workdir: "/agent/x"}}, CodeConfig},
+		{Config{Tmpfs: []string{"/tmp:exec,noexec"}}, CodeConfig},
+		{Config{Tmpfs: []string{"/tmp:noexec,size=1m,exec"}}, CodeConfig},
+		{Config{Tmpfs: []string{"/tmp:noexec,noexec"}}, ""},
+	} {
+		_, problems := Compile(Configuration{Defaults: Defaults{Config: test.c}}, w.around())
+		if (len(problems) > 0) != (test.want != "") || len(problems) > 0 && problems[0].Code != test.want {
+			t.Errorf("%+v: %v, want %q", test.c.Docker, problems, test.want)
+		}
+	}
+	// The workspace itself a second time: it would have two rights.
+	again := Config{Binds: []string{w.workspace + ":/workspace:ro"}, Docker: DockerConfig{AllowReservedTargets: new(true)}}
+	if _, err := w.plan(t, EngineDocker, again); CodeOf(err) != CodeConfig {
+		t.Errorf("the workspace twice: %v", err)
+	}
+	// An agent's directory that all agents' file systems in memory would hide is found when it is made.
+	settings, problems := Compile(Configuration{
+		Defaults: Defaults{Config: Config{Tmpfs: []string{"/scratch"}}},
+		Agents:   []AgentConfig{{"coder", Config{Docker: DockerConfig{Workdir: "/scratch"}}}},
+	}, w.around())
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	q := Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.workspace}
+	if plan, err := settings.For("coder").Spec(t.Context(), Site{Engine: EngineDocker}, q, nil); CodeOf(err) != CodeConfig {
+		t.Errorf("a file system in memory over the workspace: %v, %v", plan, err)
+	}
+}
+
+// An agent's binds come behind those of all agents: two at one place are refused when the configuration is read.
+func TestBindsOfAnAgentAndOfAll(t *testing.T) {
+	all := Config{Binds: []string{"/srv/a:/a", "/srv/b:/b"}}
+	for _, test := range []struct {
+		own Config
+		key string
+	}{
+		{Config{Binds: []string{"/srv/c:/c", "/srv/x:/a/"}}, "agents.list[1].sandbox.binds[1]"},
+		{Config{Docker: DockerConfig{Binds: []string{"/srv/x:/b:ro"}}}, "agents.list[1].sandbox.docker.binds[0]"},
+		{Config{Binds: []string{"/srv/c:/c"}}, ""},
+		{Config{Scope: "shared", Binds: []string{"/srv/x:/a"}}, ""}, // they do not count
+	} {
+		_, problems := Compile(Configuration{Defaults: Defaults{Config: all}, Agents: []AgentConfig{{ID: "main"}, {"coder", test.own}}}, vectorSurroundings)
+		if test.key == "" && len(problems) > 0 || test.key != "" && (len(problems) != 1 || problems[0].Key != test.key || problems[0].Code != CodeDuplicateTarget) {
+			t.Errorf("%v %v: %v", test.own.Binds, test.own.Docker.Binds, problems)
+		}
+	}
+}
+
+// What is bound at the place of a file system in memory is there, with every engine.
+func TestBindInThePlaceOfTmpfs(t *testing.T) {
+	w := newWorld(t)
+	sub := filepath.Dir(w.write(t, filepath.Join(w.workspace, "sub", "f"), "x"))
+	plan, err := w.plan(t, EngineDocker, Config{Binds: []string{sub + ":/var/tmp/"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var targets []string
+	for _, m := range plan.Spec.Tmpfs {
+		targets = append(targets, m.Target)
+	}
+	if !slices.Equal(targets, []string{"/tmp", "/run"}) {
+		t.Errorf("in memory are %q", targets)
 	}
 }
 

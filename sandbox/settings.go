@@ -69,6 +69,7 @@ func Compile(c Configuration, around Surroundings) (*Settings, []Problem) {
 		id := AgentID(c.Agents[i].ID)
 		s.agents[id] = &c.Agents[i].Config
 		s.byID[id] = s.resolve(id, &c.Agents[i].Config)
+		problems = append(problems, s.byID[id].bindsTwice(i)...)
 	}
 	s.anyone = s.resolve("", nil)
 	return s, problems

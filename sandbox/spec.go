@@ -82,10 +82,17 @@ func (r *Resolved) bindsFor(engine string, l *Layout) ([]Bind, error) {
 		roots = append(roots, l.AgentDir)
 	}
 	rules := r.bindRules(roots)
-	rules.InPlace = l.InPlace
+	rules.InPlace, rules.Workdir = l.InPlace, l.Workdir
 	binds, err := rules.Validate(r.view(engine).Binds)
 	if err != nil {
 		return nil, &Error{Code: CodeConfig, Text: err.Error(), Cause: err}
+	}
+	for _, own := range Mounts(l.Access, l.Workdir, l.WorkspaceDir, l.AgentDir, nil) {
+		again := func(b Bind) bool { return b.Source == own.Source && (b.Target == own.Target || l.InPlace) }
+		if slices.ContainsFunc(binds, again) {
+			// It would be there twice, with the rights of one or the other.
+			return nil, Errorf(CodeConfig, "a bind shows %s at %s, where it is without one: workspaceAccess says what can be done there", own.Source, own.Target)
+		}
 	}
 	return binds, nil
 }
@@ -115,12 +122,8 @@ func (r *Resolved) Spec(ctx context.Context, site Site, q Request, egress Egress
 	if s.Limits, err = v.Limits.parse(); err != nil {
 		return nil, err
 	}
-	for _, text := range v.Tmpfs {
-		t, err := ParseTmpfs(text)
-		if err != nil {
-			return nil, err
-		}
-		s.Tmpfs = append(s.Tmpfs, t)
+	if s.Tmpfs, err = layout.tmpfs(v.Tmpfs); err != nil {
+		return nil, err
 	}
 	filtered := r.EnvRules().Filter(variables(v.Env))
 	for _, variable := range slices.Concat(layout.cacheVariables(filtered.Allowed, r.EnvStrict), filtered.Allowed) {

@@ -222,6 +222,13 @@ func TestNetworkOfTheEngine(t *testing.T) {
 	if _, err := w.plan(t, EngineNative, bridge); CodeOf(err) != CodeConfig {
 		t.Errorf("native with a bridge: %v", err)
 	}
+	for written, want := range map[string]string{" Bridge ": "bridge", "EGRESS": "none", "None": "none", "My-Net": "My-Net"} {
+		settings := w.settings(t, Config{Docker: DockerConfig{Network: new(written)}})
+		c, err := settings.For("coder").Creation(t.Context(), Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.workspace})
+		if err != nil || c.Docker.network() != want {
+			t.Errorf("the command line for %q: %q %v", written, c.Docker.network(), err)
+		}
+	}
 	if plan, err := w.plan(t, EngineDocker, bridge); err != nil || plan.Spec.Network.Mode != NetworkBridge {
 		t.Errorf("docker with a bridge: %v", err)
 	}

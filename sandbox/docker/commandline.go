@@ -52,7 +52,10 @@ func mountsOfCreation(c *sandbox.Creation, program *inside.Program) ([]sandbox.B
 	}
 	spec := &sandbox.Spec{Mounts: all, Docker: sandbox.DockerSpec{HostPaths: c.Docker.HostPathMap}}
 	m := &mounts{}
-	for _, one := range all {
+	for i, one := range all {
+		if hidden(all, i) {
+			continue
+		}
 		if err := m.add(spec, one.Source, one.Target, one.Writable); err != nil {
 			return nil, err
 		}

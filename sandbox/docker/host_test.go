@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/moby/moby/client"
 
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/inside"
 )
 
 func TestWaysToTheContainerEngine(t *testing.T) {
@@ -122,5 +124,27 @@ func TestTmpfsLeavesMemory(t *testing.T) {
 		if want := "rw,noexec,nosuid,nodev,mode=1777," + c.want; got != want {
 			t.Errorf("size %d with memory %d is %s, want %s", c.size, c.memory, got, want)
 		}
+	}
+}
+
+// A bind that was allowed to hide the workspace is mounted in its place: container engines refuse two at one.
+func TestMountsThatHideOthers(t *testing.T) {
+	workspace, other := t.TempDir(), t.TempDir()
+	spec := &sandbox.Spec{Mounts: []sandbox.Mount{
+		{Kind: sandbox.MountWorkspace, Source: workspace, Target: "/workspace", Writable: true},
+		{Kind: sandbox.MountBind, Source: other, Target: "/workspace/"},
+	}}
+	m, err := mountsOf(spec, &inside.Program{Path: "/bin/true"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources []string
+	for _, one := range m.list {
+		if one.Target == "/workspace" {
+			sources = append(sources, one.Source)
+		}
+	}
+	if !slices.Equal(sources, []string{other}) || len(m.identity) != 1 || m.identity[0].source != other {
+		t.Errorf("%q is mounted, and %+v is looked at", sources, m.identity)
 	}
 }

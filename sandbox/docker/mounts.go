@@ -51,6 +51,9 @@ func mountsOf(spec *sandbox.Spec, program *inside.Program, door string) (*mounts
 	}
 	for i := range spec.Mounts {
 		one := &spec.Mounts[i]
+		if hidden(spec.Mounts, i) {
+			continue
+		}
 		if err := m.add(spec, one.Source, one.Target, one.Writable); err != nil {
 			return nil, err
 		}
@@ -73,6 +76,11 @@ func mountsOf(spec *sandbox.Spec, program *inside.Program, door string) (*mounts
 		}
 	}
 	return m, nil
+}
+
+// hidden reports whether a later mount, a bind, takes the place of one. Container engines mount nothing twice at one place.
+func hidden(all []sandbox.Mount, i int) bool {
+	return slices.ContainsFunc(all[i+1:], func(later sandbox.Mount) bool { return path.Clean(later.Target) == path.Clean(all[i].Target) })
 }
 
 // add has a source of this machine mounted.
