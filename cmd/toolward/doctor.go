@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/toolward/toolward/doctor"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/docker"
 	"github.com/toolward/toolward/server"
 )
 
@@ -140,7 +142,25 @@ func (inv *invocation) checkSandbox(loaded *config.Loaded) bridge.Check {
 			check.Hint = `commands run on this machine. To confine them: "agents": {"defaults": {"sandbox": {"mode": "non-main"}}}; ` + check.Hint
 		}
 	}
+	if check.State == bridge.Passed && loaded != nil {
+		if err := inv.lackOfImages(loaded, machine); err != nil {
+			check.State, check.Text = bridge.Warned, check.Text+". Calls that need a sandbox are refused: "+err.Error()
+		}
+	}
 	return check
+}
+
+// lackOfImages is which images sandboxes need that are not there.
+func (inv *invocation) lackOfImages(loaded *config.Loaded, machine sandbox.Machine) error {
+	around := sandboxAround(inv.home)
+	around.Undecided = machine.Default()
+	settings, problems := sandbox.Compile(loaded.File.Sandbox(), around)
+	if len(problems) > 0 {
+		return nil // the check of the configuration says it
+	}
+	engine := docker.New(docker.Options{Log: slog.New(slog.DiscardHandler)})
+	defer engine.Close() //nolint:errcheck // it has made nothing
+	return missingImages(inv, []sandbox.Engine{engine}, settings, machine)
 }
 
 // security looks for what makes the installation less safe.

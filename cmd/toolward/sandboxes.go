@@ -89,6 +89,9 @@ func (d *daemon) openSandboxes(ctx context.Context, _ daemonOptions) (err error)
 			return err
 		}
 	}
+	if err := missingImages(ctx, d.engines, settings, d.machine); err != nil {
+		d.log.Warn("calls that need a sandbox are refused", "err", err)
+	}
 	d.sandboxes = sandbox.NewManager(sandbox.ManagerOptions{
 		Engines: d.engines, StateDir: d.home, Settings: settings, NewHome: d.newHome, Egress: d.egress, Observe: d.recordSandbox, Log: d.log,
 	})

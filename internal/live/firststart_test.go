@@ -162,6 +162,25 @@ func TestNoEngine(t *testing.T) {
 	}
 }
 
+// TestNoImage: a container engine that works, without the image that sandboxes are of, is told when the gateway starts and by
+// doctor, and not only to an agent whose commands are refused.
+func TestNoImage(t *testing.T) {
+	m := live.NewMachine(t, `{"agents": {"defaults": {"sandbox": {"engine": "docker", "docker": {"image": "nobody/has-this:1"}}}}}`)
+	m.Undecided()
+	m.Extra = []string{"DOCKER_HOST=" + live.Docker(t)}
+	m.Start()
+	const lacks = "there is no image nobody/has-this:1"
+	if !strings.Contains(m.Log(), lacks) {
+		t.Errorf("the log says nothing of it:\n%s", m.Log())
+	}
+	if out, _ := m.Run("doctor"); !strings.Contains(out, lacks) || !strings.Contains(out, "toolward sandbox image build") {
+		t.Errorf("doctor:\n%s", out)
+	}
+	if got, failed := says(t, asAgent(t, m, m.Workspace), "true"); !failed || !strings.Contains(got, lacks) {
+		t.Errorf("a command: %v %q", failed, got)
+	}
+}
+
 // TestNoEngineAtFirstStart: a machine that can make no sandboxes says so, and how to change it.
 func TestNoEngineAtFirstStart(t *testing.T) {
 	m := withoutEngine(t, "")

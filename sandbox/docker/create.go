@@ -162,8 +162,12 @@ func resources(spec *sandbox.Spec) container.Resources {
 	return r
 }
 
-// checkImage refuses an image that is not there, and one that would bring writable places of its own.
-func (e *Engine) checkImage(ctx context.Context, c *client.Client, name string) error {
+// CheckImage refuses an image that is not there, and one that would bring writable places of its own.
+func (e *Engine) CheckImage(ctx context.Context, name string) error {
+	c, err := e.connect()
+	if err != nil {
+		return err
+	}
 	image, err := c.ImageInspect(ctx, name)
 	if isNotFound(err) {
 		return &sandbox.Error{

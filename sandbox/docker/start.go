@@ -134,7 +134,7 @@ func (e *Engine) create(ctx context.Context, b *box, spec *sandbox.Spec, wanted 
 	if err != nil {
 		return err
 	}
-	if err := e.checkImage(ctx, c, spec.Docker.Image); err != nil {
+	if err := e.CheckImage(ctx, spec.Docker.Image); err != nil {
 		return err
 	}
 	if spec.Setup != "" {
