@@ -31,7 +31,9 @@ type Confinement struct {
 	Workdir  string // inside
 	Mounts   []sandbox.Mount
 	Env      sandbox.EnvRules
-	Offline  bool // it has no network
+	// Environ is what every command inside gets, as far as it is known: what "$HOME" means there.
+	Environ []string
+	Offline bool // it has no network
 	// FoldCase: names that differ only in case are the same file. Otherwise .GIT/hooks would be nobody's.
 	FoldCase bool
 	// Acquire starts the sandbox, if it does not run, and keeps it until release is called.
@@ -121,10 +123,21 @@ type confinedDisk struct {
 }
 
 func (d confinedDisk) open(at place.Resolved) (fs.File, error) {
-	if at.Kind != place.KindRegular {
-		return nil, place.ErrNotFile
+	if err := notRegular(at); err != nil {
+		return nil, err
 	}
 	return d.file(at.Real)
+}
+
+// notRegular says what keeps a file from being read; nil if nothing does.
+func notRegular(at place.Resolved) error {
+	switch at.Kind {
+	case place.KindRegular:
+		return nil
+	case place.KindMissing:
+		return os.ErrNotExist
+	}
+	return place.ErrNotFile
 }
 
 func (d confinedDisk) file(real string) (fs.File, error) {
@@ -149,8 +162,8 @@ func (d confinedDisk) directory(real string) (directory, error) {
 }
 
 func (d confinedDisk) readFile(at place.Resolved, limit int64) (place.Content, error) {
-	if at.Kind != place.KindRegular {
-		return place.Content{}, place.ErrNotFile
+	if err := notRegular(at); err != nil {
+		return place.Content{}, err
 	}
 	data, info, err := d.box.ReadFile(d.ctx, at.Real, 0, limit+1)
 	switch {

@@ -2,8 +2,10 @@ package builtin
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,6 +79,10 @@ func TestConfinedTools(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", w.workspace+"/out"); err != nil {
 		t.Fatal(err)
 	}
+	if err := errors.Join(os.Mkdir(w.workspace+"/tools", 0o755), os.WriteFile(w.workspace+"/tools/own", []byte("#!/bin/sh\necho mine\n"), 0o755),
+		os.WriteFile(w.workspace+"/once", nil, 0o644), os.Link(w.workspace+"/once", w.workspace+"/twice")); err != nil {
+		t.Fatal(err)
+	}
 	w.confine()
 	for _, tt := range []struct {
 		tool string
@@ -99,6 +105,9 @@ func TestConfinedTools(t *testing.T) {
 		{"exec", args{"command": "ls /proc | grep -c '^[0-9]*$'; test -e " + w.home + " || echo hidden"}, "hidden"},
 		{"exec", args{"command": "false"}, "code 1"},
 		{"exec", args{"command": "echo $X", "env": map[string]any{"X": "given"}}, "given"},
+		{"exec", args{"command": "own; echo $PATH", "env": map[string]any{"PATH": "/workspace/tools"}}, "mine\n/workspace/tools:"},
+		{"read", args{"path": "none.md"}, "none.md does not exist"},
+		{"read", args{"path": "twice"}, "other names"},
 		{"exec", args{"command": "sleep 60", "timeout": 0.3}, "timed out"},
 	} {
 		if got := text(w.run(tt.tool, tt.args)); !strings.Contains(got, tt.want) {
@@ -189,5 +198,31 @@ func TestApprovalsAreForOneSandbox(t *testing.T) {
 		if one, other := bound("1", tool, a), bound("2", tool, a); one == other {
 			t.Errorf("%s: an approval is bound to %q in both", tool, one)
 		}
+	}
+}
+
+// A command that is to run in a sandbox is judged by what it meets there: its HOME, its PATH, and what it may be given.
+func TestConfinedEnvironment(t *testing.T) {
+	w := newWorld(t)
+	w.box.deps.Sandboxes = oneBox{&Confinement{
+		Workdir: "/workspace", Environ: []string{"PATH=/usr/bin:/bin", "HOME=/workspace", "GREETING=hello"},
+		Mounts: []sandbox.Mount{{Kind: sandbox.MountWorkspace, Source: w.workspace, Target: "/workspace", Writable: true}},
+	}}
+	r := w.facts("exec", args{"command": "cat $HOME/notes $GREETING $GIVEN $LANG", "env": args{"GIVEN": "given"}})
+	if got := Assessment(r).Segments[0].Argv; !slices.Equal(got, []string{"cat", "/workspace/notes", "hello", "given"}) {
+		t.Errorf("people are shown %q", got)
+	}
+	for name, allowed := range map[string]bool{
+		"PATH": true, "HOME": true, "TERM": true, "CI": true,
+		"LD_PRELOAD": false, "BASH_ENV": false, "NODE_OPTIONS": false, "GIT_SSH": false, "TOOLWARD_X": false, "A=B": false, "PATH ": false, " CI": false,
+	} {
+		r := w.facts("exec", args{"command": "true", "env": args{name: "/x"}})
+		dangerous := func(f toolward.Finding) bool { return f.Code == "env_dangerous" && f.Effect == toolward.EffectDeny }
+		if refused := slices.ContainsFunc(r.Facts.Findings, dangerous); refused == allowed {
+			t.Errorf("%q: findings %+v", name, r.Facts.Findings)
+		}
+	}
+	if _, err := w.request("exec", args{"command": "true", "env": args{"MY_TOKEN": "x"}}); err == nil || !strings.Contains(err.Error(), "MY_TOKEN") {
+		t.Errorf("a credential: %v", err)
 	}
 }

@@ -87,14 +87,15 @@ func (b *Toolbox) execPlan(r *toolward.Request, at located) (*execPlan, toolward
 	plan.timing = b.timing(r.Params, b.backgroundAllowed(r.Call.Caller))
 	facts.Sandbox, facts.Bound = at.sandbox(), append(at.bound(), "workdir "+plan.dir.Real)
 	facts.Elevated, _ = r.Params.Bool("elevated")
-	if !b.environment(plan, r.Params, &facts) {
+	if !b.environment(plan, r.Params, at.box, &facts) {
 		return plan, facts, nil
 	}
 	return plan, facts, b.judge(plan, r, at, hostParams(r.Params), false, &facts)
 }
 
-// environment builds the environment of the command; false if the call sets what it may not.
-func (b *Toolbox) environment(plan *execPlan, params toolward.Params, facts *toolward.Facts) bool {
+// environment builds the environment of the command; false if the call sets what it may not. In a sandbox it is that of the
+// sandbox: people who are asked must not read what "$HOME" is here.
+func (b *Toolbox) environment(plan *execPlan, params toolward.Params, box *Confinement, facts *toolward.Facts) bool {
 	plan.overrides = map[string]string{}
 	if values, ok := params.Value("env").(map[string]any); ok {
 		for name, value := range values {
@@ -106,7 +107,12 @@ func (b *Toolbox) environment(plan *execPlan, params toolward.Params, facts *too
 	hash, _ := execpolicy.EnvironmentHash(plan.overrides)
 	facts.Bound = append(facts.Bound, "environment "+hash)
 	var err error
-	if plan.env, err = b.rules.Build(b.environ, plan.overrides, execpolicy.RejectOverrides); err != nil {
+	if box != nil {
+		plan.env, err = box.environment(b.rules, plan.overrides)
+	} else {
+		plan.env, err = b.rules.Build(b.environ, plan.overrides, execpolicy.RejectOverrides)
+	}
+	if err != nil {
 		// The variable would make an ordinary program run or trust something else than the person who approves sees.
 		facts.Findings = append(facts.Findings, toolward.Finding{Code: "env_dangerous", Effect: toolward.EffectDeny, Detail: err.Error()})
 		return false

@@ -170,7 +170,7 @@ func fileFailure(asked string, err error) toolward.Result {
 	case errors.Is(err, place.ErrChanged):
 		return failed("%s was changed by someone else between the decision and the run; nothing was done. Look at it and try again", asked)
 	case errors.Is(err, place.ErrLinked):
-		return failed("%s has other names (hard links) and is not written", asked)
+		return failed("%s has other names (hard links) and is left alone", asked)
 	case errors.Is(err, place.ErrNotFile):
 		return failed("%s is not a regular file", asked)
 	case errors.Is(err, place.ErrTooLarge):

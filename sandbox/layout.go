@@ -4,6 +4,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+
+	"github.com/toolward/toolward/sandbox/task"
 )
 
 // Request says who needs a sandbox.
@@ -26,7 +28,9 @@ type Layout struct {
 	InPlace      bool // paths inside are those of the host
 	Offline      bool // there is no network
 	Table        *MountTable
-	FoldCase     bool // names that differ only in case are the same file on this machine
+	// Environ is what every command inside gets, "NAME=value", as far as it is known before: an image may add to it.
+	Environ  []string
+	FoldCase bool // names that differ only in case are the same file on this machine
 }
 
 // Layout says where everything of a sandbox is, without making anything.
@@ -56,7 +60,17 @@ func (r *Resolved) Layout(site Site, q Request) (*Layout, error) {
 		return nil, err
 	}
 	l.settle()
+	l.Environ = []string{"PATH=" + task.DefaultPath, "HOME=" + l.Workdir}
+	for _, v := range r.variables(site.Engine, l) {
+		l.Environ = append(l.Environ, v.Name+"="+v.Value)
+	}
 	return l, nil
+}
+
+// variables are those of the configuration that go in, and those of the cache before them.
+func (r *Resolved) variables(engine string, l *Layout) []Variable {
+	allowed := r.EnvRules().Filter(variables(r.view(engine).Env)).Allowed
+	return slices.Concat(l.cacheVariables(allowed, r.EnvStrict), allowed)
 }
 
 // tmpfs are the file systems in memory. What is mounted takes the place of one at the same path: container engines refuse

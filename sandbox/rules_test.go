@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolward/toolward/sandbox/task"
 )
 
 // What must not be seen must not be seen where it really is, either: keys are often links to a directory of dotfiles.
@@ -250,5 +252,21 @@ func TestAgentsWithSimilarIDs(t *testing.T) {
 	}
 	if !slices.Equal(keys, []string{"agents.list[1].id", "agents.list[2].id"}) {
 		t.Errorf("%v", problems)
+	}
+}
+
+// What commands are judged by is what they get.
+func TestEnvironIsThatOfTheSandbox(t *testing.T) {
+	w := newWorld(t)
+	c := Config{Env: map[string]string{"A": "1", "MY_TOKEN": "t"}, Docker: DockerConfig{Env: map[string]string{"A": "2"}, Workdir: "/code"}}
+	for engine, home := range map[string]string{EngineNative: "/workspace", EngineDocker: "/code"} {
+		plan, err := w.plan(t, engine, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := append([]string{"PATH=" + task.DefaultPath, "HOME=" + home}, plan.Spec.Env...)
+		if !slices.Equal(plan.Environ, want) || !slices.Contains(want, map[string]string{EngineNative: "A=1", EngineDocker: "A=2"}[engine]) {
+			t.Errorf("%s: %q, want %q", engine, plan.Environ, want)
+		}
 	}
 }

@@ -125,11 +125,10 @@ func (r *Resolved) Spec(ctx context.Context, site Site, q Request, egress Egress
 	if s.Tmpfs, err = layout.tmpfs(v.Tmpfs); err != nil {
 		return nil, err
 	}
-	filtered := r.EnvRules().Filter(variables(v.Env))
-	for _, variable := range slices.Concat(layout.cacheVariables(filtered.Allowed, r.EnvStrict), filtered.Allowed) {
+	for _, variable := range r.variables(engine, layout) {
 		s.Env = append(s.Env, variable.Name+"="+variable.Value)
 	}
-	plan.Blocked = filtered.Blocked
+	plan.Blocked = r.EnvRules().Filter(variables(v.Env)).Blocked
 	if err := r.workspace(&plan.Layout, v.User); err != nil {
 		return nil, err
 	}

@@ -44,6 +44,7 @@ func (d *daemon) Confinement(ctx context.Context, call *toolward.Call) (*builtin
 		Name: layout.Name, Identity: identity, Workdir: layout.Workdir,
 		Mounts: layout.Mounts(), FoldCase: layout.FoldCase,
 		Env:     d.sandboxes.Settings().For(caller.Agent).EnvRules(),
+		Environ: layout.Environ,
 		Offline: layout.Offline,
 		Acquire: func(ctx context.Context) (sandbox.Handle, func(), error) {
 			return d.acquire(ctx, call, request, layout.Name, identity)

@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// DefaultPath is PATH inside where nothing else is said.
+const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin"
+
 // Command is what Start starts: exactly one of Argv, Segments and Shell.
 type Command struct {
 	Argv     []string  // a program and its arguments; a name without a slash is looked up in PATH inside

@@ -222,7 +222,7 @@ func directory(name, target string) job.Directory {
 func (s *server) findProgram(to *job.Segment, env environment, dir string, first bool) error {
 	name := to.Argv[0]
 	file, status := env.find(name, dir)
-	if status != 0 || !first && !slices.Contains(strings.Split(defaultPath, ":"), path.Dir(file)) {
+	if status != 0 || !first && !slices.Contains(strings.Split(task.DefaultPath, ":"), path.Dir(file)) {
 		file = "/proc/self/exe"
 		to.Argv = slices.Concat([]string{name}, subcommand(), []string{lateName}, to.Argv)
 	}

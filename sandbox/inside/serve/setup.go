@@ -16,9 +16,6 @@ import (
 	"github.com/toolward/toolward/sandbox/task"
 )
 
-// defaultPath is PATH where nothing else is said.
-const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin"
-
 // minOpenFiles is what this program needs itself.
 const minOpenFiles = 512
 
@@ -35,7 +32,7 @@ func (s *server) setUp() error {
 	if !path.IsAbs(h.Workdir) {
 		return task.Errorf(task.CodeFailed, "the working directory %q is no absolute path", h.Workdir)
 	}
-	s.env = environment{path: defaultPath}.with([]string{"PATH=" + defaultPath, "HOME=" + h.Workdir}).with(h.Env)
+	s.env = environment{path: task.DefaultPath}.with([]string{"PATH=" + task.DefaultPath, "HOME=" + h.Workdir}).with(h.Env)
 	s.env.pathSet = setsPath(h.Env)
 	s.files = newFiles(h)
 	s.oom = newOOMCounter()
