@@ -5,9 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
@@ -37,6 +42,38 @@ func TestASecondDaemonIsRefused(t *testing.T) {
 	if err := second.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A daemon that was killed while it started a process: that process has the lock for a moment more.
+func TestLockOfADaemonThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home := t.TempDir()
+		ended := exec.Command("true")
+		if err := ended.Run(); err != nil {
+			t.Fatal(err)
+		}
+		left, err := os.OpenFile(filepath.Join(home, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+		if err == nil {
+			_, err = fmt.Fprintln(left, ended.Process.Pid)
+		}
+		if err = errors.Join(err, syscall.Flock(int(left.Fd()), syscall.LOCK_EX)); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if _, err := lockHome(home); err == nil || time.Since(begin) < lockPatience || !strings.Contains(err.Error(), strconv.Itoa(ended.Process.Pid)) {
+			t.Errorf("a lock that stays: %v after %v", err, time.Since(begin))
+		}
+		time.AfterFunc(lockPatience/2, func() { left.Close() })
+		lock, err := lockHome(home)
+		if err != nil {
+			t.Fatalf("a lock that is let go: %v", err)
+		}
+		begin = time.Now()
+		if _, err := lockHome(home); err == nil || time.Since(begin) > 0 {
+			t.Errorf("the lock of a daemon that runs: %v after %v", err, time.Since(begin))
+		}
+		lock.Close()
+	})
 }
 
 func TestHomesThatCannotBeTrusted(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // HomeError says why a home directory, or a file in it, cannot be used.
@@ -83,6 +84,10 @@ func prepareHome(home string) (string, error) {
 	return home, nil
 }
 
+// lockPatience bounds how long the lock of a daemon that has ended may last. A process that it was just starting when it was
+// killed holds the lock, too, until it is scheduled once more and ends.
+const lockPatience = 5 * time.Second
+
 // lockHome takes the lock that makes us the only daemon of this home. The
 // kernel releases it when the process ends, however it ends, so a stale lock
 // cannot exist.
@@ -92,12 +97,9 @@ func lockHome(home string) (*os.File, error) {
 	if err != nil {
 		return nil, unusable(home, "cannot be written", err)
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		defer file.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, &LockedError{Home: home, PID: readPID(file)}
-		}
-		return nil, unusable(home, "cannot be locked", err)
+	if err := takeLock(home, file); err != nil {
+		_ = file.Close()
+		return nil, err
 	}
 	if err := errors.Join(file.Chmod(0o600), writePID(file)); err != nil {
 		_ = file.Close()
@@ -106,8 +108,25 @@ func lockHome(home string) (*os.File, error) {
 	return file, nil
 }
 
+// takeLock waits only for a daemon that does not run any more.
+func takeLock(home string, file *os.File) error {
+	for end := time.Now().Add(lockPatience); ; time.Sleep(20 * time.Millisecond) {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return unusable(home, "cannot be locked", err)
+		}
+		pid := readPID(file)
+		if ended := pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH); !ended || time.Now().After(end) {
+			return &LockedError{Home: home, PID: pid}
+		}
+	}
+}
+
 func readPID(file *os.File) int {
-	text, err := io.ReadAll(io.LimitReader(file, 32))
+	text, err := io.ReadAll(io.NewSectionReader(file, 0, 32))
 	if err != nil {
 		return 0
 	}
