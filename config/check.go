@@ -243,6 +243,7 @@ func checkValues(f File) []error {
 			wrong(fmt.Sprintf("agents.list[%d].workspace", i), "%q is not an absolute path", a.Workspace)
 		}
 	}
+	checkDefaultAgent(&f, wrong)
 	if m := f.TEG.Mode; m != "" && m != ModeEnforce && m != ModeShadow {
 		wrong("teg.mode", "%q: write enforce or shadow", m)
 	}

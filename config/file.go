@@ -59,6 +59,7 @@ type Gateway struct {
 // Agent is one entry of agents.list.
 type Agent struct {
 	policy.Agent
+	Default   bool           `json:"default,omitempty" jsonschema:"the agent that is meant where nobody names one; default main, else the first of the list"`
 	Tools     Tools          `json:"tools,omitzero" jsonschema:"which tools the agent sees, of those that the gateway allows"`
 	Sandbox   sandbox.Config `json:"sandbox,omitzero" jsonschema:"as agents.defaults.sandbox, for this agent"`
 	Workspace string         `json:"workspace,omitempty" jsonschema:"absolute directory that is the agent's own, when the client names none"`

@@ -41,6 +41,21 @@ func (s *Snapshot) SandboxTools(c toolward.Caller) SandboxPolicy {
 	return a.sandboxLists
 }
 
+// Omits lists what the default list denies and a list that was written in its place does not: whoever writes one to deny
+// something more gives all of that back.
+func (p SandboxPolicy) Omits() (tools []string) {
+	if p.DenySource.Source == "default" {
+		return nil
+	}
+	l := newList(nil, p.Deny, func(string) bool { return false })
+	for _, tool := range slices.Concat(sandboxDenied[:], builtInChannels[:]) {
+		if _, denied := l.deny.match(tool, ""); !denied {
+			tools = append(tools, tool)
+		}
+	}
+	return tools
+}
+
 // newSandboxPolicy resolves both lists, each for itself: the agent's, else the gateway's, else the default one. agent
 // is nil for agents that the configuration does not name.
 func newSandboxPolicy(global SandboxLists, agent *SandboxLists, channels []string) SandboxPolicy {

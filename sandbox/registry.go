@@ -54,13 +54,10 @@ func Replace(entries []Registered, e Registered) []Registered {
 	return append(entries, e)
 }
 
-// Drop takes an entry out; false: there was none.
+// Drop takes an entry out, however often somebody has written it; false: there was none.
 func Drop(entries []Registered, name string) ([]Registered, bool) {
-	i := slices.IndexFunc(entries, named(name))
-	if i < 0 {
-		return entries, false
-	}
-	return slices.Concat(entries[:i], entries[i+1:]), true
+	kept := slices.DeleteFunc(slices.Clone(entries), named(name))
+	return kept, len(kept) < len(entries)
 }
 
 // dropped is a change that takes an entry out.

@@ -151,3 +151,17 @@ func TestLockThatIsTakenOverIsNotHeld(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A file that somebody has edited may have an entry twice: one that is removed must not come back.
+func TestEntriesThatStandTwice(t *testing.T) {
+	twice := []Registered{{Name: "a", UsedMs: 1}, {Name: "b"}, {Name: "a", UsedMs: 2}}
+	if left, changed := Drop(twice, "a"); !changed || len(left) != 1 || left[0].Name != "b" {
+		t.Errorf("dropped: %+v", left)
+	}
+	if got := Upsert(twice, Registered{Name: "a", UsedMs: 3}); len(got) != 2 || got[1].UsedMs != 3 {
+		t.Errorf("used: %+v", got)
+	}
+	if len(twice) != 3 || twice[2].UsedMs != 2 {
+		t.Errorf("what was given has changed: %+v", twice)
+	}
+}

@@ -237,12 +237,30 @@ func (s *Settings) resolve(agent string, own *Config) *Resolved {
 	r.Detach = flag(res, "native.detach", false, func(c *Config) *bool { return c.Native.Detach })
 	r.Docker = res.docker()
 	r.Neutral = res.neutral()
+	r.explainDefaults()
 	r.Browser = res.browser()
 	r.Egress = res.egress()
 	r.reach = r.Egress.reach(res.sources["egress.hosts"].Key)
 	r.Prune = res.prune()
 	r.dockerAsked = res.sources["docker.image"].Level != FromDefault || onlyContainers(r.Docker.network())
 	return r
+}
+
+// explainDefaults says what containers get where nothing is written: no value would read as if there were no limit.
+func (r *Resolved) explainDefaults() {
+	d := r.Docker.WithEngineDefaults()
+	v := r.view(EngineDocker)
+	if limits, err := v.Limits.parse(); err == nil && r.Docker.MemorySwap.Text() == "" && limits.Swap != 0 {
+		d.MemorySwap = Bytes(limits.MemorySwap())
+	}
+	for leaf, value := range map[string]any{
+		"docker.pidsLimit": d.PidsLimit, "docker.memory": d.Memory, "docker.memorySwap": d.MemorySwap,
+		"docker.ulimits.core": d.Ulimits["core"], "docker.seccompProfile": "(the one that is shipped)",
+	} {
+		if source, written := r.Sources[leaf]; !written || source.Level == FromDefault {
+			r.Sources[leaf], r.values[leaf] = Source{FromDefault, globalPrefix + leaf}, value
+		}
+	}
 }
 
 // onlyContainers reports whether a network is one that only container engines have.

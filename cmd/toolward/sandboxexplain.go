@@ -68,6 +68,7 @@ type explainedTools struct {
 	Allow   []string                     `json:"allow"`
 	Deny    []string                     `json:"deny"`
 	Sources map[string]policy.ListSource `json:"sources"`
+	Omits   []string                     `json:"denyOmits,omitempty"` // what the default list denies and this one does not
 }
 
 type explainedElevated struct {
@@ -125,7 +126,7 @@ func (c *sandboxExplainCommand) explain(inv *invocation, file *config.File, sett
 	if agent == "" && strings.Contains(c.Session, ":") {
 		agent = sandbox.SessionAgent(c.Session)
 	}
-	agent = sandbox.AgentID(cmp.Or(agent, defaultAgent(file)))
+	agent = sandbox.AgentID(cmp.Or(agent, file.DefaultAgent()))
 	session := sandboxSession(c.Session, agent, settings.Sessions())
 	r := settings.For(agent)
 	yes, why := settings.Sandboxed(agent, session)
@@ -144,7 +145,7 @@ func (c *sandboxExplainCommand) explain(inv *invocation, file *config.File, sett
 	lists := snapshot.SandboxTools(toolward.Caller{Agent: agent, Sandboxed: true})
 	x.Sandbox.Tools = explainedTools{
 		Allow: append([]string{}, lists.Allow...), Deny: append([]string{}, lists.Deny...),
-		Sources: map[string]policy.ListSource{"allow": lists.AllowSource, "deny": lists.DenySource},
+		Sources: map[string]policy.ListSource{"allow": lists.AllowSource, "deny": lists.DenySource}, Omits: lists.Omits(),
 	}
 	x.FixIt = []string{x.Sources["mode"].Key, lists.AllowSource.Key, lists.DenySource.Key}
 	for _, failure := range x.Elevated.Failures {
@@ -181,19 +182,6 @@ func (c *sandboxExplainCommand) workdir(inv *invocation, r *sandbox.Resolved, q 
 		return "", err
 	}
 	return layout.Workdir, nil
-}
-
-// defaultAgent is the agent that is meant when nobody names one.
-func defaultAgent(file *config.File) string {
-	for _, a := range file.Agents.List {
-		if sandbox.AgentID(a.ID) == "main" {
-			return a.ID
-		}
-	}
-	if len(file.Agents.List) > 0 {
-		return file.Agents.List[0].ID
-	}
-	return "main"
 }
 
 func configuredWorkspace(file *config.File, agent string) string {
@@ -269,6 +257,10 @@ func (inv *invocation) printSandbox(x *sandboxExplanation) error {
 	}
 	line("tools", "allow %s (%s: %s)", strings.Join(s.Tools.Allow, " "), s.Tools.Sources["allow"].Source, s.Tools.Sources["allow"].Key)
 	line("", "deny %s (%s: %s)", strings.Join(s.Tools.Deny, " "), s.Tools.Sources["deny"].Source, s.Tools.Sources["deny"].Key)
+	if len(s.Tools.Omits) > 0 {
+		line("warning", "%s replaces the default list, and leaves %s, which that one denies: alsoDeny adds to it instead",
+			s.Tools.Sources["deny"].Key, strings.Join(s.Tools.Omits, " "))
+	}
 	for _, failure := range x.Elevated.Failures {
 		line("elevated", "closed by %s", failure["key"])
 	}

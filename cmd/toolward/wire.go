@@ -69,20 +69,12 @@ func nonEmpty(list ...string) []string {
 	return out
 }
 
-// agentList is the agents of the configuration. The first is who calls when a client names nobody, unless there is one
-// called main.
+// agentList is the agents of the configuration.
 func (d *daemon) agentList() protocol.AgentList {
-	list := protocol.AgentList{Default: "main"}
-	for i, a := range d.config.Current().File.Agents.List {
-		if i == 0 {
-			list.Default = a.ID
-		}
+	file := d.config.Current().File
+	list := protocol.AgentList{Default: file.DefaultAgent()}
+	for _, a := range file.Agents.List {
 		list.All = append(list.All, protocol.Agent{ID: a.ID, Workspace: a.Workspace})
-	}
-	for _, a := range list.All {
-		if a.ID == "main" {
-			list.Default = "main"
-		}
 	}
 	if len(list.All) == 0 {
 		list.All = []protocol.Agent{{ID: list.Default}}
