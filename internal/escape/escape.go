@@ -77,7 +77,7 @@ func build(t *testing.T) string {
 // start makes a sandbox with the probe in its workspace.
 func start(t *testing.T, target Target, probe string, change func(*sandbox.Spec)) (sandbox.Handle, string) {
 	t.Helper()
-	workspace := filepath.Join(t.TempDir(), "workspace")
+	workspace := filepath.Join(OnDisk(t), "workspace")
 	if err := os.Mkdir(workspace, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +108,32 @@ func start(t *testing.T, target Target, probe string, change func(*sandbox.Spec)
 		}
 	})
 	return handle, workspace
+}
+
+const tmpfsMagic = 0x01021994 // type of Linux's file system in memory
+
+// OnDisk is a temporary directory on a disk. Where /tmp is in memory, what is written to a workspace there is memory of the
+// sandbox, not page cache that the kernel can give back.
+func OnDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	var system unix.Statfs_t
+	if err := unix.Statfs(dir, &system); err != nil {
+		t.Fatal(err)
+	}
+	if system.Type != tmpfsMagic {
+		return dir
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "toolward-escape")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // run runs a command to its end.

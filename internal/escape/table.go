@@ -21,6 +21,8 @@ var landlock = map[string]string{
 	// What every user of the machine may read stays so, and others' processes are seen.
 	"11 read /proc/kallsyms": "ok empty EACCES EPERM ENOENT", "15": "foreign", "16 signal a host process": "EPERM",
 	"16 pidfd of a host process": "ok",
+	// The names of the user's keys, where a login has made some; what is in them is read by calls that the filter refuses.
+	"11 read /proc/keys": "ok empty EACCES EPERM ENOENT",
 	// The host's directories stand where they are; what is in them is refused by Landlock or by their rights.
 	"1 link a program": "EXDEV EACCES EPERM", "1 rename a program": "EXDEV EACCES", "1 open a program": "EACCES",
 	"1 chmod a program": "EPERM", "12 /proc/PID/root": "EACCES", "24 open /dev": "EACCES ENOENT", "24 open /dev/console": "EACCES ENOENT",

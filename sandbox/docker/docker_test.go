@@ -262,7 +262,11 @@ func TestCommandsAndFiles(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	e := testEngine(t)
-	escape.Usage(t, ensure(t, e, testSpec(t, newWorkspace(t))))
+	workspace := filepath.Join(escape.OnDisk(t), "workspace")
+	if err := os.Mkdir(workspace, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	escape.Usage(t, ensure(t, e, testSpec(t, workspace)))
 }
 
 func TestNothingIsLeftOfARemovedSandbox(t *testing.T) {

@@ -3,8 +3,11 @@ package docker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -39,6 +42,11 @@ func (e *Engine) ask(ctx context.Context) (*daemon, error) {
 		return nil, err
 	}
 	info, err := c.Info(ctx, client.InfoOptions{})
+	if client.IsErrConnectionFailed(err) && closedToUs(e.where()) {
+		refusal := sandbox.Errorf(sandbox.CodeUnavailable, "the container engine at %s is not this user's to use", e.where())
+		refusal.Fix = "use the native engine or a rootless container engine, or add the user to the group of the socket, which makes the user as powerful as root here"
+		return nil, refusal
+	}
 	if err != nil {
 		return nil, explain(ctx, "ask the container engine at "+e.where(), err)
 	}
@@ -50,6 +58,19 @@ func (e *Engine) ask(ctx context.Context) (*daemon, error) {
 	d.podman = slices.ContainsFunc(version.Components, func(c system.ComponentVersion) bool { return strings.Contains(c.Name, "Podman") })
 	d.rootless, d.remapped = d.option("rootless"), d.option("userns")
 	return d, nil
+}
+
+// closedToUs reports whether a container engine is there, but not for this user.
+func closedToUs(host string) bool {
+	path, local := strings.CutPrefix(host, "unix://")
+	if !local {
+		return false
+	}
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		conn.Close() //nolint:errcheck // nothing was written
+	}
+	return errors.Is(err, fs.ErrPermission)
 }
 
 // option reports whether the container engine names a security option.

@@ -117,21 +117,22 @@ func delegate(dir string) error {
 	if !errors.Is(err, syscall.EBUSY) {
 		return err
 	}
-	gateway := filepath.Join(dir, gatewayGroup)
-	if err := os.Mkdir(gateway, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
 	members, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
 		return err
 	}
-	for _, pid := range strings.Fields(string(members)) {
-		if pid != strconv.Itoa(os.Getpid()) {
+	own := strconv.Itoa(os.Getpid())
+	for pid := range strings.FieldsSeq(string(members)) {
+		if pid != own {
 			return fmt.Errorf("%s has other members than the gateway (process %s): delegate it a group of its own", dir, pid)
 		}
-		if err := put(filepath.Join(gateway, "cgroup.procs"), pid); err != nil {
-			return err
-		}
+	}
+	gateway := filepath.Join(dir, gatewayGroup)
+	if err := os.Mkdir(gateway, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := put(filepath.Join(gateway, "cgroup.procs"), own); err != nil {
+		return err
 	}
 	return put(control, enable)
 }

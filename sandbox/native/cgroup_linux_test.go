@@ -84,7 +84,7 @@ func TestStatsVersion1(t *testing.T) {
 // What a sandbox uses is what its processes have used, with a control group and by what can be seen of processes.
 func TestUsage(t *testing.T) {
 	e := testEngine(t, Options{})
-	handle := ensure(t, e, testSpec(t, t.TempDir()))
+	handle := ensure(t, e, testSpec(t, escape.OnDisk(t)))
 	b := handle.(*box)
 	before := b.usage().CPU
 	used := escape.Loop(t, handle)

@@ -45,13 +45,11 @@ func TestEscapeBatteryLandlock(t *testing.T) {
 	if asUser(t) {
 		return
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	escape.RunAttempts(t, escape.Target{
-		Engine: landlockEngine(t), Table: "landlock", Spec: landlockSpec, Hidden: []string{filepath.Join(home, ".secret")},
-	})
+	escape.RunAttempts(t, escape.Target{Engine: landlockEngine(t), Table: "landlock", Spec: landlockSpec, Hidden: []string{secret}})
 }
 
 // What Landlock cannot take away must not be promised.

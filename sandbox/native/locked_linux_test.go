@@ -130,6 +130,9 @@ func TestLaterMountsOfTheHostStayOut(t *testing.T) {
 	must(os.MkdirAll(filepath.Join(workspace, "disk"), 0o755))
 	spec := testSpec(t, workspace)
 	spec.Mounts[0].Writable = false
+	// The workspace is the sandbox's user's: in memory file systems, owners are mapped since Linux 6.3 only.
+	spec.User = sandbox.User{UID: nobody, GID: nobody}
+	must(os.Chown(workspace, nobody, nobody))
 	handle := ensure(t, testEngine(t, Options{}), spec)
 	must(unix.Mount("tmpfs", filepath.Join(workspace, "disk"), "tmpfs", 0, "mode=1777"))
 	must(os.WriteFile(filepath.Join(workspace, "disk/secret"), []byte("x"), 0o644))

@@ -151,7 +151,7 @@ func (m *idmaps) apply(ctx context.Context, e *Engine, mount int, mapping idmap)
 		"it belongs to user %d, sandboxes run as user %d, and the kernel maps no owners there: %v", mapping.fromUID, mapping.toUID, err)
 	failed.Fix = "chown the directory to user " + strconv.Itoa(mapping.toUID)
 	if errors.Is(err, unix.EINVAL) {
-		failed.Fix += ", or move it to a file system with id-mapped mounts (ext4, xfs, btrfs, tmpfs)"
+		failed.Fix += ", or move it to a file system with id-mapped mounts (ext4 and xfs, btrfs since Linux 5.15, tmpfs since 6.3)"
 	}
 	return failed
 }

@@ -104,9 +104,9 @@ func nothingLeft(t *testing.T, e *Engine, own, mounts string) {
 	}
 }
 
-// machineMounts are the mounts of this machine, without what other tests have mounted meanwhile: their container engines,
-// and file systems in their temporary directories. An engine leaves none in a directory of ours unseen: it would be in the
-// test's own.
+// machineMounts are the mounts of this machine, without what others have mounted meanwhile: systemd below /run when people
+// log in, other tests their container engines and file systems in their temporary directories. An engine leaves none in a
+// directory of ours unseen: it would be in the test's own.
 func machineMounts(own string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(content("/proc/self/mountinfo")) {
@@ -115,6 +115,9 @@ func machineMounts(own string) string {
 			continue
 		}
 		at := fields[4]
+		if strings.HasPrefix(at, "/run/user/") || strings.HasPrefix(at, "/run/credentials/") {
+			continue
+		}
 		temporary := strings.HasPrefix(at, "/tmp/") || strings.HasPrefix(at, os.TempDir()+"/") // an ordinary user's are elsewhere
 		if temporary && !strings.HasPrefix(at, own) {
 			continue

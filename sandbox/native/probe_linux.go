@@ -131,6 +131,7 @@ type facts struct {
 	maxNamespaces  string // user.max_user_namespaces
 	debianSwitch   string // kernel.unprivileged_userns_clone
 	apparmorSwitch string // kernel.apparmor_restrict_unprivileged_userns
+	profile        string // of AppArmor, which confines the gateway; "" is none
 	executable     string // of the gateway
 }
 
@@ -141,11 +142,22 @@ func machineFacts() facts {
 	}
 	status, _ := os.ReadFile("/proc/self/status")
 	executable, _ := os.Executable()
+	label, _ := os.ReadFile("/proc/self/attr/current")
 	return facts{
-		root: os.Geteuid() == 0, kernel: kernelRelease(), filtered: strings.Contains(string(status), "\nSeccomp:\t2"),
+		profile: confinedBy(string(label)),
+		root:    os.Geteuid() == 0, kernel: kernelRelease(), filtered: strings.Contains(string(status), "\nSeccomp:\t2"),
 		maxNamespaces: sysctl("user/max_user_namespaces"), debianSwitch: sysctl("kernel/unprivileged_userns_clone"),
 		apparmorSwitch: sysctl("kernel/apparmor_restrict_unprivileged_userns"), executable: executable,
 	}
+}
+
+// confinedBy is the profile of AppArmor that a label names, if it refuses anything. Labels of SELinux have no mode.
+func confinedBy(label string) string {
+	profile, confines := strings.CutSuffix(strings.TrimRight(label, "\n\x00"), " (enforce)")
+	if !confines {
+		return ""
+	}
+	return profile
 }
 
 // diagnose names the cause of a refusal and the narrowest remedy. It never proposes to switch a protection off for the
@@ -166,6 +178,9 @@ func diagnose(err error, f facts) (cause, fix string) {
 	case refused && f.filtered:
 		return fmt.Sprintf("the seccomp filter of the container that the gateway runs in refuses it: %v", err),
 			"run that container with a seccomp profile that allows clone, unshare, mount, pivot_root and the new mount calls, or use the docker engine"
+	case f.profile != "" && (errno == unix.EACCES || errno == unix.EPERM && !f.root && !inside):
+		return fmt.Sprintf("the AppArmor profile %s, which the gateway runs in, refuses it: %v", f.profile, err),
+			"give the gateway one that allows userns, mount and capabilities (packaging/apparmor/toolward; of a container --security-opt apparmor=NAME), or use the docker engine"
 	case refused && !f.root && f.apparmorSwitch == "1":
 		return fmt.Sprintf("AppArmor restricts user namespaces of programs without a profile: %v", err),
 			"install the profile for " + f.executable + " (packaging/apparmor/toolward): it allows this one program to make user namespaces"

@@ -27,6 +27,9 @@ func TestDiagnose(t *testing.T) {
 		{"no namespaces left", clone(syscall.ENOSPC), facts{maxNamespaces: "0"}, "user.max_user_namespaces is 0", "max_user_namespaces"},
 		{"AppArmor, at the clone", clone(syscall.EACCES), facts{apparmorSwitch: "1", executable: "/usr/bin/toolward"}, "AppArmor", "profile for /usr/bin/toolward"},
 		{"AppArmor, at the first mount", step("private mounts /", syscall.EACCES), facts{apparmorSwitch: "1"}, "AppArmor", "packaging/apparmor"},
+		{"AppArmor, by the gateway's own profile", clone(syscall.EPERM), facts{profile: "editor", apparmorSwitch: "1"}, "AppArmor profile editor", "userns"},
+		{"AppArmor, by a container's profile", step("private mounts /", syscall.EACCES), facts{profile: "docker-default", root: true}, "docker-default", "--security-opt apparmor"},
+		{"a right that AppArmor does not take", clone(syscall.EPERM), facts{profile: "docker-default", root: true}, "root lacks the right", "CAP_SYS_ADMIN"},
 		{"Debian's switch", clone(syscall.EPERM), facts{debianSwitch: "0"}, "unprivileged_userns_clone", "docker engine"},
 		{"in a container", clone(syscall.EPERM), facts{filtered: true, root: true}, "seccomp filter of the container", "seccomp profile"},
 		{"in a container that hides /proc", step("mount proc /proc", syscall.EPERM), facts{root: true}, "/proc is partly hidden", "systempaths"},
@@ -41,6 +44,17 @@ func TestDiagnose(t *testing.T) {
 		}
 		if strings.Contains(fix, "apparmor_restrict_unprivileged_userns=0") {
 			t.Errorf("%s: the remedy switches the protection off for everything: %s", c.name, fix)
+		}
+	}
+}
+
+func TestProfilesThatConfine(t *testing.T) {
+	for label, want := range map[string]string{
+		"unconfined\n": "", "toolward (unconfined)\n": "", "editor (complain)\n": "", "editor (enforce)\n": "editor", "/usr/bin/x y (enforce)\x00": "/usr/bin/x y",
+		"system_u:system_r:container_t:s0:c1,c2\x00": "", "": "",
+	} {
+		if got := confinedBy(label); got != want {
+			t.Errorf("%q: %q, want %q", label, got, want)
 		}
 	}
 }
