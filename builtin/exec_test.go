@@ -166,7 +166,7 @@ func marked(t *testing.T) (sleep string, left func() []string) {
 // noneLeft waits a moment for processes that were sent KILL to vanish, and fails if some do not.
 func noneLeft(t *testing.T, left func() []string) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); ; runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); ; runtime.Gosched() {
 		found := left()
 		if len(found) == 0 {
 			break
@@ -334,7 +334,7 @@ func TestNoGoroutineOrDescriptorStays(t *testing.T) {
 		w.run("exec", args{"command": fmt.Sprintf("echo %d; sleep 100 &", i)})
 		w.run("exec", args{"command": "sleep 100", "timeout": 0.01})
 	}
-	for deadline := time.Now().Add(5 * time.Second); ; runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); ; runtime.Gosched() {
 		g, d := count()
 		if g <= goroutines+1 && d <= descriptors+1 {
 			break

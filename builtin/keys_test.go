@@ -116,7 +116,7 @@ func TestPaste(t *testing.T) {
 func (w *world) shows(id, text string) {
 	w.Helper()
 	s := w.box.sessions.byID[id]
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(s.output.last(1<<20), text); runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(s.output.last(1<<20), text); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			w.Fatalf("%q does not come, only %q", text, s.output.last(1<<20))
 		}
@@ -266,7 +266,7 @@ func TestCursorQueries(t *testing.T) {
 			}
 		}
 		got := make([]byte, len(c.want))
-		if err := program.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := program.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.ReadFull(program, got); err != nil || string(got) != c.want {

@@ -191,7 +191,7 @@ func TestPollShowsNewOutputOnly(t *testing.T) {
 		return details[pollDetails](t, w.run("process", args{"action": "poll", "sessionId": id})).Output
 	}
 	expect := func(chars int64) {
-		for deadline := time.Now().Add(10 * time.Second); total(w.box.sessions.byID[id]) < chars; runtime.Gosched() {
+		for deadline := time.Now().Add(time.Minute); total(w.box.sessions.byID[id]) < chars; runtime.Gosched() {
 			if time.Now().After(deadline) {
 				t.Fatal("the output does not come")
 			}
@@ -283,7 +283,7 @@ func TestBackgroundLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	sleep, left := marked(t)
 	id := w.background("trap '' TERM; " + sleep + " & " + sleep + "; " + sleep)
-	for deadline := time.Now().Add(5 * time.Second); len(left()) < 2 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); len(left()) < 2 && time.Now().Before(deadline); {
 		runtime.Gosched()
 	}
 	w.ok("process", args{"action": "remove", "sessionId": id})

@@ -187,7 +187,7 @@ func TestWhatIsNoGateway(t *testing.T) {
 		"an empty frame": strange(t, `{}`, nil),
 	} {
 		elsewhere.Store(false)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		c, err := client.Dial(ctx, client.Options{Address: address, Token: secret})
 		cancel()
 		if err == nil {

@@ -234,7 +234,7 @@ func TestWatchSeesReplacedFiles(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- live.Watch(ctx) }()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for i := 0; ; i++ { // the watch may not stand yet: change until it is seen
 		next := filepath.Join(dir, "new")
 		if err := os.WriteFile(next, []byte(`{"tools": {"deny": ["exec"]}} // `+strings.Repeat("x", i)+"\n"), 0o600); err != nil {

@@ -35,7 +35,7 @@ func alive(t *testing.T, word string) []string {
 // await waits until something becomes true.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal(what + ": does not happen")
 		}
@@ -65,7 +65,7 @@ func TestStop(t *testing.T) {
 			running.Stop(syscall.SIGTERM)
 			select {
 			case <-running.Done():
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatal("it does not stop")
 			}
 			running.Release()

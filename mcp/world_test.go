@@ -266,7 +266,7 @@ func (p *people) withdrawn(t testing.TB, id string) error {
 // until waits for a state of the question.
 func (p *people) until(t testing.TB, id string, ok func(*entry) bool) *entry {
 	t.Helper()
-	late := time.After(10 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		p.mu.Lock()
 		e := p.entries[id]

@@ -97,7 +97,7 @@ func TestBehindAProxy(t *testing.T) {
 		}
 	})
 	t.Run("websocket", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		socket, _, err := websocket.Dial(ctx, publicOrigin+"/", &websocket.DialOptions{HTTPClient: &http.Client{Transport: b.http.Transport}})
 		if err != nil {

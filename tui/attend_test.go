@@ -73,7 +73,7 @@ func (p *person) types(line string) {
 // sees waits for a text that has not been seen yet.
 func (p *person) sees(text string) {
 	p.t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		all := p.screen.String()
 		if at := strings.Index(all[p.from:], text); at >= 0 {
 			p.from += at + len(text)
@@ -86,7 +86,7 @@ func (p *person) sees(text string) {
 // answers types an answer until it is not too early any more.
 func (p *person) answers(line, then string) {
 	p.t.Helper()
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		p.types(line)
 		time.Sleep(20 * time.Millisecond) // lets the reply arrive; what it says is checked below
 		all := p.screen.String()[p.from:]

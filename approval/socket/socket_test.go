@@ -339,7 +339,7 @@ func TestDeadlines(t *testing.T) {
 	}
 	select {
 	case <-(<-asked).Done(): // the question ends with its asker
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("a question whose asker has gone stays")
 	}
 	path := filepath.Join(directory(t), "s.sock")
@@ -356,7 +356,7 @@ func TestDeadlines(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	_ = silent.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = silent.SetReadDeadline(time.Now().Add(time.Minute))
 	if n, err := silent.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 		t.Errorf("a connection that says nothing: %d bytes, %v", n, err)
 	}

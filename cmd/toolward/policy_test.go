@@ -268,7 +268,7 @@ func TestShadowIsWatched(t *testing.T) {
 	for _, name := range []string{"one.jsonc", "two.jsonc"} {
 		l.shadow.use(name)
 		before := l.shadow.Snapshot().Revision()
-		deadline := time.After(10 * time.Second)
+		deadline := time.After(time.Minute)
 		for i := 0; l.shadow.Snapshot().Revision() == before; i++ {
 			// The watch may not stand yet: change the file until it is seen.
 			text := fmt.Sprintf(`{"teg": {"preset": "workspace"}} // %d`, i)

@@ -83,7 +83,7 @@ func sendRaw(address string, request fields, secret string) (status int, err err
 		return 0, err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		return 0, err
 	}
 	_, port, err := net.SplitHostPort(address)

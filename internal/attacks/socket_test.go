@@ -107,7 +107,7 @@ func (s *socketPlay) send(line string) (yes bool, said string, err error) {
 			return
 		}
 		defer conn.Close()
-		if err = conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		if err = conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 			return
 		}
 		if _, err = conn.Write([]byte(line + "\n")); err != nil {

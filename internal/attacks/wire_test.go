@@ -109,7 +109,7 @@ func (w *wired) dial(from visit, address string) (*websocket.Conn, map[string]an
 }
 
 func receive(ctx context.Context, ws *websocket.Conn) (map[string]any, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	_, raw, err := ws.Read(ctx)
 	if err != nil {
@@ -139,7 +139,7 @@ func (w *wired) connect(from visit, change func(map[string]any)) (*websocket.Con
 
 // write sends one frame.
 func (w *wired) write(ws *websocket.Conn, raw []byte) error {
-	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
 	return ws.Write(ctx, websocket.MessageText, raw)
 }

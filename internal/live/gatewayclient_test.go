@@ -82,7 +82,7 @@ func startPeer(t *testing.T, m *live.Machine, token string, version int, key, sc
 		}
 		ended = true
 		input.Close()
-		late := time.AfterFunc(10*time.Second, func() { _ = command.Process.Kill() })
+		late := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
 		defer late.Stop()
 		for range p.lines { //nolint:revive // what it still says does not matter
 		}

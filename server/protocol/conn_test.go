@@ -172,7 +172,7 @@ func TestShutdownIsTold(t *testing.T) {
 		unsaid := w.dial(visit{})
 		done := make(chan error, 1)
 		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			done <- w.Close(ctx)
 		}()

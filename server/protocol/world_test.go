@@ -90,7 +90,7 @@ func newWorld(t testing.TB, config Config, change ...func(*Options)) *world {
 	served := make(chan struct{})
 	go func() { _ = w.http.Serve(w.listener); close(served) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := w.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)
