@@ -152,10 +152,16 @@ var situations = []situation{
 	{
 		name: "sandboxes that nobody uses",
 		source: `{"tools": {"exec": {"host": "sandbox"}}, "agents": {"defaults": {"sandbox": {"mode": "off", "limits": {"memory": "1g"}}},
-			"list": [{"id": "a", "tools": {"exec": {"host": "sandbox"}}}, {"id": "b", "sandbox": {"mode": "all"}}]}}`,
+			"list": [{"id": "a", "tools": {"exec": {"host": "sandbox"}}}]}}`,
 		want: []string{
 			"warn sandbox.docker_config_mode_off", "warn tools.exec.host_sandbox_no_sandbox_agents", "warn tools.exec.host_sandbox_no_sandbox_defaults",
 		},
+	},
+	{
+		name: "what is written for all counts for the one agent that is sandboxed",
+		source: `{"agents": {"defaults": {"sandbox": {"mode": "off", "network": "bridge", "docker": {"memory": "1g", "dangerouslyAllowReservedContainerTargets": true}}},
+			"list": [{"id": "a"}, {"id": "b", "sandbox": {"mode": "all"}}]}}`,
+		want: []string{"critical sandbox.dangerous_bind_mount", "warn sandbox.open_egress"},
 	},
 	{
 		name: "writable configuration", spoil: func(t testing.TB, dir string) { chmod(t, filepath.Join(dir, config.FileName), 0o620) },

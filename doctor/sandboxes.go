@@ -18,11 +18,16 @@ func (e *examination) sandboxes() error {
 		return fmt.Errorf("look at sandboxes: %w", err)
 	}
 	settings, _ := sandbox.Compile(e.file.Sandbox(), sandbox.Surroundings{StateDir: e.Home, Undecided: machine.Default()})
-	e.sandboxOf("agents.defaults", e.file.Agents.Defaults.Sandbox.Config, settings.Anyone(), e.file.Tools.Exec.Host, "")
 	named := settings.Agents()
+	// What is written for all holds for an agent that is sandboxed, also where the others are not.
+	used := settings.Anyone().Mode != sandbox.ModeOff
+	for _, a := range named {
+		used = used || a.Mode != sandbox.ModeOff
+	}
+	e.sandboxOf("agents.defaults", e.file.Agents.Defaults.Sandbox.Config, settings.Anyone(), used, e.file.Tools.Exec.Host, "")
 	for _, a := range e.file.Agents.List {
 		resolved := named[sandbox.AgentID(a.ID)]
-		e.sandboxOf("agents.list["+a.ID+"]", a.Sandbox, resolved, a.Tools.Exec.Host, a.Workspace)
+		e.sandboxOf("agents.list["+a.ID+"]", a.Sandbox, resolved, resolved.Mode != sandbox.ModeOff, a.Tools.Exec.Host, a.Workspace)
 	}
 	if e.file.Agents.Defaults.Sandbox.AllowAgentLoosening {
 		e.find("config.insecure_or_dangerous_flags", "set it to false", "agents.defaults.sandbox.allowAgentLoosening: agents may confine themselves less than is set for all")
@@ -30,11 +35,11 @@ func (e *examination) sandboxes() error {
 	return nil
 }
 
-// sandboxOf looks at one object: at what is written there, and what holds for it.
-func (e *examination) sandboxOf(at string, own sandbox.Config, r *sandbox.Resolved, host execpolicy.Host, workspace string) {
+// sandboxOf looks at one object: at what is written there, and what holds for it. used: sandboxes are made by it.
+func (e *examination) sandboxOf(at string, own sandbox.Config, r *sandbox.Resolved, used bool, host execpolicy.Host, workspace string) {
 	key := at + ".sandbox"
-	e.sandboxMode(at, own, r, host)
-	if r.Mode == sandbox.ModeOff {
+	e.sandboxMode(at, own, r, used, host)
+	if !used {
 		return
 	}
 	on := func(flag *bool) bool { return flag != nil && *flag }
@@ -75,7 +80,7 @@ func (e *examination) sandboxOf(at string, own sandbox.Config, r *sandbox.Resolv
 }
 
 // sandboxMode looks for settings that have no effect because nothing is sandboxed.
-func (e *examination) sandboxMode(at string, own sandbox.Config, r *sandbox.Resolved, host execpolicy.Host) {
+func (e *examination) sandboxMode(at string, own sandbox.Config, r *sandbox.Resolved, used bool, host execpolicy.Host) {
 	if r.Mode != sandbox.ModeOff {
 		return
 	}
@@ -86,7 +91,7 @@ func (e *examination) sandboxMode(at string, own sandbox.Config, r *sandbox.Reso
 	if host == execpolicy.HostSandbox {
 		e.find(id, "set "+at+".sandbox.mode to non-main or all", "tools.exec.host is sandbox, but %s has mode off: commands are refused", at)
 	}
-	if confines(own) {
+	if !used && confines(own) {
 		e.find("sandbox.docker_config_mode_off", "set "+at+".sandbox.mode, or remove the settings", "%s.sandbox has settings, but its mode is off: nothing is confined by them", at)
 	}
 }
