@@ -153,8 +153,8 @@ func TestProxyPlainRequest(t *testing.T) {
 	w := newWay(t, yes)
 	port := site(t, false)
 	conn := w.dial(t)
-	// The Host header would reach another site of the same server.
-	fmt.Fprintf(conn, "PUT http://site.example:%s/x HTTP/1.1\r\nHost: other.example\r\nProxy-Authorization: secret\r\nContent-Length: 4\r\n\r\ndata", port)
+	// The Host header would reach another site of the same server, and so may another spelling.
+	fmt.Fprintf(conn, "PUT http://Site.EXAMPLE.:%s/x HTTP/1.1\r\nHost: other.example\r\nProxy-Authorization: secret\r\nContent-Length: 4\r\n\r\ndata", port)
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
