@@ -75,7 +75,7 @@ type Caller struct {
 	SenderUser      string // user name; can be changed on most channels
 	SenderName      string // display name; anybody can choose it
 	Sandboxed       bool   // the session runs in a sandbox
-	SandboxReadOnly bool   // that sandbox cannot change the workspace
+	SandboxReadOnly bool   // nothing in that sandbox can be written to
 	Ceiling         Ceiling
 }
 

@@ -35,6 +35,7 @@ const (
 	optionalLayer = "optional tools"
 	patchLayer    = "tools.exec.applyPatch"
 	providerLayer = "message provider (voice)"
+	sandboxLayer  = "sandbox workspaceAccess"
 )
 
 // pipeline is the layers that apply to a caller, in order. The order decides only which layer is named as the one

@@ -9,6 +9,7 @@ type view struct {
 	owner    bool
 	patch    bool // apply_patch is there
 	voice    bool
+	readOnly bool // nothing in the caller's sandbox can be written
 	pipeline pipeline
 	http     *httpRule // nil for other surfaces
 	seen     toolSet
@@ -18,7 +19,7 @@ type view struct {
 // newView runs the registered tools through cuts and layers.
 func (r *ruleBook) newView(a *agent, c *toolward.Caller) *view {
 	v := &view{
-		owner: c.Owner, patch: a.patch.offers(c), voice: fold(c.Channel) == "voice", pipeline: r.pipeline(a, c),
+		owner: c.Owner, patch: a.patch.offers(c), voice: fold(c.Channel) == "voice", readOnly: c.SandboxReadOnly, pipeline: r.pipeline(a, c),
 	}
 	if c.Surface == toolward.SurfaceHTTP {
 		v.http = &r.http
@@ -57,6 +58,9 @@ func (v *view) before(t *toolward.Tool) (toolward.Reason, bool) {
 	switch {
 	case !v.patch && t.Name == "apply_patch":
 		return toolward.Reason{Layer: patchLayer, Rule: patchLayer, Text: "tools.exec.applyPatch does not offer it to this model"}, true
+	case v.readOnly && (t.Name == "write" || t.Name == "edit"):
+		// A model that has them would try, and ask people for what nobody's answer makes possible.
+		return toolward.Reason{Layer: sandboxLayer, Text: "nothing in the session's sandbox can be written to"}, true
 	case v.voice && t.Name == "tts":
 		return toolward.Reason{Layer: providerLayer, Text: "a voice conversation is spoken anyway"}, true
 	case !v.owner && ownerOnly(t):

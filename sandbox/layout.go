@@ -110,6 +110,18 @@ func (r *Resolved) AccessTo(workspace string) (access Access, why string) {
 	return AccessReadWrite, "the default with a workspace"
 }
 
+// ReadOnly reports whether nothing that a sandbox has of this machine can be written to: neither the workspace nor a bind,
+// whatever the engine. Then there is nothing for tools that write.
+func (r *Resolved) ReadOnly(workspace string) bool {
+	if access, _ := r.AccessTo(workspace); access != AccessReadOnly {
+		return false
+	}
+	return !slices.ContainsFunc(slices.Concat(r.Neutral.Binds, r.Docker.Binds), func(spec string) bool {
+		b, err := ParseBind(spec)
+		return err == nil && b.Writable
+	})
+}
+
 // agentDir is the real path of the agent's workspace, if it may be shown.
 func (r *Resolved) agentDir(workspace string, access Access) (string, error) {
 	if workspace == "" {

@@ -255,6 +255,27 @@ func TestAgentsWithSimilarIDs(t *testing.T) {
 	}
 }
 
+// Tools that write are there where something can be written.
+func TestReadOnlySandboxes(t *testing.T) {
+	for _, test := range []struct {
+		c         Config
+		workspace string
+		readOnly  bool
+	}{
+		{Config{WorkspaceAccess: "ro"}, "/srv/project", true},
+		{Config{WorkspaceAccess: "readonly", Binds: []string{"/srv/data:/data:ro"}}, "/srv/project", true},
+		{Config{WorkspaceAccess: "ro", Binds: []string{"/srv/data:/data:ro", "/srv/out:/out"}}, "/srv/project", false},
+		{Config{WorkspaceAccess: "ro", Docker: DockerConfig{Binds: []string{"/srv/out:/out"}}}, "/srv/project", false},
+		{Config{WorkspaceAccess: "none"}, "/srv/project", false},
+		{Config{}, "/srv/project", false}, // rw
+	} {
+		settings, problems := Compile(Configuration{Defaults: Defaults{Config: test.c}}, vectorSurroundings)
+		if len(problems) > 0 || settings.For("coder").ReadOnly(test.workspace) != test.readOnly {
+			t.Errorf("%s with %q: %v, want %v; %v", test.c.WorkspaceAccess, test.c.Binds, !test.readOnly, test.readOnly, problems)
+		}
+	}
+}
+
 // What commands are judged by is what they get.
 func TestEnvironIsThatOfTheSandbox(t *testing.T) {
 	w := newWorld(t)

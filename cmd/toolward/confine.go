@@ -9,7 +9,7 @@ import (
 	"github.com/toolward/toolward/sandbox"
 )
 
-// confines reports whether the session of a caller runs in a sandbox, and whether that one can change the workspace.
+// confines reports whether the session of a caller runs in a sandbox, and whether nothing in that one can be written to.
 // What a client runs itself never does.
 func (d *daemon) confines(c toolward.Caller) (yes, readOnly bool) {
 	if d.sandboxes == nil || c.Session == "" || c.Surface == toolward.SurfaceHook {
@@ -18,8 +18,7 @@ func (d *daemon) confines(c toolward.Caller) (yes, readOnly bool) {
 	if yes, _ = d.sandboxes.Sandboxed(c.Agent, string(c.Session)); !yes {
 		return false, false
 	}
-	access, _ := d.sandboxes.Settings().For(c.Agent).AccessTo(c.Workspace)
-	return true, access == sandbox.AccessReadOnly
+	return true, d.sandboxes.Settings().For(c.Agent).ReadOnly(c.Workspace)
 }
 
 var errNoSandboxes = errors.New("the gateway has not found out about sandboxes yet")
