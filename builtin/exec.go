@@ -258,6 +258,7 @@ type finishedDetails struct {
 	ExitCode   *int   `json:"exitCode"` // null if a signal ended it
 	Signal     string `json:"signal,omitempty"`
 	TimedOut   bool   `json:"timedOut"`
+	OOM        bool   `json:"oom,omitempty"` // the sandbox ran out of memory
 	DurationMs int64  `json:"durationMs"`
 	Aggregated string `json:"aggregated"`
 	Dir        string `json:"cwd"`
@@ -268,7 +269,7 @@ func (b *Toolbox) finishedResult(s *session, timing execTiming) toolward.Result 
 	end := s.result()
 	output := s.output.headAndTail(b.cfg.ResultChars)
 	details := finishedDetails{
-		Status: "completed", TimedOut: end.ending == endedTimeout, DurationMs: end.at.Sub(s.started).Milliseconds(),
+		Status: "completed", TimedOut: end.ending == endedTimeout, OOM: end.outOfMemory(), DurationMs: end.at.Sub(s.started).Milliseconds(),
 		Aggregated: output, Dir: s.dir, Warning: timing.warning,
 	}
 	text := output
@@ -296,6 +297,9 @@ func (e exit) failed() bool {
 	return e.err != nil || e.signal != 0 || e.ending != endedItself || e.code == 126 || e.code == 127
 }
 
+// outOfMemory reports whether a program of the command was ended because its sandbox had no memory left.
+func (e exit) outOfMemory() bool { return errors.Is(e.err, errMemory) }
+
 // describe says in words how a command ended; "" for success.
 func (e exit) describe(timeout time.Duration) string {
 	var notes []string
@@ -304,6 +308,8 @@ func (e exit) describe(timeout time.Duration) string {
 		notes = append(notes, fmt.Sprintf("Command timed out after %s and was ended", timeout))
 	case e.ending != endedItself:
 		notes = append(notes, "Command was ended: "+string(e.ending))
+	case e.outOfMemory():
+		notes = append(notes, "The sandbox ran out of memory, and a program of the command was ended for it")
 	case e.err != nil:
 		notes = append(notes, "A part of the command was not started: "+e.err.Error())
 	case e.signal != 0:

@@ -18,6 +18,9 @@ import (
 	"github.com/toolward/toolward/sandbox"
 )
 
+// errMemory says that the kernel has ended something of a command because the sandbox had no memory left.
+var errMemory = errors.New("the sandbox ran out of memory")
+
 // running is a command that was started, here or in a sandbox. *job.Job is one.
 type running interface {
 	Process() int
@@ -135,8 +138,9 @@ func (c *confinedCommand) follow(life context.Context, streams job.Streams) {
 	case err != nil:
 		c.result = job.Result{Code: -1, Err: err}
 	case status.OOM:
-		c.result.Err = errors.New("the sandbox ran out of memory")
-	case status.Signal != 0:
+		c.result.Err = errMemory
+	}
+	if err == nil && status.Signal != 0 {
 		c.result.Code = 128 + int(status.Signal)
 	}
 	closeStreams(streams)

@@ -199,6 +199,7 @@ type pollDetails struct {
 	Output     string `json:"aggregated"`
 	RetryInMs  int64  `json:"retryInMs,omitempty"`
 	TimedOut   bool   `json:"timedOut,omitempty"`
+	OOM        bool   `json:"oom,omitempty"`
 	TotalChars int64  `json:"totalChars"`
 }
 
@@ -230,7 +231,7 @@ func (b *Toolbox) poll(ctx context.Context, s *session, timeout any) (toolward.R
 	}
 	end := s.result()
 	details.ExitCode, details.Signal = end.codeAndSignal()
-	details.TimedOut = end.ending == endedTimeout
+	details.TimedOut, details.OOM = end.ending == endedTimeout, end.outOfMemory()
 	note := end.describe(s.spec.timeout)
 	if note == "" {
 		note = "(Command exited with code 0)"
