@@ -17,6 +17,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// requestTime is how long the daemon of a test waits for requests. A busy machine must make them in that time.
+const requestTime = 2 * time.Second
+
 // daemon serves a world on a local socket.
 type daemon struct {
 	socket string
@@ -38,7 +41,7 @@ func (w *world) daemon(t testing.TB, welcome Welcome) *daemon {
 	ctx, cancel := context.WithCancel(context.Background())
 	mux := http.NewServeMux()
 	mux.Handle(StdioPath, w.server.StdioHandler(ctx, welcome))
-	server := &http.Server{Handler: mux, ReadTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond}
+	server := &http.Server{Handler: mux, ReadTimeout: requestTime, WriteTimeout: requestTime}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -86,9 +89,10 @@ func (d *daemon) pipe(t testing.TB, ctx context.Context, version string) (*sdk.C
 func TestPipeCarriesCalls(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			session, ended := w.daemon(t, welcomeAll).pipe(t, context.Background(), version)
-			time.Sleep(100 * time.Millisecond) // the server's time-outs for requests must not end the stream
+			time.Sleep(requestTime + 100*time.Millisecond) // the server's time-outs for requests must not end the stream
 			result, err := session.CallTool(context.Background(), &sdk.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "hi"}})
 			if err != nil || text(t, result) != "hi" {
 				t.Fatalf("got %+v, %v", result, err)
