@@ -197,8 +197,8 @@ func (b *builder) derive(one *agent, a *Agent) {
 		allow = slices.Concat(allow, beyondCore[:])
 	}
 	one.sandbox = inventory.layer(layer{
-		label: "sandbox tools.allow", allowKey: p.AllowSource.Key, denyKey: p.DenySource.Key,
-		hint: fmt.Sprintf("; the session is sandboxed, and the list is the %s one for allow and the %s one for deny; an empty list [] allows all; toolward explain shows more", p.AllowSource.Source, p.DenySource.Source),
+		label: sandboxTools, allowKey: p.AllowSource.Key, denyKey: p.DenySource.Key,
+		hint: fmt.Sprintf("; the session is sandboxed, and the list is the %s one for allow and the %s one for deny; an empty list [] allows all; toolward sandbox explain shows more", p.AllowSource.Source, p.DenySource.Source),
 	}, restriction{Allow: allow, Deny: p.Deny})
 }
 
@@ -215,11 +215,10 @@ func (b *builder) gatewayOnly(t *Tools, at Path) {
 
 // sandboxEntries checks the entries of the lists for sandboxed sessions.
 func (b *builder) sandboxEntries(l *SandboxLists, at Path) {
-	const label = "sandbox tools.allow"
-	b.entries(l.Allow, at.At("allow"), label)
-	b.entries(l.AlsoAllow, at.At("alsoAllow"), label)
-	b.entries(l.Deny, at.At("deny"), label)
-	b.entries(l.AlsoDeny, at.At("alsoDeny"), label)
+	b.entries(l.Allow, at.At("allow"), sandboxTools)
+	b.entries(l.AlsoAllow, at.At("alsoAllow"), sandboxTools)
+	b.entries(l.Deny, at.At("deny"), sandboxTools)
+	b.entries(l.AlsoDeny, at.At("alsoDeny"), sandboxTools)
 }
 
 // isChannel reports whether an entry is the id of a channel, which lists may name without there being such a tool.

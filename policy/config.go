@@ -25,9 +25,11 @@ type Surroundings struct {
 	// Recipients knows to whom messages of a session may go without a question about the recipient; nil: to nobody
 	// but the present conversation.
 	Recipients RecipientPolicy
-	// Confined says whether the session of a caller runs in a sandbox, and whether that one can change the workspace; nil:
+	// Confined says whether the session of a caller runs in a sandbox, and whether nothing in that can be written to; nil:
 	// what the caller states counts alone. A caller that says it is confined is.
 	Confined func(toolward.Caller) (yes, readOnly bool)
+	// WhyConfined says by what mode a session runs in a sandbox, for people; may be nil.
+	WhyConfined func(toolward.Caller) string
 	// ClientTools are names of tools that clients may bring along (toolward.Call.Form), so that lists may name them
 	// without a warning.
 	ClientTools []string

@@ -36,6 +36,9 @@ const (
 	patchLayer    = "tools.exec.applyPatch"
 	providerLayer = "message provider (voice)"
 	sandboxLayer  = "sandbox workspaceAccess"
+
+	// sandboxTools is the label of the layer of lists for sandboxed sessions.
+	sandboxTools = "sandbox tools.allow"
 )
 
 // pipeline is the layers that apply to a caller, in order. The order decides only which layer is named as the one

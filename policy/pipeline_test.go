@@ -81,6 +81,20 @@ func TestEveryLayerNamesItself(t *testing.T) {
 	}
 }
 
+// Who misses a tool in a sandbox reads which list took it, where to change that, and why the session is in one at all.
+func TestToolThatASandboxLacksSaysWhy(t *testing.T) {
+	c := Config{Tools: Tools{Sandbox: Sandbox{Tools: SandboxLists{AlsoDeny: []string{"read"}}}}}
+	c.Around.Confined = func(toolward.Caller) (bool, bool) { return true, false }
+	c.Around.WhyConfined = func(toolward.Caller) string { return "mode non-main sandboxes every session but the main one" }
+	s := compile(t, c, coreTools()...)
+	_, reason := s.Find(toolward.Caller{Agent: "main", Session: "agent:main:mcp:x"}, "read")
+	for _, want := range []string{"tools.sandbox.tools.deny", `"read"`, "default one", "[]", "agent:main:mcp:x", "mode non-main", "toolward sandbox explain"} {
+		if !strings.Contains(reason.Text, want) {
+			t.Errorf("%q does not say %q", reason.Text, want)
+		}
+	}
+}
+
 func TestSenderWithoutRestrictionIsAHit(t *testing.T) {
 	s := compile(t, layered(), coreTools()...)
 	boss := toolward.Caller{Session: "agent:main:slack:channel:C0ABC:thread:1", Sender: "Boss", Owner: true}

@@ -140,7 +140,14 @@ func (s *Snapshot) hides(c *toolward.Caller, t *toolward.Tool) (toolward.Reason,
 	if i, ok := s.position[t]; ok && v.seen.has(i) {
 		return toolward.Reason{}, false
 	}
-	return v.hides(t)
+	reason, hidden := v.hides(t)
+	if reason.Layer == sandboxTools && s.around.WhyConfined != nil {
+		// Most are surprised to be in a sandbox at all.
+		if why := s.around.WhyConfined(*c); why != "" {
+			reason.Text += fmt.Sprintf("; session %s: %s", c.Session, why)
+		}
+	}
+	return reason, hidden
 }
 
 // Adopt judges a form of a client's tool by the same layers, by its name. A form with the name of a tool of ours

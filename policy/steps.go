@@ -40,7 +40,7 @@ var pipelineSteps = [...]pipelineStep{
 	{"tools.agent", "the agent has no lists of its own"},
 	{"tools.agent-provider", "the agent has no lists for the caller's model"},
 	{"group tools.allow", "the caller is in no chat group that has lists"},
-	{"sandbox tools.allow", "the session is not sandboxed"},
+	{sandboxTools, "the session is not sandboxed"},
 	{"subagent tools.allow", "the caller is not a sub-agent"},
 	{inheritedLayer, "no parent handed limits down"},
 }

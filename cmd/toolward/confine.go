@@ -21,6 +21,15 @@ func (d *daemon) confines(c toolward.Caller) (yes, readOnly bool) {
 	return true, d.sandboxes.Settings().For(c.Agent).ReadOnly(c.Workspace)
 }
 
+// whyConfined says by what mode the session of a caller runs in a sandbox.
+func (d *daemon) whyConfined(c toolward.Caller) string {
+	if yes, _ := d.confines(c); !yes {
+		return ""
+	}
+	_, why := d.sandboxes.Sandboxed(c.Agent, string(c.Session))
+	return why
+}
+
 var errNoSandboxes = errors.New("the gateway has not found out about sandboxes yet")
 
 // Confinement is the sandbox that a call works in.

@@ -32,7 +32,7 @@ func (d *daemon) openConfig(ctx context.Context, _ daemonOptions) (err error) {
 // surroundings is what the program tells policy besides the file.
 func (d *daemon) surroundings() policy.Surroundings {
 	around := surroundings()
-	around.Secrets, around.Confined = d.secrets, d.confines
+	around.Secrets, around.Confined, around.WhyConfined = d.secrets, d.confines, d.whyConfined
 	return around
 }
 
