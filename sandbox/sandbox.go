@@ -95,6 +95,8 @@ type Spec struct {
 	DegradeOK []string // controls that may be missing: "cgroup", "namespaces"
 	Ptrace    bool     // debuggers may trace processes inside
 	Hardlinks bool     // files with several names may be read
+	// Detach is how long the sandbox goes on without any gateway, of the native engine; 0: it ends with its gateway.
+	Detach time.Duration
 
 	Docker DockerSpec // only for the docker engine
 }
@@ -236,6 +238,7 @@ type State struct {
 	Image    string
 	Running  bool
 	Created  time.Time
+	Detached bool // a native sandbox that goes on, with what runs in it, when its gateway ends
 }
 
 // Capabilities is what an engine can enforce on this machine.

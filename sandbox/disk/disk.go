@@ -3,25 +3,17 @@ package disk
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
 	"sync"
-	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/disk/usage"
 )
 
 const (
 	interval = 2 * time.Second
 	// share bounds what watching costs in large workspaces: no more than this part of the time is spent looking.
 	share = 20
-	// floor is the free space of the host's file system that sandboxes leave alone.
-	floor = 512 << 20
-	// noise is what a sandbox may have written when the floor is reached by others.
-	noise = 64 << 20
 )
 
 // Book remembers what was there when the first sandbox of a name was made: one that is made anew gets no new share.
@@ -41,6 +33,24 @@ type Watch struct {
 	before  int64
 }
 
+// Before is what was there when the first sandbox of a name was made; false: that was not measured yet.
+func (b *Book) Before(name string) (bytes int64, known bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	bytes, known = b.before[name]
+	return bytes, known
+}
+
+// Recall says what Before of an earlier gateway was, for a sandbox that has outlived it.
+func (b *Book) Recall(name string, bytes int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.before == nil {
+		b.before = map[string]int64{}
+	}
+	b.before[name] = bytes
+}
+
 // Of returns what watches a sandbox; nil if it has no limit or nothing that it could write to.
 func (b *Book) Of(spec *sandbox.Spec) *Watch {
 	if spec.Limits.Disk <= 0 {
@@ -58,9 +68,12 @@ func (b *Book) Of(spec *sandbox.Spec) *Watch {
 	return w
 }
 
+// Measure measures what is there, unless that is known. Run does so where nobody did.
+func (w *Watch) Measure() { w.before = w.book.beforeOf(w) }
+
 // Run looks until the sandbox has ended. It returns what is wrong when it has written more than it may, "" otherwise.
 func (w *Watch) Run(done <-chan struct{}) (reason string) {
-	w.before = w.book.beforeOf(w)
+	w.Measure()
 	for wait := interval; ; {
 		select {
 		case <-done:
@@ -76,21 +89,14 @@ func (w *Watch) Run(done <-chan struct{}) (reason string) {
 }
 
 func (b *Book) beforeOf(w *Watch) int64 {
-	b.mu.Lock()
-	before, known := b.before[w.name]
-	b.mu.Unlock()
+	before, known := b.Before(w.name)
 	if known {
 		return before
 	}
 	for _, source := range w.sources {
-		before += usage(source)
+		before += usage.Of(source)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.before == nil {
-		b.before = map[string]int64{}
-	}
-	b.before[w.name] = before
+	b.Recall(w.name, before)
 	return before
 }
 
@@ -98,53 +104,16 @@ func (b *Book) beforeOf(w *Watch) int64 {
 func (w *Watch) breach() string {
 	var used int64
 	for _, source := range w.sources {
-		used += usage(source)
+		used += usage.Of(source)
 	}
 	written := used - w.before
 	if written > w.limit {
 		return fmt.Sprintf("it has written %d MiB, and %d MiB are allowed (sandbox.limits.disk)", written>>20, w.limit>>20)
 	}
 	for _, source := range w.sources {
-		var st unix.Statfs_t
-		if written > noise && unix.Statfs(source, &st) == nil && int64(st.Bavail)*int64(st.Bsize) < floor {
+		if written > usage.Noise && usage.Full(source) {
 			return fmt.Sprintf("it has written %d MiB, and the file system of %s is nearly full", written>>20, source)
 		}
 	}
 	return ""
 }
-
-// usage is the bytes that the files below a path take on the disk. Symbolic links are not followed, and of a file
-// with several names only one counts.
-func usage(path string) int64 {
-	root, err := os.OpenRoot(path)
-	if err != nil {
-		if info, err := os.Lstat(path); err == nil {
-			return blocks(info)
-		}
-		return 0
-	}
-	defer root.Close() //nolint:errcheck // it was only read
-	var total int64
-	counted := map[uint64]bool{}
-	//nolint:errcheck // what cannot be read now is counted the next time
-	fs.WalkDir(root.FS(), ".", func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return nil //nolint:nilerr // it was removed, or cannot be read: the rest counts
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return nil //nolint:nilerr // as above
-		}
-		if st := info.Sys().(*syscall.Stat_t); st.Nlink > 1 && !entry.IsDir() {
-			if counted[st.Ino] {
-				return nil
-			}
-			counted[st.Ino] = true
-		}
-		total += blocks(info)
-		return nil
-	})
-	return total
-}
-
-func blocks(info fs.FileInfo) int64 { return info.Sys().(*syscall.Stat_t).Blocks * 512 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolward/toolward/sandbox/disk/usage"
 )
 
 func TestWatch(t *testing.T) {
@@ -16,7 +18,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	write("before", 3<<20)
-	w := Watch{sources: []string{dir}, limit: 2 << 20, before: usage(dir)}
+	w := Watch{sources: []string{dir}, limit: 2 << 20, before: usage.Of(dir)}
 	write("own", 1<<20)
 	if err := os.Link(filepath.Join(dir, "own"), filepath.Join(dir, "second-name")); err != nil {
 		t.Fatal(err)

@@ -81,6 +81,7 @@ func (c *Client) greet(reader *wire.Reader) error {
 	hello := wire.Hello{
 		Version: wire.Version, Workdir: c.setup.Workdir, Env: c.setup.Env, Protected: c.setup.Protected,
 		Hardlinks: c.setup.Hardlinks, OpenFiles: c.setup.Limits.OpenFiles, FileSize: c.setup.Limits.FileSize,
+		Detach: c.setup.Detach,
 	}
 	for _, m := range c.setup.Mounts {
 		hello.Mounts = append(hello.Mounts, wire.Mount{Target: m.Target, Writable: m.Writable})

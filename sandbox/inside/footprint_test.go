@@ -33,7 +33,7 @@ var allowedImports = strings.Fields(`unsafe math/bits runtime errors sync/atomic
 	crypto/fips140 crypto/subtle crypto/cipher math/rand/v2 fmt math/rand math/big crypto/rand path/filepath context os/signal
 	runtime/debug
 	github.com/toolward/toolward/cmd/toolward-inside github.com/toolward/toolward/cmd/toolward-inside/entry
-	github.com/toolward/toolward/job github.com/toolward/toolward/sandbox/inside/join
+	github.com/toolward/toolward/job github.com/toolward/toolward/sandbox/disk/usage github.com/toolward/toolward/sandbox/inside/join
 	github.com/toolward/toolward/sandbox/inside/serve github.com/toolward/toolward/sandbox/inside/wire
 	github.com/toolward/toolward/sandbox/native/setup github.com/toolward/toolward/sandbox/task`)
 

@@ -10,7 +10,10 @@
 // [sandbox.CodeUnavailable]; the engine makes the sandbox anew.
 package inside
 
-import "github.com/toolward/toolward/sandbox"
+import (
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/inside/wire"
+)
 
 // Setup is what the program inside must know. It is sent once, when the connection is made.
 type Setup struct {
@@ -24,6 +27,9 @@ type Setup struct {
 	// OOMKills counts what was killed for lack of memory, as the engine sees it from outside. nil: the program inside is
 	// asked, which is data about the sandbox and no more.
 	OOMKills func() int64
+
+	// Detach is of a sandbox that goes on when this side ends.
+	Detach wire.Detach
 }
 
 // SetupOf is what the program inside must know of a sandbox.

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -20,6 +21,7 @@ type box struct {
 	engine *Engine
 	helper *helper
 	group  *group
+	record *record // of one that goes on without the gateway; nil of others
 	// temporary is where a sandbox that cannot have a /tmp of its own has one; "" for others.
 	temporary string
 
@@ -27,6 +29,8 @@ type box struct {
 	once  sync.Once
 	err   error        // of the end
 	ended atomic.Int64 // processes that watchMemory has ended
+
+	noting sync.Mutex // held while the record is written or removed
 
 	mu     sync.Mutex
 	state  sandbox.State
@@ -40,7 +44,15 @@ func (b *box) adopt(c *inside.Client) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.client = &client{c}
-	b.state.Running, b.state.EngineID = true, b.helper.id
+	b.state.Running, b.state.EngineID, b.state.Detached = true, b.helper.id, b.record != nil
+}
+
+// begin uses the connection, and looks after what the kernel does not.
+func (b *box) begin(c *inside.Client, spec *sandbox.Spec) {
+	b.adopt(c)
+	go b.watch() // not before: what a helper says at its end must be read
+	b.watchDisk(spec)
+	b.watchMemory(spec.Limits.Memory)
 }
 
 func (b *box) namespaced() bool { return b.engine.capabilities().Level != sandbox.LevelLandlock }
@@ -70,6 +82,8 @@ func (b *box) running() bool {
 // watch ends what is left of the sandbox when its first process has ended, whoever ended it, or can be told nothing more.
 func (b *box) watch() {
 	select {
+	case <-b.done: // it was let go
+		return
 	case <-b.helper.exited:
 	case <-b.client.Client.Done():
 	}
@@ -90,6 +104,11 @@ func (b *box) end() error {
 			b.group.kill()
 			b.err = b.group.remove()
 		}
+		b.noting.Lock()
+		defer b.noting.Unlock()
+		if b.record != nil {
+			b.err = errors.Join(b.err, b.engine.supervised.remove(b.record.Name))
+		}
 		if b.temporary != "" {
 			b.removeTemporary()
 		}
@@ -101,7 +120,7 @@ func (b *box) end() error {
 	})
 	<-b.done
 	if b.err != nil {
-		return sandbox.Errorf(sandbox.CodeFailed, "sandbox %s has ended, but its control group is still there: %v", b.state.Name, b.err)
+		return sandbox.Errorf(sandbox.CodeFailed, "sandbox %s has ended, but something of it is still there: %v", b.state.Name, b.err)
 	}
 	return nil
 }
@@ -116,8 +135,14 @@ func (b *box) State() sandbox.State {
 // Done is closed when the sandbox has ended.
 func (b *box) Done() <-chan struct{} { return b.done }
 
-// Close ends the sandbox: a native one lives as long as somebody holds it.
-func (b *box) Close() error { return b.end() }
+// Close ends the sandbox: a native one lives as long as somebody holds it, unless it is to go on without.
+func (b *box) Close() error {
+	if b.record != nil {
+		b.letGo()
+		return nil
+	}
+	return b.end()
+}
 
 // Stats is what the sandbox uses, as its control group counts it where it has one.
 func (b *box) Stats(context.Context) (sandbox.Stats, error) {

@@ -9,6 +9,8 @@ func (b *box) watchDisk(spec *sandbox.Spec) {
 		return
 	}
 	b.engine.live.Go(func() {
+		w.Measure()
+		b.noteDisk()
 		if reason := w.Run(b.done); reason != "" {
 			b.breached(reason)
 		}

@@ -40,6 +40,8 @@ type Engine struct {
 	boxes sandbox.WaitingRoom[*box]
 	disk  disk.Book
 
+	supervised supervised
+
 	mu        sync.Mutex
 	spares    map[identity][]*spare
 	closed    bool
@@ -57,7 +59,7 @@ type program struct {
 func New(options Options) *Engine {
 	e := &Engine{
 		options: options, log: options.Log, root: os.Geteuid() == 0, starter: newStarter(),
-		spares: map[identity][]*spare{},
+		spares: map[identity][]*spare{}, supervised: supervised{dir: options.Dir},
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
@@ -73,11 +75,12 @@ func New(options Options) *Engine {
 	return e
 }
 
-// Sweep removes the control groups of gateways that do not run any more: processes end with their gateway, their groups
-// stay.
-func (e *Engine) Sweep(context.Context) error {
-	sweepAll(e.options.Cgroup, e.options.Instance, e.ownerRuns)
-	return nil
+// Sweep finds the sandboxes that have outlived their gateway, and removes the control groups of gateways that do not run any
+// more: processes end with their gateway, their groups stay.
+func (e *Engine) Sweep(ctx context.Context) error {
+	err := e.findSupervised(ctx)
+	sweepAll(e.options.Cgroup, e.options.Instance, func(group string) bool { return e.ownerRuns(group) || e.supervisedGroup(group) })
+	return err
 }
 
 // ownerRuns reports whether the gateway that made a group still runs.
@@ -166,12 +169,20 @@ func (e *Engine) newBox(spec *sandbox.Spec) *box {
 
 // fill makes what newBox promised.
 func (e *Engine) fill(ctx context.Context, b *box, spec *sandbox.Spec) error {
+	if resumed, err := e.fillBefore(ctx, b, spec); resumed || err != nil {
+		return err
+	}
 	err := e.make(ctx, b, spec)
 	if err == nil && spec.Setup != "" {
-		err = b.setUp(ctx, spec.Setup)
+		if err = b.setUp(ctx, spec.Setup); err == nil {
+			err = b.ready()
+		}
 	}
 	if err != nil {
 		b.end() //nolint:errcheck // the first error counts
+		if spec.Detach > 0 {
+			e.supervised.remove(spec.Name) //nolint:errcheck // as above: the next start removes what is left
+		}
 		return unavailable(err)
 	}
 	if b.namespaced() {
@@ -195,6 +206,22 @@ func (e *Engine) make(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	if err := start(ctx, b, spec); err != nil {
 		return err
 	}
+	if spec.Detach > 0 {
+		var err error
+		if b.record, err = e.recordOf(ctx, b, spec); err != nil {
+			return err
+		}
+	}
+	client, err := inside.Connect(ctx, b.helper.conn, e.settingsOf(b, spec))
+	if err != nil {
+		return err
+	}
+	b.begin(client, spec)
+	return nil
+}
+
+// settingsOf is what the program inside must know.
+func (e *Engine) settingsOf(b *box, spec *sandbox.Spec) inside.Setup {
 	settings := inside.SetupOf(spec)
 	if spec.Network.Mode == sandbox.NetworkEgress {
 		settings.Env = append(egressEnv(), settings.Env...)
@@ -203,15 +230,10 @@ func (e *Engine) make(ctx context.Context, b *box, spec *sandbox.Spec) error {
 		settings.Env = append([]string{"TMPDIR=" + b.temporary}, settings.Env...)
 	}
 	settings.OOMKills = b.oomKills
-	client, err := inside.Connect(ctx, b.helper.conn, settings)
-	if err != nil {
-		return err
+	if b.record != nil {
+		settings.Detach = b.terms(spec)
 	}
-	b.adopt(client)
-	go b.watch() // not before: what a helper says at its end must be read
-	b.watchDisk(spec)
-	b.watchMemory(spec.Limits.Memory)
-	return nil
+	return settings
 }
 
 // startNamespaces makes a sandbox with namespaces and a root of its own.
@@ -236,6 +258,14 @@ func (e *Engine) startNamespaces(ctx context.Context, b *box, spec *sandbox.Spec
 	if err != nil {
 		return err
 	}
+	if spec.Detach > 0 {
+		door, err := e.newDoor(spec.Name)
+		if err != nil {
+			return err
+		}
+		m.fds = append(m.fds, door) // closed with the others: the helper has a copy
+		plan.Door = uint32(len(m.fds))
+	}
 	return explainSetup(b.helper.send(ctx, plan, m.fds))
 }
 
@@ -247,7 +277,10 @@ func (e *Engine) check(spec *sandbox.Spec) error {
 	default:
 		return sandbox.Errorf(sandbox.CodeConfig, `the native engine has no network %q, only "none" and "egress"`, spec.Network.Mode)
 	}
-	return allowed(capabilities, spec.DegradeOK)
+	if err := allowed(capabilities, spec.DegradeOK); err != nil {
+		return err
+	}
+	return e.checkDetach(spec, capabilities.Level)
 }
 
 // explainSetup says what went wrong in the helper in words that lead to a remedy.
@@ -263,17 +296,25 @@ func explainSetup(err error) error {
 }
 
 // Lookup says what exists under a name.
-func (e *Engine) Lookup(_ context.Context, name string) (sandbox.State, error) {
+func (e *Engine) Lookup(ctx context.Context, name string) (sandbox.State, error) {
 	b, ok := e.boxes.Look(name)
 	if !ok {
+		if r := e.known(ctx, name); r != nil {
+			return r.state(), nil
+		}
 		return sandbox.State{}, sandbox.Errorf(sandbox.CodeNotFound, "there is no sandbox %s", name)
 	}
 	return b.State(), nil
 }
 
-// List returns the sandboxes of this engine. Native sandboxes end with their gateway, so there are no others.
-func (e *Engine) List(context.Context) ([]sandbox.State, error) {
+// List returns the sandboxes of this engine, and those that have outlived an earlier one.
+func (e *Engine) List(ctx context.Context) ([]sandbox.State, error) {
 	var states []sandbox.State
+	for _, name := range e.supervisedNames() {
+		if r := e.known(ctx, name); r != nil {
+			states = append(states, r.state())
+		}
+	}
 	for _, b := range e.boxes.All() {
 		states = append(states, b.State())
 	}
@@ -286,13 +327,21 @@ func (e *Engine) Stop(ctx context.Context, name string) error { return e.Remove(
 // Remove ends a sandbox.
 func (e *Engine) Remove(ctx context.Context, name string) error {
 	b, ok, err := e.boxes.Settled(ctx, name)
-	if !ok || err != nil {
+	if err != nil {
 		return err
 	}
-	return b.end()
+	if ok {
+		if err := b.end(); err != nil {
+			return err
+		}
+	}
+	if r := e.takeSupervised(name); r != nil { // one that was let go, or that this gateway has never used
+		return e.endSupervised(ctx, r)
+	}
+	return nil
 }
 
-// Close ends every sandbox and helper and waits for them.
+// Close ends every sandbox and helper and waits for them, but those that go on without a gateway.
 func (e *Engine) Close() error {
 	names, first := e.boxes.Close()
 	if !first {
@@ -305,7 +354,9 @@ func (e *Engine) Close() error {
 	e.mu.Unlock()
 	var failed []error
 	for _, name := range names {
-		failed = append(failed, e.Remove(context.Background(), name))
+		if b, ok, err := e.boxes.Settled(context.Background(), name); ok && err == nil {
+			failed = append(failed, b.Close())
+		}
 	}
 	for _, list := range spares {
 		for _, s := range list {

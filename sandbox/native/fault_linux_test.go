@@ -25,7 +25,7 @@ import (
 )
 
 // patience bounds every wait of these tests, on a busy machine.
-const patience = 2 * time.Minute
+const patience = 10 * time.Second
 
 func ensure(t *testing.T, e *Engine, spec *sandbox.Spec) sandbox.Handle {
 	t.Helper()

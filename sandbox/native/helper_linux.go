@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,11 +32,12 @@ type identity struct{ hostUID, hostGID, uid, gid int }
 
 // helper is a started toolward-inside that carries out plans.
 type helper struct {
-	process *os.Process
-	pid     int
-	id      string // process id, start time and boot
-	conn    *net.UnixConn
-	exited  chan struct{} // closed when the process has ended and was waited for
+	pid    int
+	id     string        // process id, start time and boot
+	conn   *net.UnixConn // nil of one that another gateway has started
+	exited chan struct{} // closed when the process has ended and was waited for
+	kill   func()
+	leave  func() // stops waiting for its end
 }
 
 // helperError is what a helper could not do.
@@ -99,11 +101,12 @@ func (e *Engine) startHelper(ctx context.Context, flags uintptr, who identity) (
 		conn.Close() //nolint:errcheck // nothing was sent
 		return nil, err
 	}
-	h := &helper{process: process, pid: process.Pid, conn: conn.(*net.UnixConn), exited: make(chan struct{})}
+	h := &helper{pid: process.Pid, conn: conn.(*net.UnixConn), exited: make(chan struct{}), leave: sync.OnceFunc(e.live.Done)}
+	h.kill = func() { process.Kill() } //nolint:errcheck // it may have ended already
 	h.id = processID(h.pid)
 	e.live.Add(1)
 	go func() {
-		defer e.live.Done()
+		defer h.leave()
 		process.Wait() //nolint:errcheck // how it ended is told over the channel, if at all
 		close(h.exited)
 	}()
@@ -175,9 +178,22 @@ func (h *helper) answer() error {
 
 // end ends the helper and everything in its namespaces, and waits for it.
 func (h *helper) end() {
-	h.process.Kill() //nolint:errcheck // it may have ended already
-	h.conn.Close()   //nolint:errcheck // it is not used any more
+	h.kill()
+	h.hangUp()
 	<-h.exited
+	h.leave()
+}
+
+// letGo leaves the helper to itself.
+func (h *helper) letGo() {
+	h.hangUp()
+	h.leave()
+}
+
+func (h *helper) hangUp() {
+	if h.conn != nil {
+		h.conn.Close() //nolint:errcheck // it is not used any more
+	}
 }
 
 // inMemory puts data into memory that a helper can read: never into arguments or an environment, which everybody sees.

@@ -23,6 +23,9 @@ type Options struct {
 	Instance string
 	// Cgroup is a directory below /sys/fs/cgroup that was delegated to the gateway; "" is the gateway's own group.
 	Cgroup string
+	// Dir is the engine's own, where sandboxes are met again that go on without the gateway. It gets the mode 0700. "" is
+	// none: then all end with it.
+	Dir string
 	// Spares is how many helpers wait for the next sandbox; 0 is one, and a negative number none.
 	Spares int
 	// Log gets what people should know; nil is none.

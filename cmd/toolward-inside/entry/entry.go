@@ -18,7 +18,7 @@ func Main(subcommand, args []string) int {
 		}
 		args = args[2:]
 	}
-	if len(args) == 2 && args[0] == setup.ForwardArgument {
+	if len(args) >= 2 && args[0] == setup.ForwardArgument {
 		if err := setup.Forward(); err != nil {
 			return failed(err)
 		}

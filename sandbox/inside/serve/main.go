@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 
 	"github.com/toolward/toolward/sandbox/inside/wire"
 )
+
+// stopGrace is what commands get to end beyond the time after which they are made to.
+const stopGrace = 200 * time.Millisecond
 
 // The programs that toolward-inside is.
 const (
@@ -28,7 +32,11 @@ const (
 func Main(args []string) int {
 	switch {
 	case len(args) == 1 && args[0] == serveName:
-		return serveMain()
+		return serveMain(nil)
+	case len(args) == 2 && args[0] == serveName:
+		if d, ok := newDoor(args[1]); ok {
+			return serveMain(d)
+		}
 	case len(args) == 1 && args[0] == initName:
 		return initMain()
 	case len(args) > 1 && args[0] == lateName:
@@ -60,7 +68,8 @@ func complain(text string) {
 	os.Stderr.WriteString("toolward: " + text + "\n") //nolint:errcheck // nobody else to tell
 }
 
-func serveMain() int {
+// serveMain serves gateways: one, or where there is a door, one after the other.
+func serveMain(d *door) int {
 	// The program is small, lives long and shall not be noticed.
 	debug.SetGCPercent(50)
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 4))
@@ -75,24 +84,61 @@ func serveMain() int {
 		return 1
 	}
 	harden()
-	kids := newChildren()
-	s := &server{in: wire.NewReader(in), null: null, kids: kids, streams: map[uint32]*stream{}}
-	s.out.open(out)
+	h := &house{null: null, kids: newChildren(), door: d}
 	over := make(chan error, 1)
-	go func() { over <- s.run() }()
+	go func() { over <- h.serve(in, out) }()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	select {
 	case err = <-over:
 	case <-signals:
-		s.stopAll()
+		if s := h.current.Load(); s != nil {
+			s.stopAll(stopDelay + stopGrace)
+		}
 	}
-	kids.killAll()
+	h.kids.killAll()
 	if err != nil {
 		complain(err.Error())
 		return 1
 	}
 	return 0
+}
+
+// house is a sandbox, whoever is its gateway.
+type house struct {
+	null    int
+	kids    *children
+	door    *door
+	current atomic.Pointer[server]
+}
+
+// begin makes the server of one connection.
+func (h *house) begin(in, out *os.File) *server {
+	s := &server{in: wire.NewReader(in), peer: in, null: h.null, kids: h.kids, door: h.door, streams: map[uint32]*stream{}}
+	s.out.open(out)
+	h.current.Store(s)
+	return s
+}
+
+// serve serves until there is nobody more to serve. What a gateway had started ends with it: nobody could be told what
+// became of it, and the next gateway, which knows nothing of it, must not be taken for who has allowed it.
+func (h *house) serve(in, out *os.File) error {
+	for {
+		s := h.begin(in, out)
+		err := s.run()
+		if !h.door.lasts() {
+			return err
+		}
+		h.door.set(doorClearing)
+		in.Close() //nolint:errcheck // who still writes to it must not wait
+		if !s.stopAll(clearTime) {
+			return errors.New("what the gateway had started does not end")
+		}
+		if in = h.door.wait(); in == nil {
+			return nil
+		}
+		out = in
+	}
 }
 
 // channel is the stream to the gateway: standard input and output, or standard input alone if that is a socket. They

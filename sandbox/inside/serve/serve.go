@@ -10,8 +10,11 @@ package serve
 import (
 	"errors"
 	"io"
+	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/toolward/toolward/sandbox/inside/wire"
 	"github.com/toolward/toolward/sandbox/task"
@@ -20,6 +23,7 @@ import (
 // server is one connection of the gateway.
 type server struct {
 	in    *wire.Reader
+	peer  *os.File // the same, to ask who it is
 	out   output
 	hello *wire.Hello
 	env   environment
@@ -27,6 +31,7 @@ type server struct {
 	null  int // nothing to read, and everything can be written
 	kids  *children
 	oom   *oomCounter
+	door  *door // nil: the sandbox ends with this gateway
 
 	mu      sync.Mutex
 	streams map[uint32]*stream
@@ -93,8 +98,33 @@ func (s *server) greet() error {
 		if err := s.setUp(); err != nil {
 			return s.out.send(wire.Error, 0, wire.EncodeError(err))
 		}
+		if err := s.lasting(); err != nil {
+			return err
+		}
 	}
 	return s.out.send(wire.Response, 0, welcome.Encode())
+}
+
+// lasting prepares for the end of the gateway, if it wants the sandbox to go on.
+func (s *server) lasting() error {
+	if s.door == nil {
+		if s.hello.Detach.Alone != 0 {
+			return wire.Violation("there is no door for another gateway")
+		}
+		return nil
+	}
+	raw, err := s.peer.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var gateway *unix.Ucred
+	if broken := raw.Control(func(fd uintptr) { gateway, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); broken != nil {
+		return broken
+	}
+	if err != nil {
+		return err
+	}
+	return s.door.greeted(s.hello, gateway.Uid)
 }
 
 // receive takes one frame. It never waits for anything but the rest of the frame.
@@ -266,10 +296,10 @@ func (st *stream) gone() bool {
 	return st.stopped
 }
 
-// stopAll ends all commands, politely at first.
-func (s *server) stopAll() {
+// stopAll ends all commands, politely at first. false: some have not ended in time.
+func (s *server) stopAll(bound time.Duration) bool {
 	const step = 20 * time.Millisecond
-	for waited := time.Duration(0); waited < stopDelay+10*step; waited += step {
+	for waited := time.Duration(0); waited < bound; waited += step {
 		s.mu.Lock()
 		left := len(s.streams)
 		for _, st := range s.streams {
@@ -279,8 +309,9 @@ func (s *server) stopAll() {
 		}
 		s.mu.Unlock()
 		if left == 0 {
-			return
+			return true
 		}
 		time.Sleep(step)
 	}
+	return false
 }

@@ -20,10 +20,12 @@ func messages() [][]byte {
 		Segments: []task.Segment{{Argv: []string{"x"}, Env: []string{"C=d"}, Operator: "&&", Redirects: []task.Redirect{{Kind: task.RedirectOut, FD: 1, Path: "p", Text: "t"}}}},
 	}
 	hello := Hello{Version: Version, Mounts: []Mount{{Target: "/w", Writable: true}}, Workdir: "/w", Env: []string{"A=b"}, Protected: []string{"x"}, OpenFiles: 1, FileSize: 2}
+	lasting := hello
+	lasting.Detach = Detach{Alone: 3600, Key: [NonceSize]byte{1}, Answer: [NonceSize]byte{2}, Memory: 5, Disk: 6}
 	welcome := Welcome{Version: Version}
 	started := Started{PID: 5, Warning: "text"}
 	list := [][]byte{
-		EncodeCommand(&command), hello.Encode(), welcome.Encode(), started.Encode(),
+		EncodeCommand(&command), hello.Encode(), lasting.Encode(), welcome.Encode(), started.Encode(),
 		EncodeExit(task.ExitStatus{Code: 3}), EncodeExit(task.ExitStatus{Code: -1, Signal: 9, OOM: true, Leftover: true}),
 		EncodeInfo(&task.FileInfo{Path: "/w/f", Type: task.TypeRegular, Mode: 0o644, Links: 1, Identity: identity}),
 		EncodeEntries([]task.Entry{{Name: "a", Type: task.TypeRegular}, {Name: "b"}}, true),

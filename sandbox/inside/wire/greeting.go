@@ -24,6 +24,16 @@ type Hello struct {
 	Hardlinks bool
 	OpenFiles int64
 	FileSize  int64
+	Detach    Detach
+}
+
+// Detach is what the first process of a sandbox must know that goes on when its gateway ends. The zero value ends with it.
+type Detach struct {
+	Alone  int64           // seconds that it goes on without any gateway
+	Key    [NonceSize]byte // that the next gateway shows
+	Answer [NonceSize]byte // that is shown to it
+	Memory int64           // bytes that its processes may take meanwhile, where the kernel limits none; 0 is no limit
+	Disk   int64           // bytes that they may write meanwhile; 0 is no limit
 }
 
 // Encode encodes it.
@@ -42,6 +52,12 @@ func (h *Hello) Encode() []byte {
 	e.Bool(h.Hardlinks)
 	e.Int64(h.OpenFiles)
 	e.Int64(h.FileSize)
+	if d := &h.Detach; d.Alone != 0 { // otherwise nothing follows
+		e.Int64(d.Alone)
+		e = append(append(e, d.Key[:]...), d.Answer[:]...)
+		e.Int64(d.Memory)
+		e.Int64(d.Disk)
+	}
 	return e
 }
 
@@ -64,7 +80,19 @@ func DecodeHello(b []byte) (*Hello, error) {
 	h.Protected = d.Strings(maxList, MaxPath)
 	h.Hardlinks = d.Bool()
 	h.OpenFiles, h.FileSize = d.Size(), d.Size()
+	if len(d.rest) > 0 {
+		h.Detach.decode(d)
+	}
 	return h, d.End()
+}
+
+func (t *Detach) decode(d *Decoder) {
+	if t.Alone = d.Size(); t.Alone == 0 {
+		d.Refuse() // what says nothing is left out: a message has one form
+	}
+	copy(t.Key[:], d.take(NonceSize))
+	copy(t.Answer[:], d.take(NonceSize))
+	t.Memory, t.Disk = d.Size(), d.Size()
 }
 
 // Welcome answers Hello.

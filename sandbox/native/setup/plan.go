@@ -110,6 +110,9 @@ type Plan struct {
 	LandlockTCP bool   // forbid TCP, where no namespace does
 	Filter      []byte // seccomp program: struct sock_filter, one after the other
 	Forward     bool   // run the forwarder to the gateway's proxy
+	// Door is the socket where the next gateway comes in, of a sandbox that goes on when its gateway ends: 1 and more, the
+	// descriptor before that index. 0 is a sandbox that ends with it.
+	Door uint32
 }
 
 var errPlan = errors.New("the plan is damaged")
@@ -150,6 +153,7 @@ func (p *Plan) Encode() []byte {
 	w.truth(p.LandlockTCP)
 	w.bytes(p.Filter)
 	w.truth(p.Forward)
+	w.number(uint64(p.Door))
 	return w
 }
 
@@ -174,6 +178,7 @@ func Decode(data []byte) (*Plan, error) {
 		p.Landlock[i] = Rule{Path: r.text(), Right: Right(r.number()), FD: uint32(r.number())}
 	}
 	p.LandlockABI, p.LandlockTCP, p.Filter, p.Forward = uint32(r.number()), r.truth(), r.bytes(), r.truth()
+	p.Door = uint32(r.number())
 	if r.bad || len(r.rest) != 0 {
 		return nil, errPlan
 	}

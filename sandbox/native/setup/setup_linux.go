@@ -44,8 +44,9 @@ func Main(subcommand []string) int {
 			b.fds = fds
 			err = b.run(plan.Steps)
 		}
+		door := -1
 		if err == nil && plan.Last {
-			err = finish(b, plan, fds, self)
+			door, err = finish(b, plan, fds, self)
 		}
 		if err != nil {
 			return report(err)
@@ -56,13 +57,50 @@ func Main(subcommand []string) int {
 			if plan.Forward {
 				argv = append(argv, ForwardArgument)
 			}
-			return report(fail("start the program inside", "", execute(self, append(argv, "serve"))))
+			argv = append(argv, Serve)
+			if door >= 0 {
+				argv = append(argv, decimal(uint64(door)))
+			}
+			return report(fail("start the program inside", "", execute(self, argv)))
 		}
 	}
 }
 
-// finish locks the door. The order matters: whatever needs a right comes before that right is given up.
-func finish(b *builder, plan *Plan, fds []int, self int) error {
+// Serve is the argument that makes toolward-inside the program inside. After it stands the descriptor of the door, if the
+// sandbox has one.
+const Serve = "serve"
+
+// finish locks the sandbox, and returns the door that the plan leaves to the next gateway; -1 is none. The order matters:
+// whatever needs a right comes before that right is given up.
+func finish(b *builder, plan *Plan, fds []int, self int) (door int, err error) {
+	if door, err = doorOf(plan, fds); err != nil {
+		return -1, err
+	}
+	if err := confine(b, plan, fds, self); err != nil || door < 0 {
+		return -1, err
+	}
+	// Of this alone the program inside gets the descriptor, and it lives on when the thread of the gateway ends that has
+	// started it. Both at the very end: until then, whatever ends the gateway ends this.
+	if _, err := unix.FcntlInt(uintptr(door), unix.F_SETFD, 0); err != nil {
+		return -1, fail("fcntl", "the door", err)
+	}
+	return door, fail("parent death signal", "", unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0))
+}
+
+// doorOf takes the door out of the descriptors of a plan, which are closed soon.
+func doorOf(plan *Plan, fds []int) (int, error) {
+	n := int(plan.Door)
+	if n == 0 {
+		return -1, nil
+	}
+	if n > len(fds) {
+		return -1, fail("door", "", errPlan)
+	}
+	door, err := unix.FcntlInt(uintptr(fds[n-1]), unix.F_DUPFD_CLOEXEC, 10)
+	return door, fail("fcntl", "the door", err)
+}
+
+func confine(b *builder, plan *Plan, fds []int, self int) error {
 	if b != nil {
 		if err := b.enter(); err != nil {
 			return err

@@ -1,0 +1,447 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toolward/toolward/sandbox"
+)
+
+// detachedEngine is an engine of its own gateway: several of them, one after the other, have the same directory. The last
+// one of a test ends what goes on.
+func detachedEngine(t *testing.T, dir string) *Engine {
+	t.Helper()
+	e := testEngine(t, Options{Instance: t.Name(), Dir: dir})
+	if err := e.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// supervisors is where they are met. Whatever a test does, nothing of it goes on after it.
+func supervisors(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "supervisors")
+	t.Cleanup(func() {
+		all, _ := (&supervised{dir: dir}).load()
+		for name, r := range all {
+			if h, err := findHelper(r.ID); err == nil {
+				t.Errorf("sandbox %s goes on after its test", name)
+				h.end()
+			}
+		}
+	})
+	return dir
+}
+
+// daemonise is a shell command after which a process sleeps that belongs to nobody. One that is not there yet when the
+// command ends would end with it.
+func daemonise(seconds string) string {
+	return "setsid -f sh -c 'touch /tmp/up; exec sleep " + seconds + "' </dev/null >/dev/null 2>&1; until test -e /tmp/up; do sleep 0.01; done"
+}
+
+func detachedSpec(t *testing.T, workspace string) *sandbox.Spec {
+	t.Helper()
+	spec := testSpec(t, workspace)
+	spec.Detach = time.Hour
+	return spec
+}
+
+func remove(t *testing.T, e *Engine, name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := e.Remove(ctx, name); err != nil {
+		t.Error(err)
+	}
+	if _, err := e.Lookup(ctx, name); sandbox.CodeOf(err) != sandbox.CodeNotFound {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
+// A sandbox that outlives its gateway keeps what daemonised and what is in memory, loses what the gateway had running, and is
+// the same one for the next gateway.
+func TestOutlivesItsGateway(t *testing.T) {
+	asUser(t)
+	const daemon, foreground = "1000.61", "1000.62"
+	dir, workspace := supervisors(t), t.TempDir()
+	first := detachedEngine(t, dir)
+	spec := detachedSpec(t, workspace)
+	handle := ensure(t, first, spec)
+	if !handle.State().Detached {
+		t.Error("it does not say that it goes on")
+	}
+	if out, err := output(t.Context(), handle, "echo kept > /tmp/file; "+daemonise(daemon)+"; echo done"); err != nil || out != "done\n" {
+		t.Fatalf("%q %v", out, err)
+	}
+	process, err := handle.Start(t.Context(), sandbox.Command{Shell: "trap '' TERM; sleep " + foreground})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the command runs", func() bool { return running(foreground) })
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := process.Wait(t.Context()); sandbox.CodeOf(err) != sandbox.CodeUnavailable {
+		t.Errorf("a command of a gateway that has ended: %v", err)
+	}
+
+	second := detachedEngine(t, dir)
+	states, err := second.List(t.Context())
+	if err != nil || len(states) != 1 || states[0].EngineID != handle.State().EngineID || !states[0].Running || !states[0].Detached {
+		t.Fatalf("the next gateway finds %+v, %v", states, err)
+	}
+	again := ensure(t, second, spec)
+	if again.State().EngineID != handle.State().EngineID || !again.State().Created.Equal(handle.State().Created) {
+		t.Errorf("it is another one: %+v, was %+v", again.State(), handle.State())
+	}
+	if running(foreground) {
+		t.Error("a command of the earlier gateway goes on")
+	}
+	if !running(daemon) {
+		t.Error("what has daemonised has ended")
+	}
+	if out, err := output(t.Context(), again, "cat /tmp/file; pgrep -fc 'sleep "+daemon+"'"); err != nil || out != "kept\n1\n" {
+		t.Errorf("inside there is %q, %v", out, err)
+	}
+	if stats, err := again.Stats(t.Context()); err != nil || stats.Memory == 0 || stats.Pids == 0 {
+		t.Errorf("it uses %+v, %v", stats, err)
+	}
+	remove(t, second, spec.Name)
+	if running(daemon) {
+		t.Error("something goes on after its sandbox was removed")
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// The next gateway can end what it has never used, and what another configuration has made is not used.
+func TestNextGatewayEndsWhatItDoesNotUse(t *testing.T) {
+	dir, workspace := supervisors(t), t.TempDir()
+	first := detachedEngine(t, dir)
+	spec := detachedSpec(t, workspace)
+	ensure(t, first, spec)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := detachedEngine(t, dir)
+	other := *spec
+	other.Hash = "2"
+	if _, err := second.Ensure(t.Context(), &other); sandbox.CodeOf(err) != sandbox.CodeConflict {
+		t.Errorf("another hash: %v", err)
+	}
+	remove(t, second, spec.Name)
+	handle := ensure(t, second, &other)
+	if out, err := output(t.Context(), handle, "cat /tmp/file 2>/dev/null || echo new"); err != nil || out != "new\n" {
+		t.Errorf("%q %v", out, err)
+	}
+	remove(t, second, spec.Name)
+}
+
+// gatewayThatIsKilled has the test program be a gateway with one sandbox until it is killed.
+func gatewayThatIsKilled(t *testing.T, dir, workspace, daemon, foreground string) {
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
+	e := New(Options{Instance: t.Name(), Dir: dir, program: insideFile(t)})
+	spec := detachedSpec(t, workspace)
+	handle, err := e.Ensure(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := output(t.Context(), handle, "echo kept > /tmp/file; "+daemonise(daemon)); err != nil {
+		t.Fatal(err)
+	}
+	process, err := handle.Start(t.Context(), sandbox.Command{Shell: "trap '' TERM; sleep " + foreground})
+	if err != nil {
+		t.Fatal(err)
+	}
+	process.Wait(t.Context())
+}
+
+// gatewayProcess starts this test again as a gateway.
+func gatewayProcess(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	gateway := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	gateway.Env = append(os.Environ(), gatewayVariable+"="+dir, "TMPDIR="+t.TempDir())
+	gateway.Stdout, gateway.Stderr = os.Stderr, os.Stderr
+	hold, err := gateway.StdinPipe() // it ends when this process does
+	if err == nil {
+		err = gateway.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { gateway.Process.Kill(); hold.Close() })
+	return gateway
+}
+
+// A gateway that is killed leaves as much as one that ends in order.
+func TestOutlivesAKilledGateway(t *testing.T) {
+	const daemon, foreground = "1000.63", "1000.64"
+	if dir := os.Getenv(gatewayVariable); dir != "" {
+		gatewayThatIsKilled(t, dir, filepath.Join(filepath.Dir(dir), "workspace"), daemon, foreground)
+		return
+	}
+	asUser(t)
+	dir := supervisors(t)
+	workspace := filepath.Join(filepath.Dir(dir), "workspace")
+	if err := os.Mkdir(workspace, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	e := detachedEngine(t, dir)
+	gateway := gatewayProcess(t, dir)
+	eventually(t, "its commands run", func() bool { return running(daemon) && running(foreground) })
+	if err := gateway.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	gateway.Wait()
+	eventually(t, "what the gateway had running has ended", func() bool { return !running(foreground) })
+	if err := e.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	handle := ensure(t, e, detachedSpec(t, workspace))
+	if out, err := output(t.Context(), handle, "cat /tmp/file; pgrep -fc 'sleep "+daemon+"'"); err != nil || out != "kept\n1\n" {
+		t.Errorf("inside there is %q, %v", out, err)
+	}
+	remove(t, e, handle.State().Name)
+}
+
+// Without a gateway for longer than it may be, a sandbox ends by itself, with everything in it.
+func TestEndsAlone(t *testing.T) {
+	const daemon = "1000.65"
+	dir := supervisors(t)
+	e := detachedEngine(t, dir)
+	spec := detachedSpec(t, t.TempDir())
+	spec.Detach = time.Second
+	handle := ensure(t, e, spec)
+	if _, err := output(t.Context(), handle, daemonise(daemon)); err != nil {
+		t.Fatal(err)
+	}
+	if err := handle.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has ended", func() bool {
+		states, err := e.List(t.Context())
+		return err == nil && len(states) == 0 && !running(daemon)
+	})
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// While there is no gateway, nobody uses up the machine: memory and disk are looked at from inside.
+func TestLimitsWithoutAGateway(t *testing.T) {
+	dir := supervisors(t)
+	e := detachedEngine(t, dir)
+	spec := detachedSpec(t, t.TempDir())
+	spec.Limits.Disk = 32 << 20
+	handle := ensure(t, e, spec)
+	if _, err := output(t.Context(), handle, `setsid -f sh -c 'while test ! -e go; do sleep 0.1; done; head -c 60000000 /dev/zero > big; sleep 1000.66' </dev/null >/dev/null 2>&1; sleep 0.2`); err != nil {
+		t.Fatal(err)
+	}
+	handle.Close()
+	if err := os.WriteFile(filepath.Join(spec.Mounts[0].Source, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has ended", func() bool {
+		states, err := e.List(t.Context())
+		return err == nil && len(states) == 0
+	})
+}
+
+// knock is somebody at the door of a sandbox.
+func knock(t *testing.T, dir, name string, key []byte) (said []byte) {
+	t.Helper()
+	here, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer here.Close()
+	conn, err := net.Dial("unix", "/proc/self/fd/"+strconv.Itoa(int(here.Fd()))+"/"+name+socketSuffix)
+	if err != nil {
+		return nil
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
+	conn.Write(key)
+	buffer := make([]byte, 256)
+	n, _ := conn.Read(buffer)
+	return buffer[:n]
+}
+
+// Only who knows the key comes in, and one at a time: a second gateway replaces nobody.
+func TestDoor(t *testing.T) {
+	dir := supervisors(t)
+	e := detachedEngine(t, dir)
+	spec := detachedSpec(t, t.TempDir())
+	handle := ensure(t, e, spec)
+	r := handle.(*box).record
+	if said := knock(t, dir, spec.Name, r.Key); len(said) != 1 || said[0] != doorBusy {
+		t.Errorf("while its gateway is there, who has the key is told %v", said)
+	}
+	if out, err := output(t.Context(), handle, "echo still"); err != nil || out != "still\n" {
+		t.Errorf("the first gateway was disturbed: %q %v", out, err)
+	}
+	handle.Close()
+	wrong := append([]byte{r.Key[0] ^ 1}, r.Key[1:]...)
+	if said := knock(t, dir, spec.Name, wrong); len(said) != 0 {
+		t.Errorf("who does not have the key is told %v", said)
+	}
+	eventually(t, "the door is open", func() bool {
+		said := knock(t, dir, spec.Name, r.Key) // and hangs up again, which must not end the sandbox
+		return len(said) > 1 && said[0] == doorOpen && string(said[1:]) == string(r.Answer)
+	})
+	if out, err := output(t.Context(), ensure(t, e, spec), "echo again"); err != nil || out != "again\n" {
+		t.Errorf("the next one finds %q %v", out, err)
+	}
+	remove(t, e, spec.Name)
+}
+
+// Who takes the place of a supervisor is not believed, and never shown the key.
+func TestFalseSupervisor(t *testing.T) {
+	dir := supervisors(t)
+	e := detachedEngine(t, dir)
+	spec := detachedSpec(t, t.TempDir())
+	handle := ensure(t, e, spec)
+	before := handle.State().EngineID
+	handle.Close()
+	path := filepath.Join(dir, spec.Name+socketSuffix)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer here.Close()
+	impostor, err := net.ListenUnix("unix", &net.UnixAddr{Name: "/proc/self/fd/" + strconv.Itoa(int(here.Fd())) + "/" + spec.Name + socketSuffix, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer impostor.Close()
+	got := make(chan int, 1)
+	go func() {
+		conn, err := impostor.Accept()
+		if err != nil {
+			got <- -1
+			return
+		}
+		defer conn.Close()
+		n, _ := conn.Read(make([]byte, 64))
+		got <- n
+	}()
+	again := ensure(t, e, spec)
+	if again.State().EngineID == before {
+		t.Error("it is the same one")
+	}
+	if n := <-got; n != 0 {
+		t.Errorf("the false supervisor was shown %d bytes", n)
+	}
+	if out, err := output(t.Context(), again, "echo new"); err != nil || out != "new\n" {
+		t.Errorf("%q %v", out, err)
+	}
+	remove(t, e, spec.Name)
+}
+
+// Nothing of the door is to be found inside: not its path, not its descriptor, not the key.
+func TestDoorIsNotInside(t *testing.T) {
+	asUser(t)
+	dir := supervisors(t)
+	e := detachedEngine(t, dir)
+	spec := detachedSpec(t, t.TempDir())
+	handle := ensure(t, e, spec)
+	out, err := output(t.Context(), handle, `ls /proc/1/fd 2>/dev/null && echo "descriptors"
+grep -a . /proc/1/environ 2>/dev/null && echo "environment"
+grep -c . /proc/net/unix
+ls -la /proc/self/fd | grep -c socket
+ls `+dir+` 2>/dev/null && echo "directory"
+kill -9 1 2>/dev/null; kill -STOP 1; echo end`)
+	if err != nil || out != "1\n0\nend\n" { // the first line of /proc/net/unix names its columns
+		t.Errorf("inside there is %q, %v", out, err)
+	}
+	remove(t, e, spec.Name)
+}
+
+// A directory that others may write to is no place to meet anybody.
+func TestSharedDirectoryIsRefused(t *testing.T) {
+	dir := supervisors(t)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e := testEngine(t, Options{Dir: dir})
+	if err := os.Chmod(dir, 0o770); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Ensure(t.Context(), detachedSpec(t, t.TempDir())); sandbox.CodeOf(err) != sandbox.CodeUnavailable || !strings.Contains(err.Error(), "0700") {
+		t.Errorf("%v", err)
+	}
+	if _, err := testEngine(t, Options{}).Ensure(t.Context(), detachedSpec(t, t.TempDir())); sandbox.CodeOf(err) != sandbox.CodeUnavailable {
+		t.Errorf("without a directory: %v", err)
+	}
+}
+
+// What a boot has left is nothing to the next one, whatever has its number now; and what was half made is not used.
+func TestRecordsOfWhatHasEnded(t *testing.T) {
+	dir := supervisors(t)
+	e := detachedEngine(t, dir)
+	spec := detachedSpec(t, t.TempDir())
+	handle := ensure(t, e, spec)
+	r := *handle.(*box).record
+	handle.Close()
+	store := &supervised{dir: dir}
+	other := r
+	other.Name, other.ID, other.Group = "of-another-boot", strconv.Itoa(os.Getpid())+":"+startTime(os.Getpid())+":another-boot", nil
+	if err := errors.Join(store.write(&other), os.WriteFile(filepath.Join(dir, "no-record.json"), []byte("{"), 0o600), os.WriteFile(filepath.Join(dir, "alone.sock"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Sweep(t.Context()); err == nil {
+		t.Error("nobody is told of a record that cannot be understood")
+	}
+	if states, err := e.List(t.Context()); err != nil || len(states) != 1 || states[0].Name != spec.Name {
+		t.Errorf("%+v %v", states, err)
+	}
+	half := r
+	half.Ready = false
+	if err := store.write(&half); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if states, err := e.List(t.Context()); err != nil || len(states) != 0 || lives(r.ID) {
+		t.Errorf("half made: %+v %v", states, err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// What another version has made is made anew.
+func TestAnotherVersionIsNotUsed(t *testing.T) {
+	dir := supervisors(t)
+	e := detachedEngine(t, dir)
+	spec := detachedSpec(t, t.TempDir())
+	handle := ensure(t, e, spec)
+	before := handle.State().EngineID
+	handle.Close()
+	e.mu.Lock()
+	e.supervised.found[spec.Name].Made = "another"
+	e.mu.Unlock()
+	if now := ensure(t, e, spec).State().EngineID; now == before || lives(before) {
+		t.Errorf("%s is used, and %s was; that one lives: %v", now, before, lives(before))
+	}
+	remove(t, e, spec.Name)
+}
