@@ -189,9 +189,11 @@ func TestSocketsOfSandboxesAreTheirOwn(t *testing.T) {
 	if err := os.MkdirAll(left, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(w.options); err != nil {
+	next, err := New(w.options)
+	if err != nil {
 		t.Fatal(err)
 	}
+	next.Outlived(nil)
 	if entries, err := os.ReadDir(w.options.Dir); err == nil && len(entries) > 0 {
 		t.Errorf("left: %v", slices.Collect(func(yield func(string) bool) {
 			for _, e := range entries {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -50,6 +51,7 @@ type Proxies struct {
 	mu     sync.Mutex
 	ways   map[string]*way // by the name of the sandbox
 	uses   map[string]*users
+	stays  map[string]bool // sandboxes that go on without a gateway: they have the directory mounted
 	closed bool
 }
 
@@ -67,7 +69,7 @@ type way struct {
 // SocketName is the socket in the directory that is mounted.
 const SocketName = "egress.sock"
 
-// New makes proxies, and removes the sockets that an earlier run left: nobody listens there.
+// New makes proxies. What an earlier run left is removed by [Proxies.Outlived]: until then it is not known who needs it.
 func New(o Options) (*Proxies, error) {
 	if o.Dir == "" || o.Gate == nil || o.Levels == nil || o.Settings == nil {
 		return nil, errors.New("egress: a part is missing")
@@ -84,9 +86,6 @@ func New(o Options) (*Proxies, error) {
 		p.guard = netguard.NewGuard(policy, nil)
 	}
 	p.tool = p.newTool()
-	if err := os.RemoveAll(o.Dir); err != nil {
-		return nil, fmt.Errorf("remove the sockets of an earlier run: %w", err)
-	}
 	return p, nil
 }
 
@@ -100,7 +99,7 @@ func (p *Proxies) Open(name string) (dir string, err error) {
 	if w := p.ways[name]; w != nil {
 		return w.dir, nil
 	}
-	if name == "" || name != filepath.Base(name) || name[0] == '.' {
+	if !isName(name) {
 		return "", fmt.Errorf("%q is no name of a sandbox", name)
 	}
 	w := &way{dir: filepath.Join(p.options.Dir, name), ended: make(chan struct{}), flights: map[target]*flight{}}
@@ -127,13 +126,23 @@ func (p *Proxies) Open(name string) (dir string, err error) {
 	return w.dir, nil
 }
 
+// isName reports whether a name is that of one directory below our own.
+func isName(name string) bool {
+	return name != "" && name == filepath.Base(name) && name[0] != '.'
+}
+
 // listen makes the socket of one sandbox. Only the gateway's user gets into the directory above; the sandbox has this one
 // directory mounted, whatever user it runs as. So nobody else reaches the socket, and no sandbox that of another.
 func listen(above, dir string) (_ net.Listener, err error) {
 	if err := os.MkdirAll(above, 0o700); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(os.Chmod(above, 0o700), os.RemoveAll(dir), os.Mkdir(dir, 0o711), os.Chmod(dir, 0o711)); err != nil {
+	// A directory that is there already may be mounted in a sandbox that has outlived its gateway: another one of the name
+	// would lead nowhere. Only the gateway's user can have made it.
+	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	if err := errors.Join(os.Chmod(above, 0o700), emptied(dir), os.Chmod(dir, 0o711)); err != nil {
 		return nil, err
 	}
 	at, name := (*os.File)(nil), filepath.Join(dir, SocketName)
@@ -156,20 +165,77 @@ func listen(above, dir string) (_ net.Listener, err error) {
 	return listener, nil
 }
 
+// emptied removes what is in a directory.
+func emptied(dir string) error {
+	entries, err := os.ReadDir(dir)
+	failed := []error{err}
+	for _, e := range entries {
+		failed = append(failed, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return errors.Join(failed...)
+}
+
+// Outlived removes the directories of all sandboxes that are neither open nor named, and the sockets of those that are named
+// and not open. Sessions that have used one count as they did for the gateway before.
+func (p *Proxies) Outlived(sessions map[string][]sandbox.Former) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stays = map[string]bool{}
+	for name, former := range sessions {
+		p.stays[name] = true
+		p.recall(name, former)
+	}
+	entries, err := os.ReadDir(p.options.Dir)
+	if err != nil {
+		return // none yet
+	}
+	for _, e := range entries {
+		dir := filepath.Join(p.options.Dir, e.Name())
+		switch {
+		case p.ways[e.Name()] != nil:
+			continue
+		case p.stays[e.Name()]:
+			err = emptied(dir)
+		default:
+			err = os.RemoveAll(dir)
+		}
+		if err != nil {
+			p.log.Warn("the socket of a sandbox of an earlier run could not be removed", "sandbox", e.Name(), "err", err)
+		}
+	}
+}
+
 // Close ends the proxy of a sandbox with all its connections, and takes its socket away. What used the sandbox is forgotten:
 // nothing of it runs any more.
 func (p *Proxies) Close(name string) {
+	p.mu.Lock()
+	delete(p.stays, name)
+	if all := p.uses[name]; all != nil {
+		all.release()
+	}
+	p.mu.Unlock()
+	p.end(name, false)
+}
+
+// end ends the proxy of a sandbox. The directory of one that goes on stays.
+func (p *Proxies) end(name string, stays bool) {
 	p.mu.Lock()
 	w := p.ways[name]
 	delete(p.ways, name)
 	p.forget(name)
 	p.mu.Unlock()
-	if w == nil {
+	if w != nil {
+		w.end()
+		<-w.ended
+	}
+	if !isName(name) {
 		return
 	}
-	w.end()
-	<-w.ended
-	if err := os.RemoveAll(w.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	remove := os.RemoveAll
+	if stays {
+		remove = emptied
+	}
+	if err := remove(filepath.Join(p.options.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		p.log.Warn("the socket of a sandbox could not be removed", "sandbox", name, "err", err)
 	}
 }
@@ -182,9 +248,10 @@ func (p *Proxies) Shutdown() {
 	for name := range p.ways {
 		names = append(names, name)
 	}
+	stays := maps.Clone(p.stays)
 	p.mu.Unlock()
 	for _, name := range names {
-		p.Close(name)
+		p.end(name, stays[name])
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/sandbox"
 )
 
 // users are the sessions that have used a sandbox since it was started. One that has let go of it still counts: what it
@@ -23,6 +24,9 @@ type user struct {
 	holds int           // calls of it that use the sandbox now
 	life  any           // of the sandbox, when it was used last; nil: it was not started yet
 	used  time.Time
+	// former: it has used the sandbox under an earlier gateway, and what it has left there may run on. It counts until it is
+	// calm and an hour has passed, or the sandbox has ended.
+	former bool
 }
 
 // Bounds of users.
@@ -66,6 +70,31 @@ func (p *Proxies) Enter(name string, call *toolward.Call) (*Use, error) {
 	return &Use{p, name, u}, nil
 }
 
+// recall notes who has used a sandbox under an earlier gateway. The caller holds the mutex.
+func (p *Proxies) recall(name string, sessions []sandbox.Former) {
+	all := p.uses[name]
+	if all == nil {
+		all = &users{}
+		p.uses[name] = all
+	}
+	for _, f := range sessions {
+		session := toolward.SessionKey(f.Session)
+		if i := slices.IndexFunc(all.list, func(u *user) bool { return u.call.Session == session }); i >= 0 {
+			all.list[i].former = true
+			continue
+		}
+		caller := toolward.Caller{Agent: f.Agent, Session: session}
+		all.list = append(all.list, &user{call: toolward.Call{Caller: caller, Session: session}, used: time.Now(), former: true})
+	}
+}
+
+// release says that nothing runs any more of what earlier gateways had used.
+func (a *users) release() {
+	for _, u := range a.list {
+		u.former = false
+	}
+}
+
 // Started says which life of the sandbox the call has got: a value that is another one after each start. What used an
 // earlier life has ended with it.
 func (u *Use) Started(life any) {
@@ -74,7 +103,9 @@ func (u *Use) Started(life any) {
 	defer p.mu.Unlock()
 	u.user.life = life
 	if all := p.uses[u.name]; all != nil {
-		all.list = slices.DeleteFunc(all.list, func(other *user) bool { return other.life != nil && other.life != life && other.holds == 0 })
+		all.list = slices.DeleteFunc(all.list, func(other *user) bool {
+			return !other.former && other.life != nil && other.life != life && other.holds == 0
+		})
 	}
 }
 
@@ -97,7 +128,7 @@ func (p *Proxies) forget(name string) {
 		return
 	}
 	open := p.ways[name] != nil
-	all.list = slices.DeleteFunc(all.list, func(u *user) bool { return u.holds == 0 && (!open || u.life == nil) })
+	all.list = slices.DeleteFunc(all.list, func(u *user) bool { return !u.former && u.holds == 0 && (!open || u.life == nil) })
 	if len(all.list) == 0 {
 		delete(p.uses, name)
 	}

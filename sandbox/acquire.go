@@ -38,7 +38,7 @@ func (m *Manager) Acquire(ctx context.Context, q Request) (*Lease, error) {
 	if lease := m.quick(q); lease != nil {
 		return lease, nil
 	}
-	lease, err := m.make(ctx, &making{m, b, resolved, engine, site, q})
+	lease, err := m.make(ctx, &making{m: m, box: b, resolved: resolved, engine: engine, site: site, request: q})
 	if err != nil {
 		m.closeEgress(b)
 		m.tell(EventFailed, Event{Name: b.name, ScopeKey: layout.ScopeKey, Engine: engine.Name(), Session: q.Session, Why: err.Error()})
@@ -56,6 +56,7 @@ type making struct {
 	engine   Engine
 	site     Site
 	request  Request
+	former   []Former // of a sandbox that has outlived its gateway: the sessions that have used it
 }
 
 // make has the sandbox be what it should be, and leases it.
@@ -213,7 +214,7 @@ func (k *making) attach(ctx context.Context, plan *Plan, state State, reuse Reus
 		handle = k.box.alive()
 		k.m.mu.Unlock()
 	}
-	kind := EventKind("")
+	kind, why, fresh := EventKind(""), "", false
 	if handle == nil {
 		var err error
 		if handle, err = k.engine.Ensure(ctx, &spec); err != nil {
@@ -222,15 +223,23 @@ func (k *making) attach(ctx context.Context, plan *Plan, state State, reuse Reus
 		if !state.Running {
 			kind = EventStarted
 		}
+		if fresh = state.Detached && handle.State().EngineID != state.EngineID; !fresh && state.Detached {
+			if k.former, err = k.resumed(plan, handle); err != nil {
+				return nil, k.giveUp(ctx, handle, true, err) // nobody knows who acts in it
+			}
+		}
 	}
-	if reuse == ReuseKeep {
+	switch {
+	case fresh:
+		kind, why = EventRecreated, "the one that had outlived its gateway could not be used again"
+	case reuse == ReuseKeep:
 		kind = EventKept
 	}
 	plan.Spec.Hash = spec.Hash
 	if reuse == ReuseKeep {
 		plan.SecurityHash = "" // the registry keeps that of the sandbox
 	}
-	return k.done(ctx, plan, handle, kind, "", false, until)
+	return k.done(ctx, plan, handle, kind, why, fresh, until)
 }
 
 // done writes the sandbox down and leases it. A crash before this leaves one that the next start adopts.
@@ -240,6 +249,9 @@ func (k *making) done(ctx context.Context, plan *Plan, handle Handle, kind Event
 	entry := Registered{
 		Name: plan.Name, ScopeKey: plan.ScopeKey, CreatedMs: now.UnixMilli(), UsedMs: now.UnixMilli(), Image: state.Image,
 		Hash: plan.Spec.Hash, SecurityHash: plan.SecurityHash, Engine: k.engine.Name(), EngineID: state.EngineID,
+	}
+	if err := k.remember(plan, handle, fresh); err != nil {
+		return nil, k.giveUp(ctx, handle, fresh, err)
 	}
 	err := k.m.registry.Update(func(entries []Registered) ([]Registered, bool) {
 		if fresh {
@@ -253,8 +265,11 @@ func (k *making) done(ctx context.Context, plan *Plan, handle Handle, kind Event
 	k.m.mu.Lock()
 	b, old := k.box, k.box.handle
 	b.handle, b.engine, b.layout, b.resolved = handle, k.engine.Name(), &plan.Layout, k.resolved
-	b.made = madeAs(b.made, plan, kind, fresh || old != handle && b.engine == EngineNative)
+	b.made = madeAs(b.made, plan, kind, fresh || old != handle && b.engine == EngineNative && k.former == nil)
 	before := k.m.patrols(b, plan, fresh || old != handle, k.request.Session)
+	for _, f := range k.former { // nobody has looked at what their programs have made meanwhile
+		k.m.ran(b, f.Session)
+	}
 	closed := k.m.closed
 	if len(k.m.ready) >= maxReady {
 		clear(k.m.ready)

@@ -85,10 +85,6 @@ func (k *checker) object(at string, c, wider *Config) {
 		}
 	}
 	k.word(at+".engine", strings.ToLower(c.Engine), EngineAuto, EngineNative, EngineDocker)
-	if c.Native.Detach != nil && *c.Native.Detach {
-		// Whoever sets it counts on commands that go on; it must not be read and not done.
-		k.wrong(at+".native.detach", CodeConfig, "this version cannot do it: native sandboxes end with the gateway. Leave it out, or use the docker engine, whose containers stay")
-	}
 	k.word(at+".fs.hardlinks", c.FS.Hardlinks, "refuse", "read")
 	k.word(at+".prune.idleAction", c.Prune.IdleAction, string(PruneStop), string(PruneRemove))
 	for i, control := range c.DegradeOK {

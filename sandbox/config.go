@@ -62,7 +62,7 @@ type FSConfig struct {
 
 // NativeConfig is "native".
 type NativeConfig struct {
-	Detach *bool `json:"detach,omitempty" jsonschema:"sandboxes outlive a restart of the gateway; this version cannot do it and refuses true"`
+	Detach *bool `json:"detach,omitempty" jsonschema:"sandboxes of the native engine go on when the gateway ends, and the next one uses them again; default false"`
 }
 
 // DockerConfig is "docker".

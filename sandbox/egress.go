@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"slices"
 	"strconv"
 
@@ -14,6 +15,9 @@ type Egress interface {
 	Open(name string) (dir string, err error)
 	// Close ends that, with all connections. What was not opened is no mistake.
 	Close(name string)
+	// Outlived says which sandboxes go on, or have gone on, without a gateway, and which sessions have used each: their
+	// directories stay, those of all others that are not open go. What the sessions have left in them acts in their names.
+	Outlived(sessions map[string][]Former)
 }
 
 // closeEgress ends the way out of a sandbox that does not run. The caller has the turn of the box.
@@ -24,6 +28,10 @@ func (m *Manager) closeEgress(b *box) {
 	m.mu.Lock()
 	running := b.alive() != nil
 	m.mu.Unlock()
+	if e := m.engines[EngineNative]; e != nil && !running { // one that goes on has the directory mounted, whether or not it is used now
+		state, err := e.Lookup(context.Background(), b.name)
+		running = err == nil && state.Detached
+	}
 	if !running {
 		m.options.Egress.Close(b.name)
 	}

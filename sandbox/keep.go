@@ -26,8 +26,9 @@ type Info struct {
 	Sessions   []string  `json:"sessions"` // whose calls these are
 	Created    time.Time `json:"createdAt"`
 	Used       time.Time `json:"lastUsedAt"`
-	Missing    bool      `json:"missing,omitempty"` // the engine does not know it; a native one that is stopped is never known
-	Silent     bool      `json:"silent,omitempty"`  // the engine did not answer: whether it runs is not known
+	Missing    bool      `json:"missing,omitempty"`  // the engine does not know it; a native one that is stopped is never known
+	Detached   bool      `json:"detached,omitempty"` // it goes on when its gateway ends
+	Silent     bool      `json:"silent,omitempty"`   // the engine did not answer: whether it runs is not known
 
 	Level           string      `json:"level,omitempty"` // what its engine enforces, in words; "" until that was tried
 	Scope           Scope       `json:"scope"`
@@ -52,7 +53,7 @@ func (m *Manager) List(ctx context.Context) ([]Info, error) {
 		state, found := states[e.Engine+" "+e.Name]
 		i := Info{
 			Name: e.Name, ScopeKey: e.ScopeKey, Agent: ScopeAgentID(e.ScopeKey), Engine: e.Engine, EngineID: cmp.Or(state.EngineID, e.EngineID),
-			Running: state.Running, Image: cmp.Or(state.Image, e.Image), Created: time.UnixMilli(e.CreatedMs), Used: time.UnixMilli(e.UsedMs),
+			Running: state.Running, Detached: state.Detached, Image: cmp.Or(state.Image, e.Image), Created: time.UnixMilli(e.CreatedMs), Used: time.UnixMilli(e.UsedMs),
 			Missing: !found && failed[e.Engine] == nil && e.Engine != EngineNative, Silent: failed[e.Engine] != nil, Sessions: []string{},
 		}
 		if level, known := m.levelOf(e.Engine); known {
@@ -193,6 +194,7 @@ func (m *Manager) finishBox(ctx context.Context, b *box, entry Registered, why s
 		if err := engine.Stop(ctx, entry.Name); err != nil {
 			return Errorf(CodeOf(err), "stop sandbox %s: %v", entry.Name, err)
 		}
+		m.forget(entry.Name)
 		m.closeEgress(b)
 		m.tell(EventStopped, told)
 		return nil
@@ -204,6 +206,7 @@ func (m *Manager) finishBox(ctx context.Context, b *box, entry Registered, why s
 	if _, err := engine.Lookup(ctx, entry.Name); CodeOf(err) != CodeNotFound {
 		return Errorf(CodeFailed, "sandbox %s is still there: %v", entry.Name, err)
 	}
+	m.forget(entry.Name)
 	m.closeEgress(b)
 	m.tell(EventRemoved, told)
 	if err := m.dropCaches(entry.ScopeKey); err != nil {
@@ -322,6 +325,7 @@ func (m *Manager) reconcile(ctx context.Context) error {
 	if len(failed) > 0 {
 		m.options.Log.Warn("sandboxes of an earlier run could not all be found", "err", joined(failed))
 	}
+	m.outlived(ctx, states)
 	instance := m.Settings().around.Instance
 	var adopted []State
 	err := m.registry.Update(func(entries []Registered) ([]Registered, bool) {

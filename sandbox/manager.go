@@ -50,6 +50,8 @@ const (
 	EventRemoved   EventKind = "removed"
 	EventEnded     EventKind = "ended" // by itself, or from outside
 	EventAdopted   EventKind = "adopted"
+	EventLeft      EventKind = "left"      // the gateway ends, and it goes on
+	EventFound     EventKind = "found"     // it has gone on without a gateway
 	EventFailed    EventKind = "failed"    // it could not be made
 	EventProtected EventKind = "protected" // commands have made what is protected, where there was none at the start
 )
@@ -143,6 +145,8 @@ func (m *Manager) Start(ctx context.Context) error {
 		if err := m.reconcile(ctx); err != nil {
 			return err
 		}
+	} else if m.options.Egress != nil {
+		m.options.Egress.Outlived(nil)
 	}
 	m.workers.Go(m.attend)
 	return nil
@@ -191,7 +195,7 @@ func (m *Manager) Layout(ctx context.Context, q Request) (*Layout, error) {
 	return layout, resolved.workspace(layout, resolved.view(site.Engine).User)
 }
 
-// Close ends the Manager. Sandboxes that cannot outlive the gateway end with their engines, which the caller closes.
+// Close ends the Manager. Sandboxes that do not outlive the gateway end with their engines, which the caller closes.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	if m.closed {
@@ -219,6 +223,7 @@ func (m *Manager) Close() {
 	if err := m.flush(); err != nil {
 		m.options.Log.Error("sandboxes: when they were used last could not be written", "err", err)
 	}
+	m.leave()
 	var closing sync.WaitGroup // each may take seconds
 	for _, h := range handles {
 		closing.Go(func() {

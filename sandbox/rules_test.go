@@ -217,17 +217,6 @@ func TestUsersAreLoosenedUnderNoKey(t *testing.T) {
 	}
 }
 
-// What this version cannot do is refused where it is written: who counts on it must not find out after a restart.
-func TestDetachIsRefused(t *testing.T) {
-	for _, detach := range []bool{true, false} {
-		c := Configuration{Agents: []AgentConfig{{"a", Config{Native: NativeConfig{Detach: &detach}}}}}
-		_, problems := Compile(c, Surroundings{StateDir: "/s", Files: links{}})
-		if detach != (len(problems) == 1 && problems[0].Key == "agents.list[0].sandbox.native.detach" && strings.Contains(problems[0].Text, "docker")) {
-			t.Errorf("detach %v: %v", detach, problems)
-		}
-	}
-}
-
 // Two agents never share settings or a sandbox because their ids look alike.
 func TestAgentsWithSimilarIDs(t *testing.T) {
 	for id, want := range map[string]string{

@@ -148,8 +148,11 @@ func (r *Resolved) Spec(ctx context.Context, site Site, q Request, egress Egress
 		}
 		plan.survey.open = layout.InPlace // Landlock cannot take away a part of what it allows
 	}
-	if engine == EngineDocker {
+	switch {
+	case engine == EngineDocker:
 		r.dockerSpec(s)
+	case r.Detach:
+		s.Detach = r.alone()
 	}
 	plan.hash(engine)
 	return plan, nil
@@ -296,6 +299,9 @@ func (p *Plan) hash(engine string) {
 		"agentWorkspaceDir": agentDir, "mounts": mounts, "workdir": s.Workdir, "env": s.Env, "user": s.User,
 		"network": s.Network, "degradeOk": s.DegradeOK, "ptrace": s.Ptrace, "hardlinks": s.Hardlinks, "writable": s.Writable,
 		"runtime": s.Docker.Runtime, "capDrop": s.Docker.CapDrop, "seccompProfile": s.Docker.SeccompProfile, "apparmorProfile": s.Docker.AppArmor,
+	}
+	if s.Detach > 0 { // how long is told when it is used, and is no reason to make it anew
+		confines["detach"] = true
 	}
 	p.SecurityHash = Hash(confines)
 	all := maps.Clone(confines)

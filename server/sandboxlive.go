@@ -229,6 +229,7 @@ var eventWords = map[sandbox.EventKind]string{
 	sandbox.EventCreated: "made", sandbox.EventStarted: "started", sandbox.EventRecreated: "made anew",
 	sandbox.EventKept: "kept, although it is not what the configuration says", sandbox.EventStopped: "stopped", sandbox.EventRemoved: "removed",
 	sandbox.EventEnded: "ended", sandbox.EventAdopted: "taken over from an earlier run", sandbox.EventFailed: "could not be made",
+	sandbox.EventLeft: "left running by a gateway that ended", sandbox.EventFound: "found again by the next gateway",
 	sandbox.EventProtected: "protected paths were made inside:",
 }
 

@@ -33,9 +33,9 @@ func sandboxAround(stateDir string) sandbox.Surroundings {
 }
 
 // sandboxEngines are the engines of this program, in the order of preference.
-func sandboxEngines(instance string, log *slog.Logger) []sandbox.Engine {
+func sandboxEngines(instance, stateDir string, log *slog.Logger) []sandbox.Engine {
 	return []sandbox.Engine{
-		native.New(native.Options{Instance: instance, Log: log}), docker.New(docker.Options{Instance: instance, Log: log}),
+		native.New(native.Options{Instance: instance, Dir: filepath.Join(stateDir, "sandbox", "supervisors"), Log: log}), docker.New(docker.Options{Instance: instance, Log: log}),
 	}
 }
 
@@ -72,7 +72,7 @@ func (d *daemon) openMachine(ctx context.Context, records audit.Source) error {
 // openSandboxes opens what makes sandboxes, with the settings in force. The first start finds out whether this machine can
 // make any.
 func (d *daemon) openSandboxes(ctx context.Context, _ daemonOptions) (err error) {
-	d.engines = sandboxEngines(d.machine.Instance, d.log)
+	d.engines = sandboxEngines(d.machine.Instance, withoutLinks(d.home), d.log)
 	settings, err := d.sandboxSettings(d.config.Current().File)
 	if err != nil {
 		return err
