@@ -76,7 +76,7 @@ func (e *fakeEngine) Ensure(_ context.Context, s *Spec) (Handle, error) {
 		e.ensured++
 		b = &fakeBox{state: State{
 			Name: s.Name, Engine: e.name, EngineID: fmt.Sprint(e.ensured), ScopeKey: s.ScopeKey, Hash: s.Hash, Instance: s.Instance,
-			Image: s.Docker.Image, Created: time.Now(),
+			Image: s.Docker.Image, Created: time.Now(), Detached: s.Detach > 0,
 		}}
 		e.boxes[s.Name] = b
 	case b.state.Hash != s.Hash || b.state.Instance != s.Instance:
