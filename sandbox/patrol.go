@@ -75,6 +75,13 @@ func (p *patrol) look(ctx context.Context) bool {
 	if len(sessions) > 0 {
 		p.report(ctx, sessions)
 	}
+	if ctx.Err() != nil { // the look was broken off: the last one tells of them
+		p.mu.Lock()
+		for _, session := range sessions {
+			p.wrote[session] = true
+		}
+		p.mu.Unlock()
+	}
 	return len(sessions) > 0
 }
 
