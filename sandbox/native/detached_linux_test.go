@@ -445,3 +445,96 @@ func TestAnotherVersionIsNotUsed(t *testing.T) {
 	}
 	remove(t, e, spec.Name)
 }
+
+// Without a gateway nothing gets out; the next one is reached as the first was.
+func TestEgressOfTheNextGateway(t *testing.T) {
+	dir := supervisors(t)
+	proxies, err := os.MkdirTemp("", "tw") // the path of a socket holds about 100 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(proxies) })
+	if err := os.Chmod(proxies, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	proxy := func(name string) net.Listener {
+		l, err := net.Listen("unix", filepath.Join(proxies, "egress.sock"))
+		if err == nil {
+			err = os.Chmod(l.Addr().String(), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				io.WriteString(conn, name)
+				conn.Close()
+			}
+		}()
+		return l
+	}
+	e := detachedEngine(t, dir)
+	spec := detachedSpec(t, t.TempDir())
+	spec.Network = sandbox.Network{Mode: sandbox.NetworkEgress, EgressDir: proxies}
+	const ask = "cat < /dev/tcp/127.0.0.1/3128"
+	first := proxy("first")
+	handle := ensure(t, e, spec)
+	if out, err := output(t.Context(), handle, ask); err != nil || out != "first" {
+		t.Fatalf("%q %v", out, err)
+	}
+	daemon := "setsid -f bash -c 'touch started; until test -e asked; do if test -e go; then " + ask + " > said 2>&1; touch asked; fi; sleep 0.05; done' </dev/null >/dev/null 2>&1; until test -e started; do sleep 0.01; done"
+	if _, err := output(t.Context(), handle, daemon); err != nil {
+		t.Fatal(err)
+	}
+	handle.Close()
+	first.Close()
+	workspace := spec.Mounts[0].Source
+	if err := os.WriteFile(filepath.Join(workspace, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a program has tried to get out", func() bool { _, err := os.Stat(filepath.Join(workspace, "asked")); return err == nil })
+	if said := content(filepath.Join(workspace, "said")); strings.Contains(said, "first") || strings.Contains(said, "second") {
+		t.Errorf("without a gateway it reached %q", said)
+	}
+	second := proxy("second")
+	defer second.Close()
+	if out, err := output(t.Context(), ensure(t, e, spec), ask); err != nil || out != "second" {
+		t.Errorf("%q %v", out, err)
+	}
+	remove(t, e, spec.Name)
+}
+
+// Where nobody else limits memory, the first process does while there is no gateway.
+func TestMemoryWithoutAGateway(t *testing.T) {
+	if os.Geteuid() == 0 {
+		asUser(t) // root has control groups
+		return
+	}
+	dir := supervisors(t)
+	e := detachedEngine(t, dir)
+	if e.capabilities().Level != sandbox.LevelNoCgroup {
+		t.Skip("not run: this user has control groups")
+	}
+	spec := detachedSpec(t, t.TempDir())
+	spec.Limits.Memory = 128 << 20
+	handle := ensure(t, e, spec)
+	command := "setsid -f bash -c 'touch started; until test -e go; do sleep 0.05; done; (head -c 400000000 /dev/zero; sleep 5) | tail >/dev/null; echo $? > ended' </dev/null >/dev/null 2>&1; until test -e started; do sleep 0.01; done"
+	if _, err := output(t.Context(), handle, command); err != nil {
+		t.Fatal(err)
+	}
+	handle.Close()
+	if err := os.WriteFile(filepath.Join(spec.Mounts[0].Source, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// tail keeps a line that never ends: without a limit it would take 400 MB and end in order.
+	ended := filepath.Join(spec.Mounts[0].Source, "ended")
+	eventually(t, "the largest process has ended", func() bool { return content(ended) != "" })
+	if status := content(ended); status != "137\n" {
+		t.Errorf("it has ended with %q", status)
+	}
+	remove(t, e, spec.Name)
+}
