@@ -29,6 +29,13 @@ func TestSessionsOfAnEarlierGatewayCount(t *testing.T) {
 			q.answer <- toolward.Answer{Decision: toolward.DenyCall}
 			synctest.Wait()
 		}
+		delete(w.ways, box) // it was not used yet by this gateway
+		failed, err := w.Enter(box, &toolward.Call{Session: "agent:coder:other", Caller: toolward.Caller{Agent: "coder"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed.Leave()
+		w.ways[box] = w.way
 		asked("nobody is at work")
 		calm := w.enter(t, "agent:coder:calm")
 		asked("a calm session is at work")

@@ -312,6 +312,7 @@ func TestDoor(t *testing.T) {
 
 // Who takes the place of a supervisor is not believed, and never shown the key.
 func TestFalseSupervisor(t *testing.T) {
+	asUser(t) // whose supervisors have the user of the gateway
 	dir := supervisors(t)
 	e := detachedEngine(t, dir)
 	spec := detachedSpec(t, t.TempDir())
@@ -537,4 +538,18 @@ func TestMemoryWithoutAGateway(t *testing.T) {
 		t.Errorf("it has ended with %q", status)
 	}
 	remove(t, e, spec.Name)
+}
+
+// Without namespaces nothing would end the processes together: who asks for it is told.
+func TestDetachNeedsNamespaces(t *testing.T) {
+	if asUser(t) {
+		return
+	}
+	e := landlockEngine(t)
+	e.supervised.dir = supervisors(t)
+	spec := landlockSpec(t, t.TempDir())
+	spec.Detach = time.Hour
+	if _, err := e.Ensure(t.Context(), spec); sandbox.CodeOf(err) != sandbox.CodeConfig || !strings.Contains(err.Error(), "outlive") {
+		t.Errorf("%v", err)
+	}
 }

@@ -180,6 +180,10 @@ func (e *Engine) findSupervised(ctx context.Context) error {
 	all, err := e.supervised.load()
 	failed := []error{err}
 	for name, r := range all {
+		if _, used := e.boxes.Look(name); used { // by this gateway
+			delete(all, name)
+			continue
+		}
 		if !lives(r.ID) || !r.Ready {
 			failed = append(failed, e.endSupervised(ctx, r))
 			delete(all, name)
