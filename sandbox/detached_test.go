@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -304,5 +305,25 @@ func TestDetachIsExplained(t *testing.T) {
 		if !slices.Contains(settings.For(agent).Settings(), want) {
 			t.Errorf("%s: no %+v in %+v", agent, want, settings.For(agent).Settings())
 		}
+	}
+}
+
+// A look that is broken off because the gateway ends does not forget whose commands it was for: the last look tells of them.
+func TestBrokenOffLook(t *testing.T) {
+	m := manage(t, newWorld(t), newFake("native"), Config{})
+	lease := m.lease(t, "one")
+	m.mu.Lock()
+	p := m.boxes[lease.Layout.Name].patrol
+	m.mu.Unlock()
+	p.mu.Lock()
+	p.wrote["agent:coder:one"] = true
+	p.mu.Unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.look(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.wrote["agent:coder:one"] {
+		t.Error("it is forgotten")
 	}
 }
