@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -39,7 +40,7 @@ type Target struct {
 const (
 	memoryLimit = 256 << 20
 	pidsLimit   = 64
-	patience    = 2 * time.Minute // for one command of the battery, on a busy machine
+	patience    = 5 * time.Minute // for one command of the battery, on a busy machine
 )
 
 // Run runs the battery.
@@ -66,11 +67,7 @@ func build(t *testing.T) string {
 		return path
 	}
 	program := filepath.Join(t.TempDir(), "probe")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", program, "github.com/toolward/toolward/internal/escape/probe")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build the probe: %v\n%s", err, out)
-	}
+	live.Build(t, "internal/escape/probe", program)
 	return program
 }
 

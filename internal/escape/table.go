@@ -52,6 +52,7 @@ var expectations = []expectation{
 	{"9", "EPERM EACCES", ""},
 	{"10", "EROFS EACCES ENOENT", ""},
 	{"11", "empty EACCES EPERM ENOENT", ""},
+	{"11 read /proc/keys", "empty EACCES EPERM ENOENT", ""},
 	{"11 read /proc/kallsyms", "empty EACCES EPERM ENOENT", "ok empty EACCES EPERM ENOENT"}, // addresses are hidden anyway
 	{"12", "EACCES", "EACCES EPERM"},
 	{"13", "EPERM", ""},

@@ -318,7 +318,8 @@ type build struct {
 	tags string
 }
 
-// ProgramsVariable names a directory with the programs for tests that cannot build them: those of another user.
+// ProgramsVariable names a directory with the programs for tests that cannot build them: those of another user, or of a
+// machine without Go.
 const ProgramsVariable = "TOOLWARD_LIVE_PROGRAMS"
 
 // programs returns a directory with the programs of a release.

@@ -117,9 +117,13 @@ func startDockerd(arguments ...string) (*Dockerd, error) {
 func (d *Dockerd) Start() error {
 	d.said = &bytes.Buffer{}
 	d.exited = make(chan struct{})
+	bridge := "none"
+	if _, err := net.InterfaceByName("docker0"); err == nil {
+		bridge = "docker0" // the machine's container engine has made it, and one without a bridge would remove it
+	}
 	d.cmd = exec.Command("dockerd", append([]string{
 		"--host", d.Host, "--data-root", filepath.Join(d.dir, "data"), "--exec-root", filepath.Join(d.dir, "exec"),
-		"--pidfile", filepath.Join(d.dir, "pid"), "--bridge", "none", "--iptables=false", "--ip-masq=false",
+		"--pidfile", filepath.Join(d.dir, "pid"), "--bridge", bridge, "--iptables=false", "--ip-masq=false",
 		"--containerd-namespace", filepath.Base(d.dir),
 	}, d.more...)...)
 	d.cmd.Stdout, d.cmd.Stderr = d.said, d.said

@@ -14,6 +14,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/toolward/toolward/internal/escape"
+	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -77,16 +78,9 @@ func asUser(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, source := range map[string]string{ // the first is found beside the program
-		"toolward-inside": "github.com/toolward/toolward/cmd/toolward-inside", "probe": "github.com/toolward/toolward/internal/escape/probe",
-	} {
-		build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, name), source)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v\n%s", source, err, out)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	live.Build(t, "cmd/toolward-inside", filepath.Join(dir, "toolward-inside")) // found beside the program
+	live.Build(t, "internal/escape/probe", filepath.Join(dir, "probe"))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(dir, "test"), "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Dir = home

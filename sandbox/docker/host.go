@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -38,12 +40,25 @@ func findEndpoint() (endpoint, error) {
 	if name != "" && name != "default" {
 		return contextEndpoint(name)
 	}
-	for _, path := range sockets() {
-		if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
-			return endpoint{host: "unix://" + path, found: path}, nil
-		}
+	if path := firstSocket(sockets()); path != "" {
+		return endpoint{host: "unix://" + path, found: path}, nil
 	}
 	return endpoint{host: client.DefaultDockerHost, found: "the default"}, nil
+}
+
+// firstSocket is the first that there is, of those that this user may use if there is one.
+func firstSocket(paths []string) (closed string) {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode()&os.ModeSocket == 0 {
+			continue
+		}
+		if !closedToUs("unix://" + path) {
+			return path
+		}
+		closed = cmp.Or(closed, path)
+	}
+	return closed
 }
 
 func sockets() []string {
@@ -132,13 +147,27 @@ func (e endpoint) open() (*client.Client, error) {
 	return c, nil
 }
 
-// absent reports whether this machine has no container engine that anybody named: nothing can exist in it.
+// absent reports whether there is no container engine for this user, and nobody named one: nothing of ours can be in it, or
+// be found in it. A container from before the user lost the right is taken over by its labels when the right is back.
 func (e endpoint) absent() bool {
 	if e.explicit || !e.local() {
 		return false
 	}
 	_, err := os.Stat(strings.TrimPrefix(e.host, "unix://"))
-	return os.IsNotExist(err)
+	return os.IsNotExist(err) || closedToUs(e.host)
+}
+
+// closedToUs reports whether a container engine is there, but not for this user.
+func closedToUs(host string) bool {
+	path, local := strings.CutPrefix(host, "unix://")
+	if !local {
+		return false
+	}
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		conn.Close() //nolint:errcheck // nothing was written
+	}
+	return errors.Is(err, fs.ErrPermission)
 }
 
 func (e endpoint) local() bool { return strings.HasPrefix(e.host, "unix://") }

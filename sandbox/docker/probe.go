@@ -3,11 +3,8 @@ package docker
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -58,19 +55,6 @@ func (e *Engine) ask(ctx context.Context) (*daemon, error) {
 	d.podman = slices.ContainsFunc(version.Components, func(c system.ComponentVersion) bool { return strings.Contains(c.Name, "Podman") })
 	d.rootless, d.remapped = d.option("rootless"), d.option("userns")
 	return d, nil
-}
-
-// closedToUs reports whether a container engine is there, but not for this user.
-func closedToUs(host string) bool {
-	path, local := strings.CutPrefix(host, "unix://")
-	if !local {
-		return false
-	}
-	conn, err := net.Dial("unix", path)
-	if err == nil {
-		conn.Close() //nolint:errcheck // nothing was written
-	}
-	return errors.Is(err, fs.ErrPermission)
 }
 
 // option reports whether the container engine names a security option.

@@ -18,7 +18,8 @@ import (
 // sockets without a container, and sockets at which nobody listens any more. Containers that run are stopped.
 func (e *Engine) Sweep(ctx context.Context) error {
 	names, err := e.sweepContainers(ctx)
-	return errors.Join(err, e.sweepDoors(names, err == nil))
+	known := err == nil && !closedToUs(e.where()) // what is there and cannot be asked may have containers of ours
+	return errors.Join(err, e.sweepDoors(names, known))
 }
 
 // sweepContainers removes half-made containers and returns the names of the others.

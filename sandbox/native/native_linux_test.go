@@ -175,16 +175,9 @@ func asUser(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	copyFile(t, executable, filepath.Join(dir, "test"))
-	for name, source := range map[string]string{
-		"inside": "github.com/toolward/toolward/cmd/toolward-inside", "probe": "github.com/toolward/toolward/internal/escape/probe",
-	} {
-		build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, name), source)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v\n%s", source, err, out)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	live.Build(t, "cmd/toolward-inside", filepath.Join(dir, "inside"))
+	live.Build(t, "internal/escape/probe", filepath.Join(dir, "probe"))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(dir, "test"), "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Dir = home

@@ -183,7 +183,7 @@ func diagnose(err error, f facts) (cause, fix string) {
 			"give the gateway one that allows userns, mount and capabilities (packaging/apparmor/toolward; of a container --security-opt apparmor=NAME), or use the docker engine"
 	case refused && !f.root && f.apparmorSwitch == "1":
 		return fmt.Sprintf("AppArmor restricts user namespaces of programs without a profile: %v", err),
-			"install the profile for " + f.executable + " (packaging/apparmor/toolward): it allows this one program to make user namespaces"
+			"install the profile for " + f.executable + " (packaging/apparmor/toolward) and start the gateway again: it allows this one program to make user namespaces"
 	case refused && !f.root && f.debianSwitch == "0":
 		return "user namespaces are only for root here (kernel.unprivileged_userns_clone is 0)",
 			"run the gateway as a service of root (sandboxes still run as another user), or use the docker engine"
