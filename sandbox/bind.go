@@ -122,7 +122,10 @@ type BindRules struct {
 	OtherHomes    []string
 	StateDir      string // Toolward's home; "" is none
 	WorkspaceRoot string // the part of StateDir that sandboxes may see
-	Workdir       string // inside, where the workspace is; "" is WorkspaceTarget
+	// Programs are Toolward's own programs on this machine, and where it puts them. Nothing that can be written to may hold
+	// one: the hook that asks about an agent's calls would be what a command makes of it.
+	Programs []string
+	Workdir  string // inside, where the workspace is; "" is WorkspaceTarget
 	// Roots are the directories that sources must lie in; nil is everywhere.
 	Roots []string
 	// AllowReserved and AllowExternal are the switches that waive the rules about reserved targets and roots.
@@ -160,6 +163,11 @@ func (r *BindRules) Validate(specs []string) ([]Bind, error) {
 		}
 		if err := r.check(resolved, roots, ""); err != nil {
 			return nil, err
+		}
+		if b.Writable {
+			if code, program := r.replaces(resolved); code != "" {
+				return nil, Errorf(code, "bind %s: commands could replace %s, a program of Toolward: show it with :ro, or something smaller", b.Source, program)
+			}
 		}
 		written := b.Source
 		b.Source = resolved
@@ -264,6 +272,19 @@ func (r *BindRules) blocked(source string) (code Code, dir string) {
 	for _, dir := range dirs {
 		if within(r.fold(dir), r.fold(source)) {
 			return CodeCovers, dir
+		}
+	}
+	return "", ""
+}
+
+// replaces says which of Toolward's programs could be replaced by whoever can write to a path.
+func (r *BindRules) replaces(source string) (code Code, program string) {
+	for _, program := range r.asItIs(r.Programs) {
+		switch {
+		case within(r.fold(source), r.fold(program)):
+			return CodeTargets, program
+		case within(r.fold(program), r.fold(source)):
+			return CodeCovers, program
 		}
 	}
 	return "", ""

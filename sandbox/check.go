@@ -241,7 +241,7 @@ func (k *checker) binds(at string, c, wider *Config) {
 	rules := BindRules{
 		Home: k.around.Home, OtherHomes: k.around.OtherHomes, StateDir: k.around.StateDir, WorkspaceRoot: path.Join(k.around.StateDir, "sandboxes"),
 		AllowReserved: either(c.Docker.AllowReservedTargets, wider, func(w *Config) *bool { return w.Docker.AllowReservedTargets }),
-		FoldCase:      k.around.FoldCase, Files: k.around.Files, Workdir: workdirOf(c, wider),
+		FoldCase:      k.around.FoldCase, Files: k.around.Files, Programs: k.around.Programs, Workdir: workdirOf(c, wider),
 	}
 	for key, list := range map[string][]string{".binds": c.Binds, ".docker.binds": c.Docker.Binds, ".browser.binds": c.Browser.Binds} {
 		for i, bind := range list {

@@ -143,7 +143,14 @@ func (r *Resolved) agentDir(workspace string, access Access) (string, error) {
 	if access == AccessNone {
 		return real, nil
 	}
-	if code, dir := r.bindRules(nil).blockedWorkspace(real); code != "" {
+	rules := r.bindRules(nil)
+	if code, program := rules.replaces(real); code != "" && access == AccessReadWrite {
+		return "", &Error{
+			Code: CodeConfig, Text: "in the workspace " + workspace + " commands could replace " + program + ", a program of Toolward",
+			Fix: "start Toolward from elsewhere, as after go install; or set sandbox.workspaceAccess to ro or none",
+		}
+	}
+	if code, dir := rules.blockedWorkspace(real); code != "" {
 		return "", &Error{
 			Code: CodeConfig, Text: "the workspace " + workspace + " would show " + dir + " to the sandbox",
 			Fix: "name a directory that holds one project and nothing else; or set agents.defaults.sandbox.workspaceAccess to none, " +

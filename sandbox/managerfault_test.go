@@ -2,9 +2,11 @@ package sandbox
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -105,10 +107,22 @@ func TestSandboxThatWasStoppedCannotBeWrittenDown(t *testing.T) {
 	}
 }
 
-// diskIsGone puts a file where the registry's directory was.
+// diskIsGone puts a file where the registry's directory was. The manager may be writing there at that moment, and make the
+// directory again.
 func diskIsGone(t *testing.T, dir string) {
 	t.Helper()
-	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
+	var err error
+	for i := range 100 {
+		if err = os.Rename(dir, dir+".gone"+strconv.Itoa(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		var file *os.File
+		if file, err = os.OpenFile(dir, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
+			err = file.Close()
+			break
+		}
+	}
+	if err != nil {
 		t.Error(err)
 	}
 }

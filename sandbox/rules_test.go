@@ -136,6 +136,36 @@ func TestBindInThePlaceOfTmpfs(t *testing.T) {
 	}
 }
 
+// Whoever writes to the directory of the hook decides about every call.
+func TestNobodyReplacesToolwardsPrograms(t *testing.T) {
+	around := Surroundings{
+		StateDir: "/home/gw/.toolward", Home: "/home/gw", Programs: []string{"/home/gw/.cache/toolward", "/opt/tw/bin/toolward", "/home/gw/link/toolward-hook"},
+		Files: links{"/srv/tools": "/opt/tw", "/home/gw/link": "/srv/hooks"},
+	}
+	for bind, want := range map[string]Code{
+		"/home/gw/.cache:/c": CodeCovers, "/home/gw/.cache:/c:ro": "", "/home/gw/.cache/toolward/bin:/c": CodeTargets, "/home/gw/.cache/pip:/c": "",
+		"/opt/tw:/c": CodeCovers, "/opt/tw/bin/toolward:/c": CodeTargets, "/opt/tw:/c:ro": "", "/opt/tw/bin/toolward2:/c": "", "/opt/tw/share:/c": "",
+		"/srv/tools/bin:/c": CodeCovers, "/srv/hooks:/c": CodeCovers,
+	} {
+		_, problems := Compile(Configuration{Defaults: Defaults{Config: Config{Binds: []string{bind}}}}, around)
+		if (len(problems) > 0) != (want != "") || want != "" && problems[0].Code != want {
+			t.Errorf("%s: %v, want %q", bind, problems, want)
+		}
+	}
+	for access, ok := range map[string]bool{"rw": false, "ro": true, "none": true} {
+		settings, problems := Compile(Configuration{Defaults: Defaults{Config: Config{WorkspaceAccess: access}}}, around)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		for workspace, holds := range map[string]bool{"/opt/tw": true, "/opt/tw/src": false} {
+			q := Request{Agent: "coder", Session: "agent:coder:x", Workspace: workspace}
+			if _, err := settings.For("coder").Layout(Site{Engine: EngineNative}, q); (err == nil) != (ok || !holds) {
+				t.Errorf("workspace %s, %s: %v", workspace, access, err)
+			}
+		}
+	}
+}
+
 // Where private directories are may be seen; what a directory that contains Toolward's home would free may not.
 func TestWorkspaceRootFreesNothingElse(t *testing.T) {
 	for root, allowed := range map[string]bool{

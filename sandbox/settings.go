@@ -42,7 +42,9 @@ type Surroundings struct {
 	Home     string // of the gateway's user
 	// OtherHomes are [BindRules.OtherHomes].
 	OtherHomes []string
-	Instance   string // name of this Toolward home on the machine
+	// Programs are [BindRules.Programs].
+	Programs []string
+	Instance string // name of this Toolward home on the machine
 	// Undecided is the mode where the configuration names none: what the first start found. "" is off, by nobody's word.
 	Undecided Mode
 	FoldCase  bool

@@ -72,7 +72,7 @@ func (r *Resolved) bindRules(roots []string) *BindRules {
 	return &BindRules{
 		Home: around.Home, OtherHomes: around.OtherHomes, StateDir: around.StateDir, WorkspaceRoot: r.WorkspaceRoot, Roots: roots,
 		AllowReserved: *r.Docker.AllowReservedTargets, AllowExternal: *r.Docker.AllowExternalSources,
-		FoldCase: around.FoldCase, Files: around.Files,
+		FoldCase: around.FoldCase, Files: around.Files, Programs: around.Programs,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/companion"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
@@ -23,7 +24,13 @@ import (
 // one; the keys stay where the machine's accounts say that the user's home is.
 func sandboxAround(stateDir string) sandbox.Surroundings {
 	home, _ := os.UserHomeDir()
-	around := sandbox.Surroundings{StateDir: withoutLinks(stateDir), Home: withoutLinks(home), FoldCase: place.FoldsCase(stateDir)}
+	around := sandbox.Surroundings{
+		StateDir: withoutLinks(stateDir), Home: withoutLinks(home), FoldCase: place.FoldsCase(stateDir), Programs: ownPrograms(),
+	}
+	if dir, err := companion.Directory(); err == nil {
+		// Beside the small programs lie the filters and the doors of containers.
+		around.Programs = append(around.Programs, filepath.Dir(dir))
+	}
 	if account, err := user.Current(); err == nil && filepath.IsAbs(account.HomeDir) && account.HomeDir != "/" {
 		if other := withoutLinks(account.HomeDir); other != around.Home {
 			around.OtherHomes = []string{other}
