@@ -3,15 +3,20 @@ package live_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/server"
 )
@@ -243,4 +248,76 @@ func TestOutlivedSandboxCanBeEnded(t *testing.T) {
 	}
 	b.Stop()
 	b.mustBeSwept(false)
+}
+
+// TestKilledWhileLastingSandboxesAreMade kills the daemon at random moments while sandboxes that go on are made, used and made
+// anew: after each start what is listed is what goes on, each of them can be used, and in the end nothing is left.
+// TOOLWARD_KILLS says how often, TOOLWARD_SEED repeats a run.
+func TestKilledWhileLastingSandboxesAreMade(t *testing.T) {
+	kills := live.Count(t, "TOOLWARD_KILLS", someBoxKills, allBoxKills)
+	now := int(time.Now().UnixNano() & 0xffffff)
+	seed := uint64(live.Count(t, "TOOLWARD_SEED", now, now))
+	random := rand.New(rand.NewPCG(seed, 0))
+	const agents = 6
+	b := detached(t, "")
+	b.start()
+	for i := range agents {
+		b.token(fmt.Sprintf("agent-%d", i))
+	}
+	for range kills {
+		ctx, cancel := context.WithCancel(t.Context())
+		var load sync.WaitGroup
+		for i := range agents {
+			load.Go(func() {
+				for ctx.Err() == nil {
+					session, err := b.connect(ctx, fmt.Sprintf("agent-%d", i), "test")
+					if err != nil {
+						return
+					}
+					callTool(ctx, session, "exec", map[string]any{"command": "echo x > file; sleep 0.01"}) //nolint:errcheck // it may be killed meanwhile
+					session.Close()
+				}
+			})
+		}
+		load.Go(func() { // some are removed meanwhile
+			for _, i := range b.names() {
+				b.person.api(ctx, http.MethodPost, "/v1/sandboxes/"+i+"/remove", struct{}{}, nil) //nolint:errcheck // as above
+			}
+		})
+		time.Sleep(time.Duration(random.Int64N(int64(longestRun))))
+		b.Kill()
+		cancel()
+		load.Wait()
+		b.mustHaveSoundFiles()
+		b.start()
+		list := b.list()
+		if supervisors := b.supervisors(); len(supervisors) != len(list) || slices.ContainsFunc(list, func(i sandbox.Info) bool {
+			return !i.Running || !slices.Contains(supervisors, i.EngineID)
+		}) {
+			t.Fatalf("seed %d: %v go on, and listed are %+v", seed, supervisors, list)
+		}
+		for i := range agents {
+			if said := b.do(fmt.Sprintf("agent-%d", i), "exec", map[string]any{"command": "echo works"}); !strings.Contains(said, "works") {
+				t.Fatalf("seed %d: agent %d is told %q", seed, i, said)
+			}
+		}
+	}
+	b.removeAll()
+	b.Stop()
+	b.mustBeSwept(false)
+	if t.Failed() {
+		t.Logf("seed %d", seed)
+	}
+}
+
+// names are those of the sandboxes; none if the daemon does not answer any more.
+func (b *boxed) names() (names []string) {
+	var list server.SandboxList
+	if b.person.api(b.t.Context(), http.MethodGet, "/v1/sandboxes", nil, &list) != nil {
+		return nil
+	}
+	for _, i := range list.Containers {
+		names = append(names, i.Name)
+	}
+	return names
 }
