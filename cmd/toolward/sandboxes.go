@@ -42,7 +42,8 @@ func sandboxAround(stateDir string) sandbox.Surroundings {
 // sandboxEngines are the engines of this program, in the order of preference.
 func sandboxEngines(instance, stateDir string, log *slog.Logger) []sandbox.Engine {
 	return []sandbox.Engine{
-		native.New(native.Options{Instance: instance, Dir: filepath.Join(stateDir, "sandbox", "supervisors"), Log: log}), docker.New(docker.Options{Instance: instance, Log: log}),
+		native.New(native.Options{Instance: instance, Dir: filepath.Join(stateDir, "sandbox", "supervisors"), Log: log}),
+		docker.New(docker.Options{Instance: instance, Log: log}),
 	}
 }
 

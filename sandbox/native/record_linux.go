@@ -160,8 +160,11 @@ func (s *supervised) load() (map[string]*record, error) {
 		if err == nil {
 			err = json.Unmarshal(data, r)
 		}
-		if err != nil || !r.sound(name) {
-			failed = append(failed, fmt.Errorf("%s cannot be understood: what it is about ends by itself: %w", entry.Name(), err), os.Remove(filepath.Join(s.dir, entry.Name())))
+		if err == nil && !r.sound(name) {
+			err = errors.New("it is no record of this program")
+		}
+		if err != nil { // what it is about ends with its control group, or by itself
+			failed = append(failed, fmt.Errorf("%s: %w", entry.Name(), err), os.Remove(filepath.Join(s.dir, entry.Name())))
 			continue
 		}
 		all[name] = r
