@@ -32,8 +32,12 @@ func newChildren() *children {
 	return c
 }
 
-// start starts a process that somebody waits for.
+// start starts a process that somebody waits for. What has ended is collected before: it counts for the limit of
+// processes, and after a command that has reached that limit the next one would fail for those it left behind.
 func (c *children) start(start func() (pid int, err error)) (int, error) {
+	if endedChild() > 0 {
+		c.collectNow()
+	}
 	c.starting.RLock()
 	defer c.starting.RUnlock()
 	pid, err := start()
