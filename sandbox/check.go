@@ -85,6 +85,7 @@ func (k *checker) object(at string, c, wider *Config) {
 		}
 	}
 	k.word(at+".engine", strings.ToLower(c.Engine), EngineAuto, EngineNative, EngineDocker)
+	k.cgroup(at+".native.cgroup", c.Native.Cgroup, wider == nil)
 	k.word(at+".fs.hardlinks", c.FS.Hardlinks, "refuse", "read")
 	k.word(at+".prune.idleAction", c.Prune.IdleAction, string(PruneStop), string(PruneRemove))
 	for i, control := range c.DegradeOK {
@@ -121,6 +122,20 @@ func (k *checker) object(at string, c, wider *Config) {
 }
 
 // workspaceRoot refuses directories in which private ones would lie beside what sandboxes must not see.
+// cgroup refuses a place for control groups that is none, and one of a single agent: the gateway has one place for all.
+func (k *checker) cgroup(key, dir string, forAll bool) {
+	switch {
+	case dir == "":
+	case !forAll:
+		k.wrong(key, CodeConfig, "all sandboxes have their groups in one place: write agents.defaults.sandbox.native.cgroup")
+	case dir != path.Clean(dir) || !strings.HasPrefix(dir, cgroupRoot+"/"):
+		k.wrong(key, CodeConfig, "%q is not a directory below %s", dir, cgroupRoot)
+	}
+}
+
+// cgroupRoot is where the kernel's control groups are.
+const cgroupRoot = "/sys/fs/cgroup"
+
 func (k *checker) workspaceRoot(key, root string) {
 	if root == "" {
 		return

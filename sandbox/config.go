@@ -62,7 +62,8 @@ type FSConfig struct {
 
 // NativeConfig is "native".
 type NativeConfig struct {
-	Detach *bool `json:"detach,omitempty" jsonschema:"sandboxes of the native engine go on when the gateway ends, and the next one uses them again; default false"`
+	Detach *bool  `json:"detach,omitempty" jsonschema:"sandboxes of the native engine go on when the gateway ends, and the next one uses them again; default false"`
+	Cgroup string `json:"cgroup,omitempty" jsonschema:"for all agents: directory below /sys/fs/cgroup that was delegated to the gateway; default its own group, or a scope that systemd makes"`
 }
 
 // DockerConfig is "docker".

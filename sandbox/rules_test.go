@@ -310,3 +310,24 @@ func TestEnvironIsThatOfTheSandbox(t *testing.T) {
 		}
 	}
 }
+
+// The gateway has one place for the control groups of all sandboxes, and it is one of the kernel.
+func TestPlaceOfControlGroups(t *testing.T) {
+	for dir, ok := range map[string]bool{
+		"": true, "/sys/fs/cgroup/toolward": true, "/sys/fs/cgroup/a.slice/b.scope": true,
+		"/sys/fs/cgroup": false, "/sys/fs/cgroup/": false, "/sys/fs/cgroup/../x": false, "/sys/fs/cgroupx/a": false, "toolward": false, "/sys/fs/cgroup/a/": false,
+	} {
+		_, problems := Compile(Configuration{Defaults: Defaults{Config: Config{Native: NativeConfig{Cgroup: dir}}}}, Surroundings{StateDir: "/nowhere"})
+		if (len(problems) == 0) != ok {
+			t.Errorf("%q: %v", dir, problems)
+		}
+		_, problems = Compile(Configuration{Agents: []AgentConfig{{"a", Config{Native: NativeConfig{Cgroup: dir}}}}}, Surroundings{StateDir: "/nowhere"})
+		if (len(problems) == 0) != (dir == "") {
+			t.Errorf("%q of an agent: %v", dir, problems)
+		}
+	}
+	settings, _ := Compile(Configuration{Defaults: Defaults{Config: Config{Native: NativeConfig{Cgroup: "/sys/fs/cgroup/x"}}}}, Surroundings{StateDir: "/nowhere"})
+	if r := settings.For("coder"); r.Cgroup != "/sys/fs/cgroup/x" || r.Sources["native.cgroup"].Key != "agents.defaults.sandbox.native.cgroup" {
+		t.Errorf("%q, %+v", r.Cgroup, r.Sources["native.cgroup"])
+	}
+}

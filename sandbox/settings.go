@@ -111,6 +111,7 @@ type Resolved struct {
 	AllowProtected bool     `json:"allowProtected,omitempty"`
 	Hardlinks      bool     `json:"hardlinks,omitempty"`
 	Detach         bool     `json:"detach,omitempty"`
+	Cgroup         string   `json:"cgroup,omitempty"`
 	EnvAllow       []string `json:"envAllow,omitempty"`
 	EnvStrict      bool     `json:"envStrict,omitempty"`
 
@@ -237,6 +238,7 @@ func (s *Settings) resolve(agent string, own *Config) *Resolved {
 	r.AllowProtected = flag(res, "fs.allowProtected", false, func(c *Config) *bool { return c.FS.AllowProtected })
 	r.Hardlinks = choose(res, "fs.hardlinks", "refuse", at("fs.hardlinks", func(c *Config) string { return c.FS.Hardlinks })) == "read"
 	r.Detach = flag(res, "native.detach", false, func(c *Config) *bool { return c.Native.Detach })
+	r.Cgroup = choose(res, "native.cgroup", "", at("native.cgroup", func(c *Config) string { return c.Native.Cgroup }))
 	r.Docker = res.docker()
 	r.Neutral = res.neutral()
 	r.explainDefaults()

@@ -189,9 +189,13 @@ func (sandboxProbeCommand) Run(inv *invocation) error {
 	if err != nil {
 		return err
 	}
+	loaded, err := inv.load("")
+	if err != nil {
+		return err
+	}
 	found := []probedEngine{}
 	works := false
-	for _, e := range sandboxEngines(machine.Instance, inv.home, slog.New(slog.NewTextHandler(io.Discard, nil))) {
+	for _, e := range sandboxEngines(machine.Instance, inv.home, loaded.File, slog.New(slog.NewTextHandler(io.Discard, nil))) {
 		c := sandbox.ProbeEngine(inv, e, nil)
 		works = works || c.Works()
 		found = append(found, probedEngine{c.Engine, c.Works(), c.Level.Words(), c.Version, c.Checks})

@@ -40,9 +40,11 @@ func sandboxAround(stateDir string) sandbox.Surroundings {
 }
 
 // sandboxEngines are the engines of this program, in the order of preference.
-func sandboxEngines(instance, stateDir string, log *slog.Logger) []sandbox.Engine {
+func sandboxEngines(instance, stateDir string, f config.File, log *slog.Logger) []sandbox.Engine {
 	return []sandbox.Engine{
-		native.New(native.Options{Instance: instance, Dir: filepath.Join(stateDir, "sandbox", "supervisors"), Log: log}),
+		native.New(native.Options{
+			Instance: instance, Dir: filepath.Join(stateDir, "sandbox", "supervisors"), Cgroup: f.Agents.Defaults.Sandbox.Native.Cgroup, Log: log,
+		}),
 		docker.New(docker.Options{Instance: instance, Log: log}),
 	}
 }
@@ -80,7 +82,7 @@ func (d *daemon) openMachine(ctx context.Context, records audit.Source) error {
 // openSandboxes opens what makes sandboxes, with the settings in force. The first start finds out whether this machine can
 // make any.
 func (d *daemon) openSandboxes(ctx context.Context, _ daemonOptions) (err error) {
-	d.engines = sandboxEngines(d.machine.Instance, withoutLinks(d.home), d.log)
+	d.engines = sandboxEngines(d.machine.Instance, withoutLinks(d.home), d.config.Current().File, d.log)
 	settings, err := d.sandboxSettings(d.config.Current().File)
 	if err != nil {
 		return err

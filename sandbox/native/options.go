@@ -21,7 +21,8 @@ import (
 type Options struct {
 	// Instance tells the sandboxes of this Toolward home from others on the machine.
 	Instance string
-	// Cgroup is a directory below /sys/fs/cgroup that was delegated to the gateway; "" is the gateway's own group.
+	// Cgroup is a directory below /sys/fs/cgroup that was delegated to the gateway; "" is the gateway's own group, or
+	// that of a scope that systemd makes for it.
 	Cgroup string
 	// Dir is the engine's own, where sandboxes are met again that go on without the gateway. It gets the mode 0700. "" is
 	// none: then all end with it.
