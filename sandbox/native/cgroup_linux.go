@@ -76,7 +76,7 @@ func delegated(configured string, mount cgroupMount, group string, log *slog.Log
 	if err != nil {
 		return "", err
 	}
-	log.Info("systemd gave the gateway and its sandboxes a scope: it ends with the gateway, and, where it is the user's, at the last logout unless lingering is on",
+	log.Info("systemd gave the gateway and its sandboxes a scope. That of a user ends at the last logout unless lingering is on",
 		"scope", unitOf(own[""]))
 	dir = mount.path(own[""])
 	return dir, delegate(dir)
