@@ -119,26 +119,32 @@ func (m *Manager) forget(name string) {
 func (m *Manager) outlived(ctx context.Context, states map[string]State) {
 	kept := map[string][]Former{}
 	for key, s := range states {
-		if !s.Detached {
-			continue
+		if s.Detached && !m.goesOn(ctx, s, kept, EventFound, foundWhy) {
+			delete(states, key)
 		}
-		r, err := m.mayGoOn(s)
-		if err == nil {
-			kept[s.Name] = r.Sessions
-			m.tell(EventFound, Event{Name: s.Name, ScopeKey: s.ScopeKey, Engine: s.Engine, Why: foundWhy})
-			continue
-		}
-		if removeErr := m.engines[s.Engine].Remove(ctx, s.Name); removeErr != nil {
-			m.options.Log.Error("a sandbox that must not go on could not be ended", "sandbox", s.Name, "err", removeErr)
-			continue // it is listed, and can be removed
-		}
-		delete(states, key)
-		m.tell(EventRemoved, Event{Name: s.Name, ScopeKey: s.ScopeKey, Engine: s.Engine, Why: "it had outlived its gateway: " + err.Error()})
 	}
 	m.forgetOthers(kept)
 	if m.options.Egress != nil {
 		m.options.Egress.Outlived(kept)
 	}
+}
+
+// goesOn tells of a sandbox that may go on without a gateway, and ends one that may not. false: it has ended.
+func (m *Manager) goesOn(ctx context.Context, s State, kept map[string][]Former, kind EventKind, why string) bool {
+	event := Event{Name: s.Name, ScopeKey: s.ScopeKey, Engine: s.Engine, Why: why}
+	r, err := m.mayGoOn(s)
+	if err == nil {
+		kept[s.Name] = r.Sessions
+		m.tell(kind, event)
+		return true
+	}
+	if removeErr := m.engines[s.Engine].Remove(ctx, s.Name); removeErr != nil {
+		m.options.Log.Error("a sandbox that must not go on could not be ended", "sandbox", s.Name, "err", removeErr)
+		return true // it is listed, and can be removed
+	}
+	event.Why = "it must not go on without its gateway: " + err.Error()
+	m.tell(EventRemoved, event)
+	return false
 }
 
 const foundWhy = "it went on without a gateway: its temporary files, and processes that had left their commands; the commands themselves were ended"
@@ -182,20 +188,9 @@ func (m *Manager) leave() {
 	defer cancel()
 	kept := map[string][]Former{}
 	for _, s := range m.listOf(ctx, EngineNative).states {
-		s.Engine = EngineNative
-		if !s.Detached {
-			continue
+		if s.Engine = EngineNative; s.Detached {
+			m.goesOn(ctx, s, kept, EventLeft, leftWhy)
 		}
-		r, err := m.mayGoOn(s)
-		if err == nil {
-			kept[s.Name] = r.Sessions
-			m.tell(EventLeft, Event{Name: s.Name, ScopeKey: s.ScopeKey, Engine: s.Engine, Why: leftWhy})
-			continue
-		}
-		if err := m.engines[s.Engine].Remove(ctx, s.Name); err != nil {
-			m.options.Log.Error("a sandbox that must not go on could not be ended", "sandbox", s.Name, "err", err)
-		}
-		m.tell(EventRemoved, Event{Name: s.Name, ScopeKey: s.ScopeKey, Engine: s.Engine, Why: "it must not go on without the gateway: " + err.Error()})
 	}
 	m.forgetOthers(kept)
 	if m.options.Egress != nil {
