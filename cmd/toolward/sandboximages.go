@@ -25,6 +25,7 @@ func missingImages(ctx context.Context, engines []sandbox.Engine, settings *sand
 		}
 	}
 	slices.Sort(names)
+	names = slices.Compact(names)
 	ctx, cancel := context.WithTimeout(ctx, imagePatience)
 	defer cancel()
 	var lacks []string
@@ -33,7 +34,7 @@ func missingImages(ctx context.Context, engines []sandbox.Engine, settings *sand
 		if !ok {
 			continue
 		}
-		for _, name := range slices.Compact(names) {
+		for _, name := range names {
 			if err := containers.CheckImage(ctx, name); err != nil {
 				lacks = append(lacks, err.Error())
 			}

@@ -42,9 +42,13 @@ func findHierarchies(configured, instance string, log *slog.Logger) (*hierarchie
 	}
 	h := newHierarchies(instance)
 	if mount := mounts[""]; mount.dir != "" {
-		if h.v2, err = delegated(configured, mount, own[""], log); err == nil {
+		alone := len(mounts) == 1 // with version 1 beside it, what version 2 could limit is there
+		dir, err := delegated(configured, mount, own[""], alone, log)
+		if err == nil {
+			h.v2 = dir
 			return h, h.try()
-		} else if len(mounts) == 1 {
+		}
+		if alone {
 			return nil, fmt.Errorf("control groups are not delegated: %w", err)
 		}
 	}
@@ -59,15 +63,15 @@ func findHierarchies(configured, instance string, log *slog.Logger) (*hierarchie
 }
 
 // delegated is the directory of version 2 below which groups with limits can be made: the configured one, that of the
-// group of this process, or that of a scope that systemd makes for it.
-func delegated(configured string, mount cgroupMount, group string, log *slog.Logger) (string, error) {
+// group of this process, or, where it may ask, that of a scope that systemd makes for it.
+func delegated(configured string, mount cgroupMount, group string, ask bool, log *slog.Logger) (string, error) {
 	if configured != "" {
 		return configured, delegate(configured)
 	}
 	dir := mount.path(withoutGatewayGroup(group))
 	err := delegate(dir)
-	if err == nil {
-		return dir, nil
+	if err == nil || !ask {
+		return dir, err
 	}
 	if refused := enterScope(context.Background(), group); refused != nil {
 		return "", fmt.Errorf("%w; %w", err, refused)

@@ -31,6 +31,7 @@ func enterScope(ctx context.Context, group string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, scopePatience)
 	defer cancel()
+	// Its connections end with ctx, also where nothing comes of them.
 	connect := sync.OnceValues(func() (*systemd.Conn, error) {
 		return systemd.NewConnection(func() (*dbus.Conn, error) { return dialManager(ctx) })
 	})
