@@ -89,8 +89,8 @@ func prepareHome(home string) (string, error) {
 const lockPatience = 5 * time.Second
 
 // lockHome takes the lock that makes us the only daemon of this home. The
-// kernel releases it when the process ends, however it ends, so a stale lock
-// cannot exist.
+// kernel releases it when the last process that has it ends, however it ends, so
+// a stale lock cannot stay.
 func lockHome(home string) (*os.File, error) {
 	path := filepath.Join(home, "lock")
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)

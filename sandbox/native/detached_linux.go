@@ -23,12 +23,6 @@ import (
 	"github.com/toolward/toolward/sandbox/inside/wire"
 )
 
-// What a supervisor says to who has shown the key.
-const (
-	doorBusy = 0
-	doorOpen = 1
-)
-
 // meetTime bounds how long a supervisor may take: it ends first what an earlier gateway has left.
 const meetTime = 30 * time.Second
 
@@ -255,13 +249,13 @@ func showKey(conn net.Conn, r *record) error {
 	if _, err := io.ReadFull(conn, said[:1]); err != nil {
 		return fmt.Errorf("it does not know the key: %w", err)
 	}
-	if said[0] == doorBusy {
+	if said[0] == wire.DoorBusy {
 		return errBusy
 	}
 	if _, err := io.ReadFull(conn, said[1:]); err != nil {
 		return fmt.Errorf("it does not know the answer: %w", err)
 	}
-	if said[0] != doorOpen || subtle.ConstantTimeCompare(said[1:], r.Answer) != 1 {
+	if said[0] != wire.DoorOpen || subtle.ConstantTimeCompare(said[1:], r.Answer) != 1 {
 		return errors.New("it does not know the answer")
 	}
 	return nil

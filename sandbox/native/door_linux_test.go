@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/inside/wire"
 )
 
 // knock is somebody at the door of a sandbox.
@@ -40,7 +41,7 @@ func TestDoor(t *testing.T) {
 	spec := detachedSpec(t, t.TempDir())
 	handle := ensure(t, e, spec)
 	r := handle.(*box).record
-	if said := knock(t, dir, spec.Name, r.Key); len(said) != 1 || said[0] != doorBusy {
+	if said := knock(t, dir, spec.Name, r.Key); len(said) != 1 || said[0] != wire.DoorBusy {
 		t.Errorf("while its gateway is there, who has the key is told %v", said)
 	}
 	if out, err := output(t.Context(), handle, "echo still"); err != nil || out != "still\n" {
@@ -53,7 +54,7 @@ func TestDoor(t *testing.T) {
 	}
 	eventually(t, "the door is open", func() bool {
 		said := knock(t, dir, spec.Name, r.Key) // and hangs up again, which must not end the sandbox
-		return len(said) > 1 && said[0] == doorOpen && string(said[1:]) == string(r.Answer)
+		return len(said) > 1 && said[0] == wire.DoorOpen && string(said[1:]) == string(r.Answer)
 	})
 	if out, err := output(t.Context(), ensure(t, e, spec), "echo again"); err != nil || out != "again\n" {
 		t.Errorf("the next one finds %q %v", out, err)

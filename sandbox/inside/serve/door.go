@@ -15,12 +15,6 @@ import (
 	"github.com/toolward/toolward/sandbox/inside/wire"
 )
 
-// What a gateway that comes in through the door is told, before the answer that proves who tells it.
-const (
-	doorBusy = 0
-	doorOpen = 1
-)
-
 const (
 	// meetTime is how long somebody at the door may take to show the key.
 	meetTime = 5 * time.Second
@@ -181,11 +175,11 @@ func (d *door) claim(guest *os.File) bool {
 	answer := d.terms.Answer
 	d.mu.Unlock()
 	if !free {
-		guest.Write([]byte{doorBusy}) //nolint:errcheck // it is told, or has gone
+		guest.Write([]byte{wire.DoorBusy}) //nolint:errcheck // it is told, or has gone
 		return false
 	}
 	guest.SetDeadline(time.Now().Add(meetTime)) //nolint:errcheck // it was possible before
-	_, err := guest.Write(append([]byte{doorOpen}, answer[:]...))
+	_, err := guest.Write(append([]byte{wire.DoorOpen}, answer[:]...))
 	if err != nil || guest.SetDeadline(time.Time{}) != nil {
 		d.set(doorFree)
 		return false

@@ -36,6 +36,12 @@ type Detach struct {
 	Disk   int64           // bytes that they may write meanwhile; 0 is no limit
 }
 
+// What a gateway that has shown the key of a sandbox is told, before the answer that proves who tells it.
+const (
+	DoorBusy = 0 // another gateway is there
+	DoorOpen = 1
+)
+
 // Encode encodes it.
 func (h *Hello) Encode() []byte {
 	e := Encoder(magic)
