@@ -19,9 +19,9 @@ type admission struct {
 	call     Call
 	request  *Request
 	alarm    Alarm     // what the watcher said
-	first    Judgement // before hooks
-	judged   Judgement // what counts
-	policy   Judgement // the last one of the policy alone, before anything raised it
+	first    Judgment // before hooks
+	judged   Judgment // what counts
+	policy   Judgment // the last one of the policy alone, before anything raised it
 	weighed  *Request  // what policy is about; nil as long as nothing was judged
 	hidden   bool      // the policy does not show the tool to this caller
 	original string    // digest before hooks rewrote
@@ -58,7 +58,7 @@ var steps = []step{
 }
 
 // Admit decides a call. It returns a pass, or a *Refusal, or — for a detached call that people must decide — a
-// *Pending. It waits for people as long as the approval lives; a cancelled context withdraws the approval.
+// *Pending. It waits for people as long as the approval lives; a canceled context withdraws the approval.
 func (g *Gateway) Admit(ctx context.Context, call Call) (*Pass, error) {
 	a := &admission{gateway: g, call: call}
 	var pass *Pass
@@ -171,7 +171,7 @@ func (a *admission) refusedByPolicy() error {
 	return &Refusal{Tool: a.call.Tool, Code: cmp.Or(a.judged.Code, CodeBlocked), Finding: a.judged.Finding, Reasons: a.judged.Reasons}
 }
 
-// hooks runs the plug-ins and judges again what they rewrote. The result is the stricter of both judgements: a
+// hooks runs the plug-ins and judges again what they rewrote. The result is the stricter of both judgments: a
 // rewrite can raise what the model's own call required, never lower it.
 func (a *admission) hooks(ctx context.Context) error {
 	if a.gateway.hooks == nil || a.hooksOff {
@@ -211,7 +211,7 @@ func (a *admission) hooks(ctx context.Context) error {
 	if err := a.refusedByPolicy(); err != nil {
 		return err
 	}
-	a.judged = stricterJudgement(a.first, a.judged)
+	a.judged = stricterJudgment(a.first, a.judged)
 	return a.raiseForHook()
 }
 
@@ -229,9 +229,9 @@ func (a *admission) raiseForHook() error {
 	return nil
 }
 
-// stricterJudgement keeps the second judgement, which is about what will run, but never lets it ask less than the
+// stricterJudgment keeps the second judgment, which is about what will run, but never lets it ask less than the
 // first did.
-func stricterJudgement(first, second Judgement) Judgement {
+func stricterJudgment(first, second Judgment) Judgment {
 	second.Verdict = Stricter(first.Verdict, second.Verdict)
 	second.Class.Severity = Graver(first.Class.Severity, second.Class.Severity)
 	if first.Verdict == Ask {
@@ -260,7 +260,7 @@ func (a *admission) ask(ctx context.Context) error {
 		return nil
 	}
 	a.binding = binding(a.request)
-	q := &Question{Request: a.request, Judgement: a.judged, Binding: a.binding}
+	q := &Question{Request: a.request, Judgment: a.judged, Binding: a.binding}
 	if a.judged.GrantOK && a.call.Approval == "" {
 		look := a.gateway.approver.Granted
 		if a.dry {
@@ -354,7 +354,7 @@ func (a *admission) judgeAgain(ctx context.Context) (err error) {
 		return err
 	}
 	if a.request.Digest != a.original {
-		a.judged = stricterJudgement(a.first, a.judged)
+		a.judged = stricterJudgment(a.first, a.judged)
 	}
 	if err := a.raiseForHook(); err != nil {
 		return err
@@ -373,7 +373,7 @@ func unanswered(answer Answer, err error) bool {
 
 // recheck looks again at everything that may have changed while people thought or plug-ins ran: targets, level, policy.
 // It stops a symbolic link that is swapped, a session that is poisoned, or a policy that is tightened between the
-// judgement and the run. Last, the approval is used up.
+// judgment and the run. Last, the approval is used up.
 func (a *admission) recheck(ctx context.Context) error {
 	if a.dry {
 		return nil
@@ -431,8 +431,8 @@ func (a *admission) recheckFacts(ctx context.Context, newest Snapshot) error {
 	return nil
 }
 
-// stillAllowed says whether what let the call through holds for the newest judgement of it.
-func (a *admission) stillAllowed(ctx context.Context, r *Request, judged Judgement) error {
+// stillAllowed says whether what let the call through holds for the newest judgment of it.
+func (a *admission) stillAllowed(ctx context.Context, r *Request, judged Judgment) error {
 	switch {
 	case judged.Verdict == Deny:
 		return &Refusal{Tool: a.call.Tool, Code: cmp.Or(judged.Code, CodeBlocked), Finding: judged.Finding, Reasons: judged.Reasons}
@@ -446,7 +446,7 @@ func (a *admission) stillAllowed(ctx context.Context, r *Request, judged Judgeme
 		return nil
 	}
 	if a.via != viaClass && a.via != viaAllowlist && judged.GrantOK {
-		_, ok, err := a.gateway.approver.Covered(ctx, &Question{Request: r, Judgement: judged, Binding: a.binding, Grant: a.grant})
+		_, ok, err := a.gateway.approver.Covered(ctx, &Question{Request: r, Judgment: judged, Binding: a.binding, Grant: a.grant})
 		if err != nil {
 			return &Refusal{Tool: a.call.Tool, Code: CodeInternal, Cause: fmt.Errorf("look for a grant: %w", err)}
 		}

@@ -117,10 +117,10 @@ func TestEveryErrorDenies(t *testing.T) {
 	faults := map[string]func(*gatetest.Harness, *toolward.Tool){
 		"policy nil snapshot": func(h *gatetest.Harness, _ *toolward.Tool) { h.Policy.All = nil },
 		"judge panics": func(h *gatetest.Harness, _ *toolward.Tool) {
-			h.Policy.JudgeFunc = func(*toolward.Request) toolward.Judgement { panic(boom) }
+			h.Policy.JudgeFunc = func(*toolward.Request) toolward.Judgment { panic(boom) }
 		},
 		"judge says nothing": func(h *gatetest.Harness, _ *toolward.Tool) {
-			h.Policy.JudgeFunc = func(*toolward.Request) toolward.Judgement { return toolward.Judgement{} }
+			h.Policy.JudgeFunc = func(*toolward.Request) toolward.Judgment { return toolward.Judgment{} }
 		},
 		"sessions fail": func(h *gatetest.Harness, _ *toolward.Tool) { h.Sessions.Err = boom },
 		"audit fails":   func(h *gatetest.Harness, _ *toolward.Tool) { h.Auditor.Err = boom },
@@ -289,9 +289,9 @@ func TestExplainEqualsAdmit(t *testing.T) {
 		var ran counter
 		h := gatetest.New(&testing.T{}, toolward.Deny, ran.tool("x"), ran.tool("y"))
 		seed := rapid.IntRange(0, 1<<20).Draw(t, "seed")
-		h.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
+		h.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgment {
 			n := seed + len(r.Params.Canonical())
-			return toolward.Judgement{Verdict: toolward.Verdict(n % 3), GrantOK: n%5 < 2, Code: toolward.CodeBlocked}
+			return toolward.Judgment{Verdict: toolward.Verdict(n % 3), GrantOK: n%5 < 2, Code: toolward.CodeBlocked}
 		}
 		h.Approver.Grant = rapid.SampledFrom([]string{"", "g"}).Draw(t, "grant")
 		if rapid.IntRange(0, 9).Draw(t, "fault") == 0 {
@@ -371,15 +371,15 @@ func TestHookFlowVectors(t *testing.T) {
 		h.Approver.Decision = in.Decision
 		evaluations := 0
 		policy := &counted{Policy: h.Policy}
-		h.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
+		h.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgment {
 			verdict := in.Second
 			if bytes.Equal(compact(t, r.Params.Canonical()), compact(t, in.Params)) {
 				verdict = in.First
 			}
-			if policy.looks == 1 { // later judgements are the re-check
+			if policy.looks == 1 { // later judgments are the re-check
 				evaluations++
 			}
-			return toolward.Judgement{Verdict: verdict, Code: toolward.CodeBlocked}
+			return toolward.Judgment{Verdict: verdict, Code: toolward.CodeBlocked}
 		}
 		config := toolward.Config{Policy: policy, Approver: h.Approver, Auditor: h.Auditor, Sessions: h.Sessions}
 		if in.Hook != nil {

@@ -25,7 +25,7 @@ type Snapshot interface {
 	// schema. Errors are *InvalidArgs.
 	Decode(*Tool, json.RawMessage) (Params, error)
 	// Judge classifies and validates. It is quick, touches neither disk nor network and never asks.
-	Judge(*Request) Judgement
+	Judge(*Request) Judgment
 }
 
 // Approver asks people and remembers grants. Package approval implements it.
@@ -46,7 +46,7 @@ type Approver interface {
 // Question is what people are asked.
 type Question struct {
 	Request   *Request
-	Judgement Judgement
+	Judgment Judgment
 	Binding   string // digest over everything the approval is bound to
 	Diff      string // what the call would change, if the tool can show it
 	Grant     string // id of the grant that a use was taken of for this call, "" if none was
@@ -91,9 +91,9 @@ type DecisionRecord struct {
 	DigestOriginal string // if hooks rewrote the arguments
 	Params         Params
 	Facts          Facts
-	Judgement      Judgement
+	Judgment      Judgment
 	First          Verdict    // the verdict before hooks rewrote, V1
-	Policy         *Judgement // of the policy alone, about these facts at this level; nil if it was not asked
+	Policy         *Judgment // of the policy alone, about these facts at this level; nil if it was not asked
 	Level          Level
 	Inputs         LevelInputs
 	Hooks          []HookRun
@@ -102,7 +102,7 @@ type DecisionRecord struct {
 	Via            string  // class, grant <id>, approval <id>, client, shadow, denied
 	Answer         Answer
 	Revision       string           // policy revision
-	Shadow         *ShadowJudgement // what the shadow policy says, if it differs from the policy in force
+	Shadow         *ShadowJudgment // what the shadow policy says, if it differs from the policy in force
 	Cause          string           // internal error behind a refusal
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 // judging makes a harness whose policy says the same about every call.
-func judging(t *testing.T, j toolward.Judgement, tool *toolward.Tool) *gatetest.Harness {
+func judging(t *testing.T, j toolward.Judgment, tool *toolward.Tool) *gatetest.Harness {
 	h := gatetest.New(t, toolward.Ask, tool)
-	h.Policy.JudgeFunc = func(*toolward.Request) toolward.Judgement { return j }
+	h.Policy.JudgeFunc = func(*toolward.Request) toolward.Judgment { return j }
 	return h
 }
 
@@ -50,7 +50,7 @@ func TestCoveredCommandsRunUnansweredOnlyWhereTheOperatorWantsIt(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var ran counter
-			h := judging(t, toolward.Judgement{Verdict: toolward.Ask, Unanswered: c.unanswered}, ran.tool("x"))
+			h := judging(t, toolward.Judgment{Verdict: toolward.Ask, Unanswered: c.unanswered}, ran.tool("x"))
 			h.Approver.AskFunc = c.ask
 			config := toolward.Config{Policy: h.Policy, Approver: h.Approver, Auditor: h.Auditor, Sessions: h.Sessions}
 			if c.alarm {
@@ -80,7 +80,7 @@ func firstAgain(d toolward.Decision) func(context.Context, *toolward.Question) (
 
 func TestTheRecordSaysThatTheAllowlistLetACallThrough(t *testing.T) {
 	var ran counter
-	h := judging(t, toolward.Judgement{Verdict: toolward.Allow, Listed: true}, ran.tool("x"))
+	h := judging(t, toolward.Judgment{Verdict: toolward.Allow, Listed: true}, ran.tool("x"))
 	if _, err := h.Call(t.Context(), call("x", `{}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -102,9 +102,9 @@ func TestFactsAreFoundAgainWhenTheLevelRises(t *testing.T) {
 	}
 	h := gatetest.New(t, toolward.Allow, tool)
 	var judged string
-	h.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
+	h.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgment {
 		judged = r.Facts.Scope
-		return toolward.Judgement{Verdict: toolward.Allow}
+		return toolward.Judgment{Verdict: toolward.Allow}
 	}
 	gateway, err := toolward.New(toolward.Config{
 		Policy: h.Policy, Approver: h.Approver, Auditor: h.Auditor, Sessions: h.Sessions,

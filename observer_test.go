@@ -69,12 +69,12 @@ func TestARunEndsWithItsOwnCallerAlthoughItIsSeenInItsCall(t *testing.T) {
 		ended = ctx.Err()
 		return toolward.Result{}, ctx.Err()
 	}}
-	admitted, cancelled := context.WithCancel(t.Context())
+	admitted, canceled := context.WithCancel(t.Context())
 	pass, err := observedGateway(t, &follower{}, toolward.Allow, tool).Admit(admitted, call("read", `{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cancelled() // the end of the admission's context must not end the run
+	canceled() // the end of the admission's context must not end the run
 	if _, err := pass.Run(t.Context()); err != nil || ended != nil {
 		t.Errorf("the run ended with the admission's context: %v, %v", err, ended)
 	}

@@ -51,11 +51,11 @@ func TestWhatChangesWhileAPlugInRuns(t *testing.T) {
 				return toolward.Facts{Targets: []toolward.Target{{Real: target}}}, nil
 			}
 			h := gatetest.New(t, toolward.Allow, tool)
-			h.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
+			h.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgment {
 				if r.Level == toolward.Lockdown {
-					return toolward.Judgement{Verdict: toolward.Ask}
+					return toolward.Judgment{Verdict: toolward.Ask}
 				}
-				return toolward.Judgement{Verdict: h.Policy.Verdict}
+				return toolward.Judgment{Verdict: h.Policy.Verdict}
 			}
 			gateway, err := toolward.New(toolward.Config{
 				Policy: h.Policy, Approver: h.Approver, Auditor: h.Auditor, Sessions: h.Sessions,
@@ -85,16 +85,16 @@ func (a calmGrant) Covered(ctx context.Context, q *toolward.Question) (string, b
 // What runs on a grant is compared with the grant again: one that was made for a calm session says nothing about a
 // tense one.
 func TestAGrantIsComparedAgain(t *testing.T) {
-	for name, judged := range map[string]toolward.Judgement{
+	for name, judged := range map[string]toolward.Judgment{
 		"the grant does not cover it any more": {Verdict: toolward.Ask, GrantOK: true},
 		"grants do not count any more":         {Verdict: toolward.Ask},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ran counter
 			h := gatetest.New(t, toolward.Ask, ran.tool("x"))
-			h.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
+			h.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgment {
 				if r.Level == toolward.Normal {
-					return toolward.Judgement{Verdict: toolward.Ask, GrantOK: true}
+					return toolward.Judgment{Verdict: toolward.Ask, GrantOK: true}
 				}
 				return judged
 			}
@@ -150,8 +150,8 @@ func TestAnAnswerByAGrantIsNoPersonsAnswer(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var ran counter
 			h := gatetest.New(t, toolward.Ask, ran.tool("x"))
-			h.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
-				return toolward.Judgement{Verdict: toolward.Ask, GrantOK: r.Level == toolward.Normal}
+			h.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgment {
+				return toolward.Judgment{Verdict: toolward.Ask, GrantOK: r.Level == toolward.Normal}
 			}
 			h.Approver.AskFunc = func(context.Context, *toolward.Question) (toolward.Answer, error) {
 				h.Sessions.Current = toolward.Lockdown

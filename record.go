@@ -54,7 +54,7 @@ func (a *admission) refuse(ctx context.Context, refusal *Refusal) (out *Refusal)
 	if refusal.Cause != nil {
 		record.Cause = refusal.Cause.Error()
 	}
-	record.Judgement.Reasons = append(slices.Clip(record.Judgement.Reasons), missingReasons(record.Judgement.Reasons, refusal.Reasons)...)
+	record.Judgment.Reasons = append(slices.Clip(record.Judgment.Reasons), missingReasons(record.Judgment.Reasons, refusal.Reasons)...)
 	id, err := a.gateway.auditor.Decide(ctx, record)
 	outcome := &OutcomeRecord{Time: time.Now(), Status: StatusDenied, Error: refusal.Message()}
 	if err == nil {
@@ -82,7 +82,7 @@ func missingReasons(have, more []Reason) []Reason {
 
 func (a *admission) record(verdict Verdict, code Code) *DecisionRecord {
 	r := &DecisionRecord{
-		Time: time.Now(), Call: a.call, Tool: a.call.Tool, Judgement: a.judged, First: a.first.Verdict,
+		Time: time.Now(), Call: a.call, Tool: a.call.Tool, Judgment: a.judged, First: a.first.Verdict,
 		Hooks: a.hookRuns, Verdict: verdict, Code: code, Via: a.via, Answer: a.answer, Shadow: a.shadow(),
 	}
 	if a.snapshot != nil {

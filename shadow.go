@@ -1,8 +1,8 @@
 package toolward
 
-// ShadowJudgement is what a second policy says about a call where it is not what the policy in force said: the
+// ShadowJudgment is what a second policy says about a call where it is not what the policy in force said: the
 // difference that records keep, and that a replay of old records shows.
-type ShadowJudgement struct {
+type ShadowJudgment struct {
 	Revision string
 	Change   Change
 	// Partial: the policy in force hid the tool, so nobody has read the arguments. The second policy shows the tool;
@@ -34,8 +34,8 @@ const viaShadow = "shadow"
 // Reconsider says how a policy judges a call on which another policy has decided: nil if it says the same. The
 // request has no tool if the other policy hid it; judged is nil if the call was refused before it was judged. The
 // request is not changed, and nothing is asked, run or granted.
-func Reconsider(s Snapshot, r *Request, judged *Judgement) *ShadowJudgement {
-	d := &ShadowJudgement{Revision: s.Revision()}
+func Reconsider(s Snapshot, r *Request, judged *Judgment) *ShadowJudgment {
+	d := &ShadowJudgment{Revision: s.Revision()}
 	tool, reason := visible(s, &r.Call)
 	switch {
 	case tool == nil && r.Tool == nil, tool != nil && r.Tool != nil && judged == nil:
@@ -53,7 +53,7 @@ func Reconsider(s Snapshot, r *Request, judged *Judgement) *ShadowJudgement {
 		d.GrantOK, d.AllowAlways = j.GrantOK, j.AllowAlways
 	}
 	if judged == nil {
-		judged = &Judgement{} // refused already
+		judged = &Judgment{} // refused already
 	}
 	if d.Change = d.changeFrom(judged); d.Change == "" {
 		return nil
@@ -62,7 +62,7 @@ func Reconsider(s Snapshot, r *Request, judged *Judgement) *ShadowJudgement {
 }
 
 // changeFrom compares what decides: reasons, findings and severities explain it and may differ.
-func (d *ShadowJudgement) changeFrom(j *Judgement) Change {
+func (d *ShadowJudgment) changeFrom(j *Judgment) Change {
 	switch {
 	case d.Verdict != j.Verdict:
 		return changeOf(d.Verdict < j.Verdict)
@@ -85,7 +85,7 @@ func changeOf(stricter bool) Change {
 
 // shadow has the shadow policy look at the call as the policy in force judged it last. It comes after everything that
 // decides, so it can change nothing: whatever goes wrong in it is only logged.
-func (a *admission) shadow() (out *ShadowJudgement) {
+func (a *admission) shadow() (out *ShadowJudgment) {
 	if a.gateway.shadow == nil || a.request == nil && !a.hidden {
 		return nil
 	}

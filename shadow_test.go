@@ -23,18 +23,18 @@ func beside(t *testing.T, h *gatetest.Harness, shadow toolward.Policy, observe b
 	h.Gateway = g
 }
 
-func judges(row string, j toolward.Judgement) func(*toolward.Request) toolward.Judgement {
+func judges(row string, j toolward.Judgment) func(*toolward.Request) toolward.Judgment {
 	j.Row = row
-	return func(*toolward.Request) toolward.Judgement { return j }
+	return func(*toolward.Request) toolward.Judgment { return j }
 }
 
 func TestShadowKeepsOnlyDifferences(t *testing.T) {
-	allow, ask := toolward.Judgement{Verdict: toolward.Allow}, toolward.Judgement{Verdict: toolward.Ask, GrantOK: true, AllowAlways: true}
-	once := toolward.Judgement{Verdict: toolward.Ask}
-	blocked, invalid := toolward.Judgement{Code: toolward.CodeBlocked}, toolward.Judgement{Code: toolward.CodeValidation}
+	allow, ask := toolward.Judgment{Verdict: toolward.Allow}, toolward.Judgment{Verdict: toolward.Ask, GrantOK: true, AllowAlways: true}
+	once := toolward.Judgment{Verdict: toolward.Ask}
+	blocked, invalid := toolward.Judgment{Code: toolward.CodeBlocked}, toolward.Judgment{Code: toolward.CodeValidation}
 	for _, c := range []struct {
 		name            string
-		force, shadow   toolward.Judgement
+		force, shadow   toolward.Judgment
 		forceRow, atRow string
 		want            toolward.Change
 	}{
@@ -66,7 +66,7 @@ func TestShadowKeepsOnlyDifferences(t *testing.T) {
 	}
 }
 
-func withReason(j toolward.Judgement) toolward.Judgement {
+func withReason(j toolward.Judgment) toolward.Judgment {
 	j.Reasons = []toolward.Reason{{Text: "another text"}}
 	return j
 }
@@ -81,20 +81,20 @@ func TestShadowOfCallsThatWereNotJudged(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		force, shadow []*toolward.Tool
-		want          *toolward.ShadowJudgement
+		want          *toolward.ShadowJudgment
 	}{
 		{"hidden by both", nil, nil, nil},
-		{"hidden, and shown by the shadow", nil, []*toolward.Tool{x}, &toolward.ShadowJudgement{Partial: true, Change: toolward.ChangeLooser}},
-		{"hidden by the shadow", []*toolward.Tool{x}, nil, &toolward.ShadowJudgement{Change: toolward.ChangeStricter, Code: toolward.CodeUnknownTool}},
+		{"hidden, and shown by the shadow", nil, []*toolward.Tool{x}, &toolward.ShadowJudgment{Partial: true, Change: toolward.ChangeLooser}},
+		{"hidden by the shadow", []*toolward.Tool{x}, nil, &toolward.ShadowJudgment{Change: toolward.ChangeStricter, Code: toolward.CodeUnknownTool}},
 		{"wrong arguments for both", []*toolward.Tool{{Name: "x", Decode: refuses}}, []*toolward.Tool{x}, nil},
-		{"wrong arguments, hidden by the shadow", []*toolward.Tool{{Name: "x", Decode: refuses}}, nil, &toolward.ShadowJudgement{Change: toolward.ChangeOther, Code: toolward.CodeUnknownTool}},
+		{"wrong arguments, hidden by the shadow", []*toolward.Tool{{Name: "x", Decode: refuses}}, nil, &toolward.ShadowJudgment{Change: toolward.ChangeOther, Code: toolward.CodeUnknownTool}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := gatetest.New(t, toolward.Allow, c.force...)
 			looked := false
-			shadow := &gatetest.Policy{Rev: "2", All: c.shadow, JudgeFunc: func(*toolward.Request) toolward.Judgement {
+			shadow := &gatetest.Policy{Rev: "2", All: c.shadow, JudgeFunc: func(*toolward.Request) toolward.Judgment {
 				looked = true
-				return toolward.Judgement{Verdict: toolward.Allow}
+				return toolward.Judgment{Verdict: toolward.Allow}
 			}}
 			beside(t, h, shadow, false)
 			_, _ = h.Call(t.Context(), call("x", `{}`))
@@ -133,8 +133,8 @@ func (b *brokenShadow) Snapshot() toolward.Snapshot { return b.snapshot() }
 func TestShadowChangesNoOutcome(t *testing.T) {
 	var ran counter
 	x := ran.tool("x")
-	hang := func(*toolward.Request) toolward.Judgement { time.Sleep(time.Hour); return toolward.Judgement{} }
-	crash := func(*toolward.Request) toolward.Judgement { panic("shadow") }
+	hang := func(*toolward.Request) toolward.Judgment { time.Sleep(time.Hour); return toolward.Judgment{} }
+	crash := func(*toolward.Request) toolward.Judgment { panic("shadow") }
 	shadows := map[string]toolward.Policy{
 		"none":        nil,
 		"allows":      &gatetest.Policy{All: []*toolward.Tool{x}, Verdict: toolward.Allow},
@@ -173,8 +173,8 @@ func TestShadowChangesNoOutcome(t *testing.T) {
 func TestShadowJudgesTheSameFacts(t *testing.T) {
 	var ran counter
 	h := gatetest.New(t, toolward.Ask, ran.tool("x"))
-	byLevel := func(r *toolward.Request) toolward.Judgement {
-		return toolward.Judgement{Verdict: toolward.Ask, GrantOK: r.Level == toolward.Normal}
+	byLevel := func(r *toolward.Request) toolward.Judgment {
+		return toolward.Judgment{Verdict: toolward.Ask, GrantOK: r.Level == toolward.Normal}
 	}
 	h.Policy.JudgeFunc = byLevel
 	h.Approver.AskFunc = func(context.Context, *toolward.Question) (toolward.Answer, error) {
@@ -211,8 +211,8 @@ func TestObserveOnlyRunsWhatWouldAsk(t *testing.T) {
 			trace := h.Explain(t.Context(), call("x", `{}`), toolward.ExplainOptions{})
 			_, err := h.Call(t.Context(), call("x", `{}`))
 			d := h.Auditor.Decisions()[0]
-			if (ran.runs.Load() == 1) != c.runs || (err == nil) != c.runs || d.Via != c.via || d.Judgement.Verdict != c.verdict {
-				t.Errorf("ran %d times, %v, via %q, judged %s", ran.runs.Load(), err, d.Via, d.Judgement.Verdict)
+			if (ran.runs.Load() == 1) != c.runs || (err == nil) != c.runs || d.Via != c.via || d.Judgment.Verdict != c.verdict {
+				t.Errorf("ran %d times, %v, via %q, judged %s", ran.runs.Load(), err, d.Via, d.Judgment.Verdict)
 			}
 			if (trace.Verdict == toolward.Allow) != c.runs || c.runs && trace.Via != c.via {
 				t.Errorf("explained as %s via %q", trace.Verdict, trace.Via)
@@ -221,7 +221,7 @@ func TestObserveOnlyRunsWhatWouldAsk(t *testing.T) {
 	}
 }
 
-// A refusal that comes after the judgement, here a target that has moved, stays one while the gateway only observes.
+// A refusal that comes after the judgment, here a target that has moved, stays one while the gateway only observes.
 func TestObserveOnlyStillRefuses(t *testing.T) {
 	var ran counter
 	tool := ran.tool("x")

@@ -58,7 +58,7 @@ type Classification struct {
 	Grant    GrantKind // what a person's "always" can be bound to
 }
 
-// GrantKind says by what a grant recognises later calls; "" means that no grant is possible.
+// GrantKind says by what a grant recognizes later calls; "" means that no grant is possible.
 type GrantKind string
 
 // The kinds of grants.

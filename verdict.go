@@ -82,7 +82,7 @@ func (c *Class) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Severity colours a prompt. Critical, the zero value, also means: once only, no grant.
+// Severity colors a prompt. Critical, the zero value, also means: once only, no grant.
 type Severity uint8
 
 // The three severities.
@@ -134,7 +134,7 @@ func (e *Effect) UnmarshalText(text []byte) error {
 }
 
 // Decision is a person's answer to an approval. The zero value is no decision at all: time-out, disconnect,
-// cancelled. Only the two allowing decisions allow.
+// canceled. Only the two allowing decisions allow.
 type Decision uint8
 
 // The decisions.

@@ -20,7 +20,7 @@ func TestAddressThatMisleads(t *testing.T) {
 			t.Errorf("%v: %q", value, got)
 		}
 	}
-	j := toolward.Judgement{Findings: []toolward.Finding{{Code: "seen"}}, Reasons: []toolward.Reason{{Text: "a rule"}}}
+	j := toolward.Judgment{Findings: []toolward.Finding{{Code: "seen"}}, Reasons: []toolward.Reason{{Text: "a rule"}}}
 	if got := m.reasons(j, []string{want}); !slices.Equal(got, []string{"seen", want, "a rule"}) {
 		t.Errorf("the order of findings, addresses and rules is %q", got)
 	}

@@ -56,7 +56,7 @@ const (
 const (
 	ByNoApprover    = "auto-expire:no-approver-clients"
 	ByRequesterGone = "requester-gone"
-	ByCancelled     = "cancelled"
+	ByCanceled     = "cancelled"
 )
 
 // Errors that callers branch on.
@@ -75,9 +75,9 @@ var (
 	ErrClosed       = errors.New("the approval manager is shutting down")
 )
 
-// ErrCancelled is the cause to cancel an Ask's context with when the requester took the call back itself. The
-// approval then ends as "cancelled"; with any other cause it ends as "requester-gone".
-var ErrCancelled = errors.New("the requester cancelled the call")
+// ErrCanceled is the cause to cancel an Ask's context with when the requester took the call back itself. The
+// approval then ends as "canceled"; with any other cause it ends as "requester-gone".
+var ErrCanceled = errors.New("the requester cancelled the call")
 
 // Authority is the proof that an answer comes from a person. Package device implements it. It is asked at the
 // moment of use, never remembered: a sign-in may have ended since.

@@ -125,7 +125,7 @@ func (m *Manager) attach(e *entry, detach bool) {
 func (m *Manager) pose(ctx context.Context, q *toolward.Question) (*entry, error) {
 	caller := &q.Request.Call.Caller
 	approvers := m.people.reachable(caller.Connection, caller.Device)
-	prompt := approvers == 0 && m.socketMay(q.Request.Level, q.Judgement.Class.Severity) && m.socket.Reachable(ctx)
+	prompt := approvers == 0 && m.socketMay(q.Request.Level, q.Judgment.Class.Severity) && m.socket.Reachable(ctx)
 	waits := m.settings.Load().Absent == AbsentWait
 	if approvers == 0 && !prompt && !waits && len(m.channels) == 0 {
 		return nil, m.nobody(q, nil)
@@ -361,13 +361,13 @@ func (m *Manager) leave(e *entry, cause error) {
 	if e.phase >= resolved {
 		m.keepUntold(e, time.Now()) // it was answered while this call gave up
 	}
-	cancelled := errors.Is(cause, ErrCancelled)
-	if e.askers > 0 || e.record.Detached || e.lasting && !cancelled || e.phase != pending || e.claimed || m.closed {
+	canceled := errors.Is(cause, ErrCanceled)
+	if e.askers > 0 || e.record.Detached || e.lasting && !canceled || e.phase != pending || e.claimed || m.closed {
 		return
 	}
 	by := ByRequesterGone
-	if cancelled {
-		by = ByCancelled
+	if canceled {
+		by = ByCanceled
 	}
 	m.end(e, by, time.Now())
 }

@@ -137,7 +137,7 @@ func TestDenialHoldsForTheRun(t *testing.T) {
 		if _, err := m.Ask(t.Context(), q); code(t, err) != toolward.CodeDeniedBefore {
 			t.Errorf("after a restart: %v", err)
 		}
-		other := ask(t.Context(), m, question(func(r *toolward.Request, _ *toolward.Judgement) { r.Call.Run = "run-2" }))
+		other := ask(t.Context(), m, question(func(r *toolward.Request, _ *toolward.Judgment) { r.Call.Run = "run-2" }))
 		synctest.Wait()
 		only(t, m)
 		m.Close()
@@ -154,7 +154,7 @@ func TestNobodyAnswers(t *testing.T) {
 		path := 0
 		fresh := func() *toolward.Question {
 			path++
-			return question(func(r *toolward.Request, _ *toolward.Judgement) { r.Facts.Bound = []string{fmt.Sprint(path)} })
+			return question(func(r *toolward.Request, _ *toolward.Judgment) { r.Facts.Bound = []string{fmt.Sprint(path)} })
 		}
 		for range silentTimeouts {
 			start := time.Now()
@@ -166,7 +166,7 @@ func TestNobodyAnswers(t *testing.T) {
 		if _, err := m.Ask(t.Context(), fresh()); code(t, err) != toolward.CodeApproverAway {
 			t.Errorf("after three time-outs: %v", err)
 		}
-		elsewhere := question(func(r *toolward.Request, _ *toolward.Judgement) { r.Call.Session = "agent:coder:other" })
+		elsewhere := question(func(r *toolward.Request, _ *toolward.Judgment) { r.Call.Session = "agent:coder:other" })
 		if a, err := m.Ask(t.Context(), elsewhere); err != nil || a.Decision != toolward.NoDecision {
 			t.Errorf("another session is asked about: %+v %v", a, err)
 		}
@@ -275,7 +275,7 @@ func TestLimits(t *testing.T) {
 	var n int
 	in := func(session toolward.SessionKey, connection string) *toolward.Question {
 		n++
-		return question(func(r *toolward.Request, _ *toolward.Judgement) {
+		return question(func(r *toolward.Request, _ *toolward.Judgment) {
 			r.Call.Session, r.Call.Caller.Connection, r.Facts.Bound = session, connection, []string{fmt.Sprint(n)}
 			r.Call.Detach = true
 		})
@@ -352,13 +352,13 @@ func TestRequesterGone(t *testing.T) {
 		if m.Count() != 1 {
 			t.Fatal("withdrawn although another call waits for it")
 		}
-		leave2(ErrCancelled)
+		leave2(ErrCanceled)
 		<-second
 		synctest.Wait()
-		if r, err := m.Get(t.Context(), alice, id); err != nil || r.State != StateResolved || r.ResolvedBy != ByCancelled {
+		if r, err := m.Get(t.Context(), alice, id); err != nil || r.State != StateResolved || r.ResolvedBy != ByCanceled {
 			t.Errorf("record = %+v, %v", r, err)
 		}
-		if row, _ := store.Approval(t.Context(), id); row.ResolvedBy != ByCancelled || row.Decision.Allows() {
+		if row, _ := store.Approval(t.Context(), id); row.ResolvedBy != ByCanceled || row.Decision.Allows() {
 			t.Errorf("row = %+v", row)
 		}
 		if _, err := answer(m, alice, id, "allow-once"); !errors.Is(err, ErrResolved) {
@@ -373,7 +373,7 @@ func TestRequesterGone(t *testing.T) {
 func TestCommandTooLongToShow(t *testing.T) {
 	m := open(t, newMemory(), nil)
 	attach(t, m, alice)
-	q := question(func(r *toolward.Request, _ *toolward.Judgement) { r.Facts.Command = strings.Repeat("x", maxCommand+1) })
+	q := question(func(r *toolward.Request, _ *toolward.Judgment) { r.Facts.Command = strings.Repeat("x", maxCommand+1) })
 	if _, err := m.Ask(t.Context(), q); code(t, err) != toolward.CodeNoApprovalChannel && code(t, err) != toolward.CodeValidation {
 		t.Errorf("%v", err)
 	}

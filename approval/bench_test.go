@@ -51,7 +51,7 @@ func crowded(b *testing.B, pending int) (*Manager, []string) {
 
 func poseOne(b *testing.B, m *Manager, i int) string {
 	text := fmt.Sprintf("line %d of the file that the agent wants to write\n", i)
-	q := question(func(r *toolward.Request, _ *toolward.Judgement) {
+	q := question(func(r *toolward.Request, _ *toolward.Judgment) {
 		r.Params = toolward.NewParams([]byte(fmt.Sprintf(`{"content":%q,"path":"src/a.go"}`, text)), map[string]any{"path": "src/a.go", "content": text})
 		r.Call.Detach = true
 		r.Call.Session = toolward.SessionKey(fmt.Sprintf("agent:coder:%d", i%500))
@@ -160,7 +160,7 @@ func BenchmarkGrantedAmong10000(b *testing.B) {
 			Match: Match{Kind: kind, Prefix: prefix, Digest: fmt.Sprint(i), Ops: []toolward.Op{toolward.OpWrite}},
 		})
 	}
-	q := question(func(r *toolward.Request, _ *toolward.Judgement) { r.Facts.Targets[0].Real = "/ws/src/4711/lib/a.go" })
+	q := question(func(r *toolward.Request, _ *toolward.Judgment) { r.Facts.Targets[0].Real = "/ws/src/4711/lib/a.go" })
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, ok, _ := m.Granted(context.Background(), q); !ok {

@@ -297,7 +297,7 @@ func (m *Manager) use(ctx context.Context, g *Grant) (ok bool, err error) {
 func (m *Manager) Covered(_ context.Context, q *toolward.Question) (grant string, ok bool, err error) {
 	g := m.covering(q)
 	if g == nil && mayCover(q) && q.Grant != "" {
-		g = m.book.stillCovers(q.Grant, q.Request, q.Judgement.Class.Grant, time.Now())
+		g = m.book.stillCovers(q.Grant, q.Request, q.Judgment.Class.Grant, time.Now())
 	}
 	if g == nil {
 		return "", false, nil
@@ -309,12 +309,12 @@ func (m *Manager) covering(q *toolward.Question) *Grant {
 	if !mayCover(q) {
 		return nil
 	}
-	return m.book.find(q.Request, q.Judgement.Class.Grant, time.Now())
+	return m.book.find(q.Request, q.Judgment.Class.Grant, time.Now())
 }
 
 // mayCover reports whether any grant may count. Policy says so; lockdown and critical rows never reach the book.
 func mayCover(q *toolward.Question) bool {
-	return q != nil && q.Request != nil && q.Request.Tool != nil && q.Judgement.GrantOK && q.Request.Level != toolward.Lockdown
+	return q != nil && q.Request != nil && q.Request.Tool != nil && q.Judgment.GrantOK && q.Request.Level != toolward.Lockdown
 }
 
 // Grants lists the grants in force, newest first.

@@ -19,9 +19,9 @@ import (
 
 var gitReads = toolward.CommandEntry{Pattern: "/usr/bin/git", Effects: []string{"read"}}
 
-// analysed is a question about a command that was analysed; entries are what "always" would save.
-func analysed(text string, entries ...toolward.CommandEntry) func(*toolward.Request, *toolward.Judgement) {
-	return func(r *toolward.Request, j *toolward.Judgement) {
+// analyzed is a question about a command that was analyzed; entries are what "always" would save.
+func analyzed(text string, entries ...toolward.CommandEntry) func(*toolward.Request, *toolward.Judgment) {
+	return func(r *toolward.Request, j *toolward.Judgment) {
 		r.Tool = &toolward.Tool{Name: "exec"}
 		r.Params = toolward.NewParams([]byte(`{"command":"x"}`), map[string]any{"command": text})
 		r.Facts = toolward.Facts{Command: text, Analysis: &toolward.CommandAnalysis{Understood: true, Always: entries}}
@@ -58,7 +58,7 @@ func TestAlwaysSavesTheEntriesThatWereShown(t *testing.T) {
 		})
 		attach(t, m, alice)
 		exact := toolward.CommandEntry{Pattern: "/usr/bin/rm", Effects: []string{"read", "write"}, Argv: []string{"/usr/bin/rm", "-rf", "a b"}}
-		answered := ask(t.Context(), m, question(analysed("git status; rm -rf 'a b'", gitReads, exact)))
+		answered := ask(t.Context(), m, question(analyzed("git status; rm -rf 'a b'", gitReads, exact)))
 		synctest.Wait()
 		r := only(t, m)
 		want := []Proposal{{
@@ -96,7 +96,7 @@ func TestAlwaysSavesTheEntriesThatWereShown(t *testing.T) {
 			t.Errorf("recent: %+v, %v", recent, err)
 		}
 		// The next call is judged by the allowlist; this manager remembers nothing that would cover it.
-		if _, ok, _ := m.Granted(t.Context(), question(analysed("git status", gitReads))); ok {
+		if _, ok, _ := m.Granted(t.Context(), question(analyzed("git status", gitReads))); ok {
 			t.Error("a grant covers the next call")
 		}
 	})
@@ -104,25 +104,25 @@ func TestAlwaysSavesTheEntriesThatWereShown(t *testing.T) {
 
 func TestNoAlwaysForCommands(t *testing.T) {
 	remembers := func(o *Options) { o.Remember = (&allowlist{}).remember }
-	usual := analysed("git status", gitReads)
-	with := func(change func(*toolward.Request, *toolward.Judgement)) func(*toolward.Request, *toolward.Judgement) {
-		return func(r *toolward.Request, j *toolward.Judgement) { usual(r, j); change(r, j) }
+	usual := analyzed("git status", gitReads)
+	with := func(change func(*toolward.Request, *toolward.Judgment)) func(*toolward.Request, *toolward.Judgment) {
+		return func(r *toolward.Request, j *toolward.Judgment) { usual(r, j); change(r, j) }
 	}
 	for name, c := range map[string]struct {
 		options func(*Options)
-		edit    func(*toolward.Request, *toolward.Judgement)
+		edit    func(*toolward.Request, *toolward.Judgment)
 	}{
-		"nothing to save":         {remembers, analysed("python3 x")},
+		"nothing to save":         {remembers, analyzed("python3 x")},
 		"nobody remembers":        {nil, usual},
-		"no agent":                {remembers, with(func(r *toolward.Request, _ *toolward.Judgement) { r.Call.Caller.Agent = "" })},
-		"the name of all agents":  {remembers, with(func(r *toolward.Request, _ *toolward.Judgement) { r.Call.Caller.Agent = "*" })},
-		"on another machine":      {remembers, with(func(r *toolward.Request, _ *toolward.Judgement) { r.Call.Host = "node:x" })},
-		"in a sandbox":            {remembers, with(func(r *toolward.Request, _ *toolward.Judgement) { r.Call.Host = toolward.HostSandbox })},
-		"in lockdown":             {remembers, with(func(r *toolward.Request, _ *toolward.Judgement) { r.Level = toolward.Lockdown })},
-		"critical":                {remembers, with(func(_ *toolward.Request, j *toolward.Judgement) { j.Class.Severity = toolward.Critical })},
-		"policy says no":          {remembers, with(func(_ *toolward.Request, j *toolward.Judgement) { j.AllowAlways = false })},
-		"too much for one screen": {remembers, analysed("x", toolward.CommandEntry{Pattern: "/" + strings.Repeat("x", 5000)})},
-		"a secret": {func(o *Options) { remembers(o); o.Redact = redact.Text }, analysed("gh x", toolward.CommandEntry{
+		"no agent":                {remembers, with(func(r *toolward.Request, _ *toolward.Judgment) { r.Call.Caller.Agent = "" })},
+		"the name of all agents":  {remembers, with(func(r *toolward.Request, _ *toolward.Judgment) { r.Call.Caller.Agent = "*" })},
+		"on another machine":      {remembers, with(func(r *toolward.Request, _ *toolward.Judgment) { r.Call.Host = "node:x" })},
+		"in a sandbox":            {remembers, with(func(r *toolward.Request, _ *toolward.Judgment) { r.Call.Host = toolward.HostSandbox })},
+		"in lockdown":             {remembers, with(func(r *toolward.Request, _ *toolward.Judgment) { r.Level = toolward.Lockdown })},
+		"critical":                {remembers, with(func(_ *toolward.Request, j *toolward.Judgment) { j.Class.Severity = toolward.Critical })},
+		"policy says no":          {remembers, with(func(_ *toolward.Request, j *toolward.Judgment) { j.AllowAlways = false })},
+		"too much for one screen": {remembers, analyzed("x", toolward.CommandEntry{Pattern: "/" + strings.Repeat("x", 5000)})},
+		"a secret": {func(o *Options) { remembers(o); o.Redact = redact.Text }, analyzed("gh x", toolward.CommandEntry{
 			Pattern: "/usr/bin/gh", Argv: []string{"/usr/bin/gh", "ghp_0123456789abcdefghijABCDEFGHIJ456789"},
 		})},
 	} {
@@ -145,7 +145,7 @@ func TestAlwaysThatIsNotOffered(t *testing.T) {
 		list := &allowlist{}
 		m := open(t, newMemory(), func(o *Options) { o.Remember = list.remember })
 		attach(t, m, alice)
-		answered := ask(t.Context(), m, question(analysed("python3 x")))
+		answered := ask(t.Context(), m, question(analyzed("python3 x")))
 		synctest.Wait()
 		got, err := answer(m, alice, only(t, m).ID, "allow-always")
 		if err != nil || got.Decision != toolward.AllowOnce || len(list.saved) != 0 || len(m.Grants()) != 0 {
@@ -154,7 +154,7 @@ func TestAlwaysThatIsNotOffered(t *testing.T) {
 		if a := <-answered; a.answer.Decision != toolward.AllowOnce {
 			t.Errorf("the call got %v", a.answer.Decision)
 		}
-		_ = ask(t.Context(), m, question(func(_ *toolward.Request, j *toolward.Judgement) { j.AllowAlways = false }))
+		_ = ask(t.Context(), m, question(func(_ *toolward.Request, j *toolward.Judgment) { j.AllowAlways = false }))
 		synctest.Wait()
 		if _, err := answer(m, alice, only(t, m).ID, "allow-always"); !errors.Is(err, ErrNotOffered) {
 			t.Errorf("another call: %v", err)
@@ -168,7 +168,7 @@ func TestAnAllowlistThatCannotBeWritten(t *testing.T) {
 		store := newMemory()
 		m := open(t, store, func(o *Options) { o.Remember = list.remember })
 		attach(t, m, alice)
-		answered := ask(t.Context(), m, question(analysed("git status", gitReads)))
+		answered := ask(t.Context(), m, question(analyzed("git status", gitReads)))
 		synctest.Wait()
 		id := only(t, m).ID
 		if _, err := answer(m, alice, id, "allow-always"); err == nil || !strings.Contains(err.Error(), "allow once instead") {
@@ -200,7 +200,7 @@ func TestOnlyTheWinnerExtendsTheAllowlist(t *testing.T) {
 			list := &allowlist{}
 			m := open(t, newMemory(), func(o *Options) { o.Remember = list.remember })
 			attach(t, m, alice)
-			_ = ask(t.Context(), m, question(analysed("git status", gitReads)))
+			_ = ask(t.Context(), m, question(analyzed("git status", gitReads)))
 			synctest.Wait()
 			id := only(t, m).ID
 			won := make(chan string, 8)
@@ -250,7 +250,7 @@ func TestTheOutlineIsShownRedactedAndKept(t *testing.T) {
 	// The secret is one behind its option only, and one by its own look.
 	m := open(t, store, outlined("hunter2hunter2", "ghp_0123456789abcdefghijABCDEFGHIJ456789", "plain", strings.Repeat("x ", 1500)))
 	attach(t, m, alice)
-	q := question(analysed("mysql --password=hunter2hunter2 shop"))
+	q := question(analyzed("mysql --password=hunter2hunter2 shop"))
 	q.Request.Call.Detach = true
 	if _, err := m.Ask(t.Context(), q); err == nil {
 		t.Fatal("answered by itself")
@@ -281,7 +281,7 @@ func TestTheOutlineCannotHideInASecret(t *testing.T) {
 	for text, asked := range map[string]bool{"https://user:hunter2hunter2@example.org": true, "https://user:a;reboot@example.org": false} {
 		m := open(t, newMemory(), outlined(text))
 		attach(t, m, alice)
-		q := question(analysed(`curl "$URL"`))
+		q := question(analyzed(`curl "$URL"`))
 		q.Request.Call.Detach = true
 		_, err := m.Ask(t.Context(), q)
 		if m.Count() == 1 != asked || !asked && code(t, err) != toolward.CodeValidation {
@@ -292,8 +292,8 @@ func TestTheOutlineCannotHideInASecret(t *testing.T) {
 
 func TestVariablesOfACommandAreNamed(t *testing.T) {
 	m := open(t, newMemory(), nil)
-	d := detailsFor(t, m, question(func(r *toolward.Request, j *toolward.Judgement) {
-		analysed("git log")(r, j)
+	d := detailsFor(t, m, question(func(r *toolward.Request, j *toolward.Judgment) {
+		analyzed("git log")(r, j)
 		r.Params = toolward.NewParams(nil, map[string]any{"command": "git log", "env": map[string]any{"B": "1", "A": "2"}})
 	}))
 	if diff := cmp.Diff([]string{"A", "B"}, d.Variables); diff != "" {

@@ -44,14 +44,14 @@ func (m *Manager) recordOf(q *toolward.Question, now time.Time) (*Record, error)
 	preview, previewCut := m.preview(r.Params)
 	d := &Details{
 		Tool: r.Tool.Name, Action: r.Facts.Action, CallID: cut(r.Call.ID, longestID),
-		Severity: q.Judgement.Class.Severity, Class: q.Judgement.Class.Class, Level: r.Level,
-		Findings: m.findings(q.Judgement.Findings), Preview: preview, Cut: previewCut,
+		Severity: q.Judgment.Class.Severity, Class: q.Judgment.Class.Class, Level: r.Level,
+		Findings: m.findings(q.Judgment.Findings), Preview: preview, Cut: previewCut,
 		Command: m.redact(r.Facts.Command), WorkDir: r.Call.WorkDir, Host: r.Host(), Digest: r.Digest,
 		Agent: r.Call.Caller.Agent, Depth: r.Call.Caller.Depth, Owner: r.Call.Caller.Owner, Context: r.Call.Caller.Context,
 		Session: r.Call.Session, Run: r.Call.Run, Surface: r.Call.Surface, Channel: r.Call.Caller.Channel,
 		Sender: r.Call.Caller.Sender, Account: r.Call.Caller.Account, Workspace: r.Call.Caller.Workspace, ByClient: r.Call.ByClient,
 	}
-	d.Reasons = m.reasons(q.Judgement, m.misleading(r.Facts.Command, r.Params.Object()))
+	d.Reasons = m.reasons(q.Judgment, m.misleading(r.Facts.Command, r.Params.Object()))
 	d.Diff = m.diff(q.Diff)
 	d.Targets = m.targets(&r.Facts)
 	d.Title = m.title(r)
@@ -94,7 +94,7 @@ func (m *Manager) findings(all []toolward.Finding) []toolward.Finding {
 
 // reasons are why people are asked: what was seen in the arguments, where addresses lead that seem to lead elsewhere, and
 // the rules.
-func (m *Manager) reasons(j toolward.Judgement, addresses []string) []string {
+func (m *Manager) reasons(j toolward.Judgment, addresses []string) []string {
 	var out []string
 	add := func(text string) {
 		if text != "" && len(out) < maxReasons {

@@ -275,7 +275,7 @@ func attach(t testing.TB, m *Manager, p *person) *Presence {
 }
 
 // question is an ordinary question: agent coder wants to write a file.
-func question(change func(*toolward.Request, *toolward.Judgement)) *toolward.Question {
+func question(change func(*toolward.Request, *toolward.Judgment)) *toolward.Question {
 	params := toolward.NewParams([]byte(`{"path":"src/a.go"}`), map[string]any{"path": "src/a.go"})
 	r := &toolward.Request{
 		Tool:   &toolward.Tool{Name: "write"},
@@ -290,7 +290,7 @@ func question(change func(*toolward.Request, *toolward.Judgement)) *toolward.Que
 			Targets: []toolward.Target{{Path: "src/a.go", Real: "/ws/src/a.go", Op: toolward.OpWrite, Place: "workspace", Kind: "file"}},
 		},
 	}
-	j := toolward.Judgement{
+	j := toolward.Judgment{
 		Verdict: toolward.Ask, AllowAlways: true, GrantOK: true,
 		Class:   toolward.Classification{Class: toolward.NeedsApproval, Severity: toolward.Info, Grant: toolward.GrantPath},
 		Reasons: []toolward.Reason{{Layer: "class", Text: "writing files needs approval"}},
@@ -299,7 +299,7 @@ func question(change func(*toolward.Request, *toolward.Judgement)) *toolward.Que
 		change(r, &j)
 	}
 	r.Digest = r.Params.Digest(r.Tool.Name, r.Call.Caller.Agent, r.Call.Session)
-	return &toolward.Question{Request: r, Judgement: j, Binding: r.Digest + "|" + boundOf(r)}
+	return &toolward.Question{Request: r, Judgment: j, Binding: r.Digest + "|" + boundOf(r)}
 }
 
 // asked is the result of an Ask that runs in the background.

@@ -213,10 +213,10 @@ func TestAlwaysForCommandsCoversTheCallsThatWaitedWithIt(t *testing.T) {
 				list := &allowlist{}
 				g := newGate(t, newMemory(), func(o *Options) { o.Remember = list.remember })
 				g.analysis = &toolward.CommandAnalysis{Understood: true, Always: []toolward.CommandEntry{gitReads}}
-				g.policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
+				g.policy.JudgeFunc = func(r *toolward.Request) toolward.Judgment {
 					list.mu.Lock()
 					defer list.mu.Unlock()
-					j := toolward.Judgement{Verdict: toolward.Ask, GrantOK: true, AllowAlways: true}
+					j := toolward.Judgment{Verdict: toolward.Ask, GrantOK: true, AllowAlways: true}
 					j.Class.Grant, j.Class.Severity = toolward.GrantExec, toolward.Info
 					if len(list.saved) > 0 && !tt.uncovered {
 						j.Verdict, j.Listed = toolward.Allow, true
@@ -259,15 +259,15 @@ func TestOnlyWhatPeopleLeftUnansweredRunsUnanswered(t *testing.T) {
 		ran      int64
 	}{
 		"the deadline passed":      {"", func(*gate) { time.Sleep(2 * time.Minute) }, 1},
-		"a person took it back":    {"", func(g *gate) { g.manager.Expire(onlyID(t, g), ByCancelled) }, 0},
+		"a person took it back":    {"", func(g *gate) { g.manager.Expire(onlyID(t, g), ByCanceled) }, 0},
 		"its asker is gone":        {"", func(g *gate) { g.manager.Expire(onlyID(t, g), ByRequesterGone) }, 0},
 		"an approval nobody knows": {"0123456789abcdef", func(*gate) {}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newGate(t, newMemory(), nil)
-				g.policy.JudgeFunc = func(*toolward.Request) toolward.Judgement {
-					return toolward.Judgement{Verdict: toolward.Ask, Unanswered: true}
+				g.policy.JudgeFunc = func(*toolward.Request) toolward.Judgment {
+					return toolward.Judgment{Verdict: toolward.Ask, Unanswered: true}
 				}
 				attach(t, g.manager, alice)
 				done := make(chan error, 1)

@@ -46,7 +46,7 @@ type Grant struct {
 	RevokedBy  string              `json:"revokedBy,omitempty"`
 }
 
-// Match is how a grant recognises a later call. Which fields count depends on the kind.
+// Match is how a grant recognizes a later call. Which fields count depends on the kind.
 type Match struct {
 	Kind toolward.GrantKind `json:"kind"`
 
@@ -68,7 +68,7 @@ type Match struct {
 
 	ID string `json:"id,omitempty"` // session, agent, node, process
 
-	// Entries are added to the allowlist of the agent instead of a grant: exec, of commands that were analysed.
+	// Entries are added to the allowlist of the agent instead of a grant: exec, of commands that were analyzed.
 	Entries []toolward.CommandEntry `json:"entries,omitempty"`
 }
 

@@ -56,53 +56,53 @@ func TestWhatAlwaysSaves(t *testing.T) {
 }
 
 func TestProposals(t *testing.T) {
-	exec := func(r *toolward.Request, j *toolward.Judgement) {
+	exec := func(r *toolward.Request, j *toolward.Judgment) {
 		r.Tool = &toolward.Tool{Name: "exec"}
 		r.Facts = toolward.Facts{Command: "go test ./...", Bound: []string{"env:abc"}}
 		j.Class.Grant = toolward.GrantExec
 	}
 	tests := map[string]struct {
-		edit func(*toolward.Request, *toolward.Judgement)
+		edit func(*toolward.Request, *toolward.Judgment)
 		want []string // kind, scope and what it is bound to
 	}{
 		"write": {nil, []string{"path session /ws/src", "path agent /ws/src", "path session /ws/src/a.go", "path agent /ws/src/a.go"}},
-		"file in the workspace itself": {func(r *toolward.Request, _ *toolward.Judgement) { r.Facts.Targets[0].Real = "/ws/a.go" }, []string{
+		"file in the workspace itself": {func(r *toolward.Request, _ *toolward.Judgment) { r.Facts.Targets[0].Real = "/ws/a.go" }, []string{
 			"path session /ws", "path agent /ws", "path session /ws/a.go", "path agent /ws/a.go",
 		}},
-		"two files": {func(r *toolward.Request, _ *toolward.Judgement) {
+		"two files": {func(r *toolward.Request, _ *toolward.Judgment) {
 			r.Facts.Targets = append(r.Facts.Targets, toolward.Target{Real: "/ws/src/lib/b.go", Op: toolward.OpDelete, Place: "workspace"})
 		}, []string{"path session /ws/src", "path agent /ws/src"}},
-		"one of two is protected": {func(r *toolward.Request, _ *toolward.Judgement) {
+		"one of two is protected": {func(r *toolward.Request, _ *toolward.Judgment) {
 			r.Facts.Targets = append(r.Facts.Targets, toolward.Target{Real: "/ws/.git/config", Op: toolward.OpWrite, Place: "protected"})
 		}, nil},
-		"outside": {func(r *toolward.Request, _ *toolward.Judgement) {
+		"outside": {func(r *toolward.Request, _ *toolward.Judgment) {
 			r.Facts.Targets[0].Real, r.Facts.Targets[0].Place = "/etc/hosts", "outside"
 		}, nil},
-		"no targets":    {func(r *toolward.Request, _ *toolward.Judgement) { r.Facts.Targets = nil }, nil},
+		"no targets":    {func(r *toolward.Request, _ *toolward.Judgment) { r.Facts.Targets = nil }, nil},
 		"command":       {exec, []string{"exact session", "exact agent"}},
-		"lockdown":      {func(r *toolward.Request, _ *toolward.Judgement) { r.Level = toolward.Lockdown }, nil},
-		"critical":      {func(_ *toolward.Request, j *toolward.Judgement) { j.Class.Severity = toolward.Critical }, nil},
-		"not offered":   {func(_ *toolward.Request, j *toolward.Judgement) { j.AllowAlways = false }, nil},
-		"no grant kind": {func(_ *toolward.Request, j *toolward.Judgement) { j.Class.Grant = toolward.GrantNone }, nil},
-		"cut preview, exact": {func(r *toolward.Request, j *toolward.Judgement) {
+		"lockdown":      {func(r *toolward.Request, _ *toolward.Judgment) { r.Level = toolward.Lockdown }, nil},
+		"critical":      {func(_ *toolward.Request, j *toolward.Judgment) { j.Class.Severity = toolward.Critical }, nil},
+		"not offered":   {func(_ *toolward.Request, j *toolward.Judgment) { j.AllowAlways = false }, nil},
+		"no grant kind": {func(_ *toolward.Request, j *toolward.Judgment) { j.Class.Grant = toolward.GrantNone }, nil},
+		"cut preview, exact": {func(r *toolward.Request, j *toolward.Judgment) {
 			long := strings.Repeat("x", maxPreview+1)
 			raw, _ := json.Marshal(map[string]any{"text": long})
 			r.Params = toolward.NewParams(raw, map[string]any{"text": long})
 			j.Class.Grant = toolward.GrantExact
 		}, nil},
-		"host": {func(r *toolward.Request, j *toolward.Judgement) {
+		"host": {func(r *toolward.Request, j *toolward.Judgment) {
 			r.Facts = toolward.Facts{Hosts: []string{"https://docs.example.org:443", "https://docs.example.org:443"}}
 			j.Class.Grant = toolward.GrantHost
 		}, []string{"host session docs.example.org", "host agent docs.example.org"}},
-		"two hosts": {func(r *toolward.Request, j *toolward.Judgement) {
+		"two hosts": {func(r *toolward.Request, j *toolward.Judgment) {
 			r.Facts = toolward.Facts{Hosts: []string{"https://a:443", "https://b:443"}}
 			j.Class.Grant = toolward.GrantHost
 		}, nil},
-		"process": {func(r *toolward.Request, j *toolward.Judgement) {
+		"process": {func(r *toolward.Request, j *toolward.Judgment) {
 			r.Facts = toolward.Facts{TargetID: "p1"}
 			j.Class.Grant = toolward.GrantProcess
 		}, []string{"process session p1"}},
-		"recipient": {func(r *toolward.Request, j *toolward.Judgement) {
+		"recipient": {func(r *toolward.Request, j *toolward.Judgment) {
 			r.Facts = toolward.Facts{Recipients: []string{"telegram:default:42"}}
 			j.Class.Grant = toolward.GrantRecipient
 		}, []string{"recipient session 42", "recipient agent 42"}},
@@ -163,7 +163,7 @@ func TestTooWide(t *testing.T) {
 
 func TestExactGrantOfACommandIsBound(t *testing.T) {
 	edit := func(change func(*toolward.Request)) *toolward.Question {
-		return question(func(r *toolward.Request, j *toolward.Judgement) {
+		return question(func(r *toolward.Request, j *toolward.Judgment) {
 			r.Tool = &toolward.Tool{Name: "exec"}
 			r.Params = toolward.NewParams([]byte(`{"command":"make"}`), map[string]any{"command": "make"})
 			r.Facts = toolward.Facts{Command: "make", Bound: []string{"env:abc"}}
@@ -275,7 +275,7 @@ func TestGrantLimit(t *testing.T) {
 		always(t, m, question(nil), 0)
 		ctx, cancel := t.Context(), func() {}
 		defer cancel()
-		result := ask(ctx, m, question(func(r *toolward.Request, _ *toolward.Judgement) { r.Facts.Targets[0].Real = "/ws/x/b.go" }))
+		result := ask(ctx, m, question(func(r *toolward.Request, _ *toolward.Judgment) { r.Facts.Targets[0].Real = "/ws/x/b.go" }))
 		synctest.Wait()
 		if _, err := answer(m, alice, only(t, m).ID, "allow-always"); err == nil || !strings.Contains(err.Error(), "limit") {
 			t.Errorf("%v", err)
@@ -311,7 +311,7 @@ func TestGrantIndexFindsWhatASearchFinds(t *testing.T) {
 				all = slices.DeleteFunc(slices.Clone(all), func(o *Grant) bool { return o == g })
 			}
 		}
-		q := question(func(r *toolward.Request, _ *toolward.Judgement) {
+		q := question(func(r *toolward.Request, _ *toolward.Judgment) {
 			r.Facts.Targets = nil
 			for range rapid.IntRange(1, 3).Draw(t, "targets") {
 				r.Facts.Targets = append(r.Facts.Targets, toolward.Target{Real: file.Draw(t, "target"), Op: toolward.OpWrite, Place: "workspace"})

@@ -15,7 +15,7 @@ var errHidden = errors.New("what looks like a secret in the command holds charac
 // on. "https://user:a;rm -rf x@host" looks like an address with a password; on the screen it would be a harmless
 // address, and the person would approve what they could not see.
 func (m *Manager) checkHidden(q *toolward.Question) error {
-	runs := q.Request.Facts.Command != "" || q.Judgement.Class.Grant == toolward.GrantProcess
+	runs := q.Request.Facts.Command != "" || q.Judgment.Class.Grant == toolward.GrantProcess
 	if runs && (m.hides(q.Request.Facts.Command) || m.hides(q.Request.Params.Object())) {
 		return refuseHidden(q.Request)
 	}

@@ -29,7 +29,7 @@ func TestACommandCannotHideInASecret(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := open(t, newMemory(), func(o *Options) { o.Redact = redact.Text })
 			attach(t, m, alice)
-			q := question(func(r *toolward.Request, _ *toolward.Judgement) {
+			q := question(func(r *toolward.Request, _ *toolward.Judgment) {
 				r.Facts.Command = test.command
 				r.Call.Detach = true
 			})
@@ -51,12 +51,12 @@ func TestInputCannotHideInASecret(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	hostile := "https://user:a;reboot@example.org"
-	for name, change := range map[string]func(*toolward.Request, *toolward.Judgement){
-		"typed into a process": func(r *toolward.Request, j *toolward.Judgement) {
+	for name, change := range map[string]func(*toolward.Request, *toolward.Judgment){
+		"typed into a process": func(r *toolward.Request, j *toolward.Judgment) {
 			r.Params = toolward.NewParams([]byte(`{"data":"`+hostile+`"}`), map[string]any{"data": hostile})
 			j.Class.Grant = toolward.GrantProcess
 		},
-		"in a command's environment": func(r *toolward.Request, _ *toolward.Judgement) {
+		"in a command's environment": func(r *toolward.Request, _ *toolward.Judgment) {
 			r.Facts.Command = "git log"
 			r.Params = toolward.NewParams([]byte(`{"env":{"GIT_PAGER":"`+hostile+`"}}`), map[string]any{"env": map[string]any{"GIT_PAGER": hostile}})
 		},

@@ -19,10 +19,10 @@ const (
 
 // waitOf is how long people may take for a question.
 func waitOf(q *toolward.Question, s *Settings) time.Duration {
-	if q.Judgement.Wait <= 0 {
+	if q.Judgment.Wait <= 0 {
 		return s.Timeout
 	}
-	return min(max(q.Judgement.Wait, time.Millisecond), maxLife)
+	return min(max(q.Judgment.Wait, time.Millisecond), maxLife)
 }
 
 // patience ends when a call has stayed long enough; never for approvals that do not last.
@@ -47,7 +47,7 @@ func (m *Manager) comeBack(e *entry) (toolward.Answer, bool, error) {
 func (m *Manager) keepUntold(e *entry, now time.Time) {
 	allows := e.record.Decision.Allows()
 	switch {
-	case !e.lasting || e.askers > 0 || e.taken || e.phase == consumed, e.record.ResolvedBy == ByCancelled, len(m.untold) >= maxUntold:
+	case !e.lasting || e.askers > 0 || e.taken || e.phase == consumed, e.record.ResolvedBy == ByCanceled, len(m.untold) >= maxUntold:
 		return
 	case allows && !e.end.After(now.Add(grace)):
 		return // it is gone with the grace

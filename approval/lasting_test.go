@@ -15,7 +15,7 @@ const threeDays = 72 * time.Hour
 
 // lasting is an ordinary question that a rule lets wait.
 func lasting(wait time.Duration) *toolward.Question {
-	return question(func(_ *toolward.Request, j *toolward.Judgement) { j.Wait = wait })
+	return question(func(_ *toolward.Request, j *toolward.Judgment) { j.Wait = wait })
 }
 
 // sentAway asks, waits as long as a call does, and returns the id of the approval that is pending.
@@ -115,11 +115,11 @@ func TestLastingAnswerIsFetched(t *testing.T) {
 
 // A yes that is kept for its caller is for that caller and that call, and for no other.
 func TestLastingAnswerIsForItsCallerOnly(t *testing.T) {
-	for name, change := range map[string]func(*toolward.Request, *toolward.Judgement){
-		"another device":    func(r *toolward.Request, _ *toolward.Judgement) { r.Call.Caller.Device = "token-2" },
-		"another session":   func(r *toolward.Request, _ *toolward.Judgement) { r.Call.Session = "agent:coder:x" },
-		"another target":    func(r *toolward.Request, _ *toolward.Judgement) { r.Facts.Targets[0].Real = "/etc/passwd" },
-		"another directory": func(r *toolward.Request, _ *toolward.Judgement) { r.Call.WorkDir = "/tmp/evil" },
+	for name, change := range map[string]func(*toolward.Request, *toolward.Judgment){
+		"another device":    func(r *toolward.Request, _ *toolward.Judgment) { r.Call.Caller.Device = "token-2" },
+		"another session":   func(r *toolward.Request, _ *toolward.Judgment) { r.Call.Session = "agent:coder:x" },
+		"another target":    func(r *toolward.Request, _ *toolward.Judgment) { r.Facts.Targets[0].Real = "/etc/passwd" },
+		"another directory": func(r *toolward.Request, _ *toolward.Judgment) { r.Call.WorkDir = "/tmp/evil" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestLastingAnswerIsForItsCallerOnly(t *testing.T) {
 					t.Fatal(err)
 				}
 				other := question(change)
-				other.Judgement.Wait = threeDays
+				other.Judgment.Wait = threeDays
 				if asked := sentAway(t, m, other); asked == id {
 					t.Error("another call was given the answer")
 				}
@@ -167,7 +167,7 @@ func TestLastingOutlivesItsCaller(t *testing.T) {
 		by    string
 	}{
 		"went away":     {context.DeadlineExceeded, 1, ""},
-		"took it back":  {ErrCancelled, 0, ByCancelled},
+		"took it back":  {ErrCanceled, 0, ByCanceled},
 		"was cancelled": {context.Canceled, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -318,7 +318,7 @@ func TestLastingLeaveRoom(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = m.Ask(t.Context(), question(func(r *toolward.Request, j *toolward.Judgement) {
+			_, err = m.Ask(t.Context(), question(func(r *toolward.Request, j *toolward.Judgment) {
 				r.Call.Caller.Agent, r.Call.Caller.Connection, r.Call.Session, r.Call.Detach, j.Wait = agent, fmt.Sprint(n), session, true, wait
 			}))
 			if p := (*toolward.Pending)(nil); errors.As(err, &p) {

@@ -105,7 +105,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			case 1:
 				vectorOp(t, m, "resolve", id, "deny", 0)
 			case 2:
-				m.Expire(id, ByCancelled)
+				m.Expire(id, ByCanceled)
 			}
 		}
 		if n := runtime.NumGoroutine(); n > before+2 {
@@ -161,7 +161,7 @@ func TestEvents(t *testing.T) {
 		}
 		<-slow.C
 		ctx, cancel := context.WithCancel(t.Context())
-		second := ask(ctx, m, question(func(r *toolward.Request, _ *toolward.Judgement) { r.Call.Run = "2" }))
+		second := ask(ctx, m, question(func(r *toolward.Request, _ *toolward.Judgment) { r.Call.Run = "2" }))
 		synctest.Wait()
 		if e := <-slow.C; !e.Missed || e.Type != EventRequested {
 			t.Errorf("a slow subscriber was not told that it missed something: %+v", e)
@@ -205,7 +205,7 @@ func TestSecretsAreHidden(t *testing.T) {
 		hide := func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }
 		m := open(t, newMemory(), func(o *Options) { o.Redact = hide })
 		attach(t, m, alice)
-		q := question(func(r *toolward.Request, _ *toolward.Judgement) {
+		q := question(func(r *toolward.Request, _ *toolward.Judgment) {
 			r.Params = toolward.NewParams([]byte(`{}`), map[string]any{"a": []any{map[string]any{"b": "hunter2"}}})
 			r.Facts.Command = "echo hunter2"
 		})
@@ -215,7 +215,7 @@ func TestSecretsAreHidden(t *testing.T) {
 		if string(r.Request.Preview) != `{"a":[{"b":"•••"}]}` || r.Request.Command != "echo •••" || r.Request.Title != "write: echo •••" {
 			t.Errorf("%s / %s / %s", r.Request.Preview, r.Request.Command, r.Request.Title)
 		}
-		m.Expire(r.ID, ByCancelled)
+		m.Expire(r.ID, ByCanceled)
 		<-result
 	})
 }

@@ -18,7 +18,7 @@ func TestManyQuestionsInLockdownOfferAReset(t *testing.T) {
 		offers := func(key toolward.SessionKey, level toolward.Level) bool {
 			t.Helper()
 			n++
-			q := question(func(r *toolward.Request, j *toolward.Judgement) {
+			q := question(func(r *toolward.Request, j *toolward.Judgment) {
 				r.Level, r.Call.Session, r.Call.Run = level, key, fmt.Sprint("run-", n)
 				for range 2 * maxReasons {
 					j.Reasons = append(j.Reasons, toolward.Reason{Text: "one of many"})

@@ -40,7 +40,7 @@ func (l *Lookback) Agent() string { return l.details.Agent }
 func (l *Lookback) Tool() string { return l.details.Tool }
 
 // Partial reports whether more may have been covered than Covers says: the record keeps neither the whole arguments of
-// a call nor the entries that a command would have needed, so only the very same call is recognised.
+// a call nor the entries that a command would have needed, so only the very same call is recognized.
 func (l *Lookback) Partial() bool {
 	switch l.proposal.Match.Kind {
 	case toolward.GrantPath, toolward.GrantHost, toolward.GrantRecipient, toolward.GrantSession, toolward.GrantAgent, toolward.GrantNode, toolward.GrantProcess:

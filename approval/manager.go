@@ -63,7 +63,7 @@ type Options struct {
 	// Outline says what the command of a call would do; optional, nil if nobody knows.
 	Outline func(*toolward.Request) *display.Outline
 	// Remember adds to what an agent's commands may do without a question, and returns once it is on the disk.
-	// Without it "always" is not offered for commands that were analysed.
+	// Without it "always" is not offered for commands that were analyzed.
 	Remember func(ctx context.Context, agent string, entries []toolward.CommandEntry) error
 	Log      *slog.Logger
 }

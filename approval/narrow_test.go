@@ -18,7 +18,7 @@ import (
 func alwaysNarrow(t *testing.T, m *Manager, q *toolward.Question, proposal int, n Narrow) error {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(ErrCancelled)
+	defer cancel(ErrCanceled)
 	result := ask(ctx, m, q)
 	synctest.Wait()
 	r := only(t, m)
@@ -26,7 +26,7 @@ func alwaysNarrow(t *testing.T, m *Manager, q *toolward.Question, proposal int, 
 	time.Sleep(time.Second)
 	_, err := m.Resolve(t.Context(), Response{ID: r.ID, Decision: "allow-always", Proposal: proposal, Narrow: n, By: alice, Shown: stamp})
 	if err != nil {
-		cancel(ErrCancelled)
+		cancel(ErrCanceled)
 	}
 	<-result
 	return err
@@ -137,8 +137,8 @@ func TestALongerTimeThanProposedIsRefused(t *testing.T) {
 // TestRepeatExactly is a command that may be repeated for ten minutes: the same one, in this session.
 func TestRepeatExactly(t *testing.T) {
 	bound := func(change func(*toolward.Request)) *toolward.Question {
-		return question(func(r *toolward.Request, j *toolward.Judgement) {
-			analysed("git status", gitReads)(r, j)
+		return question(func(r *toolward.Request, j *toolward.Judgment) {
+			analyzed("git status", gitReads)(r, j)
 			r.Facts.Bound = []string{"workdir /ws", "environment e", "command d1"}
 			if change != nil {
 				change(r)
@@ -149,7 +149,7 @@ func TestRepeatExactly(t *testing.T) {
 		list := &allowlist{}
 		m := open(t, newMemory(), func(o *Options) { o.Remember = list.remember })
 		attach(t, m, alice)
-		if d := detailsFor(t, m, question(analysed("git status", gitReads))); len(d.Proposals) != 1 {
+		if d := detailsFor(t, m, question(analyzed("git status", gitReads))); len(d.Proposals) != 1 {
 			t.Errorf("a command that is bound to no files: %+v", d.Proposals)
 		}
 		d := detailsFor(t, m, bound(nil))
@@ -267,7 +267,7 @@ func TestALastUseEndsWithItsGrant(t *testing.T) {
 			t.Error("a call that has taken no use is covered")
 		}
 		q.Grant = id
-		other := question(func(r *toolward.Request, _ *toolward.Judgement) { r.Call.Session = "agent:main:another" })
+		other := question(func(r *toolward.Request, _ *toolward.Judgment) { r.Call.Session = "agent:main:another" })
 		other.Grant = id
 		if !covered(q) || covered(other) {
 			t.Errorf("covers its call: %v, one of another session: %v", covered(q), covered(other))

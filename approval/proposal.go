@@ -101,7 +101,7 @@ func recipientsOf(f *toolward.Facts) []Recipient {
 // saved.
 func (m *Manager) propose(q *toolward.Question, previewCut bool, s Settings) []Proposal {
 	r := q.Request
-	if !q.Judgement.AllowAlways || r.Level == toolward.Lockdown || q.Judgement.Class.Severity == toolward.Critical {
+	if !q.Judgment.AllowAlways || r.Level == toolward.Lockdown || q.Judgment.Class.Severity == toolward.Critical {
 		return nil
 	}
 	if r.Facts.Analysis != nil {
@@ -112,7 +112,7 @@ func (m *Manager) propose(q *toolward.Question, previewCut bool, s Settings) []P
 		return append(entries, proposeExactly(r, previewCut, s)...)
 	}
 	var out []Proposal
-	for _, m := range matchesFor(r, q.Judgement.Class.Grant, previewCut) {
+	for _, m := range matchesFor(r, q.Judgment.Class.Grant, previewCut) {
 		for _, scope := range []Scope{ScopeSession, ScopeAgent} {
 			if m.check() != nil || m.Kind == toolward.GrantProcess && scope == ScopeAgent {
 				continue

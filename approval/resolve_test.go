@@ -14,7 +14,7 @@ import (
 )
 
 // posed is a manager with one pending approval.
-func posed(t *testing.T, change func(*Options), edit func(*toolward.Request, *toolward.Judgement)) (*Manager, *Record, <-chan asked) {
+func posed(t *testing.T, change func(*Options), edit func(*toolward.Request, *toolward.Judgment)) (*Manager, *Record, <-chan asked) {
 	t.Helper()
 	m := open(t, newMemory(), change)
 	attach(t, m, alice)

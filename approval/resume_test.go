@@ -27,7 +27,7 @@ func detached(t *testing.T, m *Manager, q *toolward.Question) string {
 
 // again is the same call coming back for its answer.
 func again(id string, edit func(*toolward.Request)) *toolward.Question {
-	return question(func(r *toolward.Request, _ *toolward.Judgement) {
+	return question(func(r *toolward.Request, _ *toolward.Judgment) {
 		r.Call.Approval, r.Call.Detach = id, true
 		if edit != nil {
 			edit(r)

@@ -43,7 +43,7 @@ var ErrTooLong = errors.New("the command is too long to be shown to a person")
 
 // Submit puts a question to people and returns its record without waiting. With nobody there to answer it is over
 // already when Submit returns. Only AllowOnce and DenyCall are offered: the gateway does not run the call, so it has
-// nothing that a later call could be recognised by, and a screen must not promise what nobody keeps.
+// nothing that a later call could be recognized by, and a screen must not promise what nobody keeps.
 func (m *Manager) Submit(ctx context.Context, s Submission) (*Record, error) {
 	if s.ID == "" {
 		s.ID = newID()

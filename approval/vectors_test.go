@@ -69,7 +69,7 @@ func (s socketOf) Prompt(context.Context, *Record) (string, string, error) {
 // TestWhatTheSocketMayAnswer checks that a program without a person's sign-in decides one ordinary call and no more.
 func TestWhatTheSocketMayAnswer(t *testing.T) {
 	for name, tt := range map[string]struct {
-		edit     func(*toolward.Request, *toolward.Judgement)
+		edit     func(*toolward.Request, *toolward.Judgment)
 		off      bool
 		says     string
 		asked    bool
@@ -80,8 +80,8 @@ func TestWhatTheSocketMayAnswer(t *testing.T) {
 		"deny":               {says: "deny", asked: true, decision: toolward.DenyCall},
 		"an unknown word":    {says: "yes", asked: true, decision: toolward.NoDecision},
 		"not switched on":    {says: "allow-once", off: true},
-		"a critical call":    {says: "allow-once", edit: func(_ *toolward.Request, j *toolward.Judgement) { j.Class.Severity = toolward.Critical }},
-		"a call in lockdown": {says: "allow-once", edit: func(r *toolward.Request, _ *toolward.Judgement) { r.Level = toolward.Lockdown }},
+		"a critical call":    {says: "allow-once", edit: func(_ *toolward.Request, j *toolward.Judgment) { j.Class.Severity = toolward.Critical }},
+		"a call in lockdown": {says: "allow-once", edit: func(r *toolward.Request, _ *toolward.Judgment) { r.Level = toolward.Lockdown }},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := open(t, newMemory(), func(o *Options) { o.Socket, o.Settings.Socket = socketOf{true, tt.says}, !tt.off })

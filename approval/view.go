@@ -92,7 +92,7 @@ func (m *Manager) Cancel(id, connection, device string) error {
 	if e == nil || !isSelf(e.record.Connection, e.record.Device, connection, device) {
 		return ErrUnknown // another's approval looks like none
 	}
-	if !m.expire(e, ByCancelled) {
+	if !m.expire(e, ByCanceled) {
 		return ErrResolved
 	}
 	return nil

@@ -17,13 +17,13 @@ func (m *Manager) Withdraw(_ context.Context, id string, cause error) error {
 		return nil
 	}
 	e.record.Detached = false
-	cancelled := errors.Is(cause, ErrCancelled)
-	if e.askers > 0 || e.phase != pending || e.claimed || e.lasting && !cancelled {
+	canceled := errors.Is(cause, ErrCanceled)
+	if e.askers > 0 || e.phase != pending || e.claimed || e.lasting && !canceled {
 		return nil
 	}
 	by := ByRequesterGone
-	if cancelled {
-		by = ByCancelled
+	if canceled {
+		by = ByCanceled
 	}
 	m.end(e, by, time.Now())
 	return nil

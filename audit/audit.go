@@ -204,7 +204,7 @@ func (l *Log) Decide(ctx context.Context, d *toolward.DecisionRecord) (toolward.
 // nobody was asked.
 func mustReachDisk(d *toolward.DecisionRecord) bool {
 	plain := d.Verdict == toolward.Allow && d.Via == "class" &&
-		d.Judgement.Verdict == toolward.Allow && d.Judgement.Class.Class == toolward.Safe && !d.Facts.Mutates
+		d.Judgment.Verdict == toolward.Allow && d.Judgment.Class.Class == toolward.Safe && !d.Facts.Mutates
 	return !plain
 }
 

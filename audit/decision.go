@@ -26,7 +26,7 @@ type cleaner struct {
 	selectors      []string // parameters whose values are kept; see Options.Selectors
 }
 
-// text redacts before it cuts: half a secret would not be recognised, and
+// text redacts before it cuts: half a secret would not be recognized, and
 // would be kept.
 func (c *cleaner) text(s string, limit int) string {
 	if s == "" {
@@ -73,17 +73,17 @@ func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
 	b = flagField(b, "byClient", call.ByClient)
 	b = textField(b, "callId", c.name(call.ID))
 	b = textField(b, "cause", c.text(d.Cause, errorLimit))
-	b = textField(b, "class", d.Judgement.Class.Class.String())
+	b = textField(b, "class", d.Judgment.Class.Class.String())
 	b = textField(b, "code", string(d.Code))
 	b = intField(b, "depth", int64(call.Caller.Depth))
 	b = textField(b, "digest", d.Digest)
 	b = textField(b, "digestOriginal", d.DigestOriginal)
 	b = k.facts(b, &d.Facts, d.Params)
-	b = textField(b, "finding", d.Judgement.Finding)
-	b = c.findings(b, d.Judgement.Findings)
+	b = textField(b, "finding", d.Judgment.Finding)
+	b = c.findings(b, d.Judgment.Findings)
 	b = flagField(b, "form", call.Form != nil)
-	b = textField(b, "from", d.Judgement.Class.From.String())
-	b = textField(b, "grantKind", string(d.Judgement.Class.Grant))
+	b = textField(b, "from", d.Judgment.Class.From.String())
+	b = textField(b, "grantKind", string(d.Judgment.Class.Grant))
 	b = c.hooks(b, d.Hooks)
 	b = textField(b, "host", string(cmp.Or(d.Facts.Host, call.Host)))
 	b = textField(b, "level", d.Level.String())
@@ -91,20 +91,20 @@ func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
 	if call.NativeName != d.Tool {
 		b = textField(b, "nativeName", c.name(call.NativeName))
 	}
-	b = texts(b, "overrides", d.Judgement.Overrides)
+	b = texts(b, "overrides", d.Judgment.Overrides)
 	b = flagField(b, "ownerOnly", d.OwnerOnly)
 	b = textField(b, "plugin", c.name(d.Plugin))
 	b = policyAlone(b, d.Policy)
 	b = textField(b, "policyRevision", d.Revision)
 	e.prevAt = len(b)
 	b = c.preview(b, d.Params)
-	b = c.reasons(b, d.Judgement.Reasons)
+	b = c.reasons(b, d.Judgment.Reasons)
 	b = k.requester(b, &call.Caller)
-	b = textField(b, "row", d.Judgement.Row)
+	b = textField(b, "row", d.Judgment.Row)
 	b = textField(b, "runId", c.name(call.Run))
 	e.seqAt = len(b)
 	b = textField(b, "sessionKey", session)
-	b = textField(b, "severity", d.Judgement.Class.Severity.String())
+	b = textField(b, "severity", d.Judgment.Class.Severity.String())
 	b = c.shadow(b, d.Shadow)
 	b = textField(b, "surface", string(call.Surface))
 	b = textField(b, "tool", tool)
@@ -112,7 +112,7 @@ func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
 	b = append(b, `,"type":"decision","v":1`...)
 	b = textField(b, "v1", d.First.String())
 	if d.DigestOriginal != "" {
-		b = textField(b, "v2", d.Judgement.Verdict.String())
+		b = textField(b, "v2", d.Judgment.Verdict.String())
 	}
 	b = textField(b, "verdict", d.Verdict.String())
 	b = textField(b, "via", d.Via)
@@ -188,7 +188,7 @@ func (c *cleaner) preview(b []byte, p toolward.Params) []byte {
 
 // policyAlone keeps what the policy said by itself: a replay compares another policy with that, and not with what
 // plug-ins and detectors made of it.
-func policyAlone(b []byte, j *toolward.Judgement) []byte {
+func policyAlone(b []byte, j *toolward.Judgment) []byte {
 	if j == nil {
 		return b
 	}
@@ -200,7 +200,7 @@ func policyAlone(b []byte, j *toolward.Judgement) []byte {
 	})
 }
 
-func (c *cleaner) shadow(b []byte, s *toolward.ShadowJudgement) []byte {
+func (c *cleaner) shadow(b []byte, s *toolward.ShadowJudgment) []byte {
 	if s == nil {
 		return b
 	}

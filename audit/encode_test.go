@@ -47,14 +47,14 @@ func full() *toolward.DecisionRecord {
 			Mutates: true, Deletes: 2, BrowserOn: "host", Sandbox: "toolward-sbx-coder", Scope: "tree",
 			Targets: []toolward.Target{{Real: "/home/ada/project/a.go", Op: toolward.OpWrite, Place: "workspace", Kind: "file", Links: 2, Left: true}},
 		},
-		Judgement: toolward.Judgement{
+		Judgment: toolward.Judgment{
 			Verdict: toolward.Ask, Finding: "path_link", Row: "write workspace", Overrides: []string{"teg.tools.write"},
 			Class:    toolward.Classification{Class: toolward.NeedsApproval, From: toolward.Normal, Severity: toolward.Warning, Grant: toolward.GrantPath},
 			Findings: []toolward.Finding{{Code: "path_link", Effect: toolward.EffectAsk, Detail: "a hard link"}},
 			Reasons:  []toolward.Reason{{Layer: "class", Rule: "write", Matched: "write", Text: "writes ask"}},
 		},
-		Policy: &toolward.Judgement{Verdict: toolward.Ask, GrantOK: true, AllowAlways: true, Row: "write workspace"},
-		Shadow: &toolward.ShadowJudgement{
+		Policy: &toolward.Judgment{Verdict: toolward.Ask, GrantOK: true, AllowAlways: true, Row: "write workspace"},
+		Shadow: &toolward.ShadowJudgment{
 			Revision: "8", Change: toolward.ChangeStricter, Code: toolward.CodeBlocked, Row: "write workspace", GrantOK: true, AllowAlways: true,
 			Findings: []toolward.Finding{{Code: "path_escape"}}, Reasons: []toolward.Reason{{Layer: "class", Text: "configured as blocked"}},
 		},
@@ -163,8 +163,8 @@ func TestNothingSecretOrInvisibleIsKept(t *testing.T) {
 	d.Cause = "failed with " + secret
 	d.Facts.Targets[0].Real = "/tmp/" + secret
 	d.Facts.Hosts = []string{secret}
-	d.Judgement.Findings[0].Detail = secret + "\u200b"
-	d.Judgement.Reasons[0].Text = secret
+	d.Judgment.Findings[0].Detail = secret + "\u200b"
+	d.Judgment.Reasons[0].Text = secret
 	d.Answer.Reason = secret
 	d.Call.ID = "id\u202e" + strings.Repeat("y", 500)
 	d.Tool = "tool\x1b[2J" + strings.Repeat("z", 1<<20)

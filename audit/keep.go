@@ -49,7 +49,7 @@ func (k *keeper) facts(b []byte, f *toolward.Facts, params toolward.Params) []by
 	})
 }
 
-// analysis keeps what decides about a command; a command that nobody analysed has none.
+// analysis keeps what decides about a command; a command that nobody analyzed has none.
 func (k *keeper) analysis(b []byte, a *toolward.CommandAnalysis) []byte {
 	if a == nil {
 		return b

@@ -18,7 +18,7 @@ type Past struct {
 	// that were made of the contents. It has no tool if the caller was shown none.
 	Request *toolward.Request
 	// Judged is what the policy itself said; nil if the call was refused before.
-	Judged *toolward.Judgement
+	Judged *toolward.Judgment
 	// Gap says why the call cannot be judged again; "" if it can.
 	Gap string
 
@@ -161,7 +161,7 @@ func ReadDecision(r *Record) (*Past, error) {
 	}
 	p.Request = d.request(r)
 	if d.Policy != nil {
-		p.Judged = &toolward.Judgement{
+		p.Judged = &toolward.Judgment{
 			Verdict: d.Policy.Verdict, Code: d.Policy.Code, Row: d.Row, Overrides: d.Overrides,
 			GrantOK: d.Policy.GrantOK, AllowAlways: d.Policy.AllowAlways, Findings: d.Findings,
 			Class: toolward.Classification{Class: d.Class, From: d.From, Severity: d.Severity, Grant: d.GrantKind},

@@ -17,7 +17,7 @@ type Replay struct {
 	// Gap says why this policy cannot judge this call again, beyond what the record itself lacks; "" if it can. Optional.
 	Gap func(*Past) string
 	// Visit is told of every call: of its difference, which is nil if there is none, or of the gap. Optional.
-	Visit func(p *Past, d *toolward.ShadowJudgement, gap string) error
+	Visit func(p *Past, d *toolward.ShadowJudgment, gap string) error
 }
 
 // Tally counts calls by what a replay says about them.
@@ -76,7 +76,7 @@ func (r *Replay) look(record *Record, out *Replayed) error {
 	if gap == "" && r.Gap != nil {
 		gap = r.Gap(past)
 	}
-	var difference *toolward.ShadowJudgement
+	var difference *toolward.ShadowJudgment
 	if gap == "" {
 		difference = toolward.Reconsider(r.Policy, past.Request, past.Judged)
 	}
@@ -111,7 +111,7 @@ func in(all map[string]*Tally, name string) *Tally {
 	return all[name]
 }
 
-func (t *Tally) count(d *toolward.ShadowJudgement, gap string) {
+func (t *Tally) count(d *toolward.ShadowJudgment, gap string) {
 	t.Calls++
 	switch {
 	case gap != "":

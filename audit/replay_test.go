@@ -42,9 +42,9 @@ func TestPastCallsAreReadBack(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"action": "push", "elevated": true, "request": map[string]any{"kind": "evaluate"}, "to": ""}, p.Request.Params.Object()); diff != "" {
 		t.Error(diff)
 	}
-	judged := toolward.Judgement{
-		Verdict: toolward.Ask, GrantOK: true, AllowAlways: true, Row: "write workspace", Overrides: d.Judgement.Overrides,
-		Class: d.Judgement.Class, Findings: d.Judgement.Findings,
+	judged := toolward.Judgment{
+		Verdict: toolward.Ask, GrantOK: true, AllowAlways: true, Row: "write workspace", Overrides: d.Judgment.Overrides,
+		Class: d.Judgment.Class, Findings: d.Judgment.Findings,
 	}
 	if diff := cmp.Diff(judged, *p.Judged); diff != "" {
 		t.Errorf("judgement (-made +read):\n%s", diff)
@@ -76,16 +76,16 @@ func TestGaps(t *testing.T) {
 		"an odd action": {func(d *toolward.DecisionRecord) {
 			d.Params = toolward.NewParams([]byte(`{}`), map[string]any{"action": "pu\u200bsh"})
 		}, "too long or too secret"},
-		"never judged":     {func(d *toolward.DecisionRecord) { d.Policy, d.Judgement.Row, d.Code = nil, "", toolward.CodeLoop }, "before the policy was asked"},
+		"never judged":     {func(d *toolward.DecisionRecord) { d.Policy, d.Judgment.Row, d.Code = nil, "", toolward.CodeLoop }, "before the policy was asked"},
 		"an old record":    {func(d *toolward.DecisionRecord) { d.Policy = nil }, "of this age"},
 		"a rewritten call": {func(d *toolward.DecisionRecord) { d.DigestOriginal = "ab" }, "a plug-in rewrote"},
 		"a tool not shown": {func(d *toolward.DecisionRecord) {
-			d.Policy, d.Judgement.Row, d.Code = nil, "", toolward.CodeUnknownTool
+			d.Policy, d.Judgment.Row, d.Code = nil, "", toolward.CodeUnknownTool
 		}, ""},
 		"wrong arguments": {func(d *toolward.DecisionRecord) {
-			d.Policy, d.Judgement.Row, d.Code = nil, "", toolward.CodeInvalidArgs
+			d.Policy, d.Judgment.Row, d.Code = nil, "", toolward.CodeInvalidArgs
 		}, ""},
-		"without judgement": {func(d *toolward.DecisionRecord) { d.Policy, d.Judgement.Row, d.Code = nil, "", toolward.CodeInternal }, "before the policy was asked"},
+		"without judgement": {func(d *toolward.DecisionRecord) { d.Policy, d.Judgment.Row, d.Code = nil, "", toolward.CodeInternal }, "before the policy was asked"},
 	} {
 		d := whole()
 		c.change(d)

@@ -368,7 +368,7 @@ func (s *claudeSession) reportUsage(ctx context.Context) error {
 	return s.h.config.Sessions.Usage(ctx, s.key, use.tokens, windowOf(use.model, s.h.config.Windows))
 }
 
-// compacted notes that the client summarises its history.
+// compacted notes that the client summarizes its history.
 func (s *claudeSession) compacted(ctx context.Context) reply {
 	if err := s.h.config.Sessions.Compacted(ctx, s.key); err != nil {
 		return reply{Answer: refuseHook("the compaction could not be noted")}

@@ -19,12 +19,12 @@ import (
 	"github.com/toolward/toolward/session"
 )
 
-// shellRig is a rig with the real policy, the real judgement of commands and the real tracker of sessions.
+// shellRig is a rig with the real policy, the real judgment of commands and the real tracker of sessions.
 type shellRig struct {
 	*rig
 	asked    []*toolward.Question
 	started  []string // commands that the client was let run
-	analysed []string // commands and where they run
+	analyzed []string // commands and where they run
 	tracker  *session.Tracker
 	gateway  *toolward.Gateway
 	config   bridge.Config
@@ -91,7 +91,7 @@ func (r *shellRig) judging() func(context.Context, *toolward.Request, string, st
 		r.t.Fatal(err)
 	}
 	return func(_ context.Context, q *toolward.Request, command, dir string) (toolward.Facts, error) {
-		r.analysed = append(r.analysed, strings.TrimPrefix(dir, r.project)+"$ "+command)
+		r.analyzed = append(r.analyzed, strings.TrimPrefix(dir, r.project)+"$ "+command)
 		places, err := r.places(q.Call.Caller)
 		if err != nil {
 			return toolward.Facts{}, err
@@ -196,11 +196,11 @@ func TestCommandsOfTheClient(t *testing.T) {
 			}
 			if got := r.answer(test.tool, input, more); got != test.want {
 				all := r.Auditor.Decisions()
-				t.Errorf("%s, want %s: %+v", got, test.want, all[len(all)-1].Judgement)
+				t.Errorf("%s, want %s: %+v", got, test.want, all[len(all)-1].Judgment)
 			}
 		})
 	}
-	for _, line := range r.analysed {
+	for _, line := range r.analyzed {
 		if strings.Contains(line, "$ cat b.txt") && !strings.HasPrefix(line, "/sub$") {
 			t.Errorf("judged where the client is not: %s", line)
 		}

@@ -48,7 +48,7 @@ type Config struct {
 	Places func(toolward.Caller) (*place.Classifier, error)
 
 	// Command finds out what a command would do that the client's own POSIX shell runs in a directory. Nil: commands are
-	// not analysed, and ask.
+	// not analyzed, and ask.
 	Command func(ctx context.Context, r *toolward.Request, command, dir string) (toolward.Facts, error)
 	// Started is told of every call that the client was let run, or that its person let run. Nil: nobody is.
 	Started func(*toolward.Request)

@@ -78,7 +78,7 @@ func TestUnderTheRealPolicy(t *testing.T) {
 				got = string(d.Code)
 			}
 			if got != test.want {
-				t.Errorf("%s (%+v), want %s", got, d.Judgement.Reasons, test.want)
+				t.Errorf("%s (%+v), want %s", got, d.Judgment.Reasons, test.want)
 			}
 		})
 	}

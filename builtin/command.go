@@ -37,7 +37,7 @@ type ending string
 const (
 	endedItself   ending = ""
 	endedTimeout  ending = "timeout"
-	endedByCall   ending = "cancelled" // the call that started it was cancelled
+	endedByCall   ending = "cancelled" // the call that started it was canceled
 	endedByKill   ending = "killed"    // by the process tool
 	endedShutdown ending = "shutdown"  // the gateway stops
 )

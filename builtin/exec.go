@@ -182,7 +182,7 @@ func (b *Toolbox) commandSpec(ctx context.Context, plan *execPlan) commandSpec {
 	}
 }
 
-// follow waits for a command until it ends, goes to the background, or the call is cancelled.
+// follow waits for a command until it ends, goes to the background, or the call is canceled.
 func (b *Toolbox) follow(ctx context.Context, started *session, timing execTiming) (toolward.Result, error) {
 	if timing.yield == 0 {
 		b.sessions.keep(started)

@@ -287,7 +287,7 @@ func TestCancelEndsTheCommand(t *testing.T) {
 	if n := len(w.box.sessions.byID); n != 0 {
 		t.Errorf("%d commands are remembered", n)
 	}
-	// A call that was cancelled before it ran starts nothing.
+	// A call that was canceled before it ran starts nothing.
 	r = w.facts("exec", args{"command": "touch never"})
 	if _, err := r.Tool.Run(ctx, r); err == nil {
 		t.Error("a cancelled call ran")

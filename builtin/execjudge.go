@@ -14,7 +14,7 @@ type Commands interface {
 	RecordUse(*execpolicy.Assessment)
 }
 
-// judge has the command analysed and judged, and puts what is found into the facts.
+// judge has the command analyzed and judged, and puts what is found into the facts.
 func (b *Toolbox) judge(plan *execPlan, r *toolward.Request, at located, params execpolicy.HostParams, byClient bool, facts *toolward.Facts) error {
 	if b.deps.Commands == nil {
 		return nil

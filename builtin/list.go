@@ -122,7 +122,7 @@ type listNode struct {
 
 // grow lists dir and what is below it, at most depth levels and room entries, closes dir and returns how many
 // entries it took. Directories share the room that is left, so that the limit cuts the depths of a large directory
-// and not its neighbours.
+// and not its neighbors.
 func (t *listTree) grow(ctx context.Context, node *listNode, dir *walkedDir, depth, room int) (int, error) {
 	defer dir.file.Close() //nolint:errcheck // only read
 	entries, err := t.walk.entries(ctx, dir)

@@ -169,7 +169,7 @@ func TestInputThatNobodyReads(t *testing.T) {
 	}
 }
 
-func TestPollIsCancelled(t *testing.T) {
+func TestPollIsCanceled(t *testing.T) {
 	w := newWorld(t)
 	id := w.background("sleep 100")
 	r := w.facts("process", args{"action": "poll", "sessionId": id, "timeout": 100_000})

@@ -81,7 +81,7 @@ func nearestLine(lines []string, want string, from int) (number int, line string
 	return number, line, ok
 }
 
-// pairs counts the pairs of neighbouring bytes of a line without its outer white space, at most 400 bytes of it.
+// pairs counts the pairs of neighboring bytes of a line without its outer white space, at most 400 bytes of it.
 func pairs(line string) map[[2]byte]int {
 	line = strings.TrimSpace(line)
 	line = line[:min(len(line), 400)]

@@ -129,7 +129,7 @@ func TestSearchIsBounded(t *testing.T) {
 	}
 }
 
-func TestSearchIsCancelled(t *testing.T) {
+func TestSearchIsCanceled(t *testing.T) {
 	w := newWorld(t)
 	tree(w)
 	r := w.facts("search", args{"pattern": "hello"})

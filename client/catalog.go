@@ -8,7 +8,7 @@ type Catalog struct {
 	Groups []ToolGroup `json:"groups"`
 }
 
-// ToolGroup is a section of the catalogue, or the tools of a plug-in.
+// ToolGroup is a section of the catalog, or the tools of a plug-in.
 type ToolGroup struct {
 	ID     string        `json:"id"`
 	Label  string        `json:"label"`
@@ -17,7 +17,7 @@ type ToolGroup struct {
 	Tools  []CatalogTool `json:"tools"`
 }
 
-// CatalogTool is one tool of the catalogue.
+// CatalogTool is one tool of the catalog.
 type CatalogTool struct {
 	Name        string   `json:"id"`
 	Label       string   `json:"label"`

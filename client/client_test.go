@@ -70,7 +70,7 @@ func wants(t *testing.T, what string, err, target error) {
 func TestRefusals(t *testing.T) {
 	g, ctx := newGateway(t)
 	desk, agent := connect(t, g.desk("desk")), connect(t, g.dial("agent"))
-	dialled := func(change func(*client.Options)) error {
+	dialed := func(change func(*client.Options)) error {
 		o := g.options("other")
 		change(&o)
 		c, err := client.Dial(ctx, o)
@@ -79,10 +79,10 @@ func TestRefusals(t *testing.T) {
 		}
 		return err
 	}
-	wants(t, "a wrong token", dialled(func(o *client.Options) { o.Token = "wrong-wrong" }), client.ErrCredential)
-	wants(t, "no token", dialled(func(o *client.Options) { o.Token = "" }), client.ErrCredential)
-	wants(t, "a wrong token without a device", dialled(func(o *client.Options) { o.Token, o.Identity = "wrong-wrong", nil }), client.ErrCredential)
-	wants(t, "a strange device token", dialled(func(o *client.Options) { o.Token, o.DeviceToken = "", "wrong-wrong" }), client.ErrCredential)
+	wants(t, "a wrong token", dialed(func(o *client.Options) { o.Token = "wrong-wrong" }), client.ErrCredential)
+	wants(t, "no token", dialed(func(o *client.Options) { o.Token = "" }), client.ErrCredential)
+	wants(t, "a wrong token without a device", dialed(func(o *client.Options) { o.Token, o.Identity = "wrong-wrong", nil }), client.ErrCredential)
+	wants(t, "a strange device token", dialed(func(o *client.Options) { o.Token, o.DeviceToken = "", "wrong-wrong" }), client.ErrCredential)
 
 	_, err := agent.Pending(ctx)
 	wants(t, "a device that nobody vouched for", err, client.ErrPerson)
@@ -283,7 +283,7 @@ func TestClosed(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // nothing may be dialled
+	cancel() // nothing may be dialed
 	for name, c := range map[string]struct {
 		o    client.Options
 		want string

@@ -25,7 +25,7 @@ const (
 
 // Bounds of a connection.
 const (
-	connectPatience = 20 * time.Second // from dialling to the answer of connect
+	connectPatience = 20 * time.Second // from dialing to the answer of connect
 	writePatience   = 20 * time.Second // for one frame
 	closePatience   = time.Second      // for the gateway to close its side
 	longestFrame    = 64 << 20         // bytes; a list of approvals is the longest

@@ -18,7 +18,7 @@ import (
 
 // The scopes of a program that asks or answers.
 const (
-	ScopeRead      = device.ScopeRead      // the catalogue of tools, the record
+	ScopeRead      = device.ScopeRead      // the catalog of tools, the record
 	ScopeWrite     = device.ScopeWrite     // to call tools
 	ScopeApprovals = device.ScopeApprovals // to ask, and for a person's device to answer
 	ScopePairing   = device.ScopePairing

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// build recognises processes that run the daemon's own program. Only toolward itself may use a terminal's sign-in:
+// build recognizes processes that run the daemon's own program. Only toolward itself may use a terminal's sign-in:
 // an agent that a person started from that very shell is a child of it too, and could write to the socket directly.
 type build struct {
 	mu   sync.Mutex

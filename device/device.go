@@ -4,7 +4,7 @@
 // socket alone, or an agent token, makes a requester. Answering approvals, granting, clearing levels, applying
 // configuration and making tokens need a person, and a person is somebody who typed the passphrase:
 //
-//   - in the console: [Keeper.SignInWeb] returns a cookie token, [Keeper.Web] recognises it; later a passkey does in
+//   - in the console: [Keeper.SignInWeb] returns a cookie token, [Keeper.Web] recognizes it; later a passkey does in
 //     place of the passphrase, see [Passkeys];
 //   - in one terminal: [Keeper.SignInTerminal] binds the session to the shell that started "toolward login", and
 //     [Keeper.Terminal] accepts later commands only if that very shell started them;

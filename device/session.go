@@ -34,7 +34,7 @@ func (k *Keeper) newConsole(source string) (token string, s *session) {
 	return token, s
 }
 
-// Web recognises the token of a cookie. Only its hash is compared, so the time it takes tells nothing about the
+// Web recognizes the token of a cookie. Only its hash is compared, so the time it takes tells nothing about the
 // tokens that exist.
 func (k *Keeper) Web(token string) (Authority, error) {
 	if len(token) == 0 || len(token) > 256 {

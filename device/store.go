@@ -23,7 +23,7 @@ type Store interface {
 	TouchAgentToken(ctx context.Context, id string, at time.Time) error
 }
 
-// Verifier recognises a passphrase without holding it. The key derived from the passphrase is never stored: Check
+// Verifier recognizes a passphrase without holding it. The key derived from the passphrase is never stored: Check
 // is a one-way function of it.
 type Verifier struct {
 	Person  string

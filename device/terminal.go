@@ -54,7 +54,7 @@ func (k *Keeper) SignInTerminal(ctx context.Context, peer Process, passphrase st
 	return k.authority(s), nil
 }
 
-// Terminal recognises a command of a signed-in terminal: it must have been started by the very shell that signed
+// Terminal recognizes a command of a signed-in terminal: it must have been started by the very shell that signed
 // in, in the same terminal, and be this program. It stops the agents that were started from that terminal: their
 // commands are children of the agent or of its shells, and an agent that talks to the socket itself is another
 // program.

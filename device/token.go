@@ -19,7 +19,7 @@ import (
 // person. A token without an agent reads metrics, or opens the gateway protocol, and nothing else.
 type Token struct {
 	ID        string    `json:"id"`     // public; part of session keys
-	Prefix    string    `json:"prefix"` // first characters of the secret, to recognise it by
+	Prefix    string    `json:"prefix"` // first characters of the secret, to recognize it by
 	Name      string    `json:"name,omitempty"`
 	Agent     string    `json:"agent"`
 	Workspace string    `json:"workspace"`         // absolute
@@ -131,10 +131,10 @@ func (k *Keeper) CreateToken(ctx context.Context, by Authority, spec TokenSpec) 
 	return secret, record.Token, nil
 }
 
-// Token recognises the secret of an agent token. The secret is hashed before anything is compared, so the time it
+// Token recognizes the secret of an agent token. The secret is hashed before anything is compared, so the time it
 // takes tells nothing about the secrets that exist.
 func (k *Keeper) Token(ctx context.Context, secret string) (Token, error) {
-	t, err := k.recognise(ctx, secret)
+	t, err := k.recognize(ctx, secret)
 	if err != nil || t.Agent == "" {
 		return Token{}, ErrToken
 	}
@@ -144,7 +144,7 @@ func (k *Keeper) Token(ctx context.Context, secret string) (Token, error) {
 // GatewayToken accepts the secret of a token that opens the gateway protocol. An agent's own token does not: the
 // programs behind that door may ask for more than calls.
 func (k *Keeper) GatewayToken(ctx context.Context, secret string) error {
-	t, err := k.recognise(ctx, secret)
+	t, err := k.recognize(ctx, secret)
 	if err != nil || !t.Gateway {
 		return ErrToken
 	}
@@ -167,15 +167,15 @@ func (k *Keeper) HasGatewayToken() bool {
 // MetricsToken accepts the secret of a token that reads metrics. An agent's own token does not: what other agents do
 // is none of its business.
 func (k *Keeper) MetricsToken(ctx context.Context, secret string) error {
-	t, err := k.recognise(ctx, secret)
+	t, err := k.recognize(ctx, secret)
 	if err != nil || !t.ForMetrics() {
 		return ErrToken
 	}
 	return nil
 }
 
-// recognise finds the token in force with this secret, and notes its use.
-func (k *Keeper) recognise(ctx context.Context, secret string) (Token, error) {
+// recognize finds the token in force with this secret, and notes its use.
+func (k *Keeper) recognize(ctx context.Context, secret string) (Token, error) {
 	if !strings.HasPrefix(secret, tokenStart) || len(secret) > 256 {
 		return Token{}, ErrToken
 	}

@@ -95,7 +95,7 @@ type lineEdit struct {
 	a, b int
 }
 
-// hunk writes one group of neighbouring changes with its context.
+// hunk writes one group of neighboring changes with its context.
 func (w *Diff) hunk(group []lineEdit, a, b []string) {
 	oldCount, newCount := 0, 0
 	for _, e := range group {

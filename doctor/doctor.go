@@ -1,7 +1,7 @@
 // Package doctor looks for what makes an installation less safe than it claims to be: modes of files, settings that
 // expose the gateway or loosen it, a broken record.
 //
-// [Catalogue] lists every check by its id, also those whose subject does not exist yet, so that nothing is silently
+// [Catalog] lists every check by its id, also those whose subject does not exist yet, so that nothing is silently
 // missing. [Examine] makes the checks, and mends the few things that are safe to mend.
 package doctor
 
@@ -111,7 +111,7 @@ type examination struct {
 	fixed     []string
 }
 
-// find adds a finding of the severity that the catalogue gives it.
+// find adds a finding of the severity that the catalog gives it.
 func (e *examination) find(id, remediation, format string, args ...any) {
 	c, _ := checkOf(id)
 	e.findAs(c.Severity, id, remediation, format, args...)
@@ -142,7 +142,7 @@ func (e *examination) report() *Report {
 			r.Summary.Info++
 		}
 	}
-	for _, c := range Catalogue() {
+	for _, c := range Catalog() {
 		switch why := c.absent(e.Deep); {
 		case why == "":
 			r.Checked = append(r.Checked, c.ID)

@@ -381,10 +381,10 @@ func TestSituations(t *testing.T) {
 // elsewhere are checks that TestDeep raises, and the one that is always there.
 var elsewhere = []string{"teg.audit_gap", "teg.wide_grant", "summary.attack_surface"}
 
-// channelOf finds the channel in the id of a check, which the catalogue does not name.
+// channelOf finds the channel in the id of a check, which the catalog does not name.
 var channelOf = regexp.MustCompile(`\.allowFrom\.\w+\.`)
 
-// TestEveryCheckIsMade: what the catalogue says is checked has been seen to find something.
+// TestEveryCheckIsMade: what the catalog says is checked has been seen to find something.
 func TestEveryCheckIsMade(t *testing.T) {
 	raised := map[string]bool{}
 	for _, s := range situations {
@@ -394,7 +394,7 @@ func TestEveryCheckIsMade(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{}
-	for _, c := range doctor.Catalogue() {
+	for _, c := range doctor.Catalog() {
 		switch {
 		case seen[c.ID]:
 			t.Errorf("%s stands twice in the catalogue", c.ID)
@@ -417,8 +417,8 @@ func TestEveryCheckIsMade(t *testing.T) {
 	for _, a := range report.NotApplicable {
 		n += len(a.CheckIDs)
 	}
-	if n != len(doctor.Catalogue()) {
-		t.Errorf("the report names %d checks of %d", n, len(doctor.Catalogue()))
+	if n != len(doctor.Catalog()) {
+		t.Errorf("the report names %d checks of %d", n, len(doctor.Catalog()))
 	}
 }
 
@@ -465,7 +465,7 @@ func TestDocs(t *testing.T) {
 	}
 	var b strings.Builder
 	b.WriteString("\n| check | severity | subject | found |\n|---|---|---|---|\n")
-	for _, c := range doctor.Catalogue() {
+	for _, c := range doctor.Catalog() {
 		what := c.Title
 		switch {
 		case c.Since == "":

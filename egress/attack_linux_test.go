@@ -99,7 +99,7 @@ func TestHostsInDisguise(t *testing.T) {
 	}
 }
 
-// A name that leads to this machine, among others or at the second look, is not dialled, and the record says so.
+// A name that leads to this machine, among others or at the second look, is not dialed, and the record says so.
 func TestRebindingName(t *testing.T) {
 	w, socket := opened(t)
 	w.enter(t, "agent:coder:a")

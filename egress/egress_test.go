@@ -31,9 +31,9 @@ func TestManyConnectionsAreOneQuestion(t *testing.T) {
 		}
 		q := <-w.people.asked
 		r := q.Request
-		if r.Facts.Hosts[0] != "tcp://a.example:443" || r.Call.Surface != toolward.SurfaceSandbox || q.Judgement.Class.Severity != toolward.Warning ||
-			q.Judgement.Class.Grant != toolward.GrantHost || !q.Judgement.AllowAlways || r.Call.Caller.Connection != "c" || r.Call.Run != "r" {
-			t.Errorf("%+v %+v", r.Call, q.Judgement)
+		if r.Facts.Hosts[0] != "tcp://a.example:443" || r.Call.Surface != toolward.SurfaceSandbox || q.Judgment.Class.Severity != toolward.Warning ||
+			q.Judgment.Class.Grant != toolward.GrantHost || !q.Judgment.AllowAlways || r.Call.Caller.Connection != "c" || r.Call.Run != "r" {
+			t.Errorf("%+v %+v", r.Call, q.Judgment)
 		}
 		w.people.none(t)
 		q.allow()
@@ -150,8 +150,8 @@ func TestListedHosts(t *testing.T) {
 				t.Fatalf("%s: %v", host, err)
 			}
 			decision := w.audit.Decisions()[len(w.audit.Decisions())-1]
-			if !slices.ContainsFunc(decision.Judgement.Reasons, func(r toolward.Reason) bool { return r.Rule == "agents.defaults.sandbox.egress.hosts" }) {
-				t.Errorf("%s: the key is not named: %v", host, decision.Judgement.Reasons)
+			if !slices.ContainsFunc(decision.Judgment.Reasons, func(r toolward.Reason) bool { return r.Rule == "agents.defaults.sandbox.egress.hosts" }) {
+				t.Errorf("%s: the key is not named: %v", host, decision.Judgment.Reasons)
 			}
 			if host == "b.example" {
 				w.configure(t, hosts("*.example.org")) // at once, also for what is open
@@ -175,7 +175,7 @@ func TestListedHosts(t *testing.T) {
 		}
 		w.levels.set("agent:coder:a", toolward.Lockdown)
 		go func() { _, _ = w.connect(t.Context(), "api.example.org") }()
-		if q := <-w.people.asked; q.Judgement.AllowAlways || q.Judgement.GrantOK {
+		if q := <-w.people.asked; q.Judgment.AllowAlways || q.Judgment.GrantOK {
 			t.Error("in lockdown an answer is for ever")
 		}
 	})
@@ -276,8 +276,8 @@ func TestSentLimitAsks(t *testing.T) {
 		answered := make(chan netguard.Leave)
 		go func() { l, _ := w.connect(t.Context(), "a.example"); answered <- l }()
 		q := <-w.people.asked
-		if q.Judgement.AllowAlways || q.Judgement.Findings[0].Code != findLimit {
-			t.Errorf("%+v", q.Judgement)
+		if q.Judgment.AllowAlways || q.Judgment.Findings[0].Code != findLimit {
+			t.Errorf("%+v", q.Judgment)
 		}
 		q.allow()
 		l := <-answered

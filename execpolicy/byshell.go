@@ -50,7 +50,7 @@ var (
 )
 
 // optionsByNames objects to patterns that another shell may match with a name that is an option. A command in the
-// background can make that file between the judgement and the run, where no part of this command does: "sleep 1; touch
+// background can make that file between the judgment and the run, where no part of this command does: "sleep 1; touch
 // -- --checkpoint-action=exec=sh\ x" and then "sleep 2; tar cf x *".
 func (v *evaluation) optionsByNames(seg *Segment) {
 	name := seg.Program.names()[0]

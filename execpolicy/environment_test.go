@@ -61,7 +61,7 @@ func TestInherited(t *testing.T) {
 	}
 }
 
-// TestSettable are variables of disclosed attacks and of their families, and harmless neighbours.
+// TestSettable are variables of disclosed attacks and of their families, and harmless neighbors.
 func TestSettable(t *testing.T) {
 	e := NewEnvironment(nil)
 	for _, name := range strings.Fields(`LD_DEBUG_OUTPUT HOME SHELL BASHOPTS PROMPT_COMMAND PYTHONHOME PYTHONWARNINGS

@@ -81,7 +81,7 @@ func (e *Evaluator) Evaluate(r *Request) *Assessment {
 		v.where.Workspace = r.Places.Layout().Workspace
 	}
 	v.out.Obscured = shell.Obfuscations(r.Command)
-	command, err := shell.Analyse(r.Command)
+	command, err := shell.Analyze(r.Command)
 	if err == nil {
 		v.out.OK, v.several = true, len(command.Segments) > 1
 		v.out.Segments = v.command(command, []string{r.Dir}, 0)

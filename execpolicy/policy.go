@@ -3,12 +3,12 @@ package execpolicy
 import "fmt"
 
 // Requires reports whether a command must be put before a person, forced prompts aside.
-func Requires(security Security, ask Ask, analysed, satisfied bool) bool {
+func Requires(security Security, ask Ask, analyzed, satisfied bool) bool {
 	switch known(asks, ask) {
 	case AskOff:
 		return false
 	case AskOnMiss:
-		return security == SecurityAllowlist && !(analysed && satisfied)
+		return security == SecurityAllowlist && !(analyzed && satisfied)
 	}
 	return true
 }

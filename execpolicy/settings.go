@@ -114,7 +114,7 @@ func uncovered(example string, err error) string {
 
 // covers reports whether any command of an example begins with the prefix.
 func (r *Rule) covers(example string) (bool, error) {
-	command, err := shell.Analyse(example)
+	command, err := shell.Analyze(example)
 	if err != nil {
 		return false, err
 	}

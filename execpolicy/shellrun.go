@@ -67,7 +67,7 @@ func (v *evaluation) inner(seg *Segment, script int, c circumstances) {
 		return
 	}
 	seg.ScriptArg = seg.at + script
-	command, err := shell.Analyse(seg.Argv[seg.ScriptArg])
+	command, err := shell.Analyze(seg.Argv[seg.ScriptArg])
 	if err != nil {
 		seg.object(ArgumentUnknown, "the script is not understood: "+err.Error())
 		return

@@ -65,15 +65,15 @@ func (in *flow) play(t *testing.T) map[string]any {
 	}
 	evaluations := 0
 	policy := &snapshots{Policy: g.Policy}
-	g.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
+	g.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgment {
 		verdict := in.Second
 		if bytes.Equal(r.Params.Canonical(), original.Canonical()) {
 			verdict = in.First
 		}
-		if policy.looks == 1 { // later judgements are the re-check
+		if policy.looks == 1 { // later judgments are the re-check
 			evaluations++
 		}
-		return toolward.Judgement{Verdict: verdict, Code: toolward.CodeBlocked}
+		return toolward.Judgment{Verdict: verdict, Code: toolward.CodeBlocked}
 	}
 	if g.gateway, err = toolward.New(toolward.Config{
 		Policy: policy, Approver: g.Approver, Auditor: g.Auditor, Sessions: g.Sessions, Hooks: g.runner,

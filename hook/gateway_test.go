@@ -98,7 +98,7 @@ func codeOf(err error) toolward.Code {
 }
 
 // program is the entry of a plug-in that behaves so.
-func program(t testing.TB, behaviour string, arguments ...string) hook.Entry {
+func program(t testing.TB, behavior string, arguments ...string) hook.Entry {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -106,7 +106,7 @@ func program(t testing.TB, behaviour string, arguments ...string) hook.Entry {
 	}
 	timeout := 5000
 	return hook.Entry{
-		Kind: hook.KindCommand, Command: append([]string{self, "plugin", behaviour}, arguments...),
+		Kind: hook.KindCommand, Command: append([]string{self, "plugin", behavior}, arguments...),
 		Hooks: []hook.Name{hook.BeforeToolCall}, TimeoutMs: &timeout,
 	}
 }
@@ -115,7 +115,7 @@ func only(e hook.Entry) hook.Config { return hook.Config{Entries: map[string]hoo
 
 // Every way of a program to misbehave is a refusal, and the tool does not run.
 func TestProgramsAreContained(t *testing.T) {
-	for behaviour, want := range map[string]toolward.Code{
+	for behavior, want := range map[string]toolward.Code{
 		"hangs":                toolward.CodeHookTimeout,
 		"answers late":         toolward.CodeHookTimeout,
 		"crashes":              toolward.CodeHookError,
@@ -134,9 +134,9 @@ func TestProgramsAreContained(t *testing.T) {
 		"closes its output":    toolward.CodeHookError,
 		"floods errors":        "",
 	} {
-		t.Run(behaviour, func(t *testing.T) {
+		t.Run(behavior, func(t *testing.T) {
 			t.Parallel()
-			e := program(t, behaviour)
+			e := program(t, behavior)
 			if want == toolward.CodeHookTimeout {
 				*e.TimeoutMs = 200
 			}
@@ -191,10 +191,10 @@ func TestProgramComesBack(t *testing.T) {
 
 // A program is ended with everything that it started.
 func TestChildrenEndWithTheProgram(t *testing.T) {
-	for _, behaviour := range []string{"forks", "forks and ends"} {
-		t.Run(behaviour, func(t *testing.T) {
+	for _, behavior := range []string{"forks", "forks and ends"} {
+		t.Run(behavior, func(t *testing.T) {
 			note := filepath.Join(t.TempDir(), "pid")
-			e := program(t, behaviour, note)
+			e := program(t, behavior, note)
 			*e.TimeoutMs = 3000
 			g := newGuarded(t, toolward.Allow, nil, only(e))
 			if err := g.write(t, `{}`); err == nil {

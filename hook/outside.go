@@ -243,7 +243,7 @@ func (o *outside) after(ctx context.Context, e AfterToolCallEvent) error {
 }
 
 // result shows a result without secrets and without binary content. Text is cleaned before it is cut: half a secret
-// would not be recognised.
+// would not be recognized.
 func (o *outside) result(r *toolward.Result) *wireResult {
 	if r == nil {
 		return nil

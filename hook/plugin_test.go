@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test program be a plug-in's program: "<test> plugin <behaviour> [arguments]".
+// TestMain lets the test program be a plug-in's program: "<test> plugin <behavior> [arguments]".
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "plugin" {
 		bePlugin(os.Args[2], os.Args[3:])
@@ -34,9 +34,9 @@ type asked struct {
 }
 
 // bePlugin behaves in one way until its input ends.
-func bePlugin(behaviour string, arguments []string) {
+func bePlugin(behavior string, arguments []string) {
 	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
-	switch behaviour {
+	switch behavior {
 	case "crashes at start":
 		os.Exit(3)
 	case "talks first":
@@ -50,7 +50,7 @@ func bePlugin(behaviour string, arguments []string) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(4)
 		}
-		switch behaviour {
+		switch behavior {
 		case "answers": // what stands in the parameter "answer", or in the first argument
 			answer := a.Event.Params["answer"]
 			if len(arguments) > 0 {

@@ -116,8 +116,8 @@ func TestRewriteIsJudged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newGuarded(t, toolward.Allow, nil, only(program(t, "answers", `{"params":{"path":"b"}}`)))
-			g.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
-				return toolward.Judgement{Verdict: test.judge(r.Params.Text("path")), Code: toolward.CodeBlocked}
+			g.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgment {
+				return toolward.Judgment{Verdict: test.judge(r.Params.Text("path")), Code: toolward.CodeBlocked}
 			}
 			err := g.write(t, `{"path":"a"}`)
 			if codeOf(err) != test.want || len(g.Approver.Asked()) != test.asks || strings.Join(g.ran, " ") != test.ran {

@@ -85,7 +85,7 @@ func (g *guard) compile(f config.File, plugins []*toolward.Tool) ([]*policy.Snap
 // anything is a schema that takes any object.
 var anything = json.RawMessage(`{"type":"object"}`)
 
-// everyTool are the gateway's tools and those of the catalogue that it does not have yet: lists may name them. Their
+// everyTool are the gateway's tools and those of the catalog that it does not have yet: lists may name them. Their
 // schemas, which nothing here looks at, are left out, because compiling them takes most of the time.
 func everyTool(tools []*toolward.Tool) []*toolward.Tool {
 	var all []*toolward.Tool

@@ -166,7 +166,7 @@ func formOf(name string) *toolward.Tool {
 	return form
 }
 
-// lawTools are the gateway's tools, those of the catalogue, and some of plug-ins.
+// lawTools are the gateway's tools, those of the catalog, and some of plug-ins.
 func lawTools(t testing.TB) []*toolward.Tool {
 	var tools []*toolward.Tool
 	for _, tool := range gatewayTools(t) {

@@ -11,7 +11,7 @@ import (
 )
 
 // generator makes command texts whose outcome does not depend on who is faster: programs of one pipeline write to
-// different files, and read none that a neighbour writes.
+// different files, and read none that a neighbor writes.
 type generator struct {
 	*rand.Rand
 	files   []string // that may exist when the next pipeline starts

@@ -66,7 +66,7 @@ type outcome struct {
 	result   job.Result
 }
 
-// plan makes a plan of a command text, as the tool will do it after its judgement.
+// plan makes a plan of a command text, as the tool will do it after its judgment.
 func (b *bench) plan(text string) job.Plan {
 	b.Helper()
 	plan, err := planFor(text, b.dir, b.env)
@@ -77,7 +77,7 @@ func (b *bench) plan(text string) job.Plan {
 }
 
 func planFor(text, dir string, env []string) (job.Plan, error) {
-	command, err := shell.Analyse(text)
+	command, err := shell.Analyze(text)
 	if err != nil {
 		return job.Plan{}, fmt.Errorf("analyse %q: %w", text, err)
 	}

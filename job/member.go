@@ -17,7 +17,7 @@ type status struct {
 
 func exited(code int) status { return status{known: true, code: code} }
 
-func signalled(signal syscall.Signal) status {
+func signaled(signal syscall.Signal) status {
 	return status{known: true, code: 128 + int(signal), signal: signal}
 }
 
@@ -76,7 +76,7 @@ func (m *member) openDirectory() error {
 	return nil
 }
 
-// connect joins neighbours by pipes.
+// connect joins neighbors by pipes.
 func connect(members []member) error {
 	for i := range members[1:] {
 		var ends [2]int
@@ -98,7 +98,7 @@ func statusOf(state *os.ProcessState, err error) status {
 		return exited(statusNotExecutable)
 	}
 	if s, ok := state.Sys().(syscall.WaitStatus); ok && s.Signaled() {
-		return signalled(s.Signal())
+		return signaled(s.Signal())
 	}
 	return exited(state.ExitCode())
 }

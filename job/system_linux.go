@@ -109,7 +109,7 @@ func (j *Job) awaitLeader() status {
 		case info.code == exitedItself:
 			return exited(int(info.child.status))
 		}
-		return signalled(syscall.Signal(info.child.status))
+		return signaled(syscall.Signal(info.child.status))
 	}
 }
 

@@ -57,7 +57,7 @@ func withReason(ctx context.Context) (context.Context, context.CancelCauseFunc) 
 	stop := context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
 		if errors.Is(cause, context.Canceled) {
-			cause = approval.ErrCancelled
+			cause = approval.ErrCanceled
 		}
 		cancel(cause)
 	})

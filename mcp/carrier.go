@@ -79,7 +79,7 @@ func (c *carriers) endSession(principal, session string) {
 	defer c.mu.Unlock()
 	for _, carrier := range c.byMark {
 		if session != "" && carrier.session == session && carrier.principal == principal {
-			carrier.end(approval.ErrCancelled)
+			carrier.end(approval.ErrCanceled)
 		}
 	}
 }

@@ -19,8 +19,8 @@ func TestLastingApprovals(t *testing.T) {
 			t.Parallel()
 			o := openOffice(t, t.TempDir())
 			t.Cleanup(func() { o.close(t) })
-			o.policy.JudgeFunc = func(*toolward.Request) toolward.Judgement {
-				return toolward.Judgement{Verdict: toolward.Ask, Class: toolward.Classification{Class: toolward.NeedsApproval}, Wait: 72 * time.Hour}
+			o.policy.JudgeFunc = func(*toolward.Request) toolward.Judgment {
+				return toolward.Judgment{Verdict: toolward.Ask, Class: toolward.Classification{Class: toolward.NeedsApproval}, Wait: 72 * time.Hour}
 			}
 			if err := o.people.Configure(approval.Settings{Absent: approval.AbsentWait, Timeout: 300 * time.Millisecond}); err != nil {
 				t.Fatal(err)

@@ -129,7 +129,7 @@ func TestPipeEndsWithTheDaemon(t *testing.T) {
 	w.neverRan(t)
 }
 
-func TestPipeCancelledByContext(t *testing.T) {
+func TestPipeCanceledByContext(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	_, ended := w.daemon(t, welcomeAll).pipe(t, ctx, version20251125)

@@ -48,7 +48,7 @@ type Config struct {
 	ApprovalURL func(approval string) string
 
 	// Withdraw takes back the question of a call whose client has gone or given up, unless another call waits for
-	// the same answer. The cause is approval.ErrCancelled if the client said so. It may be called for an approval
+	// the same answer. The cause is approval.ErrCanceled if the client said so. It may be called for an approval
 	// that is settled already. Nil: only the end of the waiting call's context does it, which does not end a
 	// question that was left pending (Call.Detach).
 	Withdraw func(ctx context.Context, approval string, cause error) error

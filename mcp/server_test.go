@@ -97,11 +97,11 @@ func TestRefusalIsAResult(t *testing.T) {
 		{"name with NUL", "echo\x00", nil, toolward.CodeUnknownTool, toolward.RetryNever},
 		{"endless name", strings.Repeat("echo", 10_000), nil, toolward.CodeUnknownTool, toolward.RetryNever},
 		{"blocked", "echo", func(w *world) {
-			w.Policy.JudgeFunc = func(*toolward.Request) toolward.Judgement { return toolward.Judgement{} }
+			w.Policy.JudgeFunc = func(*toolward.Request) toolward.Judgment { return toolward.Judgment{} }
 		}, toolward.CodeBlocked, toolward.RetryNever},
 		{"no record", "echo", func(w *world) { w.Auditor.Err = context.DeadlineExceeded }, toolward.CodeAuditUnavailable, toolward.RetryLater},
 		{"panic in policy", "echo", func(w *world) {
-			w.Policy.JudgeFunc = func(*toolward.Request) toolward.Judgement { panic("boom") }
+			w.Policy.JudgeFunc = func(*toolward.Request) toolward.Judgment { panic("boom") }
 		}, toolward.CodeInternal, toolward.RetryLater},
 	}
 	for _, c := range cases {

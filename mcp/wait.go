@@ -21,7 +21,7 @@ const progressEvery = 10 * time.Second
 const humanTime = 500 * time.Millisecond
 
 // errDeclined is a cancellation: the client's user took the call back in the client.
-var errDeclined = fmt.Errorf("%w: declined in the client", approval.ErrCancelled)
+var errDeclined = fmt.Errorf("%w: declined in the client", approval.ErrCanceled)
 
 // wait puts the call to the gateway again, this time to stay until people have answered, and meanwhile keeps the
 // client informed.
@@ -91,7 +91,7 @@ func (x *exchange) reportProgress(ctx context.Context, id string) {
 }
 
 // elicit asks the client to show its user the link. Whatever the client answers, it cannot allow the call: whoever
-// controls the client could answer so. A person's "decline" takes the question back, as cancelling the call would.
+// controls the client could answer so. A person's "decline" takes the question back, as canceling the call would.
 func (x *exchange) elicit(ctx context.Context, id string, stop context.CancelCauseFunc) {
 	asked := time.Now()
 	answer, err := x.request.Session.Elicit(ctx, x.linkTo(id))

@@ -135,7 +135,7 @@ func TestCancelWithdraws(t *testing.T) {
 			if got := <-done; !errors.Is(got.err, context.Canceled) {
 				t.Errorf("got %+v", got)
 			}
-			if why := w.people.withdrawn(t, "a1"); !errors.Is(why, approval.ErrCancelled) && face == faceStdio {
+			if why := w.people.withdrawn(t, "a1"); !errors.Is(why, approval.ErrCanceled) && face == faceStdio {
 				t.Errorf("withdrawn because %v, want the client's word", why) // over HTTP the SDK's client hangs up first
 			}
 			w.neverRan(t)
@@ -158,7 +158,7 @@ func TestCancelNotificationOverHTTP(t *testing.T) {
 			if a == nil || a.status != http.StatusAccepted {
 				t.Errorf("notification: %+v", a)
 			}
-			if why := w.people.withdrawn(t, "a1"); !errors.Is(why, approval.ErrCancelled) {
+			if why := w.people.withdrawn(t, "a1"); !errors.Is(why, approval.ErrCanceled) {
 				t.Errorf("withdrawn because %v, want the client's word", why)
 			}
 			<-done
@@ -175,7 +175,7 @@ func TestVanishedClientWithdraws(t *testing.T) {
 		raw.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"act","arguments":{}}}`)
 		w.people.until(t, "a1", func(*entry) bool { return true })
 		raw.conn.Close()
-		if why := w.people.withdrawn(t, "a1"); errors.Is(why, approval.ErrCancelled) {
+		if why := w.people.withdrawn(t, "a1"); errors.Is(why, approval.ErrCanceled) {
 			t.Errorf("withdrawn because %v: the client said nothing", why)
 		}
 		w.neverRan(t)
@@ -191,7 +191,7 @@ func TestVanishedClientWithdraws(t *testing.T) {
 				post.try(ctx, "act", `{}`)
 			}()
 			w.people.until(t, "a1", func(*entry) bool { return true })
-			cancel() // closes the TCP connection; no notifications/cancelled is sent
+			cancel() // closes the TCP connection; no notifications/canceled is sent
 			<-done
 			w.people.withdrawn(t, "a1")
 			w.neverRan(t)
@@ -241,7 +241,7 @@ func TestLinkDeclinedByPersonWithdraws(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkDenied(t, result, toolward.CodeDeniedByUser, toolward.RetryNever)
-		if why := w.people.withdrawn(t, "a1"); !errors.Is(why, approval.ErrCancelled) {
+		if why := w.people.withdrawn(t, "a1"); !errors.Is(why, approval.ErrCanceled) {
 			t.Errorf("withdrawn because %v", why)
 		}
 		w.neverRan(t)

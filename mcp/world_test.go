@@ -44,11 +44,11 @@ func newWorld(t testing.TB, adjust ...func(*Config)) *world {
 		},
 	}
 	w.Harness = gatetest.New(t, toolward.Deny, echo, act)
-	w.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
+	w.Policy.JudgeFunc = func(r *toolward.Request) toolward.Judgment {
 		if r.Tool.Name == "act" {
-			return toolward.Judgement{Verdict: toolward.Ask}
+			return toolward.Judgment{Verdict: toolward.Ask}
 		}
-		return toolward.Judgement{Verdict: toolward.Allow}
+		return toolward.Judgment{Verdict: toolward.Allow}
 	}
 	w.Approver.AskFunc = w.people.ask
 	config := Config{

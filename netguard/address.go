@@ -79,7 +79,7 @@ func lastFour(a netip.Addr) netip.Addr {
 	return netip.AddrFrom4([4]byte(b[12:]))
 }
 
-// isISATAP recognises interface ids that tunnel to the IPv4 address in their last half.
+// isISATAP recognizes interface ids that tunnel to the IPv4 address in their last half.
 func isISATAP(a netip.Addr) bool {
 	b := a.As16()
 	return b[8]&0xfc == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe

@@ -110,7 +110,7 @@ func (g *Guard) Dial(ctx context.Context, written string, port uint16) (net.Conn
 		return nil, err
 	}
 	dialer := net.Dialer{Timeout: dialTimeout, FallbackDelay: -1, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
-		return g.dialled(address, list)
+		return g.dialed(address, list)
 	}}
 	for _, a := range list[:min(len(list), maxDials)] {
 		var conn net.Conn
@@ -127,9 +127,9 @@ func (g *Guard) Dial(ctx context.Context, written string, port uint16) (net.Conn
 	return nil, &Error{Code: CodeConnect, Host: shown(written)}
 }
 
-// dialled looks at the very address that the system is asked to connect to: whatever happened on the way, it must be one
+// dialed looks at the very address that the system is asked to connect to: whatever happened on the way, it must be one
 // of those that were checked.
-func (g *Guard) dialled(address string, checked []netip.Addr) error {
+func (g *Guard) dialed(address string, checked []netip.Addr) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !slices.Contains(checked, at.Addr().Unmap()) {
 		return &Error{Code: CodeDial}

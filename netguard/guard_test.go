@@ -57,14 +57,14 @@ func TestOneLookupDecidesWhereToDial(t *testing.T) {
 	}
 }
 
-func TestTheDialledAddressIsLookedAtAgain(t *testing.T) {
+func TestTheDialedAddressIsLookedAtAgain(t *testing.T) {
 	g := NewGuard(allowing(t, Config{}), nil)
 	checked := []netip.Addr{netip.MustParseAddr("93.184.216.34")}
 	for address, ok := range map[string]bool{
 		"93.184.216.34:443": true, "[::ffff:93.184.216.34]:443": true,
 		"127.0.0.1:443": false, "93.184.216.35:443": false, "[::1]:443": false, "nonsense": false,
 	} {
-		if err := g.dialled(address, checked); (err == nil) != ok {
+		if err := g.dialed(address, checked); (err == nil) != ok {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

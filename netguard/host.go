@@ -22,8 +22,8 @@ const (
 	maxName  = 253
 )
 
-// normalise turns a host as it is written into its one form.
-func normalise(written string) (host, *Error) {
+// normalize turns a host as it is written into its one form.
+func normalize(written string) (host, *Error) {
 	bad := func(code Code) (host, *Error) { return host{}, &Error{Code: code, Host: shown(written)} }
 	text := written
 	if strings.HasPrefix(text, "[") || strings.HasSuffix(text, "]") {

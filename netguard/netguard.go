@@ -1,7 +1,7 @@
 // Package netguard lets programs reach the public internet and nothing else.
 //
 // A [Policy] says of a URL, a host name or an address whether it may be reached; it is pure. A [Guard] dials by it: a name
-// is looked up once, every answer must pass, and one of exactly these addresses is dialled, so that a second look-up cannot
+// is looked up once, every answer must pass, and one of exactly these addresses is dialed, so that a second look-up cannot
 // give another one (DNS rebinding). A [Proxy] gives a sandbox without a network the same through a Unix socket.
 //
 // Everything is refused that is not known to be public. The tables of addresses and names are in ranges.go.
@@ -89,9 +89,9 @@ func (c Config) Relaxed() bool {
 // Policy decides what may be reached. A nil policy refuses everything. It is immutable.
 type Policy struct {
 	private, benchmark bool
-	exempt             []string // normalised names that may resolve into private ranges
+	exempt             []string // normalized names that may resolve into private ranges
 	cidrs              []netip.Prefix
-	only, onlyBelow    []string // normalised; both empty: every name
+	only, onlyBelow    []string // normalized; both empty: every name
 	ports              []uint16
 	nat64              []netip.Prefix
 }
@@ -100,7 +100,7 @@ type Policy struct {
 func NewPolicy(c Config) (*Policy, error) {
 	p := &Policy{private: c.AllowPrivateNetwork, benchmark: c.AllowBenchmarkRange, ports: slices.Clone(c.Ports)}
 	for _, name := range c.AllowedHostnames {
-		host, refused := normalise(name)
+		host, refused := normalize(name)
 		if refused != nil {
 			return nil, fmt.Errorf("allowedHostnames: %q is no host name: %w", name, refused)
 		}
@@ -125,7 +125,7 @@ func NewPolicy(c Config) (*Policy, error) {
 			continue // it would say nothing
 		}
 		name, below := strings.CutPrefix(text, "*.")
-		host, refused := normalise(name)
+		host, refused := normalize(name)
 		if refused != nil {
 			return nil, fmt.Errorf("hostnameAllowlist: %q is no host name: %w", text, refused)
 		}
@@ -152,7 +152,7 @@ func (p *Policy) host(written string) (host, *Error) {
 	if p == nil {
 		return host{}, &Error{Code: CodeNotPermitted}
 	}
-	h, refused := normalise(written)
+	h, refused := normalize(written)
 	if refused != nil {
 		return h, refused
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Permit decides whether a host may be connected to. It may wait for people. The host is in its one form, and what is
-// permitted is what is dialled. An error refuses; an *Error may say why in words.
+// permitted is what is dialed. An error refuses; an *Error may say why in words.
 type Permit func(ctx context.Context, host string, port uint16) (Leave, error)
 
 // Leave is the permission to make one connection.

@@ -60,7 +60,7 @@ func (c *client) readPlain(request *http.Request) error {
 		request.Header["User-Agent"] = nil // the library would add its own
 	}
 	request.Close = true
-	if h, refused := normalise(name); refused == nil {
+	if h, refused := normalize(name); refused == nil {
 		// In the one form that is decided about: a server may take another spelling for another site.
 		request.URL.Host = bracketed(h.text) + strings.TrimPrefix(request.URL.Host, name)
 	}

@@ -74,7 +74,7 @@ func (p *Policy) url(text string) (URL, *Error) {
 	if err != nil || parsed.Opaque != "" || parsed.User != nil {
 		return URL{}, invalid
 	}
-	if again, refused := normalise(bracketed(parsed.Hostname())); refused != nil || again.text != h.text {
+	if again, refused := normalize(bracketed(parsed.Hostname())); refused != nil || again.text != h.text {
 		return URL{}, &Error{Code: CodeInvalidHost, Host: shown(name)}
 	}
 	return URL{Scheme: scheme, Host: h.text, Port: port}, nil

@@ -108,7 +108,7 @@ func kindOfMode(mode uint32) Kind {
 }
 
 // changedBy turns the errors by which the kernel reports a symbolic link into ErrChanged: Resolve had removed
-// all links, so a link is a swap after the judgement.
+// all links, so a link is a swap after the judgment.
 func changedBy(err error) error {
 	switch err {
 	case unix.ELOOP, unix.ENOTDIR, unix.EMLINK:

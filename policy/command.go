@@ -23,8 +23,8 @@ func (r *row) host(request *toolward.Request) toolward.Host {
 	return request.Host()
 }
 
-// notAnalysed stands for a command that nobody looked at.
-var notAnalysed toolward.CommandAnalysis
+// notAnalyzed stands for a command that nobody looked at.
+var notAnalyzed toolward.CommandAnalysis
 
 // commandFindings are those of analysis. That a command was not understood is one: it is only noted in a sandbox at
 // level normal, where the container is the guard.
@@ -45,9 +45,9 @@ func (a *agent) weighCommand(analysis *toolward.CommandAnalysis, host toolward.H
 	if c.named && w.verdict == toolward.Deny {
 		return w
 	}
-	analysed := analysis != nil
-	if !analysed {
-		analysis = &notAnalysed
+	analyzed := analysis != nil
+	if !analyzed {
+		analysis = &notAnalyzed
 	}
 	rules := a.exec.At(host, level).tightened(analysis)
 	if c.row.Class == toolward.Blocked {
@@ -58,7 +58,7 @@ func (a *agent) weighCommand(analysis *toolward.CommandAnalysis, host toolward.H
 		return w
 	}
 	verdict := a.exec.verdictAt(host, level, analysis)
-	if !analysed {
+	if !analyzed {
 		// Nobody looked at what the command does, so no setting can vouch for it, not even for the sandbox.
 		verdict = toolward.Stricter(verdict, toolward.Ask)
 		c.Grant = exact
@@ -81,7 +81,7 @@ func (a *agent) weighCommand(analysis *toolward.CommandAnalysis, host toolward.H
 	asks := weigh(approvalOf(c.Classification), false, level, worst)
 	ok := asks.grantOK && len(analysis.Forced) == 0 && rules.Ask != AskAlways
 	return weighed{
-		verdict: toolward.Ask, grantOK: ok, allowAlways: ok && (!analysed || len(analysis.Always) > 0 && rules.Security == SecurityAllowlist),
+		verdict: toolward.Ask, grantOK: ok, allowAlways: ok && (!analyzed || len(analysis.Always) > 0 && rules.Security == SecurityAllowlist),
 		unanswered: level == toolward.Normal && analysis.Unanswered && analysis.Understood && analysis.Covered &&
 			len(analysis.Forced) == 0 && worst == toolward.EffectNote && !c.named,
 	}

@@ -120,7 +120,7 @@ func (r ExecRules) tightened(a *toolward.CommandAnalysis) ExecRules {
 	return r
 }
 
-// Judge says what settings that are already those of the level make of an analysed command.
+// Judge says what settings that are already those of the level make of an analyzed command.
 func (r ExecRules) Judge(a *toolward.CommandAnalysis) toolward.Verdict {
 	r = r.tightened(a)
 	covered := a.Understood && a.Covered

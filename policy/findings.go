@@ -50,7 +50,7 @@ type validator struct {
 }
 
 // AddressPolicy refuses addresses by the host that a URL names, before anything is resolved. Package netguard implements
-// it, and the dialler repeats the check on the address that it dials. Refuses is called on the path of a call: it must
+// it, and the dialer repeats the check on the address that it dials. Refuses is called on the path of a call: it must
 // not touch network or disk.
 type AddressPolicy interface {
 	// Refuses says why a URL may not be reached; "" if nothing is known against it.

@@ -13,8 +13,8 @@ import (
 	"github.com/toolward/toolward/redact"
 )
 
-// codesOf are the findings of a judgement as "code effect".
-func codesOf(j toolward.Judgement) string {
+// codesOf are the findings of a judgment as "code effect".
+func codesOf(j toolward.Judgment) string {
 	var codes []string
 	for _, f := range j.Findings {
 		codes = append(codes, f.Code+" "+f.Effect.String())

@@ -9,14 +9,14 @@ import (
 )
 
 // Judge classifies a call, validates what it would touch, and weighs both at the level of its session.
-func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
+func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgment {
 	a := s.agentNamed(r.Call.Caller.Agent, r.Call.Session)
 	if a == nil {
-		return toolward.Judgement{Code: toolward.CodeInternal, Reasons: []toolward.Reason{{Layer: "registry", Text: "no policy is loaded"}}}
+		return toolward.Judgment{Code: toolward.CodeInternal, Reasons: []toolward.Reason{{Layer: "registry", Text: "no policy is loaded"}}}
 	}
 	if !r.Call.Caller.Owner && ownerOnly(r.Tool) {
 		// Find has refused this caller already; a face that skipped it gets no further.
-		return toolward.Judgement{Code: toolward.CodeUnknownTool, Reasons: []toolward.Reason{ownerReason}}
+		return toolward.Judgment{Code: toolward.CodeUnknownTool, Reasons: []toolward.Reason{ownerReason}}
 	}
 	level := r.Level
 	if level > toolward.Normal {
@@ -58,7 +58,7 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgement {
 	if w.verdict != toolward.Allow {
 		c.explainPlaces(r.Facts.Targets)
 	}
-	j := toolward.Judgement{
+	j := toolward.Judgment{
 		Verdict: w.verdict, Code: w.code, Class: c.Classification, Row: c.row.name, Overrides: c.overrides,
 		AllowAlways: w.allowAlways, GrantOK: w.grantOK, Listed: w.listed, Unanswered: w.unanswered, Findings: c.findings, Reasons: c.reasons,
 	}

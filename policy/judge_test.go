@@ -16,7 +16,7 @@ func target(place string, op toolward.Op) toolward.Facts {
 	return toolward.Facts{Targets: []toolward.Target{{Path: paths[place], Real: paths[place], Op: op, Place: place, Kind: "file", Links: 1}}}
 }
 
-// outcome is the part of a judgement that the tables below compare.
+// outcome is the part of a judgment that the tables below compare.
 type outcome struct {
 	Verdict     toolward.Verdict
 	Code        toolward.Code
@@ -27,7 +27,7 @@ type outcome struct {
 	Layers      string
 }
 
-func outcomeOf(j toolward.Judgement) outcome {
+func outcomeOf(j toolward.Judgment) outcome {
 	var layers []string
 	for _, r := range j.Reasons {
 		layers = append(layers, r.Layer)

@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// KnownTool is a tool that policies can name: one that is registered, or one of the catalogue that is not there yet.
+// KnownTool is a tool that policies can name: one that is registered, or one of the catalog that is not there yet.
 type KnownTool struct {
 	Name        string `json:"name"`
-	Section     string `json:"section"` // of the catalogue; "plugin" for tools of plug-ins and MCP servers
+	Section     string `json:"section"` // of the catalog; "plugin" for tools of plug-ins and MCP servers
 	Plugin      string `json:"plugin,omitempty"`
 	Description string `json:"description,omitempty"`
 	Available   bool   `json:"available"` // registered now
 	OwnerOnly   bool   `json:"ownerOnly,omitempty"`
 }
 
-// Sections of known tools that are not in the catalogue.
+// Sections of known tools that are not in the catalog.
 const (
-	SectionToolward = "toolward" // Toolward's additions to the catalogue
+	SectionToolward = "toolward" // Toolward's additions to the catalog
 	SectionChannels = "channels" // tools that chat channels contribute
-	SectionOther    = "other"    // compiled in, but neither in the catalogue nor in its additions
+	SectionOther    = "other"    // compiled in, but neither in the catalog nor in its additions
 	SectionPlugin   = "plugin"   // tools of plug-ins and MCP servers
 )
 
-// KnownTools lists the catalogue in its order, then everything else that is registered, tools of plug-ins last.
+// KnownTools lists the catalog in its order, then everything else that is registered, tools of plug-ins last.
 func (s *Snapshot) KnownTools() []KnownTool {
 	var out []KnownTool
 	listed := map[string]bool{}
@@ -33,7 +33,7 @@ func (s *Snapshot) KnownTools() []KnownTool {
 			out = append(out, s.knownTool(name, section))
 		}
 	}
-	for _, c := range catalogue {
+	for _, c := range catalog {
 		add(c.name, c.tools...)
 	}
 	add(SectionToolward, beyondCore[:]...)

@@ -95,7 +95,7 @@ func TestMatchGlob(t *testing.T) {
 	}
 }
 
-func TestCatalogue(t *testing.T) {
+func TestCatalog(t *testing.T) {
 	if n := len(CoreTools()); n != 25 {
 		t.Errorf("%d core tools, want 25", n)
 	}

@@ -17,9 +17,9 @@ func (p Possible) has(v toolward.Verdict) bool {
 	return other == p
 }
 
-// TestOutlookCoversEveryJudgement: whatever a call turns out to be, what becomes of it is in the outlook, under the
+// TestOutlookCoversEveryJudgment: whatever a call turns out to be, what becomes of it is in the outlook, under the
 // row that judged it. Nothing is promised to run that asks or is refused.
-func TestOutlookCoversEveryJudgement(t *testing.T) {
+func TestOutlookCoversEveryJudgment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := anyConfig().Draw(t, "config")
 		c.Agents = []Agent{{ID: "main", TEG: AgentTEG{Tools: anyOverrides().Draw(t, "overrides")}}}

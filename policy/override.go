@@ -28,13 +28,13 @@ const (
 // override is one entry of teg.tools.
 type override struct {
 	key    string   // as written
-	named  []string // the key alone, for judgements
+	named  []string // the key alone, for judgments
 	reason toolward.Reason
 	class  toolward.Class
 	wait   time.Duration // in teg.approval.waitMs, in the place of the class
 	kind   specificity
 	action string // with byAction: squashed
-	glob   string // with byGlob: normalised
+	glob   string // with byGlob: normalized
 }
 
 // toolOverrides are the entries that may concern one tool.

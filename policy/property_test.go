@@ -115,7 +115,7 @@ func mustCompile(t *rapid.T, c Config) *Snapshot {
 }
 
 // weaker says in which way b lets more through than a, or "".
-func weaker(a, b toolward.Judgement) string {
+func weaker(a, b toolward.Judgment) string {
 	switch {
 	case b.Verdict > a.Verdict:
 		return a.Verdict.String() + " became " + b.Verdict.String()
@@ -240,8 +240,8 @@ func TestAnAgentsOverridesNeverAllowMore(t *testing.T) {
 	})
 }
 
-// TestEveryJudgementIsExplained: a denial has a code, and everything has a reason.
-func TestEveryJudgementIsExplained(t *testing.T) {
+// TestEveryJudgmentIsExplained: a denial has a code, and everything has a reason.
+func TestEveryJudgmentIsExplained(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		j := mustCompile(t, anyConfig().Draw(t, "config")).Judge(anyRequest().Draw(t, "request"))
 		if len(j.Reasons) == 0 || (j.Verdict == toolward.Deny) != (j.Code != "") || j.Verdict != toolward.Ask && (j.GrantOK || j.AllowAlways) {

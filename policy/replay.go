@@ -26,7 +26,7 @@ func (PastRecipients) Granted(*toolward.Call, string) bool { return false }
 
 // Gap says why this policy cannot judge a call of the past by what its record keeps; "" if it can. The request has no
 // tool, or judged is nil, if the call was refused before it was judged.
-func (s *Snapshot) Gap(r *toolward.Request, judged *toolward.Judgement) string {
+func (s *Snapshot) Gap(r *toolward.Request, judged *toolward.Judgment) string {
 	form := r.Call.Form != nil
 	switch {
 	case r.Tool == nil || judged == nil:
@@ -43,7 +43,7 @@ func (s *Snapshot) Gap(r *toolward.Request, judged *toolward.Judgement) string {
 	return ""
 }
 
-// classDeclared reports whether the row of a judgement stands for the class that the tool told by itself.
+// classDeclared reports whether the row of a judgment stands for the class that the tool told by itself.
 func classDeclared(t *toolward.Tool, row string) bool {
 	if t.Plugin != "" {
 		return row == trustedHint.name

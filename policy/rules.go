@@ -43,7 +43,7 @@ type compiledRule struct {
 	condition *rule.Condition
 	contents  []string        // variables of the condition that records do not keep
 	reason    toolward.Reason // what is said when the condition holds
-	key       string          // for Judgement.Overrides
+	key       string          // for Judgment.Overrides
 }
 
 // toolRules are the rules that concern one tool, in the order of their names: which rule is named must not depend on

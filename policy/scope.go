@@ -112,7 +112,7 @@ func (r *ruleBook) pipeline(a *agent, c *toolward.Caller) pipeline {
 	} else {
 		add(a.selfLimit) // given up for itself, not for its children
 	}
-	// A ceiling counts for whoever carries one: a child that is not recognised as one must not get rid of it.
+	// A ceiling counts for whoever carries one: a child that is not recognized as one must not get rid of it.
 	if r.inherit && !a.ownTools {
 		p = append(p, r.inherited(c.Ceiling)...)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Senders are the lists of single senders: keys are id:…, e164:…, username:…, name:…, * or a bare id. Of keys that
-// are equal once they are normalised the first one of the file counts.
+// are equal once they are normalized the first one of the file counts.
 type Senders map[string]Lists
 
 // UnmarshalJSON keeps the first of equal keys, which a map could not tell from the others.

@@ -16,7 +16,7 @@ import (
 type Answered struct {
 	Record   int64
 	Request  *toolward.Request
-	Judged   *toolward.Judgement
+	Judged   *toolward.Judgment
 	Digest   string // of the call
 	Decision toolward.Decision
 }

@@ -113,7 +113,7 @@ func percentDecoded(text string) string {
 	return text[:first] + string(out)
 }
 
-// isHash recognises the digests that commits, images and downloads are addressed by.
+// isHash recognizes the digests that commits, images and downloads are addressed by.
 func isHash(text string) bool {
 	switch len(text) {
 	case 32, 40, 64, 128:

@@ -31,7 +31,7 @@ type Bind struct {
 	Source   string // clean absolute path
 	Target   string // clean absolute path inside
 	Writable bool
-	SELinux  string // "", "z" or "Z": to be labelled for containers
+	SELinux  string // "", "z" or "Z": to be labeled for containers
 }
 
 // String is the bind in the form of the configuration, all of it said.

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Engine makes sandboxes of one kind. Every method honours its context.
+// Engine makes sandboxes of one kind. Every method honors its context.
 type Engine interface {
 	// Name is "native" or "docker".
 	Name() string
@@ -127,7 +127,7 @@ type Mount struct {
 	Source   string // real path on the host
 	Target   string // absolute path inside
 	Writable bool
-	SELinux  string // "", "z" or "Z": as the configuration wants it labelled
+	SELinux  string // "", "z" or "Z": as the configuration wants it labeled
 	// Pinned is the source as it was validated, opened O_PATH: what is mounted, whatever stands at the path by then.
 	// The Spec's maker closes it after Ensure has returned.
 	Pinned *os.File

@@ -1,4 +1,4 @@
-// Package schema decodes, checks and canonicalises the arguments of tool calls.
+// Package schema decodes, checks and canonicalizes the arguments of tool calls.
 //
 // [Compile] turns a tool's JSON Schema into a [Schema]; [Schema.Decode] turns the bytes of one call into a [Value]:
 // the decoded object and its canonical encoding. Everything that looks at a call afterwards, people included, looks

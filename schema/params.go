@@ -57,8 +57,8 @@ func FileParams(tool string) (Params, bool) {
 	return p, true
 }
 
-// canonicalise rewrites the arguments in place.
-func (p *Params) canonicalise(args map[string]any) error {
+// canonicalize rewrites the arguments in place.
+func (p *Params) canonicalize(args map[string]any) error {
 	for other, name := range p.Aliases {
 		v, ok := args[other]
 		if !ok {

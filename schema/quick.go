@@ -11,7 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// quick recognises valid values of the plain schemas that most tools have, ten times faster than the full
+// quick recognizes valid values of the plain schemas that most tools have, ten times faster than the full
 // validator. It only ever says "certainly valid": whatever it cannot confirm goes to the full validator, so the
 // verdict is always that one's.
 type quick struct {

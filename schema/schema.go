@@ -115,7 +115,7 @@ func (s *Schema) Decode(raw []byte) (Value, error) {
 	if err := s.names(args); err != nil {
 		return Value{}, err
 	}
-	if err := s.options.Params.canonicalise(args); err != nil {
+	if err := s.options.Params.canonicalize(args); err != nil {
 		return Value{}, err
 	}
 	if err := s.texts(args); err != nil {

@@ -181,7 +181,7 @@ func textOf(params []param, name string) string {
 
 var opNames = map[string]string{"read": "Reads", "write": "Writes", "delete": "Deletes", "move": "Moves"}
 
-// targetsOf turns "write /src/a.go" into a labelled path; hosts and recipients have no operation.
+// targetsOf turns "write /src/a.go" into a labeled path; hosts and recipients have no operation.
 func targetsOf(targets []string) []named {
 	var out []named
 	for _, t := range targets {
@@ -265,7 +265,7 @@ func said(r *approval.Record) string {
 		return "Denied by " + r.ResolvedBy
 	case r.ResolvedBy == approval.ByRequesterGone:
 		return "The agent went away; the call did not run"
-	case r.ResolvedBy == approval.ByCancelled:
+	case r.ResolvedBy == approval.ByCanceled:
 		return "The agent took the call back"
 	case r.ResolvedBy == approval.ByNoApprover:
 		return "Nobody was there to answer; the call was refused"

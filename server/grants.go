@@ -21,7 +21,7 @@ type grantView struct {
 	Words   []span // what people were told it would allow
 	By      []span
 	Made    string
-	Matches []named // how it recognises a later call
+	Matches []named // how it recognizes a later call
 	Used    string
 	Last    string // "" if it was never used
 	Left    string
@@ -66,7 +66,7 @@ func newGrantView(g *approval.Grant) grantView {
 	return view
 }
 
-// matchWords say by what a grant recognises a later call.
+// matchWords say by what a grant recognizes a later call.
 func matchWords(m *approval.Match) (name, text string) {
 	switch m.Kind {
 	case toolward.GrantExact, toolward.GrantExec:

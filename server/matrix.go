@@ -10,7 +10,7 @@ import (
 	"github.com/toolward/toolward/policy"
 )
 
-// sectionNames are the sections of the catalogue in words.
+// sectionNames are the sections of the catalog in words.
 var sectionNames = map[string]string{
 	"fs": "Files", "runtime": "Commands", "web": "Web", "memory": "Memory", "sessions": "Sessions and sub-agents",
 	"ui": "Browser and canvas", "messaging": "Messages", "automation": "Automation", "nodes": "Nodes", "agents": "Agents",
@@ -79,7 +79,7 @@ type cellView struct {
 	Why    []span // what hides it
 }
 
-// mark is one possible end of a call: a sign, a word and a colour, so that none of the three is needed.
+// mark is one possible end of a call: a sign, a word and a color, so that none of the three is needed.
 type mark struct{ Kind, Sign, Word string }
 
 var (

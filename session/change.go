@@ -87,7 +87,7 @@ func (t *Tracker) Usage(ctx context.Context, key toolward.SessionKey, tokens, wi
 	})
 }
 
-// Compacted records that older text of a conversation was dropped or summarised. Rules that stood there are gone.
+// Compacted records that older text of a conversation was dropped or summarized. Rules that stood there are gone.
 func (t *Tracker) Compacted(ctx context.Context, key toolward.SessionKey) error {
 	return t.change(ctx, key, "", func(s *State) { s.Compacted = true })
 }

@@ -19,7 +19,7 @@ const HighWater = 0.8
 type Signals struct {
 	ContextTokens float64 // tokens in the context; NaN or negative: unknown
 	ContextWindow float64 // tokens that fit; not above zero: unknown
-	Compacted     bool    // older text has been dropped or summarised
+	Compacted     bool    // older text has been dropped or summarized
 	External      bool    // strangers' text has been seen
 	Suspicious    bool    // strangers' text looked like instructions
 	Floor         toolward.Level

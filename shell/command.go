@@ -9,7 +9,7 @@ import (
 
 // Command is a command line that was understood: simple commands and how they are joined.
 type Command struct {
-	Text     string // as analysed: without white space around it
+	Text     string // as analyzed: without white space around it
 	Segments []Segment
 }
 

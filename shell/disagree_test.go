@@ -21,7 +21,7 @@ func TestWhatShellsReadDifferentlyIsRefused(t *testing.T) {
 		"cat <<E <x\nE": Redirection, "cat <x <<E\nE": Redirection, "cat 0>x <<E\nE": Redirection, "cat <<'E'F\n$X\nEF": Redirection,
 		"p <<'E'#\nE": Redirection, "p <<é\né\né": Redirection, `p {.},}`: ExtendedGlob,
 	} {
-		_, err := Analyse(text)
+		_, err := Analyze(text)
 		refused, ok := errors.AsType[*NotAnalysable](err)
 		if !ok || refused.Reason != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
@@ -34,7 +34,7 @@ func TestWhatLooksLikeItIsUnderstood(t *testing.T) {
 		"cat <<E\na\nE\n ", `cat a\ b`, `cat 'a\'`, `p "$X"{a,b}`, `p ${X}{a,b}`, `p $X/{a,b}`, `p {a..c} {1..3} {C..A}`, `p ~/{a,b}`, `p '{~,a}'`, `NO_COLOR=1 g ~/x`,
 		`p [ab].go v[0-9.]* http://[::1]:80/ "[x]" '[[:alpha:]]' [!a]* [^a]*`, `p %1 in`, `"in" x`, `a > /dev/null`, `a > 2 >1`, `p $HOME $PWD $PATH $USER`,
 	} {
-		if _, err := Analyse(text); err != nil {
+		if _, err := Analyze(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestPortable(t *testing.T) {
 	for text, want := range map[string]bool{
 		`ls *.go | wc > x 2>&1`: true, `ls {a,b}`: false, `ls &> x`: false, `ls &>> x`: false, `ls '{a,b}' '&>'`: true, `ls && ls {1..3}`: false, `ls ?.go`: false, `ls [^a]*`: false, `ls '?' "[a]" *.go`: true,
 	} {
-		command, err := Analyse(text)
+		command, err := Analyze(text)
 		if err != nil || command.Portable() != want {
 			t.Errorf("%s: portable %v, %v", text, !want, err)
 		}

@@ -1,6 +1,6 @@
 // Package shell tells what a shell command would start and do, without running it.
 //
-// [Analyse] reads a command line with a real grammar and accepts an allowlist of constructs: simple commands joined by
+// [Analyze] reads a command line with a real grammar and accepts an allowlist of constructs: simple commands joined by
 // "|", "&&", "||" and ";", quotes, plain parameters, globs, file redirections and here-documents. Everything else is
 // refused with a [Reason]. What is refused is not "dangerous" and what is accepted is not "safe": accepted means that
 // the [Command] lists every program that would start, so that whoever decides can look at each.

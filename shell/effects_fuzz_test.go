@@ -18,7 +18,7 @@ func FuzzEffects(f *testing.F) {
 		}
 		for line := range strings.Lines(string(text)) {
 			command, _, found := strings.Cut(line, "=>")
-			if c, err := Analyse(strings.TrimSpace(command)); found && err == nil {
+			if c, err := Analyze(strings.TrimSpace(command)); found && err == nil {
 				f.Add(strings.Join(c.Segments[0].texts(), "\x00"))
 			}
 		}

@@ -37,7 +37,7 @@ func TestEffectsOfCommands(t *testing.T) {
 // toldEffects writes down what the only program of a command line does.
 func toldEffects(t *testing.T, command string) string {
 	t.Helper()
-	c, err := Analyse(command)
+	c, err := Analyze(command)
 	if err != nil || len(c.Segments) != 1 {
 		t.Fatalf("%s: one command expected: %v", command, err)
 	}

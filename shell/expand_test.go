@@ -43,7 +43,7 @@ func TestWordsBecomeWhatBashMakesOfThem(t *testing.T) {
 		`p -- *`, `p $PWD`, `p a\\b`, `p {a\,b}`, `p *.{go,txt}`, `p ./*.go`,
 		`p *.*`, `p ./*.*`, `p [!x]*`, `p ?*`, `p "."*`, `p \.*`, `p {.,}*`, `p sub/../*.*`, `p $EMPTY.*`, `p {,a}`, `p {,}`,
 	} {
-		command, err := Analyse(text)
+		command, err := Analyze(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -77,7 +77,7 @@ func TestDoubtsOfExpansion(t *testing.T) {
 		`p {1..2000}`: {TooManyWords}, `p {1..99999999}`: {TooManyWords}, `p {1..99}{1..99}`: {TooManyWords}, `p $PLAIN`: nil,
 		`p .*/*.go`: {OddPattern}, `p sub//*`: {OddPattern}, `p http://h/?a=b`: nil,
 	} {
-		command, err := Analyse(text)
+		command, err := Analyze(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 // commandEffects gives the effects of one command line, and its words.
 func commandEffects(t *testing.T, line string) []Effect {
 	t.Helper()
-	c, err := Analyse(line)
+	c, err := Analyze(line)
 	if err != nil || len(c.Segments) != 1 {
 		t.Fatalf("%s: %v", line, err)
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/toolward/toolward/internal/gatetest"
 )
 
-func TestAnalyseVectors(t *testing.T) {
+func TestAnalyzeVectors(t *testing.T) {
 	gatetest.Run(t, "exec.json", "analyze", func(t *testing.T, input json.RawMessage) any {
 		var in struct{ Command string }
 		gatetest.Decode(t, input, &in)
-		command, err := Analyse(in.Command)
+		command, err := Analyze(in.Command)
 		if err != nil {
 			refused, ok := errors.AsType[*NotAnalysable](err)
 			if !ok {

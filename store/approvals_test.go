@@ -196,7 +196,7 @@ func surviveRestart(t *testing.T, home string) {
 				},
 				Facts: toolward.Facts{Command: "make"},
 			},
-			Judgement: toolward.Judgement{
+			Judgment: toolward.Judgment{
 				AllowAlways: true, GrantOK: true,
 				Class: toolward.Classification{Class: toolward.NeedsApproval, Severity: toolward.Info, Grant: toolward.GrantExec},
 			},

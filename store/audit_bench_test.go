@@ -68,7 +68,7 @@ func typical(verdict toolward.Verdict) *toolward.DecisionRecord {
 			Path: "src/server/handlers/list.go", Real: "/home/ada/project/src/server/handlers/list.go",
 			Op: toolward.OpWrite, Place: "workspace", Kind: "file", Links: 1,
 		}}},
-		Judgement: toolward.Judgement{
+		Judgment: toolward.Judgment{
 			Verdict: toolward.Allow, Row: "write workspace",
 			Class:   toolward.Classification{Class: toolward.Safe, From: toolward.Elevated, Severity: toolward.Info},
 			Reasons: []toolward.Reason{{Layer: "teg.preset", Rule: "workspace", Text: "writes inside the workspace run at level normal"}},

@@ -21,7 +21,7 @@ func NewDevices(db *DB) *Devices { return &Devices{db} }
 // ErrPersonExists is returned when a first passphrase is saved although there is one.
 var ErrPersonExists = errors.New("a passphrase is set already")
 
-// Verifier returns what recognises the person's passphrase; found is false before the first setup.
+// Verifier returns what recognizes the person's passphrase; found is false before the first setup.
 func (s *Devices) Verifier(ctx context.Context) (v device.Verifier, found bool, err error) {
 	var changed int64
 	row := s.db.Reader().QueryRowContext(ctx, `SELECT name, salt, memory_kib, passes, lanes, verifier, changed_ms FROM people ORDER BY name LIMIT 1`)

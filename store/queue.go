@@ -15,7 +15,7 @@ type queue struct {
 	hasty   int  // jobs that are not durable: they wait for a commit only
 	leading bool // somebody leads, or has been told to
 	closed  bool
-	idle    sync.Cond // signalled when a closed queue has become idle
+	idle    sync.Cond // signaled when a closed queue has become idle
 	onDisk  int       // batches that are committed but not yet on disk
 
 	changed chan struct{} // capacity 1: a batch reached the disk, or a hasty job came

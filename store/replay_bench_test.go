@@ -13,7 +13,7 @@ func BenchmarkReplay(b *testing.B) {
 	const calls = 100_000
 	log, db := openLog(b, audit.Options{Selectors: policy.Selectors()})
 	d := typical(toolward.Allow)
-	d.Policy, d.Facts.Mutates = &d.Judgement, false // so that writing it does not wait for the disk
+	d.Policy, d.Facts.Mutates = &d.Judgment, false // so that writing it does not wait for the disk
 	for range calls {
 		if _, err := log.Decide(b.Context(), d); err != nil {
 			b.Fatal(err)

@@ -93,7 +93,7 @@ func (db *DB) submit(j *job) error {
 	if err != nil {
 		return err
 	}
-	cancelled := j.ctx.Done()
+	canceled := j.ctx.Done()
 	for !leads {
 		select {
 		case err := <-j.done:
@@ -102,12 +102,12 @@ func (db *DB) submit(j *job) error {
 				continue
 			}
 			return db.release(j, err)
-		case <-cancelled:
+		case <-canceled:
 			if j.state.CompareAndSwap(jobQueued, jobAbandoned) {
 				// Never reused: a leader may still find it in the queue.
 				return fmt.Errorf("write state: %w", j.ctx.Err())
 			}
-			cancelled = nil // it has begun: only its own answer is true
+			canceled = nil // it has begun: only its own answer is true
 		}
 	}
 	db.lead(j)

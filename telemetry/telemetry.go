@@ -119,14 +119,14 @@ func (r recorder) Decide(ctx context.Context, d *toolward.DecisionRecord) (toolw
 	}
 	m.calls.WithLabelValues(r.agents.of(d.Call.Caller.Agent), string(d.Call.Surface), r.tool(d.Tool),
 		d.Verdict.String(), string(d.Code), kindOfVia(d.Via), d.Level.String()).Inc()
-	for _, f := range d.Judgement.Findings {
+	for _, f := range d.Judgment.Findings {
 		m.findings.WithLabelValues(f.Code, f.Effect.String()).Inc()
 	}
 	for _, h := range d.Hooks {
 		m.hooks.WithLabelValues(r.plugins.of(h.Plugin), h.Effect).Inc()
 	}
 	if d.Shadow != nil {
-		m.shadow.WithLabelValues(d.Judgement.Verdict.String(), d.Shadow.Verdict.String()).Inc()
+		m.shadow.WithLabelValues(d.Judgment.Verdict.String(), d.Shadow.Verdict.String()).Inc()
 	}
 	if d.Answer.Waited > 0 {
 		m.waited.Observe(d.Answer.Waited.Seconds())

@@ -241,7 +241,7 @@ func outcome(r *approval.Record) string {
 		return at + "  Allowed by " + r.ResolvedBy + ", and saved as a grant."
 	case r.Decision == toolward.DenyCall:
 		return at + "  Denied by " + r.ResolvedBy + "."
-	case r.ResolvedBy == approval.ByRequesterGone, r.ResolvedBy == approval.ByCancelled:
+	case r.ResolvedBy == approval.ByRequesterGone, r.ResolvedBy == approval.ByCanceled:
 		return at + "  The agent does not wait any more; the call did not run."
 	}
 	return at + "  Nobody answered in time; the call was refused."

@@ -120,11 +120,11 @@ func (c *console) answeredAll(m answeredAllMsg) tea.Cmd {
 			c.say(red, c.said.text+": "+m.err.Error())
 		}
 	default:
-		colour := green
+		color := green
 		if m.calls[0].Decision == toolward.DenyCall {
-			colour = red
+			color = red
 		}
-		c.say(colour, time.Now().Format("15:04:05")+fmt.Sprintf("  %d identical calls: ", m.of)+m.calls[0].Said+": "+title)
+		c.say(color, time.Now().Format("15:04:05")+fmt.Sprintf("  %d identical calls: ", m.of)+m.calls[0].Said+": "+title)
 	}
 	if m.turn == c.front.turn && c.queue.index(c.front.id) >= 0 {
 		return c.bring(c.front.id) // with a new stamp, and for itself only

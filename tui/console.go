@@ -79,7 +79,7 @@ type console struct {
 	ctx           context.Context
 	gateway       Gateway
 	again         func() // has the gateway followed anew, at once
-	colour        bool
+	color        bool
 	width, height int
 
 	link    link
@@ -94,8 +94,8 @@ type console struct {
 	now     time.Time // of the last tick: what counts down is drawn by it
 }
 
-func newConsole(ctx context.Context, gateway Gateway, colour bool, again func()) *console {
-	return &console{ctx: ctx, gateway: gateway, colour: colour, again: again, now: time.Now()}
+func newConsole(ctx context.Context, gateway Gateway, color bool, again func()) *console {
+	return &console{ctx: ctx, gateway: gateway, color: color, again: again, now: time.Now()}
 }
 
 // tickMsg comes while the console is open.
@@ -168,7 +168,7 @@ func (c *console) ask(request func(patience) tea.Msg) tea.Cmd {
 }
 
 // say shows a sentence, which may hold words of others.
-func (c *console) say(colour, text string) { c.said = row{display.Line(text), colour} }
+func (c *console) say(color, text string) { c.said = row{display.Line(text), color} }
 
 // resize lays everything out anew. What was in front has moved, so it is shown anew.
 func (c *console) resize(width, height int) tea.Cmd {
@@ -342,11 +342,11 @@ func (c *console) resolved(call Call) tea.Cmd {
 	if !c.queue.drop(call.ID) && call.ID != c.front.id {
 		return nil
 	}
-	colour := red
+	color := red
 	if call.Decision.Allows() {
-		colour = green
+		color = green
 	}
-	c.say(colour, time.Now().Format("15:04:05")+"  "+call.Said+": "+call.Request.Title)
+	c.say(color, time.Now().Format("15:04:05")+"  "+call.Said+": "+call.Request.Title)
 	return c.settle(at, call.Said)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/toolward/toolward/display"
 )
 
-// Colours of our own marks.
+// Colors of our own marks.
 const (
 	red    = "31"
 	green  = "32"
@@ -25,7 +25,7 @@ func rowsOf(r *approval.Record, width int) []row {
 	d := r.Request
 	out := &rows{width: width}
 	severity := severities[d.Severity]
-	out.line(severity.colour, "", severity.word+"  "+display.Line(cmp.Or(d.Agent, "unknown agent"))+callerNote(r))
+	out.line(severity.color, "", severity.word+"  "+display.Line(cmp.Or(d.Agent, "unknown agent"))+callerNote(r))
 	out.line(bold, "", display.Line(d.Title))
 	if d.Level != toolward.Normal {
 		out.line(red, "", "Level of the session: "+d.Level.String())
@@ -67,7 +67,7 @@ func splitOutline(o *display.Outline) (dangers, rest *display.Outline) {
 
 func (r *rows) outline(o *display.Outline) {
 	for _, l := range o.Rows(r.width - 2) {
-		r.list = append(r.list, row{"  " + flat(l.Text), colourOf(&l)})
+		r.list = append(r.list, row{"  " + flat(l.Text), colorOf(&l)})
 	}
 }
 
@@ -79,14 +79,14 @@ func (r *rows) call(d *approval.Details) {
 	}
 	if d.Diff != "" {
 		r.line("", "", "Change:")
-		r.quote(d.Diff, diffColour)
+		r.quote(d.Diff, diffColor)
 	}
 	for _, target := range d.Targets {
 		r.line("", "  ", display.Line(target))
 	}
 }
 
-func diffColour(line string) string {
+func diffColor(line string) string {
 	switch {
 	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):
 		return bold

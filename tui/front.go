@@ -60,7 +60,7 @@ const longestReason = 500
 // and until it has come and was there for half a second, nothing answers.
 func (c *console) bring(id string) tea.Cmd {
 	uneven := wide(c.front.rows)
-	if c.said.colour == yellow {
+	if c.said.color == yellow {
 		c.said = row{} // advice for the call that was in front
 	}
 	c.front = front{id: id, turn: c.front.turn + 1, reason: line{most: longestReason}}

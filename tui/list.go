@@ -33,7 +33,7 @@ type list struct {
 type item struct {
 	id     string
 	text   string
-	colour string
+	color string
 	more   []string
 }
 
@@ -179,9 +179,9 @@ func clock(t time.Time) string {
 }
 
 func decisionItem(d Decision) item {
-	colour, word := red, "no"
+	color, word := red, "no"
 	if d.Allowed {
-		colour, word = green, "ok"
+		color, word = green, "ok"
 	}
 	how, about := display.Line(d.How), display.Line(d.About)
 	more := []string{how, display.Line(d.Tool) + "  " + about, "agent " + display.Line(d.Agent) + ", session " + display.Line(d.Session)}
@@ -189,19 +189,19 @@ func decisionItem(d Decision) item {
 		more = append(more, "level "+display.Line(d.Level))
 	}
 	return item{
-		id: strconv.FormatInt(d.Seq, 10), colour: colour, more: append(more, fmt.Sprintf("record %d, %s", d.Seq, d.At.Local().Format(time.DateTime))),
+		id: strconv.FormatInt(d.Seq, 10), color: color, more: append(more, fmt.Sprintf("record %d, %s", d.Seq, d.At.Local().Format(time.DateTime))),
 		text: pad(clock(d.At), 12) + pad(word, 4) + pad(how, 30) + " " + pad(display.Line(d.Agent), 9) + " " + pad(display.Line(d.Tool), 6) + " " + about,
 	}
 }
 
 func sessionItem(s Session) item {
-	colour := ""
+	color := ""
 	switch s.Level {
 	case toolward.Normal:
 	case toolward.Elevated:
-		colour = yellow
+		color = yellow
 	default:
-		colour = red
+		color = red
 	}
 	signals := "no signals"
 	if len(s.Signals) > 0 {
@@ -221,7 +221,7 @@ func sessionItem(s Session) item {
 	if s.Anomalies > 0 {
 		more = append(more, fmt.Sprintf("Anomalies within a day: %d (toolward audit query --type anomaly)", s.Anomalies))
 	}
-	return item{id: string(s.Key), colour: colour, more: more, text: pad(s.Level.String(), 10) + pad(key, 34) + " " + signals}
+	return item{id: string(s.Key), color: color, more: more, text: pad(s.Level.String(), 10) + pad(key, 34) + " " + signals}
 }
 
 func grantItem(g *approval.Grant) item {

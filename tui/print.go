@@ -27,7 +27,7 @@ const help = `  a            allow this call once
 // shortLines is how many lines of a command, difference or argument are printed before a person asks for more.
 const shortLines = 40
 
-var severities = map[toolward.Severity]struct{ word, colour string }{
+var severities = map[toolward.Severity]struct{ word, color string }{
 	toolward.Info: {"Routine", "36"}, toolward.Warning: {"Caution", "33"}, toolward.Critical: {"Critical", "31"},
 }
 
@@ -37,7 +37,7 @@ func (t *Terminal) printCall(r *approval.Record, whole bool) bool {
 	d := r.Request
 	severity := severities[d.Severity]
 	left := time.Duration(r.ExpiresMs-time.Now().UnixMilli()) * time.Millisecond
-	t.printf("\n%s  %s%s  (answer within %s)\n", t.paint(severity.colour, severity.word),
+	t.printf("\n%s  %s%s  (answer within %s)\n", t.paint(severity.color, severity.word),
 		t.paint("1", display.Line(cmp.Or(d.Agent, "unknown agent"))), callerNote(r), max(left, 0).Round(time.Second))
 	t.rows("  ", display.Line(d.Title))
 	if d.Level != toolward.Normal {
@@ -77,9 +77,9 @@ func callerNote(r *approval.Record) string {
 	return note
 }
 
-// paint colours our own words; text of callers never carries escapes.
+// paint colors our own words; text of callers never carries escapes.
 func (t *Terminal) paint(code, text string) string {
-	if !t.colour {
+	if !t.color {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
@@ -128,8 +128,8 @@ func (p *printer) outline(d *approval.Details) {
 		p.rows("", "What it would do:")
 		p.limited(len(rows), func(i int) {
 			text := rows[i].Text
-			if colour := colourOf(&rows[i]); colour != "" {
-				text = p.paint(colour, text)
+			if color := colorOf(&rows[i]); color != "" {
+				text = p.paint(color, text)
 			}
 			p.printf("  %s\n", text)
 		})
@@ -139,8 +139,8 @@ func (p *printer) outline(d *approval.Details) {
 	}
 }
 
-// colourOf paints dangers red and what asks yellow.
-func colourOf(row *display.OutlineRow) string {
+// colorOf paints dangers red and what asks yellow.
+func colorOf(row *display.OutlineRow) string {
 	switch {
 	case row.Kind == display.LineDanger, row.Mark == display.MarkDeny:
 		return "31"

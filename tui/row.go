@@ -10,7 +10,7 @@ import (
 // row is one row of the screen, ready to print.
 type row struct {
 	text   string
-	colour string // of the whole row, for our own marking; "" is none
+	color string // of the whole row, for our own marking; "" is none
 }
 
 // rows collects the rows of a text.
@@ -20,23 +20,23 @@ type rows struct {
 }
 
 // line adds our own words, or a safe text, folded; indent stands before each row.
-func (r *rows) line(colour, indent, text string) {
+func (r *rows) line(color, indent, text string) {
 	for _, part := range display.Fold(text, r.width-len(indent)) {
-		r.list = append(r.list, row{indent + flat(part), colour})
+		r.list = append(r.list, row{indent + flat(part), color})
 		indent = strings.Repeat(" ", len(indent))
 	}
 }
 
 // quote adds a text of the caller's behind a bar. The bar stands on every row, so that no line of it, and no row of a
-// long line, can pass for a row of ours. paint may give a line a colour by how it begins.
+// long line, can pass for a row of ours. paint may give a line a color by how it begins.
 func (r *rows) quote(text string, paint func(line string) string) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(display.Block(text), "\n"), "\n") {
-		colour := ""
+		color := ""
 		if paint != nil {
-			colour = paint(line)
+			color = paint(line)
 		}
 		for _, part := range display.Fold(line, r.width-2) {
-			r.list = append(r.list, row{"│ " + flat(part), colour})
+			r.list = append(r.list, row{"│ " + flat(part), color})
 		}
 	}
 }

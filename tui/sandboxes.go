@@ -15,12 +15,12 @@ type ending struct {
 }
 
 func sandboxItem(s Sandbox) item {
-	colour := ""
+	color := ""
 	switch {
 	case s.Odd:
-		colour = yellow
+		color = yellow
 	case s.Running:
-		colour = green
+		color = green
 	}
 	more := []string{
 		display.Line(s.Name),
@@ -36,7 +36,7 @@ func sandboxItem(s Sandbox) item {
 		more = append(more, display.Line(fact))
 	}
 	return item{
-		id: s.Name, colour: colour, more: more,
+		id: s.Name, color: color, more: more,
 		text: pad(display.Line(s.State), 15) + pad(display.Line(s.Of), 24) + " " + pad(display.Line(s.Memory), 19) + display.Line(s.CPU),
 	}
 }

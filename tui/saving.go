@@ -210,10 +210,10 @@ func (c *console) typingRows(list []row) ([]row, *tea.Cursor) {
 	}
 	shown := tail(s.line.text, c.width-len(label)-2)
 	hint := "Enter: take it over; empty: as proposed   Esc: back"
-	colour := ""
+	color := ""
 	if s.why != "" {
-		hint, colour = s.why, yellow
+		hint, color = s.why, yellow
 	}
 	cursor := tea.NewCursor(len(label)+columns(shown), len(list))
-	return append(list, row{text: label + shown}, row{cut(hint, c.width), colour}), cursor
+	return append(list, row{text: label + shown}, row{cut(hint, c.width), color}), cursor
 }

@@ -41,7 +41,7 @@ func (c *console) View() tea.View {
 	return v
 }
 
-// paint joins rows to a screen. Colours are ours alone; texts of others have no escapes in them any more.
+// paint joins rows to a screen. Colors are ours alone; texts of others have no escapes in them any more.
 func (c *console) paint(list []row) string {
 	list = list[:min(len(list), c.height)]
 	var b strings.Builder
@@ -49,8 +49,8 @@ func (c *console) paint(list []row) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		if c.colour && r.colour != "" {
-			b.WriteString("\x1b[" + r.colour + "m" + r.text + "\x1b[0m")
+		if c.color && r.color != "" {
+			b.WriteString("\x1b[" + r.color + "m" + r.text + "\x1b[0m")
 		} else {
 			b.WriteString(r.text)
 		}
@@ -101,7 +101,7 @@ func (c *console) status() row {
 	case away:
 		return row{cut("THE GATEWAY DOES NOT ANSWER; trying again. "+c.said.text, c.width), red}
 	}
-	return row{cut(c.said.text, c.width), c.said.colour}
+	return row{cut(c.said.text, c.width), c.said.color}
 }
 
 // rule is a line across the screen with a note near its right end.
@@ -165,9 +165,9 @@ func (c *console) queueList() []row {
 	var list []row
 	for i := first; i < first+shown; i++ {
 		call := c.queue.calls[i]
-		mark, next, colour := "  ", "", ""
+		mark, next, color := "  ", "", ""
 		if call.ID == c.front.id {
-			mark, colour = "> ", bold
+			mark, color = "> ", bold
 		}
 		if i == soonest {
 			next = "ends first"
@@ -178,7 +178,7 @@ func (c *console) queueList() []row {
 		left := max(0, time.UnixMilli(call.ExpiresMs).Sub(c.now)).Truncate(time.Second)
 		text := mark + pad(display.Duration(left), 12) + pad(next, 11) + pad(severities[call.Request.Severity].word, 9) +
 			pad(display.Line(call.Request.Agent), 10) + " " + display.Line(call.Request.Title)
-		list = append(list, row{cut(text, c.width), colour})
+		list = append(list, row{cut(text, c.width), color})
 	}
 	return list
 }
@@ -249,7 +249,7 @@ func (c *console) listScreen() []row {
 			if i == l.at {
 				mark = "> "
 			}
-			out = append(out, row{cut(mark+l.items[i].text, c.width), l.items[i].colour})
+			out = append(out, row{cut(mark+l.items[i].text, c.width), l.items[i].color})
 		case i == 0 && l.known:
 			out = append(out, row{text: "There is nothing here."})
 		default:
@@ -318,7 +318,7 @@ func (c *console) signInScreen() ([]row, *tea.Cursor) {
 	if c.signIn.sent {
 		out.line("", "", "One moment...")
 	} else if c.said.text != "" {
-		out.line(c.said.colour, "", c.said.text)
+		out.line(c.said.color, "", c.said.text)
 	}
 	out.line("", "", "")
 	out.line(faint, "", "What you type is not shown. Enter: sign in   Esc: leave")

@@ -21,7 +21,7 @@ type Terminal struct {
 	secret func() (string, error) // reads a line without showing it
 	forget func()                 // throws away what was typed and not read yet
 	width  func() int             // columns
-	colour bool
+	color bool
 }
 
 // ErrNoTerminal means that nobody can type here: the input or the output is a file, a pipe or a service manager.
@@ -37,7 +37,7 @@ func NewTerminal(in, out *os.File) (*Terminal, error) {
 		return nil, ErrNoTerminal
 	}
 	return &Terminal{
-		in: in, out: out, forget: func() { flushInput(fd) }, colour: os.Getenv("NO_COLOR") == "",
+		in: in, out: out, forget: func() { flushInput(fd) }, color: os.Getenv("NO_COLOR") == "",
 		width: func() int {
 			if columns, _, err := term.GetSize(int(out.Fd())); err == nil && columns > 0 {
 				return columns

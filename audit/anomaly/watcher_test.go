@@ -28,7 +28,7 @@ type world struct {
 	monitor  *anomaly.Monitor
 	watcher  *anomaly.Watcher
 	notices  []anomaly.Notice
-	levels   []toolward.Level // of every judgement
+	levels   []toolward.Level // of every judgment
 	facts    toolward.Facts
 	result   string
 }
@@ -46,9 +46,9 @@ func newWorld(t *testing.T, c anomaly.Config, floors anomaly.Floors) *world {
 	other := *tool
 	other.Name = "exec"
 	w.policy = &gatetest.Policy{Rev: "1", All: []*toolward.Tool{tool, &other}, Verdict: toolward.Allow}
-	w.policy.JudgeFunc = func(r *toolward.Request) toolward.Judgement {
+	w.policy.JudgeFunc = func(r *toolward.Request) toolward.Judgment {
 		w.levels = append(w.levels, r.Level)
-		return toolward.Judgement{Verdict: w.policy.Verdict, GrantOK: true, AllowAlways: true, Code: toolward.CodeBlocked}
+		return toolward.Judgment{Verdict: w.policy.Verdict, GrantOK: true, AllowAlways: true, Code: toolward.CodeBlocked}
 	}
 	var err error
 	w.sessions, err = session.New(session.Options{Store: states{}, Settings: session.Settings{DefaultLevel: toolward.Normal}})
@@ -321,7 +321,7 @@ func TestNoGrantAnswersAnAlarm(t *testing.T) {
 	if len(asked) != 1 {
 		t.Fatalf("people were asked %d times, want once, about the second call", len(asked))
 	}
-	if j := asked[0].Judgement; j.AllowAlways || j.GrantOK || !slices.ContainsFunc(j.Reasons, func(r toolward.Reason) bool {
+	if j := asked[0].Judgment; j.AllowAlways || j.GrantOK || !slices.ContainsFunc(j.Reasons, func(r toolward.Reason) bool {
 		return r.Rule == "teg.anomaly.writes" && r.Text == "many changes in a short time"
 	}) {
 		t.Errorf("%+v", j)

@@ -121,7 +121,7 @@ func (d *daemon) fromAgent(next http.Handler) http.Handler {
 	})
 }
 
-// authenticate recognises the bearer token of an MCP client.
+// authenticate recognizes the bearer token of an MCP client.
 func (d *daemon) authenticate(ctx context.Context, secret string, _ *http.Request) (mcp.Identity, error) {
 	token, err := d.people.Token(ctx, secret)
 	if err != nil {

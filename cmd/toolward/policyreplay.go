@@ -65,7 +65,7 @@ func (c *policyReplayCommand) Run(inv *invocation) error {
 		report.Replayed, err = audit.Replay{
 			Since: since, Policy: snapshot, Agent: c.Agent, Tool: c.Tool,
 			Gap: func(p *audit.Past) string { return snapshot.Gap(p.Request, p.Judged) },
-			Visit: func(p *audit.Past, d *toolward.ShadowJudgement, _ string) error {
+			Visit: func(p *audit.Past, d *toolward.ShadowJudgment, _ string) error {
 				switch {
 				case d == nil:
 				case len(report.Differences) >= c.Limit:
@@ -112,7 +112,7 @@ func parseAge(text string) (time.Time, error) {
 	return time.Now().Add(-age), nil
 }
 
-func newDifference(p *audit.Past, d *toolward.ShadowJudgement) difference {
+func newDifference(p *audit.Past, d *toolward.ShadowJudgment) difference {
 	out := difference{
 		Record: p.Seq, Time: p.Time, Agent: p.Request.Call.Caller.Agent, Tool: p.Tool, Change: d.Change, Because: d.Reasons,
 		Before: outcomeWords(toolward.Deny.String(), string(p.Code), ""), After: outcomeWords(d.Verdict.String(), string(d.Code), d.Row),

@@ -76,7 +76,7 @@ func (c *policySuggestCommand) Run(inv *invocation) error {
 // answered collects the calls that people answered.
 func answered(inv *invocation, source audit.Source, since time.Time, snapshot *policy.Snapshot) ([]policy.Answered, error) {
 	var calls []policy.Answered
-	_, err := audit.Replay{Since: since, Policy: snapshot, Visit: func(p *audit.Past, _ *toolward.ShadowJudgement, gap string) error {
+	_, err := audit.Replay{Since: since, Policy: snapshot, Visit: func(p *audit.Past, _ *toolward.ShadowJudgment, gap string) error {
 		if gap == "" && p.Decision != toolward.NoDecision {
 			calls = append(calls, policy.Answered{Record: p.Seq, Request: p.Request, Judged: p.Judged, Digest: p.Digest, Decision: p.Decision})
 		}
@@ -133,7 +133,7 @@ func (c *candidate) cover(inv *invocation, source audit.Source, since time.Time,
 		return nil, fmt.Errorf("compile the suggested rules: %w", err)
 	}
 	covers := map[string]*coverage{}
-	_, err = audit.Replay{Since: since, Policy: snapshot, Visit: func(p *audit.Past, d *toolward.ShadowJudgement, gap string) error {
+	_, err = audit.Replay{Since: since, Policy: snapshot, Visit: func(p *audit.Past, d *toolward.ShadowJudgment, gap string) error {
 		if d == nil || gap != "" || d.Verdict != toolward.Allow {
 			return nil
 		}

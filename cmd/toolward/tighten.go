@@ -29,7 +29,7 @@ func tightened(before, after config.File, snapshot *policy.Snapshot) func(*appro
 	}
 }
 
-// byClient reports whether a tool comes with its client's calls and is in no catalogue.
+// byClient reports whether a tool comes with its client's calls and is in no catalog.
 func byClient(tool string) bool {
 	return strings.Contains(tool, "/") || strings.HasPrefix(tool, "mcp__")
 }

@@ -82,7 +82,7 @@ func (d *daemon) agentList() protocol.AgentList {
 	return list
 }
 
-// callAs recognises the token of an agent that calls over HTTP.
+// callAs recognizes the token of an agent that calls over HTTP.
 func (d *daemon) callAs(ctx context.Context, secret string) (protocol.Agent, error) {
 	token, err := d.people.Token(ctx, secret)
 	if errors.Is(err, device.ErrToken) {

@@ -113,7 +113,7 @@ func judgeLog(t *testing.T, _ *attack, what fields) (outcome, error) {
 	if !strings.Contains(out, "refused") {
 		return outcome{}, fmt.Errorf("nothing is logged: %q", out)
 	}
-	o := outcome{answer: sanitised, took: watch.longest}
+	o := outcome{answer: sanitized, took: watch.longest}
 	lines := strings.Count(out, "\n")
 	if forged := wrongLines(out, lines); forged != "" || entries < lines {
 		o.found(fmt.Sprintf("%s: %q", forged, out))

@@ -13,22 +13,22 @@ import (
 	"github.com/toolward/toolward/netguard"
 )
 
-// dialling asks for an address where it would be dialled: the guard itself, and the proxy of sandboxes in every protocol
-// that it speaks. What is public is stopped at the last moment, so that nothing is ever dialled.
-type dialling struct {
+// dialing asks for an address where it would be dialed: the guard itself, and the proxy of sandboxes in every protocol
+// that it speaks. What is public is stopped at the last moment, so that nothing is ever dialed.
+type dialing struct {
 	guard  *netguard.Guard
 	public bool
 }
 
 var errNobodyDials = errors.New("not in this test")
 
-// wrong says where an address is dialled that must not be, or is refused that may be reached; "" if neither.
-func (d *dialling) wrong(address string) string {
+// wrong says where an address is dialed that must not be, or is refused that may be reached; "" if neither.
+func (d *dialing) wrong(address string) string {
 	host, port := hostAndPort(address)
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := d.guard.Dial(gone, host, port)
-	if d.dialled(err) != d.public {
+	if d.dialed(err) != d.public {
 		return fmt.Sprintf("the guard, asked for %q: %v", host, err)
 	}
 	bare := strings.Trim(host, "[]")
@@ -56,13 +56,13 @@ func (d *dialling) wrong(address string) string {
 	return ""
 }
 
-// dialled reports whether an attempt came as far as to dial. Its context had ended by then.
-func (d *dialling) dialled(err error) bool {
+// dialed reports whether an attempt came as far as to dial. Its context had ended by then.
+func (d *dialing) dialed(err error) bool {
 	refused, known := errors.AsType[*netguard.Error](err)
 	return !known || refused.Code == netguard.CodeTimeout || refused.Code == netguard.CodeConnect
 }
 
-func (d *dialling) throughProxy(request func(net.Conn)) (why string) {
+func (d *dialing) throughProxy(request func(net.Conn)) (why string) {
 	permitted := false
 	proxy := &netguard.Proxy{
 		Guard: d.guard,
@@ -73,7 +73,7 @@ func (d *dialling) throughProxy(request func(net.Conn)) (why string) {
 			}
 			// Somebody who says yes to everything changes nothing.
 			return leave(func(c netguard.Connection) {
-				if d.dialled(c.Err) {
+				if d.dialed(c.Err) {
 					why = fmt.Sprintf("it was dialled: %v", c.Err)
 				}
 			}), nil

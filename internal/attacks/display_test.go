@@ -29,7 +29,7 @@ func judgeDisplay(t *testing.T, c *attack) (o outcome, err error) {
 		synctest.Test(t, func(t *testing.T) { o, err = newWorld(t, withPrograms).judgeField(c) })
 		return o, err
 	}
-	o.answer = sanitised
+	o.answer = sanitized
 	for _, renderer := range renderers {
 		if renderer == "html" {
 			o.found(wrongOnPage(t, c.Attempt.text("command"))) // over real sockets, which have no other time
@@ -40,7 +40,7 @@ func judgeDisplay(t *testing.T, c *attack) (o outcome, err error) {
 			return outcome{}, err
 		}
 	}
-	if c.Control && o.answer == sanitised {
+	if c.Control && o.answer == sanitized {
 		o.answer = allowed
 	}
 	return o, nil
@@ -155,7 +155,7 @@ func (w *world) wrongInRecord(command string) string {
 
 // judgeField: names, directories, arguments and other things that are shown beside the command.
 func (w *world) judgeField(c *attack) (outcome, error) {
-	o := outcome{answer: sanitised}
+	o := outcome{answer: sanitized}
 	field, value := c.Attempt.text("field"), c.Attempt.text("value")
 	caller, _ := w.main("s1")
 	refused := func(a admission) {

@@ -52,7 +52,7 @@ func judgeMCP(t *testing.T, c *attack) (outcome, error) {
 	switch c.Want {
 	case string(contained):
 		return p.judgeSchema(c, last)
-	case string(sanitised):
+	case string(sanitized):
 		return p.judgeTexts(c, last)
 	}
 	return last, nil
@@ -315,7 +315,7 @@ func (p *mcpPlay) judgeTexts(c *attack, o outcome) (outcome, error) {
 	if err := c.Check.only("check", "clean_or_flagged"); err != nil {
 		return outcome{}, err
 	}
-	o.answer = sanitised
+	o.answer = sanitized
 	if len(p.shown) == 0 && !p.flagged {
 		o.answer, o.why = harmful, "nothing was shown"
 	}

@@ -18,7 +18,7 @@ const (
 	asked     answer = "ask"
 	denied    answer = "deny"
 	contained answer = "contained" // answered somehow, and the effect stayed inside
-	sanitised answer = "sanitised" // the text was made harmless
+	sanitized answer = "sanitised" // the text was made harmless
 	harmful   answer = "harm"      // neither
 )
 
@@ -26,7 +26,7 @@ const (
 // several times slower.
 const slowest = 100 * time.Millisecond * slowedDown
 
-// outcome is the judgement of one case.
+// outcome is the judgment of one case.
 type outcome struct {
 	answer answer
 	why    string        // for the log

@@ -11,7 +11,7 @@ import (
 	"github.com/toolward/toolward/netguard"
 )
 
-// judgeURL: a URL is about to be reached. The guard's own checks and look-up say whether anything would be dialled, and
+// judgeURL: a URL is about to be reached. The guard's own checks and look-up say whether anything would be dialed, and
 // what; nothing is.
 func judgeURL(t *testing.T, c *attack) (outcome, error) {
 	err := errors.Join(setupOnly(c, "policy", "dns", "dnsSequence"), c.Attempt.only("attempt", "url"), c.Check.only("check", "connect_only"))
@@ -34,7 +34,7 @@ func judgeURL(t *testing.T, c *attack) (outcome, error) {
 	var o outcome
 	clock.time(func() { o = reach(t.Context(), policy, c) })
 	if c.Class == "url.literal" && o.holds(c.Want) {
-		d := &dialling{guard: netguard.NewGuard(policy, &zone{c.Setup.object("dns"), c.Setup.object("dnsSequence")}), public: c.Control}
+		d := &dialing{guard: netguard.NewGuard(policy, &zone{c.Setup.object("dns"), c.Setup.object("dnsSequence")}), public: c.Control}
 		clock.time(func() {
 			if why := d.wrong(c.Attempt.text("url")); why != "" {
 				o = outcome{answer: harmful, why: why}

@@ -365,7 +365,7 @@ func (w *world) admit(call toolward.Call) (a admission) {
 	return a
 }
 
-// outcome is an admission as the judgement of a case.
+// outcome is an admission as the judgment of a case.
 func (w *world) outcome(a admission) outcome {
 	return outcome{answer: a.answer, why: a.why(), took: w.watch.longest}
 }

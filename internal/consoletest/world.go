@@ -379,8 +379,8 @@ func tools(commands bool) []*toolward.Tool {
 }
 
 // judge asks about everything but reads; secrets are critical.
-func judge(r *toolward.Request) toolward.Judgement {
-	j := toolward.Judgement{
+func judge(r *toolward.Request) toolward.Judgment {
+	j := toolward.Judgment{
 		Verdict: toolward.Ask, GrantOK: true, AllowAlways: true,
 		Class: toolward.Classification{Class: toolward.NeedsApproval, From: toolward.Normal, Severity: toolward.Info, Grant: toolward.GrantExact},
 	}

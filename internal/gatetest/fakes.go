@@ -42,7 +42,7 @@ type Policy struct {
 	Rev       string
 	All       []*toolward.Tool
 	Verdict   toolward.Verdict
-	JudgeFunc func(*toolward.Request) toolward.Judgement
+	JudgeFunc func(*toolward.Request) toolward.Judgment
 
 	mu      sync.Mutex
 	callers []toolward.Caller
@@ -102,11 +102,11 @@ func (p *Policy) Decode(_ *toolward.Tool, raw json.RawMessage) (toolward.Params,
 }
 
 // Judge answers Verdict, or what JudgeFunc says.
-func (p *Policy) Judge(r *toolward.Request) toolward.Judgement {
+func (p *Policy) Judge(r *toolward.Request) toolward.Judgment {
 	if p.JudgeFunc != nil {
 		return p.JudgeFunc(r)
 	}
-	return toolward.Judgement{
+	return toolward.Judgment{
 		Verdict: p.Verdict, GrantOK: true, AllowAlways: true, Code: toolward.CodeBlocked,
 		Class: toolward.Classification{Class: toolward.NeedsApproval, From: toolward.Normal, Severity: toolward.Info, Grant: toolward.GrantExact},
 	}

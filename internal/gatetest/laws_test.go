@@ -135,8 +135,8 @@ func (w *lawWorld) step(t *testing.T, seen map[string]int) toolward.Trace {
 // compareRecord compares an explanation with the record of the decision.
 func (w *lawWorld) compareRecord(t *testing.T, trace *toolward.Trace, d *toolward.DecisionRecord) {
 	want := toolward.Trace{
-		Tool: d.Tool, Verdict: d.Verdict, Code: d.Code, Level: d.Level, Row: d.Judgement.Row, Class: d.Judgement.Class.Class,
-		Severity: d.Judgement.Class.Severity, Digest: d.Digest, Findings: d.Judgement.Findings, Reasons: d.Judgement.Reasons,
+		Tool: d.Tool, Verdict: d.Verdict, Code: d.Code, Level: d.Level, Row: d.Judgment.Row, Class: d.Judgment.Class.Class,
+		Severity: d.Judgment.Class.Severity, Digest: d.Digest, Findings: d.Judgment.Findings, Reasons: d.Judgment.Reasons,
 	}
 	got := *trace
 	got.Steps, got.Via = nil, ""
@@ -187,7 +187,7 @@ func (w *lawWorld) answer(t *testing.T, id string) (always bool) {
 		}
 		return true
 	}
-	if err := w.approver.Withdraw(t.Context(), id, approval.ErrCancelled); err != nil {
+	if err := w.approver.Withdraw(t.Context(), id, approval.ErrCanceled); err != nil {
 		t.Fatal(err)
 	}
 	return false

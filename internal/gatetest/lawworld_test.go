@@ -207,7 +207,7 @@ var lawArguments = map[string][]any{
 	"invokeCommand": {"sms.send", "device.info", "system.run", "other.thing"},
 }
 
-// lawCommands are a few commands that nobody analysed, and more that somebody did.
+// lawCommands are a few commands that nobody analyzed, and more that somebody did.
 func lawCommands() []any {
 	commands := []any{"ls", "make test", "rm -rf /", "echo \u200b", ""}
 	for i := range 20 {

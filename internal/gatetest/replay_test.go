@@ -29,9 +29,9 @@ func TestReplaySaysWhatTheShadowSaid(t *testing.T) {
 			}
 		}
 		i := 0
-		check := func(snapshot *policy.Snapshot, want func(*toolward.DecisionRecord) *toolward.ShadowJudgement) {
+		check := func(snapshot *policy.Snapshot, want func(*toolward.DecisionRecord) *toolward.ShadowJudgment) {
 			i = 0
-			_, err := audit.Replay{Policy: snapshot, Gap: func(p *audit.Past) string { return snapshot.Gap(p.Request, p.Judged) }, Visit: func(p *audit.Past, got *toolward.ShadowJudgement, gap string) error {
+			_, err := audit.Replay{Policy: snapshot, Gap: func(p *audit.Past) string { return snapshot.Gap(p.Request, p.Judged) }, Visit: func(p *audit.Past, got *toolward.ShadowJudgment, gap string) error {
 				d := &records[i]
 				i++
 				want := want(d)
@@ -58,8 +58,8 @@ func TestReplaySaysWhatTheShadowSaid(t *testing.T) {
 				t.Errorf("%d of %d records were replayed", i, len(records))
 			}
 		}
-		check(shadow, func(d *toolward.DecisionRecord) *toolward.ShadowJudgement { return d.Shadow })
-		check(live, func(*toolward.DecisionRecord) *toolward.ShadowJudgement { return nil })
+		check(shadow, func(d *toolward.DecisionRecord) *toolward.ShadowJudgment { return d.Shadow })
+		check(live, func(*toolward.DecisionRecord) *toolward.ShadowJudgment { return nil })
 	}
 	t.Logf("%v", seen)
 	for _, least := range []string{"same", "stricter", "looser", "other", "analysed commands"} {

@@ -109,8 +109,8 @@ func (f failingSnapshot) Find(c toolward.Caller, name string) (*toolward.Tool, t
 	return f.failing.real.Find(c, name)
 }
 
-func (f failingSnapshot) Judge(r *toolward.Request) toolward.Judgement {
+func (f failingSnapshot) Judge(r *toolward.Request) toolward.Judgment {
 	r.Call.Session, r.Params, r.Digest, r.Facts = "agent:evil:x", toolward.Params{}, "", toolward.Facts{}
 	f.failing.reach("Judge")
-	return toolward.Judgement{Verdict: toolward.Allow, Row: "shadow"}
+	return toolward.Judgment{Verdict: toolward.Allow, Row: "shadow"}
 }

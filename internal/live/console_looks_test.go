@@ -346,7 +346,7 @@ const exampleDiff = `--- a/src/billing/invoice.go
  }
 `
 
-// measure lists what is wrong with the page, as text: too wide, too little contrast, too small to touch, unlabelled.
+// measure lists what is wrong with the page, as text: too wide, too little contrast, too small to touch, unlabeled.
 const measure = `(() => {
   const faults = [];
   const name = (e) => e.tagName.toLowerCase() + (e.className ? "." + String(e.className).replaceAll(" ", ".") : "") + " «" + e.textContent.trim().slice(0, 30) + "»";

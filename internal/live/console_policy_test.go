@@ -52,7 +52,7 @@ func fleet(t *testing.T) *policy.Snapshot {
 	return s
 }
 
-// screens are the two widths in both colour schemes.
+// screens are the two widths in both color schemes.
 func screens(visit func(name string, width, height int64, scheme string)) {
 	for _, scheme := range []string{"light", "dark"} {
 		visit("phone-"+scheme, 390, 844, scheme)

@@ -104,8 +104,8 @@ func (b *boxed) told() (kinds []string) {
 	return kinds
 }
 
-// daemonises is a command that leaves a process which belongs to nobody.
-func daemonises(seconds string) string {
+// daemonizes is a command that leaves a process which belongs to nobody.
+func daemonizes(seconds string) string {
 	return "echo kept > /tmp/file; setsid -f sh -c 'touch /tmp/up; exec sleep " + seconds + "' </dev/null >/dev/null 2>&1; until test -e /tmp/up; do sleep 0.01; done"
 }
 
@@ -124,7 +124,7 @@ func asRootAndUser(t *testing.T, test func(t *testing.T)) {
 }
 
 // TestSandboxOutlivesTheDaemon: with native.detach a sandbox goes on when the daemon is killed or stopped, with what has
-// daemonised in it, and the next daemon uses it; the calls of the killed one are lost and not tried again. What the
+// daemonized in it, and the next daemon uses it; the calls of the killed one are lost and not tried again. What the
 // configuration does not want any more is ended.
 func TestSandboxOutlivesTheDaemon(t *testing.T) {
 	asRootAndUser(t, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestSandboxOutlivesTheDaemon(t *testing.T) {
 		daemon, foreground := strconv.Itoa(2_000_000+os.Getpid()), strconv.Itoa(3_000_000+os.Getpid())
 		b.start()
 		b.token("one")
-		if said := b.do("one", "exec", map[string]any{"command": daemonises(daemon) + "; echo done"}); !strings.Contains(said, "done") {
+		if said := b.do("one", "exec", map[string]any{"command": daemonizes(daemon) + "; echo done"}); !strings.Contains(said, "done") {
 			t.Fatal(said)
 		}
 		before := b.only()
@@ -197,7 +197,7 @@ func TestSandboxOutlivesTheDaemon(t *testing.T) {
 		if after := b.only(); after.EngineID == before.EngineID || sleeping(daemon) != 0 {
 			t.Errorf("it was not made anew: %+v, %d", after, sleeping(daemon))
 		}
-		if said := b.do("one", "exec", map[string]any{"command": daemonises(daemon)}); sleeping(daemon) != 1 {
+		if said := b.do("one", "exec", map[string]any{"command": daemonizes(daemon)}); sleeping(daemon) != 1 {
 			t.Errorf("nothing goes on: %q", said)
 		}
 
@@ -223,7 +223,7 @@ func TestOutlivedSandboxCanBeEnded(t *testing.T) {
 	b.start()
 	for _, agent := range []string{"one", "two", "three"} {
 		b.token(agent)
-		b.do(agent, "exec", map[string]any{"command": daemonises(daemon)})
+		b.do(agent, "exec", map[string]any{"command": daemonizes(daemon)})
 	}
 	if n := sleeping(daemon); n != 3 {
 		t.Fatalf("%d go on", n)

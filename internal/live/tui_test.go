@@ -56,7 +56,7 @@ func (p *consolePane) allows() {
 	p.Press("Space")
 }
 
-// TestTerminalConsole: the terminal console on a real terminal of 80 columns and 24 rows without colour, in front of a
+// TestTerminalConsole: the terminal console on a real terminal of 80 columns and 24 rows without color, in front of a
 // real gateway.
 func TestTerminalConsole(t *testing.T) {
 	t.Parallel()
@@ -384,7 +384,7 @@ func TestTerminalConsole(t *testing.T) {
 	})
 }
 
-// keepsShape checks that the rows of the console are where they belong and that nothing has coloured or moved anything.
+// keepsShape checks that the rows of the console are where they belong and that nothing has colored or moved anything.
 func (p *consolePane) keepsShape(columns, rows int) {
 	p.t.Helper()
 	screen := strings.Split(strings.TrimSuffix(p.Screen(false), "\n"), "\n")

@@ -75,7 +75,7 @@ func newAnalyst(root string) (*analyst, error) {
 	return &analyst{root, evaluator}, err
 }
 
-// Understand analyses a text and expands it as it would be before it is approved.
+// Understand analyzes a text and expands it as it would be before it is approved.
 func (a *analyst) Understand(text string) (*Claim, Refusal) {
 	assessment := a.evaluator.Evaluate(&execpolicy.Request{
 		Command: text, Dir: workDir, Getenv: Getenv, Level: toolward.Normal, Places: everywhere{},

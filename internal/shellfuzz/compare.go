@@ -14,7 +14,7 @@ import (
 
 // Difference is something that bash did and analysis did not say, or the other way round.
 type Difference struct {
-	Class  string // in one word, for minimising
+	Class  string // in one word, for minimizing
 	Detail string
 }
 

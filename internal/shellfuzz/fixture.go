@@ -37,7 +37,7 @@ func Getenv(name string) (string, bool) {
 }
 
 // fixtureFiles are the files that are there, by their path; what ends in a slash is a directory, what has an arrow a
-// link. Their names are those that analysers get wrong.
+// link. Their names are those that analyzers get wrong.
 var fixtureFiles = []string{
 	"/w/a.go", "/w/b.go", "/w/B.go", "/w/.hidden", "/w/.h.go", "/w/with space", "/w/-rf", "/w/[x]", "/w/x", "/w/README.md",
 	"/w/a*b", "/w/a\\b", "/w/é.txt", "/w/{a,b}", "/w/~", "/w/sub/c.go", "/w/sub/d.txt", "/w/sub/deep/e.go", "/w/sub/.s",

@@ -118,7 +118,7 @@ func (b *Bash) Confirm(text string, difference *Difference) (*Difference, error)
 
 const confirmations = 10
 
-// timed analyses; a text that takes too much time of the processor three times is a difference, as is a panic.
+// timed analyzes; a text that takes too much time of the processor three times is a difference, as is a panic.
 func (b *Bash) timed(text string) (claim *Claim, refusal Refusal, difference *Difference) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -195,7 +195,7 @@ func (b *Bash) Fuzz(g *Generator, limit Limit) (*Figures, error) {
 				f.Unconfirmed = append(f.Unconfirmed, Finding{text, text, a.Difference})
 				continue
 			}
-			finding := b.minimise(text, difference)
+			finding := b.minimize(text, difference)
 			if s := difference.Class + shape(finding.Text); !seen[s] {
 				seen[s] = true
 				f.Findings = append(f.Findings, finding)
@@ -223,8 +223,8 @@ func shape(text string) string {
 	return b.String()
 }
 
-// minimise takes parts out of a text as long as the difference stays of its class.
-func (b *Bash) minimise(text string, difference *Difference) Finding {
+// minimize takes parts out of a text as long as the difference stays of its class.
+func (b *Bash) minimize(text string, difference *Difference) Finding {
 	finding := Finding{Text: text, Found: text, Difference: difference}
 	for size := max(1, len(text)/2); size > 0; {
 		shorter := false

@@ -24,7 +24,7 @@ func readSeeds(text string) []string {
 	return seeds
 }
 
-// Generator makes commands that analysers are likely to get wrong.
+// Generator makes commands that analyzers are likely to get wrong.
 type Generator struct {
 	r      *rand.Rand
 	corpus []string // commands that it was given

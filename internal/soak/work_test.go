@@ -374,7 +374,7 @@ func question(n int64) *toolward.Question {
 				Caller: toolward.Caller{Agent: "coder", Owner: true, Context: "main", Workspace: "/ws", Connection: fmt.Sprint("agent-", n%7), Device: "token-1"},
 			},
 		},
-		Judgement: toolward.Judgement{
+		Judgment: toolward.Judgment{
 			Verdict: toolward.Ask, GrantOK: true, AllowAlways: true,
 			Class: toolward.Classification{Class: toolward.NeedsApproval, Severity: toolward.Warning, Grant: toolward.GrantPath},
 		},

@@ -13,7 +13,7 @@ import (
 // runs in a container itself; "" if nothing does.
 func (e endpoint) contained() string {
 	sign := containerSign()
-	if sign != "" && e.neighbour() {
+	if sign != "" && e.neighbor() {
 		return "" // the machine as a whole is a container or was made from an image: both are in it
 	}
 	return sign
@@ -36,9 +36,9 @@ func containerSign() string {
 	return ""
 }
 
-// neighbour reports whether whoever listens on the socket is a process of this process namespace with the same root: a
+// neighbor reports whether whoever listens on the socket is a process of this process namespace with the same root: a
 // socket that was mounted from outside belongs to a process that has no number here.
-func (e endpoint) neighbour() bool {
+func (e endpoint) neighbor() bool {
 	path, local := strings.CutPrefix(e.host, "unix://")
 	if !local {
 		return false

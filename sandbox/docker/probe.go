@@ -214,7 +214,7 @@ func (d *daemon) refuse(spec *sandbox.Spec) error {
 	}
 	if i := slices.IndexFunc(spec.Mounts, func(m sandbox.Mount) bool { return m.SELinux != "" }); i >= 0 && d.option("selinux") {
 		// The engine labels by name, as root and for good: a sandbox that put a symbolic link there meanwhile would have any
-		// directory of the machine labelled anew.
+		// directory of the machine labeled anew.
 		return &sandbox.Error{
 			Code: sandbox.CodeConfig, Text: "the bind of " + spec.Mounts[i].Source + " asks for a label of SELinux, and Toolward has nothing labelled",
 			Fix: "chcon --recursive --type container_file_t " + spec.Mounts[i].Source + ", and leave " + spec.Mounts[i].SELinux + " out",

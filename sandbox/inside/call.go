@@ -118,7 +118,7 @@ func (c *Client) do(ctx context.Context, request *wire.Call, more []byte) (*call
 	case <-c.done:
 		return nil, c.Err()
 	case <-ctx.Done():
-		return nil, cancelled(ctx)
+		return nil, canceled(ctx)
 	}
 	running := &call{client: c, credit: wire.Window, ended: make(chan struct{})}
 	if request.Op == wire.OpRead {
@@ -147,7 +147,7 @@ func (c *Client) do(ctx context.Context, request *wire.Call, more []byte) (*call
 			defer running.stdin.writing.Unlock()
 		}
 		c.sender.send(context.WithoutCancel(ctx), wire.Signal, running.id, []byte{0}) //nolint:errcheck // it ends the connection
-		return nil, cancelled(ctx)
+		return nil, canceled(ctx)
 	}
 }
 

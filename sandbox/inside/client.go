@@ -272,7 +272,7 @@ func (s *sender) enter(ctx context.Context) error {
 	case <-s.client.done:
 		return s.client.Err()
 	case <-ctx.Done():
-		return cancelled(ctx)
+		return canceled(ctx)
 	}
 }
 
@@ -298,7 +298,7 @@ func (s *sender) write(t wire.Type, stream uint32, payload ...[]byte) error {
 	return nil
 }
 
-func cancelled(ctx context.Context) error {
+func canceled(ctx context.Context) error {
 	code := sandbox.CodeFailed
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		code = sandbox.CodeTimeout

@@ -24,7 +24,7 @@ func (c *Client) Start(ctx context.Context, command sandbox.Command) (sandbox.Pr
 		return nil, sandbox.Errorf(sandbox.CodeTooLarge, "the command is larger than %d bytes", wire.MaxPayload)
 	}
 	if ctx.Err() != nil {
-		return nil, cancelled(ctx)
+		return nil, canceled(ctx)
 	}
 	if !c.enter() {
 		if err := c.Err(); err != nil {
@@ -48,7 +48,7 @@ func (c *Client) Start(ctx context.Context, command sandbox.Command) (sandbox.Pr
 	case <-ctx.Done():
 		drop(p.stdout)
 		drop(p.stderr)
-		return nil, cancelled(ctx)
+		return nil, canceled(ctx)
 	}
 }
 
@@ -331,7 +331,7 @@ func (p *process) Wait(ctx context.Context) (sandbox.ExitStatus, error) {
 	case <-p.ended:
 		return p.status, p.err
 	case <-ctx.Done():
-		return sandbox.ExitStatus{}, cancelled(ctx)
+		return sandbox.ExitStatus{}, canceled(ctx)
 	}
 }
 

@@ -42,9 +42,9 @@ func supervisors(t *testing.T) string {
 	return dir
 }
 
-// daemonise is a shell command after which a process sleeps that belongs to nobody. One that is not there yet when the
+// daemonize is a shell command after which a process sleeps that belongs to nobody. One that is not there yet when the
 // command ends would end with it.
-func daemonise(seconds string) string {
+func daemonize(seconds string) string {
 	return "setsid -f sh -c 'touch /tmp/up; exec sleep " + seconds + "' </dev/null >/dev/null 2>&1; until test -e /tmp/up; do sleep 0.01; done"
 }
 
@@ -67,7 +67,7 @@ func remove(t *testing.T, e *Engine, name string) {
 	}
 }
 
-// A sandbox that outlives its gateway keeps what daemonised and what is in memory, loses what the gateway had running, and is
+// A sandbox that outlives its gateway keeps what daemonized and what is in memory, loses what the gateway had running, and is
 // the same one for the next gateway.
 func TestOutlivesItsGateway(t *testing.T) {
 	asUser(t)
@@ -79,7 +79,7 @@ func TestOutlivesItsGateway(t *testing.T) {
 	if !handle.State().Detached {
 		t.Error("it does not say that it goes on")
 	}
-	if out, err := output(t.Context(), handle, "echo kept > /tmp/file; "+daemonise(daemon)+"; echo done"); err != nil || out != "done\n" {
+	if out, err := output(t.Context(), handle, "echo kept > /tmp/file; "+daemonize(daemon)+"; echo done"); err != nil || out != "done\n" {
 		t.Fatalf("%q %v", out, err)
 	}
 	process, err := handle.Start(t.Context(), sandbox.Command{Shell: "trap '' TERM; sleep " + foreground})
@@ -159,7 +159,7 @@ func gatewayThatIsKilled(t *testing.T, dir, workspace, daemon, foreground string
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := output(t.Context(), handle, "echo kept > /tmp/file; "+daemonise(daemon)); err != nil {
+	if _, err := output(t.Context(), handle, "echo kept > /tmp/file; "+daemonize(daemon)); err != nil {
 		t.Fatal(err)
 	}
 	process, err := handle.Start(t.Context(), sandbox.Command{Shell: "trap '' TERM; sleep " + foreground})
@@ -225,7 +225,7 @@ func TestEndsAlone(t *testing.T) {
 	spec := detachedSpec(t, t.TempDir())
 	spec.Detach = time.Second
 	handle := ensure(t, e, spec)
-	if _, err := output(t.Context(), handle, daemonise(daemon)); err != nil {
+	if _, err := output(t.Context(), handle, daemonize(daemon)); err != nil {
 		t.Fatal(err)
 	}
 	if err := handle.Close(); err != nil {

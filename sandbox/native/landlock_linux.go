@@ -13,7 +13,7 @@ import (
 	"github.com/toolward/toolward/sandbox/native/setup"
 )
 
-// landlockScopes is the first version of Landlock that keeps processes from signalling those outside. Below it a sandbox
+// landlockScopes is the first version of Landlock that keeps processes from signaling those outside. Below it a sandbox
 // without namespaces could end the gateway, which has the same user.
 const landlockScopes = 6
 

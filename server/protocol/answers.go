@@ -241,7 +241,7 @@ func (r *call) cancel(_ context.Context, p *idParams) (any, *Error) {
 	id := strings.TrimSpace(p.ID)
 	err := r.server.approvals.Cancel(id, r.conn.id, r.admitted.deviceID)
 	mayEnd := r.by.MayAnswer() == nil && device.Covers(r.scopes(), device.ScopeAdmin)
-	if err != nil && !(mayEnd && r.server.approvals.Expire(id, approval.ByCancelled)) {
+	if err != nil && !(mayEnd && r.server.approvals.Expire(id, approval.ByCanceled)) {
 		return nil, unknownApproval()
 	}
 	return map[string]any{"ok": true}, nil
@@ -323,7 +323,7 @@ func summaryOf(record *approval.Record) map[string]any {
 		status = "allowed"
 	case record.Decision == toolward.DenyCall:
 		status = "denied"
-	case record.ResolvedBy == approval.ByCancelled:
+	case record.ResolvedBy == approval.ByCanceled:
 		status = "cancelled"
 	default:
 		status = "expired"

@@ -204,7 +204,7 @@ func TestAdminsCancel(t *testing.T) {
 		if f := agent.response("q"); !f.OK || f.Payload["decision"] != nil {
 			t.Errorf("%+v", f)
 		}
-		if f := desk.request("approval.get", map[string]any{"id": "t-1"}); f.Payload["resolvedBy"] != approval.ByCancelled {
+		if f := desk.request("approval.get", map[string]any{"id": "t-1"}); f.Payload["resolvedBy"] != approval.ByCanceled {
 			t.Errorf("%+v", f)
 		}
 		if f := admin.request("approval.cancel", map[string]any{"id": "t-1"}); f.OK {

@@ -164,7 +164,7 @@ func (c *crowd) measure(b *testing.B, round, readers int) []time.Duration {
 	})
 	must(b, err)
 	at.left.Wait()
-	c.w.approvals.Expire(id, approval.ByCancelled)
+	c.w.approvals.Expire(id, approval.ByCanceled)
 	time.Sleep(20 * time.Millisecond) // until that is told, too
 	return at.took
 }

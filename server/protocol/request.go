@@ -31,7 +31,7 @@ func (c *conn) take(ctx context.Context, raw []byte) {
 		return
 	}
 	refuse := func(e *Error) { c.queue.answer(encodeResponse(request.ID, nil, e)) }
-	if refused := c.authorise(request.Method); refused != nil {
+	if refused := c.authorize(request.Method); refused != nil {
 		refuse(refused)
 		if c.wrongRole > maxWrongRole {
 			c.queue.close(closing{closePolicy, "repeated unauthorized calls"})
@@ -58,8 +58,8 @@ func (c *conn) take(ctx context.Context, raw []byte) {
 	})
 }
 
-// authorise checks role, scope and, for what only people may do, the person. nil lets the call go on.
-func (c *conn) authorise(name string) *Error {
+// authorize checks role, scope and, for what only people may do, the person. nil lets the call go on.
+func (c *conn) authorize(name string) *Error {
 	if name == "connect" {
 		return invalid("connect is only valid as the first request")
 	}
@@ -88,7 +88,7 @@ func (c *conn) personNeeded(right device.Right) *Error {
 		map[string]any{"code": "PERSON_REQUIRED"})
 }
 
-// forbidden is an authorisation failure as the client's version knows it.
+// forbidden is an authorization failure as the client's version knows it.
 func (c *conn) forbidden(text string, details map[string]any) *Error {
 	if c.admitted.version < newestVersion {
 		return &Error{Code: codeInvalid, Message: text}

@@ -126,7 +126,7 @@ type catalogParams struct {
 	IncludePlugins *bool  `json:"includePlugins"`
 }
 
-// sections are the groups of core tools, in the order of the catalogue.
+// sections are the groups of core tools, in the order of the catalog.
 var sections = []struct{ id, label string }{
 	{"fs", "Files"},
 	{"runtime", "Runtime"},

@@ -15,7 +15,7 @@ import (
 	"sync"
 )
 
-// ToolUse is one tool call the scripted model makes. Input is marshalled as
+// ToolUse is one tool call the scripted model makes. Input is marshaled as
 // JSON, or sent as it is when it is a json.RawMessage.
 type ToolUse struct {
 	ID    string

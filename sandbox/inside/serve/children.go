@@ -224,7 +224,7 @@ func killDescendants(root, session int) int {
 	return len(found)
 }
 
-// escaped returns handles of the descendants of a process that left its process group, so that they can be signalled
+// escaped returns handles of the descendants of a process that left its process group, so that they can be signaled
 // when their parents are gone.
 func escaped(root int) (handles []int) {
 	for _, p := range descendants(root, root) {

@@ -200,7 +200,7 @@ func (p *process) over() (leftover bool) {
 		unix.PidfdSendSignal(handle, unix.SIGKILL, nil, 0) //nolint:errcheck // it may have ended
 		unix.Close(handle)                                 //nolint:errcheck // nothing was written
 	}
-	// A group that still has members keeps its id; one without cannot be signalled.
+	// A group that still has members keeps its id; one without cannot be signaled.
 	if unix.Kill(-p.pid, 0) != nil {
 		return false
 	}

@@ -13,20 +13,20 @@ var fuzzSeeds = []string{
 	`p [a-c]?.go {1..3} "$A"'b'c # d`, "a\\\nb", "$'x' `y` $(z) <(w) ((1))", "a << E << F\nE\nF",
 }
 
-// FuzzAnalyse: no text may make the analysis panic or slow, and what is understood is understood again from its own text.
-func FuzzAnalyse(f *testing.F) {
+// FuzzAnalyze: no text may make the analysis panic or slow, and what is understood is understood again from its own text.
+func FuzzAnalyze(f *testing.F) {
 	for _, seed := range fuzzSeeds {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		command, err := analyseInTime(t, text)
+		command, err := analyzeInTime(t, text)
 		if err != nil {
 			if refused, ok := errors.AsType[*NotAnalysable](err); !ok || words[refused.Reason] == "" || refused.Offset < 0 || refused.Offset > len(text) {
 				t.Fatalf("%q: %#v", text, err)
 			}
 			return
 		}
-		again, err := Analyse(command.Text)
+		again, err := Analyze(command.Text)
 		if err != nil || again.Text != command.Text || len(again.Segments) != len(command.Segments) {
 			t.Fatalf("%q is understood, its own text %q is not: %v", text, command.Text, err)
 		}
@@ -39,11 +39,11 @@ func FuzzAnalyse(f *testing.F) {
 	})
 }
 
-// analyseInTime analyses; only a text that takes long three times is slow, as the machine may be busy.
-func analyseInTime(t *testing.T, text string) (command *Command, err error) {
+// analyzeInTime analyzes; only a text that takes long three times is slow, as the machine may be busy.
+func analyzeInTime(t *testing.T, text string) (command *Command, err error) {
 	for range 3 {
 		start := time.Now()
-		command, err = Analyse(text)
+		command, err = Analyze(text)
 		if time.Since(start) < 10*time.Millisecond {
 			return command, err
 		}
@@ -58,7 +58,7 @@ func FuzzExpand(f *testing.F) {
 		f.Add(seed, "v w")
 	}
 	f.Fuzz(func(t *testing.T, text, value string) {
-		command, err := Analyse(text)
+		command, err := Analyze(text)
 		if err != nil {
 			return
 		}

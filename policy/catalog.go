@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// section is one part of the catalogue of core tools.
+// section is one part of the catalog of core tools.
 type section struct {
 	name  string
 	tools []string
 }
 
-// catalogue is the list of core tools. It is static: a tool counts as core even when it is not available in the
+// catalog is the list of core tools. It is static: a tool counts as core even when it is not available in the
 // present run, so that a list naming it stays a restriction.
-var catalogue = [...]section{
+var catalog = [...]section{
 	{"fs", []string{"read", "write", "edit", "apply_patch"}},
 	{"runtime", []string{"exec", "process"}},
 	{"web", []string{"web_search", "web_fetch"}},
@@ -39,17 +39,17 @@ var channelTools = [...]string{"whatsapp_login"}
 // ownerOnlyNames are tools that only the owner sees, whatever their registration says.
 var ownerOnlyNames = [...]string{"whatsapp_login", "cron", "gateway", "nodes"}
 
-// CoreTools lists the 25 core tools in the order of the catalogue.
+// CoreTools lists the 25 core tools in the order of the catalog.
 func CoreTools() []string {
 	var all []string
-	for _, s := range catalogue {
+	for _, s := range catalog {
 		all = append(all, s.tools...)
 	}
 	return all
 }
 
 func isCore(name string) bool {
-	for _, s := range catalogue {
+	for _, s := range catalog {
 		if slices.Contains(s.tools, name) {
 			return true
 		}
@@ -96,14 +96,14 @@ func group(name string) ([]string, bool) {
 		return CoreTools(), true
 	case "openclaw":
 		var tools []string
-		for _, s := range catalogue {
+		for _, s := range catalog {
 			if s.name != "fs" && s.name != "runtime" {
 				tools = append(tools, s.tools...)
 			}
 		}
 		return tools, true
 	}
-	for _, s := range catalogue {
+	for _, s := range catalog {
 		if s.name == name {
 			return s.tools, true
 		}
@@ -113,13 +113,13 @@ func group(name string) ([]string, bool) {
 
 func groupNames() []string {
 	names := []string{groupPrefix + "core", groupPrefix + "openclaw", pluginsGroup}
-	for _, s := range catalogue {
+	for _, s := range catalog {
 		names = append(names, groupPrefix+s.name)
 	}
 	return names
 }
 
-// ExpandGroups normalises the entries of a list, replaces groups of core tools by their members, and drops blanks
+// ExpandGroups normalizes the entries of a list, replaces groups of core tools by their members, and drops blanks
 // and duplicates. Unknown groups stay: they match nothing, and they keep the list from being empty, which would
 // mean "everything".
 func ExpandGroups(list []string) []string {

@@ -2,7 +2,7 @@ package doctor
 
 import "strings"
 
-// Check is one row of the catalogue.
+// Check is one row of the catalog.
 type Check struct {
 	ID       string
 	Severity Severity // the gravest that it can have
@@ -37,18 +37,18 @@ const (
 	never         = "cannot be: Toolward has no such setting"
 )
 
-// first is the version that brought the catalogue.
+// first is the version that brought the catalog.
 const first = "0.1"
 
-// Catalogue lists every check, in the order of the documentation.
-func Catalogue() []Check {
-	return catalogue
+// Catalog lists every check, in the order of the documentation.
+func Catalog() []Check {
+	return catalog
 }
 
-var catalogue = buildCatalogue()
+var catalog = buildCatalog()
 
 func checkOf(id string) (Check, bool) {
-	for _, c := range catalogue {
+	for _, c := range catalog {
 		before, after, part := strings.Cut(c.ID, "<p>") // the name of a channel
 		if c.ID == id || part && strings.HasPrefix(id, before) && strings.HasSuffix(id, after) {
 			return c, true
@@ -57,7 +57,7 @@ func checkOf(id string) (Check, bool) {
 	return Check{Severity: Warn}, false
 }
 
-func buildCatalogue() []Check {
+func buildCatalog() []Check {
 	var all []Check
 	made := func(subject string, rows ...string) {
 		for _, row := range rows {

@@ -34,8 +34,8 @@ type Request struct {
 // Host is where the call runs: where its tool says, else where the call says.
 func (r *Request) Host() Host { return cmp.Or(r.Facts.Host, r.Call.Host) }
 
-// Judgement is what policy says about a request at its level. The zero value denies.
-type Judgement struct {
+// Judgment is what policy says about a request at its level. The zero value denies.
+type Judgment struct {
 	Verdict     Verdict
 	Code        Code // why it is refused; set when Verdict is Deny
 	Finding     string

@@ -10,7 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Bounds of what is analysed.
+// Bounds of what is analyzed.
 const (
 	maxText     = 65536 // bytes
 	maxNesting  = 100   // open brackets of any kind
@@ -21,8 +21,8 @@ const (
 // parsers are used again: each has a buffer of its own, and every call begins afresh.
 var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
-// Analyse takes a command line apart. The error is always a *[NotAnalysable].
-func Analyse(text string) (*Command, error) {
+// Analyze takes a command line apart. The error is always a *[NotAnalysable].
+func Analyze(text string) (*Command, error) {
 	trimmed := strings.Trim(text, " \t\n")
 	if segments := plain(trimmed); segments != nil {
 		return &Command{Text: trimmed, Segments: segments}, nil
