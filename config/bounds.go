@@ -8,7 +8,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolward/toolward/builtin"
-	"github.com/toolward/toolward/hook"
+	"github.com/toolward/toolward/plugin"
 )
 
 // bound is the range of a whole number in the file.
@@ -70,10 +70,10 @@ func describe(schema *jsonschema.Schema) {
 
 // describePlugin tells the words of one entry of plugins.entries.
 func describePlugin(entry *jsonschema.Schema) {
-	entry.Properties["kind"].Enum = []any{hook.KindCommand, hook.KindHTTP, hook.KindCompiled}
-	entry.Properties["onError"].Enum = []any{hook.Closed, hook.Open}
-	entry.Properties["hooks"].Items.Enum = []any{hook.BeforeToolCall, hook.AfterToolCall}
-	least, most := 1.0, float64(hook.MaxTimeout.Milliseconds())
+	entry.Properties["kind"].Enum = []any{plugin.KindCommand, plugin.KindHTTP, plugin.KindCompiled}
+	entry.Properties["onError"].Enum = []any{plugin.Closed, plugin.Open}
+	entry.Properties["hooks"].Items.Enum = []any{plugin.BeforeToolCall, plugin.AfterToolCall}
+	least, most := 1.0, float64(plugin.MaxTimeout.Milliseconds())
 	entry.Properties["timeoutMs"].Minimum, entry.Properties["timeoutMs"].Maximum = &least, &most
 }
 

@@ -7,7 +7,7 @@ package config
 
 import (
 	"github.com/toolward/toolward/builtin"
-	"github.com/toolward/toolward/hook"
+	"github.com/toolward/toolward/plugin"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/server/protocol"
@@ -22,7 +22,7 @@ type File struct {
 	Channels  map[string]policy.Channel `json:"channels,omitempty" jsonschema:"which tools chat groups and their senders get"`
 	Gateway   Gateway                   `json:"gateway,omitzero" jsonschema:"the gateway protocol and the HTTP tool endpoint"`
 	TEG       TEG                       `json:"teg,omitzero" jsonschema:"how risky calls are and what follows from it"`
-	Plugins   hook.Config               `json:"plugins,omitzero" jsonschema:"programs and servers that are asked about calls and told of them"`
+	Plugins   plugin.Config             `json:"plugins,omitzero" jsonschema:"programs and servers that are asked about calls and told of them"`
 	Bridge    Bridge                    `json:"bridge,omitzero" jsonschema:"guarded agents that run their tools themselves"`
 	Telemetry telemetry.Config          `json:"telemetry,omitzero" jsonschema:"what is measured and where it goes"`
 	Config    Self                      `json:"config,omitzero" jsonschema:"this file itself"`

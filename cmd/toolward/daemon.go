@@ -23,9 +23,9 @@ import (
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/egress"
 	"github.com/toolward/toolward/execpolicy"
-	"github.com/toolward/toolward/hook"
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/plugin"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/redact"
 	"github.com/toolward/toolward/sandbox"
@@ -54,8 +54,8 @@ type daemon struct {
 	places    *places
 	toolbox   *builtin.Toolbox
 	tools     []*toolward.Tool
-	registry  *hook.Registry // plug-ins that are compiled in
-	plugins   *hook.Runner
+	registry  *plugin.Registry // plug-ins that are compiled in
+	plugins   *plugin.Runner
 	policy    *policy.Live
 	shadow    *shadowPolicy
 	config    *config.Live

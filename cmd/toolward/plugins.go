@@ -7,16 +7,16 @@ import (
 	"os"
 	"slices"
 
-	"github.com/toolward/toolward/hook"
+	"github.com/toolward/toolward/plugin"
 )
 
 // compiledIn are the plug-ins of this binary. Whoever builds Toolward with plug-ins of their own adds the function by
 // which each registers its handlers.
-var compiledIn []func(*hook.Registry) error
+var compiledIn []func(*plugin.Registry) error
 
 // newRegistry is a registry with the plug-ins of this binary.
-func newRegistry() (*hook.Registry, error) {
-	registry := hook.NewRegistry()
+func newRegistry() (*plugin.Registry, error) {
+	registry := plugin.NewRegistry()
 	for _, register := range compiledIn {
 		if err := register(registry); err != nil {
 			return nil, fmt.Errorf("register the compiled-in plug-ins: %w", err)
@@ -30,13 +30,13 @@ func (d *daemon) openPlugins(context.Context, daemonOptions) (err error) {
 	if d.registry, err = newRegistry(); err != nil {
 		return err
 	}
-	d.plugins = hook.New(hook.Options{Registry: d.registry, Redact: d.secrets, Environ: os.LookupEnv, Log: d.log})
+	d.plugins = plugin.New(plugin.Options{Registry: d.registry, Redact: d.secrets, Environ: os.LookupEnv, Log: d.log})
 	return nil
 }
 
 // holdSecrets makes what is sent along to collectors, and the keys that sign what plug-ins get, secrets like any other:
 // a call that would send one anywhere is refused, and no record keeps one.
-func (d *daemon) holdSecrets(plugins hook.Config) {
+func (d *daemon) holdSecrets(plugins plugin.Config) {
 	held := slices.Collect(maps.Values(d.atStart.Telemetry.Traces.Headers))
 	for _, entry := range plugins.Entries {
 		if key, ok := os.LookupEnv(entry.SecretEnv); ok {

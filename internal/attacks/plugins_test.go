@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolward/toolward/hook"
+	"github.com/toolward/toolward/plugin"
 )
 
 // judgePlugins: a plug-in around a call that policy lets through fails in some way.
@@ -16,8 +16,8 @@ func judgePlugins(t *testing.T, c *attack, what fields) (outcome, error) {
 	if err := what.only("hooks-runner", "beforeToolCall", "afterToolCall"); err != nil {
 		return outcome{}, err
 	}
-	registry := hook.NewRegistry()
-	plugin, err := registry.Plugin("guard")
+	registry := plugin.NewRegistry()
+	own, err := registry.Plugin("guard")
 	must(t, err)
 	end := make(chan struct{}) // of what hangs
 	t.Cleanup(func() { close(end) })
@@ -26,19 +26,21 @@ func judgePlugins(t *testing.T, c *attack, what fields) (outcome, error) {
 		if err != nil {
 			return outcome{}, err
 		}
-		must(t, plugin.OnBeforeToolCall(func(context.Context, hook.BeforeToolCallEvent) (hook.BeforeToolCallResult, error) { return answer() }))
+		must(t, own.OnBeforeToolCall(func(context.Context, plugin.BeforeToolCallEvent) (plugin.BeforeToolCallResult, error) {
+			return answer()
+		}))
 	}
 	if what.has("afterToolCall") {
 		answer, err := badPlugin(what["afterToolCall"], end)
 		if err != nil {
 			return outcome{}, err
 		}
-		must(t, plugin.OnAfterToolCall(func(context.Context, hook.AfterToolCallEvent) error {
+		must(t, own.OnAfterToolCall(func(context.Context, plugin.AfterToolCallEvent) error {
 			_, err := answer()
 			return err
 		}))
 	}
-	runner := hook.New(hook.Options{Registry: registry})
+	runner := plugin.New(plugin.Options{Registry: registry})
 	t.Cleanup(runner.Close)
 	w := newWorld(t, func(w *world) { w.hooks = runner })
 	caller, _ := w.main("s1")
@@ -58,7 +60,7 @@ func judgePlugins(t *testing.T, c *attack, what fields) (outcome, error) {
 }
 
 // badPlugin is a plug-in that does what the corpus says of it, in words or as its answer.
-func badPlugin(what any, end <-chan struct{}) (func() (hook.BeforeToolCallResult, error), error) {
+func badPlugin(what any, end <-chan struct{}) (func() (plugin.BeforeToolCallResult, error), error) {
 	if said, ok := what.(map[string]any); ok {
 		return answeringPlugin(said)
 	}
@@ -73,30 +75,30 @@ func badPlugin(what any, end <-chan struct{}) (func() (hook.BeforeToolCallResult
 	}
 	switch {
 	case has("panic", "crash"):
-		return func() (hook.BeforeToolCallResult, error) { panic(words) }, nil
+		return func() (plugin.BeforeToolCallResult, error) { panic(words) }, nil
 	case has("throw", "reject", "error"):
-		return func() (hook.BeforeToolCallResult, error) { return hook.BeforeToolCallResult{}, errors.New(words) }, nil
+		return func() (plugin.BeforeToolCallResult, error) { return plugin.BeforeToolCallResult{}, errors.New(words) }, nil
 	case has("never", "hang", "timeout", "time-out", "slow"):
-		return func() (hook.BeforeToolCallResult, error) {
+		return func() (plugin.BeforeToolCallResult, error) {
 			<-end
-			return hook.BeforeToolCallResult{}, nil
+			return plugin.BeforeToolCallResult{}, nil
 		}, nil
 	case has("garbage", "malformed", "invalid"):
-		return func() (hook.BeforeToolCallResult, error) {
-			return hook.BeforeToolCallResult{Params: hook.Change(map[string]any{"path": math.NaN()})}, nil
+		return func() (plugin.BeforeToolCallResult, error) {
+			return plugin.BeforeToolCallResult{Params: plugin.Change(map[string]any{"path": math.NaN()})}, nil
 		}, nil
 	}
 	return nil, unsupported{"a plug-in that " + words}
 }
 
 // answeringPlugin gives an answer as it stands in the corpus.
-func answeringPlugin(said fields) (func() (hook.BeforeToolCallResult, error), error) {
+func answeringPlugin(said fields) (func() (plugin.BeforeToolCallResult, error), error) {
 	if err := said.only("the answer of a plug-in", "block", "blockReason", "requireApproval", "params"); err != nil {
 		return nil, err
 	}
-	result := hook.BeforeToolCallResult{
+	result := plugin.BeforeToolCallResult{
 		Block: said.flag("block"), BlockReason: said.text("blockReason"), RequireApproval: said.flag("requireApproval"),
-		Params: hook.Change(said.object("params")),
+		Params: plugin.Change(said.object("params")),
 	}
-	return func() (hook.BeforeToolCallResult, error) { return result, nil }, nil
+	return func() (plugin.BeforeToolCallResult, error) { return result, nil }, nil
 }

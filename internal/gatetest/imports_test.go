@@ -29,7 +29,7 @@ var layers = map[string][]string{
 	"execpolicy": parts(leaves),
 	"approval":   parts(leaves),
 	"audit":      parts(leaves),
-	"hook":       parts(leaves),
+	"plugin":       parts(leaves),
 	"session":    parts(leaves),
 	"device":     parts(leaves),
 	"memory":     leaves,
@@ -41,7 +41,7 @@ var layers = map[string][]string{
 	"egress":  parts(leaves),
 	"client":  parts([]string{"schema", "approval", "device", "display"}),
 	"node":    parts(leaves, gateParts),
-	"agent":   parts(leaves, []string{"hook", "session"}),
+	"agent":   parts(leaves, []string{"plugin", "session"}),
 	"channel": parts(leaves, []string{"approval", "session", "device"}),
 
 	"store":  parts(leaves, gateParts, faces),
@@ -55,7 +55,7 @@ var layers = map[string][]string{
 
 var (
 	leaves    = []string{"shell", "job", "envname", "schema", "place", "redact", "display", "untrusted", "netguard", "companion", "sandbox"}
-	gateParts = []string{"policy", "execpolicy", "approval", "audit", "hook", "session", "device", "memory", "telemetry"}
+	gateParts = []string{"policy", "execpolicy", "approval", "audit", "plugin", "session", "device", "memory", "telemetry"}
 	faces     = []string{"builtin", "mcp", "bridge", "egress", "node", "agent", "channel"}
 )
 

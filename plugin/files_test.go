@@ -1,4 +1,4 @@
-package hook_test
+package plugin_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/toolward/toolward/hook"
+	"github.com/toolward/toolward/plugin"
 )
 
 // A program that is not there yet would be started as soon as somebody puts it there: it is kept from agents, too.
@@ -17,7 +17,7 @@ func TestFilesOfPluginsIncludeMissingOnes(t *testing.T) {
 	if err := os.WriteFile(script, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := hook.Config{Entries: map[string]hook.Entry{"guard": {Kind: hook.KindCommand, Command: []string{"/bin/sh", script, missing, dir, "guard.py"}}}}
+	c := plugin.Config{Entries: map[string]plugin.Entry{"guard": {Kind: plugin.KindCommand, Command: []string{"/bin/sh", script, missing, dir, "guard.py"}}}}
 	want := []string{script, missing}
 	if os.Geteuid() == 0 {
 		want = slices.Insert(want, 0, "/bin/sh") // of this user as well

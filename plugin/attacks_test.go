@@ -1,4 +1,4 @@
-package hook_test
+package plugin_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/hook"
+	"github.com/toolward/toolward/plugin"
 )
 
 // attackCase is a case of attacks.json about a plug-in that guards calls.
@@ -72,12 +72,12 @@ func attackCases(t *testing.T, raw []byte) (cases []attackCase) {
 
 // checkAttack makes a call that policy allows, past a guard that fails in the way of the case.
 func checkAttack(t *testing.T, c attackCase) {
-	registry := hook.NewRegistry()
-	plugin, err := registry.Plugin("guard")
+	registry := plugin.NewRegistry()
+	own, err := registry.Plugin("guard")
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = plugin.OnBeforeToolCall(func(context.Context, hook.BeforeToolCallEvent) (out hook.BeforeToolCallResult, err error) {
+	err = own.OnBeforeToolCall(func(context.Context, plugin.BeforeToolCallEvent) (out plugin.BeforeToolCallResult, err error) {
 		switch way := c.Attempt.Runner.BeforeToolCall; {
 		case strings.Contains(way, "throw"), strings.Contains(way, "reject"), strings.Contains(way, "error"):
 			err = errors.New(way)
@@ -93,7 +93,7 @@ func checkAttack(t *testing.T, c attackCase) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newGuarded(t, toolward.Allow, registry, hook.Config{})
+	g := newGuarded(t, toolward.Allow, registry, plugin.Config{})
 	err = g.write(t, `{"path":"a"}`)
 	if c.Want != "deny" || err == nil || len(g.ran) > 0 {
 		t.Errorf("%v, ran %q, want %s", err, g.ran, c.Want)

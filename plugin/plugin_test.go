@@ -1,4 +1,4 @@
-package hook_test
+package plugin_test
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package hook_test
+package plugin_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/hook"
+	"github.com/toolward/toolward/plugin"
 )
 
 const token = "ghp_R8x2LmQ0vT5nYc7KdWb3ZsJf6HaPe9Ug1oXi"
@@ -27,7 +27,7 @@ const token = "ghp_R8x2LmQ0vT5nYc7KdWb3ZsJf6HaPe9Ug1oXi"
 func TestSecretsStayInside(t *testing.T) {
 	note := filepath.Join(t.TempDir(), "requests")
 	e := program(t, "notes", note)
-	e.Hooks = []hook.Name{hook.BeforeToolCall, hook.AfterToolCall}
+	e.Hooks = []plugin.Name{plugin.BeforeToolCall, plugin.AfterToolCall}
 	g := newGuarded(t, toolward.Allow, nil, only(e))
 	g.Policy.All[0].Run = func(context.Context, *toolward.Request) (toolward.Result, error) {
 		return toolward.Result{Content: []toolward.Content{{Text: "token " + token}, {MIME: "image/png", Data: []byte("picture")}, {Text: strings.Repeat("long ", 20_000)}}}, nil
@@ -148,8 +148,8 @@ func TestWebPlugin(t *testing.T) {
 			if test.code == toolward.CodeHookTimeout {
 				timeout = 200
 			}
-			g := newGuarded(t, toolward.Allow, nil, only(hook.Entry{
-				Kind: hook.KindHTTP, URL: server.URL, SecretEnv: "GUARD_KEY", Hooks: []hook.Name{hook.BeforeToolCall}, TimeoutMs: &timeout,
+			g := newGuarded(t, toolward.Allow, nil, only(plugin.Entry{
+				Kind: plugin.KindHTTP, URL: server.URL, SecretEnv: "GUARD_KEY", Hooks: []plugin.Name{plugin.BeforeToolCall}, TimeoutMs: &timeout,
 			}))
 			if err := g.write(t, `{"path":"a"}`); codeOf(err) != test.code || (err == nil) != (test.code == "") || asked.Load() != 1 {
 				t.Errorf("%v; asked %d times\n%s", err, asked.Load(), g.log)
@@ -163,7 +163,7 @@ func TestWebPluginNeedsItsKey(t *testing.T) {
 	t.Setenv("GUARD_KEY", "short")
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("asked") }))
 	defer server.Close()
-	g := newGuarded(t, toolward.Allow, nil, only(hook.Entry{Kind: hook.KindHTTP, URL: server.URL, SecretEnv: "GUARD_KEY", Hooks: []hook.Name{hook.BeforeToolCall}}))
+	g := newGuarded(t, toolward.Allow, nil, only(plugin.Entry{Kind: plugin.KindHTTP, URL: server.URL, SecretEnv: "GUARD_KEY", Hooks: []plugin.Name{plugin.BeforeToolCall}}))
 	if err := g.write(t, `{}`); codeOf(err) != toolward.CodeHookError {
 		t.Error(err)
 	}
@@ -174,8 +174,8 @@ func TestAWebPluginThatIsGoneKeepsItsAddress(t *testing.T) {
 	t.Setenv("GUARD_KEY", "a key of more than 16 bytes")
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	g := newGuarded(t, toolward.Allow, nil, only(hook.Entry{
-		Kind: hook.KindHTTP, URL: server.URL + "/ask?token=hidden-token", SecretEnv: "GUARD_KEY", Hooks: []hook.Name{hook.BeforeToolCall},
+	g := newGuarded(t, toolward.Allow, nil, only(plugin.Entry{
+		Kind: plugin.KindHTTP, URL: server.URL + "/ask?token=hidden-token", SecretEnv: "GUARD_KEY", Hooks: []plugin.Name{plugin.BeforeToolCall},
 	}))
 	if err := g.write(t, `{}`); codeOf(err) != toolward.CodeHookError {
 		t.Error(err)
@@ -197,13 +197,13 @@ func TestAWebPluginThatIsGoneKeepsItsAddress(t *testing.T) {
 func TestReload(t *testing.T) {
 	dir := t.TempDir()
 	stays, goes := program(t, "notes", filepath.Join(dir, "stays")), program(t, "answers late")
-	g := newGuarded(t, toolward.Allow, nil, hook.Config{Entries: map[string]hook.Entry{"stays": stays, "z-goes": goes}})
+	g := newGuarded(t, toolward.Allow, nil, plugin.Config{Entries: map[string]plugin.Entry{"stays": stays, "z-goes": goes}})
 	ended := make(chan error)
 	go func() { ended <- g.write(t, `{"path":"a"}`) }()
 	if !within(5*time.Second, func() bool { raw, _ := os.ReadFile(filepath.Join(dir, "stays")); return len(raw) > 0 }) {
 		t.Fatal("the call never came to the first plug-in")
 	}
-	if err := g.runner.Configure(hook.Config{Entries: map[string]hook.Entry{"stays": stays}}); err != nil {
+	if err := g.runner.Configure(plugin.Config{Entries: map[string]plugin.Entry{"stays": stays}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.write(t, `{"path":"b"}`); err != nil {
@@ -216,7 +216,7 @@ func TestReload(t *testing.T) {
 	if err != nil || !strings.Contains(string(raw), `"id":"2"`) {
 		t.Errorf("the program was started anew: %s", raw)
 	}
-	if err := g.runner.Configure(hook.Config{Entries: map[string]hook.Entry{"x": {}}}); err == nil {
+	if err := g.runner.Configure(plugin.Config{Entries: map[string]plugin.Entry{"x": {}}}); err == nil {
 		t.Error("a wrong configuration was taken")
 	}
 	if err := g.write(t, `{"path":"c"}`); err != nil {

@@ -1,4 +1,4 @@
-package hook_test
+package plugin_test
 
 import (
 	"bytes"
@@ -17,23 +17,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/hook"
+	"github.com/toolward/toolward/plugin"
 )
 
 // before is a handler of before_tool_call with what it is registered with.
 type before struct {
 	id      string
-	f       hook.BeforeToolCallFunc
-	options []hook.Option
+	f       plugin.BeforeToolCallFunc
+	options []plugin.Option
 }
 
-func registryOf(t testing.TB, list ...before) *hook.Registry {
+func registryOf(t testing.TB, list ...before) *plugin.Registry {
 	t.Helper()
-	registry := hook.NewRegistry()
+	registry := plugin.NewRegistry()
 	for _, b := range list {
-		plugin, err := registry.Plugin(b.id)
+		own, err := registry.Plugin(b.id)
 		if err == nil {
-			err = plugin.OnBeforeToolCall(b.f, b.options...)
+			err = own.OnBeforeToolCall(b.f, b.options...)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -42,12 +42,12 @@ func registryOf(t testing.TB, list ...before) *hook.Registry {
 	return registry
 }
 
-func says(r hook.BeforeToolCallResult) hook.BeforeToolCallFunc {
-	return func(context.Context, hook.BeforeToolCallEvent) (hook.BeforeToolCallResult, error) { return r, nil }
+func says(r plugin.BeforeToolCallResult) plugin.BeforeToolCallFunc {
+	return func(context.Context, plugin.BeforeToolCallEvent) (plugin.BeforeToolCallResult, error) { return r, nil }
 }
 
-func sets(name string, value any) hook.BeforeToolCallResult {
-	return hook.BeforeToolCallResult{Params: hook.Change(map[string]any{name: value})}
+func sets(name string, value any) plugin.BeforeToolCallResult {
+	return plugin.BeforeToolCallResult{Params: plugin.Change(map[string]any{name: value})}
 }
 
 func effects(runs []toolward.HookRun) (out []string) {
@@ -58,69 +58,69 @@ func effects(runs []toolward.HookRun) (out []string) {
 }
 
 func TestHandlersInProcess(t *testing.T) {
-	fails := func(context.Context, hook.BeforeToolCallEvent) (hook.BeforeToolCallResult, error) {
-		return hook.BeforeToolCallResult{}, errors.New("db down")
+	fails := func(context.Context, plugin.BeforeToolCallEvent) (plugin.BeforeToolCallResult, error) {
+		return plugin.BeforeToolCallResult{}, errors.New("db down")
 	}
-	panics := func(context.Context, hook.BeforeToolCallEvent) (hook.BeforeToolCallResult, error) { panic("oops") }
-	exits := func(context.Context, hook.BeforeToolCallEvent) (hook.BeforeToolCallResult, error) {
+	panics := func(context.Context, plugin.BeforeToolCallEvent) (plugin.BeforeToolCallResult, error) { panic("oops") }
+	exits := func(context.Context, plugin.BeforeToolCallEvent) (plugin.BeforeToolCallResult, error) {
 		runtime.Goexit()
 		panic("unreachable")
 	}
-	hangs := func(context.Context, hook.BeforeToolCallEvent) (hook.BeforeToolCallResult, error) {
+	hangs := func(context.Context, plugin.BeforeToolCallEvent) (plugin.BeforeToolCallResult, error) {
 		time.Sleep(time.Hour)
 		return sets("path", "late"), nil
 	}
-	asks := hook.BeforeToolCallResult{RequireApproval: true}
+	asks := plugin.BeforeToolCallResult{RequireApproval: true}
 	cyclic := map[string]any{}
 	cyclic["self"] = cyclic
-	open := hook.Config{Entries: map[string]hook.Entry{"x": {Kind: hook.KindCompiled, OnError: hook.Open}}}
+	open := plugin.Config{Entries: map[string]plugin.Entry{"x": {Kind: plugin.KindCompiled, OnError: plugin.Open}}}
 	for name, test := range map[string]struct {
 		handlers []before
-		config   hook.Config
+		config   plugin.Config
 		code     toolward.Code
 		asked    int
 		ran      string
 		effects  []string
 		took     time.Duration
 	}{
-		"error":   {[]before{{id: "x", f: fails}, {id: "y", f: says(sets("path", "b"))}}, hook.Config{}, toolward.CodeHookError, 0, "", []string{"x error"}, 0},
-		"panic":   {[]before{{id: "x", f: panics}}, hook.Config{}, toolward.CodeHookError, 0, "", []string{"x error"}, 0},
-		"goexit":  {[]before{{id: "x", f: exits}}, hook.Config{}, toolward.CodeHookError, 0, "", []string{"x error"}, 0},
-		"cycle":   {[]before{{id: "x", f: says(hook.BeforeToolCallResult{Params: hook.Change(cyclic)})}}, hook.Config{}, toolward.CodeHookError, 0, "", []string{"x error"}, 0},
-		"no JSON": {[]before{{id: "x", f: says(sets("path", func() {}))}}, hook.Config{}, toolward.CodeHookError, 0, "", []string{"x error"}, 0},
-		"hang":    {[]before{{id: "x", f: hangs}}, hook.Config{}, toolward.CodeHookTimeout, 0, "", []string{"x timeout"}, 15 * time.Second},
+		"error":   {[]before{{id: "x", f: fails}, {id: "y", f: says(sets("path", "b"))}}, plugin.Config{}, toolward.CodeHookError, 0, "", []string{"x error"}, 0},
+		"panic":   {[]before{{id: "x", f: panics}}, plugin.Config{}, toolward.CodeHookError, 0, "", []string{"x error"}, 0},
+		"goexit":  {[]before{{id: "x", f: exits}}, plugin.Config{}, toolward.CodeHookError, 0, "", []string{"x error"}, 0},
+		"cycle":   {[]before{{id: "x", f: says(plugin.BeforeToolCallResult{Params: plugin.Change(cyclic)})}}, plugin.Config{}, toolward.CodeHookError, 0, "", []string{"x error"}, 0},
+		"no JSON": {[]before{{id: "x", f: says(sets("path", func() {}))}}, plugin.Config{}, toolward.CodeHookError, 0, "", []string{"x error"}, 0},
+		"hang":    {[]before{{id: "x", f: hangs}}, plugin.Config{}, toolward.CodeHookTimeout, 0, "", []string{"x timeout"}, 15 * time.Second},
 		"hang, short time": {
-			[]before{{"x", hangs, []hook.Option{hook.Timeout(time.Second)}}}, hook.Config{}, toolward.CodeHookTimeout, 0, "", []string{"x timeout"}, time.Second,
+			[]before{{"x", hangs, []plugin.Option{plugin.Timeout(time.Second)}}}, plugin.Config{}, toolward.CodeHookTimeout, 0, "", []string{"x timeout"}, time.Second,
 		},
 		"hang, operator's time": {
-			[]before{{"x", hangs, []hook.Option{hook.Timeout(time.Second)}}},
-			hook.Config{Entries: map[string]hook.Entry{"x": {Kind: hook.KindCompiled, TimeoutMs: new(2000)}}},
+			[]before{{"x", hangs, []plugin.Option{plugin.Timeout(time.Second)}}},
+			plugin.Config{Entries: map[string]plugin.Entry{"x": {Kind: plugin.KindCompiled, TimeoutMs: new(2000)}}},
 			toolward.CodeHookTimeout, 0, "",
 			[]string{"x timeout"},
 			2 * time.Second,
 		},
 		"the operator opens errors":    {[]before{{id: "x", f: fails}, {id: "y", f: says(sets("path", "b"))}}, open, "", 0, `{"path":"b"}`, []string{"x error", "y rewrite"}, 0},
 		"the operator opens time-outs": {[]before{{id: "x", f: hangs}}, open, "", 0, `{"path":"a"}`, []string{"x timeout"}, 15 * time.Second},
-		"open is no block's end":       {[]before{{id: "x", f: says(hook.BeforeToolCallResult{Block: true})}}, open, toolward.CodeHookBlock, 0, "", []string{"x block"}, 0},
-		"switched off":                 {[]before{{id: "x", f: fails}}, hook.Config{Entries: map[string]hook.Entry{"x": {Kind: hook.KindCompiled, Enabled: new(false)}}}, "", 0, `{"path":"a"}`, nil, 0},
-		"denied":                       {[]before{{id: "x", f: fails}}, hook.Config{Deny: []string{"x"}}, "", 0, `{"path":"a"}`, nil, 0},
-		"not allowed":                  {[]before{{id: "x", f: fails}, {id: "y", f: says(sets("path", "b"))}}, hook.Config{Allow: []string{"y"}}, "", 0, `{"path":"b"}`, []string{"y rewrite"}, 0},
-		"other tools":                  {[]before{{"x", fails, []hook.Option{hook.Tools("exec", "read*")}}}, hook.Config{}, "", 0, `{"path":"a"}`, nil, 0},
-		"these tools":                  {[]before{{"x", fails, []hook.Option{hook.Tools("exec", " WR*e ")}}}, hook.Config{}, toolward.CodeHookError, 0, "", []string{"x error"}, 0},
+		"open is no block's end":       {[]before{{id: "x", f: says(plugin.BeforeToolCallResult{Block: true})}}, open, toolward.CodeHookBlock, 0, "", []string{"x block"}, 0},
+		"switched off":                 {[]before{{id: "x", f: fails}}, plugin.Config{Entries: map[string]plugin.Entry{"x": {Kind: plugin.KindCompiled, Enabled: new(false)}}}, "", 0, `{"path":"a"}`, nil, 0},
+		"denied":                       {[]before{{id: "x", f: fails}}, plugin.Config{Deny: []string{"x"}}, "", 0, `{"path":"a"}`, nil, 0},
+		"not allowed":                  {[]before{{id: "x", f: fails}, {id: "y", f: says(sets("path", "b"))}}, plugin.Config{Allow: []string{"y"}}, "", 0, `{"path":"b"}`, []string{"y rewrite"}, 0},
+		"other tools":                  {[]before{{"x", fails, []plugin.Option{plugin.Tools("exec", "read*")}}}, plugin.Config{}, "", 0, `{"path":"a"}`, nil, 0},
+		"these tools":                  {[]before{{"x", fails, []plugin.Option{plugin.Tools("exec", " WR*e ")}}}, plugin.Config{}, toolward.CodeHookError, 0, "", []string{"x error"}, 0},
 		"asking freezes": {
-			[]before{{id: "x", f: says(hook.BeforeToolCallResult{RequireApproval: true, Params: hook.Change(map[string]any{"path": "b"})})}, {id: "y", f: says(sets("path", "c"))}},
-			hook.Config{},
+			[]before{{id: "x", f: says(plugin.BeforeToolCallResult{RequireApproval: true, Params: plugin.Change(map[string]any{"path": "b"})})}, {id: "y", f: says(sets("path", "c"))}},
+			plugin.Config{},
 			"", 1, `{"path":"b"}`,
 			[]string{"x ask", "y ignored"},
 			0,
 		},
-		"asking twice asks once":  {[]before{{id: "x", f: says(asks)}, {id: "y", f: says(asks)}}, hook.Config{}, "", 1, `{"path":"a"}`, []string{"x ask", "y pass"}, 0},
-		"asked, then blocked":     {[]before{{id: "x", f: says(asks)}, {id: "y", f: says(hook.BeforeToolCallResult{Block: true})}}, hook.Config{}, toolward.CodeHookBlock, 0, "", []string{"x ask", "y block"}, 0},
-		"asked, then failed":      {[]before{{id: "x", f: says(asks)}, {id: "y", f: fails}}, hook.Config{}, toolward.CodeHookError, 0, "", []string{"x ask", "y error"}, 0},
-		"same value is no change": {[]before{{id: "x", f: says(sets("path", "a"))}}, hook.Config{}, "", 0, `{"path":"a"}`, []string{"x pass"}, 0},
+		"asking twice asks once":  {[]before{{id: "x", f: says(asks)}, {id: "y", f: says(asks)}}, plugin.Config{}, "", 1, `{"path":"a"}`, []string{"x ask", "y pass"}, 0},
+		"asked, then blocked":     {[]before{{id: "x", f: says(asks)}, {id: "y", f: says(plugin.BeforeToolCallResult{Block: true})}}, plugin.Config{}, toolward.CodeHookBlock, 0, "", []string{"x ask", "y block"}, 0},
+		"asked, then failed":      {[]before{{id: "x", f: says(asks)}, {id: "y", f: fails}}, plugin.Config{}, toolward.CodeHookError, 0, "", []string{"x ask", "y error"}, 0},
+		"same value is no change": {[]before{{id: "x", f: says(sets("path", "a"))}}, plugin.Config{}, "", 0, `{"path":"a"}`, []string{"x pass"}, 0},
 		"the operator's order": {
 			[]before{{id: "x", f: says(sets("path", "x"))}, {id: "y", f: says(sets("path", "y"))}},
-			hook.Config{Entries: map[string]hook.Entry{"y": {Kind: hook.KindCompiled, Priority: new(1)}}},
+			plugin.Config{Entries: map[string]plugin.Entry{"y": {Kind: plugin.KindCompiled, Priority: new(1)}}},
 			"", 0, `{"path":"x"}`,
 			[]string{"y rewrite", "x rewrite"},
 			0,
@@ -152,12 +152,12 @@ func TestHandlersInProcess(t *testing.T) {
 // A caller that goes away is refused, even by a plug-in that fails open.
 func TestWithdrawnCallIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hangs := func(ctx context.Context, _ hook.BeforeToolCallEvent) (hook.BeforeToolCallResult, error) {
+		hangs := func(ctx context.Context, _ plugin.BeforeToolCallEvent) (plugin.BeforeToolCallResult, error) {
 			<-ctx.Done()
-			return hook.BeforeToolCallResult{}, nil
+			return plugin.BeforeToolCallResult{}, nil
 		}
 		g := newGuarded(t, toolward.Allow, registryOf(t, before{id: "x", f: hangs}),
-			hook.Config{Entries: map[string]hook.Entry{"x": {Kind: hook.KindCompiled, OnError: hook.Open}}})
+			plugin.Config{Entries: map[string]plugin.Entry{"x": {Kind: plugin.KindCompiled, OnError: plugin.Open}}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := g.gateway.Call(ctx, toolward.Call{
@@ -173,12 +173,12 @@ func TestHandlerThatNeverEndsIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var started atomic.Int32
 		end := make(chan struct{})
-		hangs := func(context.Context, hook.BeforeToolCallEvent) (hook.BeforeToolCallResult, error) {
+		hangs := func(context.Context, plugin.BeforeToolCallEvent) (plugin.BeforeToolCallResult, error) {
 			started.Add(1)
 			<-end
-			return hook.BeforeToolCallResult{}, nil
+			return plugin.BeforeToolCallResult{}, nil
 		}
-		g := newGuarded(t, toolward.Allow, registryOf(t, before{id: "x", f: hangs}), hook.Config{})
+		g := newGuarded(t, toolward.Allow, registryOf(t, before{id: "x", f: hangs}), plugin.Config{})
 		for range 100 {
 			if err := g.write(t, `{}`); err == nil {
 				t.Fatal("allowed")
@@ -196,25 +196,25 @@ func TestHandlerThatNeverEndsIsGivenUp(t *testing.T) {
 }
 
 func TestRegistration(t *testing.T) {
-	nothing := says(hook.BeforeToolCallResult{})
-	for name, options := range map[string][]hook.Option{
-		"no tools":         {hook.Tools()},
-		"an empty tool":    {hook.Tools("exec", " ")},
-		"no time":          {hook.Timeout(0)},
-		"too long":         {hook.Timeout(601 * time.Second)},
-		"opening itself":   {hook.OnError(hook.Open)},
-		"unknown on error": {hook.OnError("maybe")},
+	nothing := says(plugin.BeforeToolCallResult{})
+	for name, options := range map[string][]plugin.Option{
+		"no tools":         {plugin.Tools()},
+		"an empty tool":    {plugin.Tools("exec", " ")},
+		"no time":          {plugin.Timeout(0)},
+		"too long":         {plugin.Timeout(601 * time.Second)},
+		"opening itself":   {plugin.OnError(plugin.Open)},
+		"unknown on error": {plugin.OnError("maybe")},
 	} {
-		plugin, err := hook.NewRegistry().Plugin("x")
+		own, err := plugin.NewRegistry().Plugin("x")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := plugin.OnBeforeToolCall(nothing, options...); err == nil {
+		if err := own.OnBeforeToolCall(nothing, options...); err == nil {
 			t.Errorf("%s: registered", name)
 		}
 	}
-	registry := hook.NewRegistry()
-	plugin, err := registry.Plugin("x")
+	registry := plugin.NewRegistry()
+	own, err := registry.Plugin("x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,11 +223,11 @@ func TestRegistration(t *testing.T) {
 			t.Errorf("id %q: registered", id)
 		}
 	}
-	if err := plugin.OnBeforeToolCall(nil); err == nil {
+	if err := own.OnBeforeToolCall(nil); err == nil {
 		t.Error("no function: registered")
 	}
-	hook.New(hook.Options{Registry: registry})
-	if err := plugin.OnBeforeToolCall(nothing); err == nil {
+	plugin.New(plugin.Options{Registry: registry})
+	if err := own.OnBeforeToolCall(nothing); err == nil {
 		t.Error("registered after the start")
 	}
 	if _, err := registry.Plugin("late"); err == nil {
@@ -238,10 +238,10 @@ func TestRegistration(t *testing.T) {
 // after is what a handler of after_tool_call was told.
 type told struct {
 	mu     sync.Mutex
-	events []hook.AfterToolCallEvent
+	events []plugin.AfterToolCallEvent
 }
 
-func (o *told) after(_ context.Context, e hook.AfterToolCallEvent) error {
+func (o *told) after(_ context.Context, e plugin.AfterToolCallEvent) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.events = append(o.events, e)
@@ -279,7 +279,7 @@ func TestAfterToolCallOnce(t *testing.T) {
 				if err := listener.OnAfterToolCall(heard.after); err != nil {
 					t.Fatal(err)
 				}
-				g := newGuarded(t, test.verdict, registry, hook.Config{})
+				g := newGuarded(t, test.verdict, registry, plugin.Config{})
 				g.Approver.Decision = test.decision
 				g.Policy.All[0].Run = func(ctx context.Context, r *toolward.Request) (toolward.Result, error) {
 					time.Sleep(3 * time.Millisecond)
@@ -306,13 +306,13 @@ func TestAfterToolCallOnce(t *testing.T) {
 // Listeners cost the call nothing: they run side by side, wait in a bounded queue, and what does not fit is dropped.
 func TestListenersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		registry := hook.NewRegistry()
-		plugin, err := registry.Plugin("slow")
+		registry := plugin.NewRegistry()
+		own, err := registry.Plugin("slow")
 		if err != nil {
 			t.Fatal(err)
 		}
 		var running, most, ended atomic.Int32
-		err = plugin.OnAfterToolCall(func(context.Context, hook.AfterToolCallEvent) error {
+		err = own.OnAfterToolCall(func(context.Context, plugin.AfterToolCallEvent) error {
 			if n := running.Add(1); n > most.Load() {
 				most.Store(n)
 			}
@@ -324,7 +324,7 @@ func TestListenersAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := newGuarded(t, toolward.Allow, registry, hook.Config{})
+		g := newGuarded(t, toolward.Allow, registry, plugin.Config{})
 		start := time.Now()
 		for range 16 + 1024 + 10 {
 			if err := g.write(t, `{}`); err != nil {
@@ -342,49 +342,53 @@ func TestListenersAreBounded(t *testing.T) {
 }
 
 func TestResultHandlers(t *testing.T) {
-	appends := func(s string) hook.ToolResultPersistFunc {
-		return func(e hook.ToolResultEvent) (hook.Replacement, error) {
+	appends := func(s string) plugin.ToolResultPersistFunc {
+		return func(e plugin.ToolResultEvent) (plugin.Replacement, error) {
 			e.Message.Content[0].Text += s
 			e.Message.External = nil
-			return hook.Replace(e.Message), nil
+			return plugin.Replace(e.Message), nil
 		}
 	}
 	for name, test := range map[string]struct {
-		handlers []hook.ToolResultPersistFunc
+		handlers []plugin.ToolResultPersistFunc
 		open     bool
 		want     string
 	}{
 		"none":  {nil, false, "page"},
-		"chain": {[]hook.ToolResultPersistFunc{appends("+a"), appends("+b")}, false, "page+a+b"},
-		"no answer": {[]hook.ToolResultPersistFunc{func(e hook.ToolResultEvent) (hook.Replacement, error) {
+		"chain": {[]plugin.ToolResultPersistFunc{appends("+a"), appends("+b")}, false, "page+a+b"},
+		"no answer": {[]plugin.ToolResultPersistFunc{func(e plugin.ToolResultEvent) (plugin.Replacement, error) {
 			e.Message.Content[0].Text = "x"
-			return hook.Replacement{}, nil
+			return plugin.Replacement{}, nil
 		}}, false, "page"},
-		"error": {[]hook.ToolResultPersistFunc{appends("+a"), func(hook.ToolResultEvent) (hook.Replacement, error) { return hook.Replacement{}, errors.New("no") }}, false, "The call ran, but its result is withheld: a check of it failed."},
-		"panic": {[]hook.ToolResultPersistFunc{func(hook.ToolResultEvent) (hook.Replacement, error) { panic("no") }}, false, "The call ran, but its result is withheld: a check of it failed."},
-		"hang": {[]hook.ToolResultPersistFunc{func(hook.ToolResultEvent) (hook.Replacement, error) {
-			time.Sleep(time.Hour)
-			return hook.Replacement{}, nil
+		"error": {[]plugin.ToolResultPersistFunc{appends("+a"), func(plugin.ToolResultEvent) (plugin.Replacement, error) {
+			return plugin.Replacement{}, errors.New("no")
 		}}, false, "The call ran, but its result is withheld: a check of it failed."},
-		"open, error": {[]hook.ToolResultPersistFunc{func(hook.ToolResultEvent) (hook.Replacement, error) { return hook.Replacement{}, errors.New("no") }, appends("+b")}, true, "page+b"},
+		"panic": {[]plugin.ToolResultPersistFunc{func(plugin.ToolResultEvent) (plugin.Replacement, error) { panic("no") }}, false, "The call ran, but its result is withheld: a check of it failed."},
+		"hang": {[]plugin.ToolResultPersistFunc{func(plugin.ToolResultEvent) (plugin.Replacement, error) {
+			time.Sleep(time.Hour)
+			return plugin.Replacement{}, nil
+		}}, false, "The call ran, but its result is withheld: a check of it failed."},
+		"open, error": {[]plugin.ToolResultPersistFunc{func(plugin.ToolResultEvent) (plugin.Replacement, error) {
+			return plugin.Replacement{}, errors.New("no")
+		}, appends("+b")}, true, "page+b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				registry := hook.NewRegistry()
-				plugin, err := registry.Plugin("x")
+				registry := plugin.NewRegistry()
+				own, err := registry.Plugin("x")
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, h := range test.handlers {
-					options := []hook.Option{}
+					options := []plugin.Option{}
 					if test.open {
-						options = append(options, hook.OnError(hook.Open))
+						options = append(options, plugin.OnError(plugin.Open))
 					}
-					if err := plugin.OnToolResultPersist(h, options...); err != nil {
+					if err := own.OnToolResultPersist(h, options...); err != nil {
 						t.Fatal(err)
 					}
 				}
-				g := newGuarded(t, toolward.Allow, registry, hook.Config{})
+				g := newGuarded(t, toolward.Allow, registry, plugin.Config{})
 				g.Policy.All[0].Run = func(context.Context, *toolward.Request) (toolward.Result, error) {
 					r := toolward.TextResult("page")
 					r.External = []string{"example.org"}
@@ -411,19 +415,19 @@ func TestResultHandlers(t *testing.T) {
 // Who delays results is named.
 func TestSlowResultHandlerIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		registry := hook.NewRegistry()
-		plugin, err := registry.Plugin("snail")
+		registry := plugin.NewRegistry()
+		own, err := registry.Plugin("snail")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := plugin.OnToolResultPersist(func(hook.ToolResultEvent) (hook.Replacement, error) {
+		if err := own.OnToolResultPersist(func(plugin.ToolResultEvent) (plugin.Replacement, error) {
 			time.Sleep(51 * time.Millisecond)
-			return hook.Replacement{}, nil
+			return plugin.Replacement{}, nil
 		}); err != nil {
 			t.Fatal(err)
 		}
 		var log bytes.Buffer
-		runner := hook.New(hook.Options{Registry: registry, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		runner := plugin.New(plugin.Options{Registry: registry, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		if _, err := runner.Result(t.Context(), &toolward.Request{Tool: &toolward.Tool{Name: "read"}}, toolward.TextResult("x")); err != nil {
 			t.Fatal(err)
 		}
@@ -436,9 +440,9 @@ func TestSlowResultHandlerIsNamed(t *testing.T) {
 // A plug-in that fails open still gets the person that it asks for: an agent could make its parameters go wrong, such as
 // by a secret in them.
 func TestAskSurvivesParametersThatAreNotUnderstood(t *testing.T) {
-	wants := hook.BeforeToolCallResult{RequireApproval: true, Params: hook.Change(map[string]any{"f": func() {}})}
-	runner := hook.New(hook.Options{Registry: registryOf(t, before{id: "x", f: says(wants)})})
-	open := hook.Config{Entries: map[string]hook.Entry{"x": {Kind: hook.KindCompiled, OnError: hook.Open}}}
+	wants := plugin.BeforeToolCallResult{RequireApproval: true, Params: plugin.Change(map[string]any{"f": func() {}})}
+	runner := plugin.New(plugin.Options{Registry: registryOf(t, before{id: "x", f: says(wants)})})
+	open := plugin.Config{Entries: map[string]plugin.Entry{"x": {Kind: plugin.KindCompiled, OnError: plugin.Open}}}
 	if err := runner.Configure(open); err != nil {
 		t.Fatal(err)
 	}
@@ -453,8 +457,8 @@ func TestListsOfToolsThatMatchNothingAreRefused(t *testing.T) {
 		"exec": true, "Bash": true, "mcp__*": true, "claude-code/webfetch": true,
 		"group:fs": false, " Group:FS": false, "exec,write": false, "read write": false, "": false,
 	} {
-		c := hook.Config{Entries: map[string]hook.Entry{"g": {
-			Kind: hook.KindCommand, Command: []string{"/bin/true"}, Hooks: []hook.Name{hook.BeforeToolCall}, Tools: []string{entry},
+		c := plugin.Config{Entries: map[string]plugin.Entry{"g": {
+			Kind: plugin.KindCommand, Command: []string{"/bin/true"}, Hooks: []plugin.Name{plugin.BeforeToolCall}, Tools: []string{entry},
 		}}}
 		if problems := c.Check(nil); (len(problems) == 0) != fine {
 			t.Errorf("%q: %v", entry, problems)

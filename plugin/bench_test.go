@@ -1,10 +1,10 @@
-package hook_test
+package plugin_test
 
 import (
 	"testing"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/hook"
+	"github.com/toolward/toolward/plugin"
 )
 
 // What plug-ins add to a decision: none, one in this process, one program.
@@ -15,15 +15,15 @@ func BenchmarkBeforeToolCall(b *testing.B) {
 	}
 	for _, c := range []struct {
 		name     string
-		registry func() *hook.Registry
-		config   func() hook.Config
+		registry func() *plugin.Registry
+		config   func() plugin.Config
 	}{
-		{"none", hook.NewRegistry, func() hook.Config { return hook.Config{} }},
-		{"compiled", func() *hook.Registry {
-			return registryOf(b, before{id: "x", f: says(hook.BeforeToolCallResult{})})
-		}, func() hook.Config { return hook.Config{} }},
-		{"compiled, rewrites", func() *hook.Registry { return registryOf(b, before{id: "x", f: says(sets("timeout", 60))}) }, func() hook.Config { return hook.Config{} }},
-		{"command", hook.NewRegistry, func() hook.Config { return only(program(b, "answers")) }},
+		{"none", plugin.NewRegistry, func() plugin.Config { return plugin.Config{} }},
+		{"compiled", func() *plugin.Registry {
+			return registryOf(b, before{id: "x", f: says(plugin.BeforeToolCallResult{})})
+		}, func() plugin.Config { return plugin.Config{} }},
+		{"compiled, rewrites", func() *plugin.Registry { return registryOf(b, before{id: "x", f: says(sets("timeout", 60))}) }, func() plugin.Config { return plugin.Config{} }},
+		{"command", plugin.NewRegistry, func() plugin.Config { return only(program(b, "answers")) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			g := newGuarded(b, toolward.Allow, c.registry(), c.config())

@@ -1,4 +1,4 @@
-package hook_test
+package plugin_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/hook"
+	"github.com/toolward/toolward/plugin"
 )
 
 // The program of docs/hooks.md is built and run with the configuration of the page, and does what the page says.
@@ -36,7 +36,7 @@ func TestHooksPageIsTrue(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	var file struct{ Plugins hook.Config }
+	var file struct{ Plugins plugin.Config }
 	plain, err := hujson.Standardize([]byte(strings.ReplaceAll(block(t, page, "```jsonc\n{"), "/opt/toolward/house-rules", program)))
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestHooksPageIsTrue(t *testing.T) {
 	entry := file.Plugins.Entries["house-rules"]
 	*entry.TimeoutMs = 20_000 // a busy machine may be slow to start it
 	entry.Tools = append(entry.Tools, "write")
-	g := newGuarded(t, toolward.Allow, nil, hook.Config{Entries: map[string]hook.Entry{"house-rules": entry}})
+	g := newGuarded(t, toolward.Allow, nil, plugin.Config{Entries: map[string]plugin.Entry{"house-rules": entry}})
 	for _, test := range []struct {
 		command string
 		code    toolward.Code

@@ -1,4 +1,4 @@
-package hook_test
+package plugin_test
 
 import (
 	"context"
@@ -15,14 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/hook"
 	"github.com/toolward/toolward/internal/gatetest"
+	"github.com/toolward/toolward/plugin"
 	"github.com/toolward/toolward/schema"
 )
 
 // vector is the input of a case of kind "hook".
 type vector struct {
-	Hook  hook.Name
+	Hook  plugin.Name
 	Event struct {
 		ToolName string
 		Params   json.RawMessage
@@ -51,7 +51,7 @@ func TestHookVectors(t *testing.T) {
 	for _, c := range cases {
 		var in vector
 		gatetest.Decode(t, c.Input, &in)
-		if !slices.Contains([]hook.Name{hook.BeforeToolCall, hook.AfterToolCall, hook.ToolResultPersist}, in.Hook) {
+		if !slices.Contains([]plugin.Name{plugin.BeforeToolCall, plugin.AfterToolCall, plugin.ToolResultPersist}, in.Hook) {
 			continue
 		}
 		total++
@@ -92,7 +92,7 @@ func checkVector(t *testing.T, in vector, want json.RawMessage) {
 
 // vectorStage is a runner whose handlers do as the case says and note what they were given.
 type vectorStage struct {
-	runner *hook.Runner
+	runner *plugin.Runner
 
 	mu       sync.Mutex
 	called   []string
@@ -104,40 +104,40 @@ type vectorStage struct {
 
 func newStageOf(t *testing.T, in vector) *vectorStage {
 	s := &vectorStage{}
-	registry := hook.NewRegistry()
+	registry := plugin.NewRegistry()
 	for _, h := range in.Handlers {
-		plugin, err := registry.Plugin(h.Plugin)
+		own, err := registry.Plugin(h.Plugin)
 		if err != nil {
 			t.Fatal(err)
 		}
-		options := []hook.Option{hook.Priority(h.Priority)}
+		options := []plugin.Option{plugin.Priority(h.Priority)}
 		if h.TimeoutMs > 0 {
-			options = append(options, hook.Timeout(time.Duration(h.TimeoutMs)*time.Millisecond))
+			options = append(options, plugin.Timeout(time.Duration(h.TimeoutMs)*time.Millisecond))
 		}
 		switch in.Hook {
-		case hook.BeforeToolCall:
-			err = plugin.OnBeforeToolCall(s.before(h), options...)
-		case hook.AfterToolCall:
-			err = plugin.OnAfterToolCall(func(ctx context.Context, e hook.AfterToolCallEvent) error {
-				_, err := s.before(h)(ctx, hook.BeforeToolCallEvent{Call: e.Call, Params: e.Params})
+		case plugin.BeforeToolCall:
+			err = own.OnBeforeToolCall(s.before(h), options...)
+		case plugin.AfterToolCall:
+			err = own.OnAfterToolCall(func(ctx context.Context, e plugin.AfterToolCallEvent) error {
+				_, err := s.before(h)(ctx, plugin.BeforeToolCallEvent{Call: e.Call, Params: e.Params})
 				if e.Result != nil {
 					e.Result.Content[0].Text = "tampered"
 				}
 				return err
 			}, options...)
-		case hook.ToolResultPersist:
-			err = plugin.OnToolResultPersist(s.persist(h), options...)
+		case plugin.ToolResultPersist:
+			err = own.OnToolResultPersist(s.persist(h), options...)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.runner = hook.New(hook.Options{Registry: registry, Log: slog.New(s)})
+	s.runner = plugin.New(plugin.Options{Registry: registry, Log: slog.New(s)})
 	t.Cleanup(s.runner.Close)
 	return s
 }
 
-func (s *vectorStage) note(h vectorHandler, call hook.CallContext, params toolward.Params) {
+func (s *vectorStage) note(h vectorHandler, call plugin.CallContext, params toolward.Params) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.called = append(s.called, h.Plugin)
@@ -145,8 +145,8 @@ func (s *vectorStage) note(h vectorHandler, call hook.CallContext, params toolwa
 	s.tool = call.ToolName
 }
 
-func (s *vectorStage) before(h vectorHandler) hook.BeforeToolCallFunc {
-	return func(_ context.Context, e hook.BeforeToolCallEvent) (out hook.BeforeToolCallResult, err error) {
+func (s *vectorStage) before(h vectorHandler) plugin.BeforeToolCallFunc {
+	return func(_ context.Context, e plugin.BeforeToolCallEvent) (out plugin.BeforeToolCallResult, err error) {
 		s.note(h, e.Call, e.Params)
 		time.Sleep(time.Duration(h.DelayMs) * time.Millisecond)
 		if h.Throws != nil {
@@ -166,7 +166,7 @@ func (s *vectorStage) before(h vectorHandler) hook.BeforeToolCallFunc {
 		out.Block, out.BlockReason = result.Block != nil && *result.Block, result.BlockReason
 		out.RequireApproval = result.RequireApproval != nil && result.RequireApproval != false
 		if object, ok := result.Params.(map[string]any); ok { // the types admit nothing else
-			out.Params = hook.Change(object)
+			out.Params = plugin.Change(object)
 		}
 		return out, nil
 	}
@@ -175,12 +175,12 @@ func (s *vectorStage) before(h vectorHandler) hook.BeforeToolCallFunc {
 // persist appends to the message. Go's handlers have no asynchronous form; what comes nearest is one that leaves its
 // work to a goroutine, which writes to the message that it was given, and answers nothing, late: it is warned of, and
 // what it wrote changes nothing.
-func (s *vectorStage) persist(h vectorHandler) hook.ToolResultPersistFunc {
-	return func(e hook.ToolResultEvent) (hook.Replacement, error) {
+func (s *vectorStage) persist(h vectorHandler) plugin.ToolResultPersistFunc {
+	return func(e plugin.ToolResultEvent) (plugin.Replacement, error) {
 		s.note(h, e.Call, toolward.Params{})
 		switch {
 		case h.Throws != nil:
-			return hook.Replacement{}, errors.New(*h.Throws)
+			return plugin.Replacement{}, errors.New(*h.Throws)
 		case h.Async:
 			done := make(chan struct{})
 			go func() {
@@ -189,16 +189,16 @@ func (s *vectorStage) persist(h vectorHandler) hook.ToolResultPersistFunc {
 				e.Message.Content[0].Text += "late"
 			}()
 			<-done
-			return hook.Replacement{}, nil
+			return plugin.Replacement{}, nil
 		case h.ReturnsAppend != nil:
 			e.Message.Content[0].Text += *h.ReturnsAppend
-			return hook.Replace(e.Message), nil
+			return plugin.Replace(e.Message), nil
 		}
 		var result struct{ Message *struct{ Text string } }
 		if json.Unmarshal(h.Returns, &result) == nil && result.Message != nil {
-			return hook.Replace(toolward.TextResult(result.Message.Text)), nil
+			return plugin.Replace(toolward.TextResult(result.Message.Text)), nil
 		}
-		return hook.Replacement{}, nil
+		return plugin.Replacement{}, nil
 	}
 }
 
@@ -210,9 +210,9 @@ func (s *vectorStage) play(t *testing.T, in vector) map[string]any {
 	}
 	answer := map[string]any{"result": nil}
 	switch in.Hook {
-	case hook.BeforeToolCall:
+	case plugin.BeforeToolCall:
 		answer["outcome"] = outcomeOf(s.runner.Before(t.Context(), request), request)
-	case hook.AfterToolCall:
+	case plugin.AfterToolCall:
 		result := toolward.TextResult(string(in.Event.Result))
 		unchanged := toolward.TextResult(string(in.Event.Result))
 		start := time.Now()
@@ -221,7 +221,7 @@ func (s *vectorStage) play(t *testing.T, in vector) map[string]any {
 		synctest.Wait()
 		time.Sleep(time.Minute)
 		answer["toolResultUnchanged"] = reflect.DeepEqual(result, unchanged)
-	case hook.ToolResultPersist:
+	case plugin.ToolResultPersist:
 		text := in.Event.Message["text"]
 		result, err := s.runner.Result(t.Context(), request, toolward.TextResult(text))
 		if err != nil {

@@ -1,4 +1,4 @@
-package hook_test
+package plugin_test
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/hook"
 	"github.com/toolward/toolward/internal/gatetest"
+	"github.com/toolward/toolward/plugin"
 )
 
 // flow is the input of a case of kind "hookFlow": what policy says of the model's call and of any other, what the
@@ -40,9 +40,9 @@ func TestHookFlowVectors(t *testing.T) {
 
 func (in *flow) play(t *testing.T) map[string]any {
 	var reached atomic.Bool
-	registry := hook.NewRegistry()
+	registry := plugin.NewRegistry()
 	if in.Hook != nil {
-		registry = registryOf(t, before{id: "guard", f: func(context.Context, hook.BeforeToolCallEvent) (out hook.BeforeToolCallResult, err error) {
+		registry = registryOf(t, before{id: "guard", f: func(context.Context, plugin.BeforeToolCallEvent) (out plugin.BeforeToolCallResult, err error) {
 			reached.Store(true)
 			switch {
 			case in.Hook.Timeout:
@@ -52,12 +52,12 @@ func (in *flow) play(t *testing.T) map[string]any {
 			}
 			out.Block, out.RequireApproval = in.Hook.Block, in.Hook.RequireApproval
 			if object, ok := in.Hook.Params.(map[string]any); ok { // the types admit nothing else
-				out.Params = hook.Change(object)
+				out.Params = plugin.Change(object)
 			}
 			return out, err
 		}})
 	}
-	g := newGuarded(t, toolward.Deny, registry, hook.Config{})
+	g := newGuarded(t, toolward.Deny, registry, plugin.Config{})
 	g.Approver.Decision = in.Decision
 	original, err := g.Policy.Decode(nil, in.Params)
 	if err != nil {

@@ -1,4 +1,4 @@
-package hook_test
+package plugin_test
 
 import (
 	"bytes"
@@ -17,15 +17,15 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/hook"
 	"github.com/toolward/toolward/internal/gatetest"
+	"github.com/toolward/toolward/plugin"
 )
 
 // guarded is a real gateway with plug-ins and one tool, "write", which notes the arguments that it really ran with.
 type guarded struct {
 	*gatetest.Harness
 	gateway *toolward.Gateway
-	runner  *hook.Runner
+	runner  *plugin.Runner
 	log     *safeBuffer
 
 	mu  sync.Mutex
@@ -50,13 +50,13 @@ func (b *safeBuffer) String() string {
 	return b.Buffer.String()
 }
 
-func newGuarded(t testing.TB, verdict toolward.Verdict, registry *hook.Registry, config hook.Config) *guarded {
+func newGuarded(t testing.TB, verdict toolward.Verdict, registry *plugin.Registry, config plugin.Config) *guarded {
 	t.Helper()
 	g := &guarded{log: &safeBuffer{}}
 	g.Harness = gatetest.New(t, verdict, &toolward.Tool{Name: "write", Run: g.run})
 	g.Approver.Decision = toolward.AllowOnce
 	log := slog.New(slog.NewTextHandler(g.log, nil))
-	g.runner = hook.New(hook.Options{Registry: registry, Log: log, Environ: os.LookupEnv})
+	g.runner = plugin.New(plugin.Options{Registry: registry, Log: log, Environ: os.LookupEnv})
 	t.Cleanup(g.runner.Close)
 	if err := g.runner.Configure(config); err != nil {
 		t.Fatal(err)
@@ -98,20 +98,22 @@ func codeOf(err error) toolward.Code {
 }
 
 // program is the entry of a plug-in that behaves so.
-func program(t testing.TB, behavior string, arguments ...string) hook.Entry {
+func program(t testing.TB, behavior string, arguments ...string) plugin.Entry {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	timeout := 5000
-	return hook.Entry{
-		Kind: hook.KindCommand, Command: append([]string{self, "plugin", behavior}, arguments...),
-		Hooks: []hook.Name{hook.BeforeToolCall}, TimeoutMs: &timeout,
+	return plugin.Entry{
+		Kind: plugin.KindCommand, Command: append([]string{self, "plugin", behavior}, arguments...),
+		Hooks: []plugin.Name{plugin.BeforeToolCall}, TimeoutMs: &timeout,
 	}
 }
 
-func only(e hook.Entry) hook.Config { return hook.Config{Entries: map[string]hook.Entry{"guard": e}} }
+func only(e plugin.Entry) plugin.Config {
+	return plugin.Config{Entries: map[string]plugin.Entry{"guard": e}}
+}
 
 // Every way of a program to misbehave is a refusal, and the tool does not run.
 func TestProgramsAreContained(t *testing.T) {
@@ -247,8 +249,8 @@ func TestProgramsGetAMinimalEnvironment(t *testing.T) {
 
 // Around a call the hooks run in this order, and the listener gets the result as the tool gave it.
 func TestOrderAroundACall(t *testing.T) {
-	registry := hook.NewRegistry()
-	plugin, err := registry.Plugin("all")
+	registry := plugin.NewRegistry()
+	own, err := registry.Plugin("all")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,15 +259,15 @@ func TestOrderAroundACall(t *testing.T) {
 	note := func(s string) { mu.Lock(); defer mu.Unlock(); order = append(order, s) }
 	heard := make(chan string, 1)
 	err = errors.Join(
-		plugin.OnBeforeToolCall(func(context.Context, hook.BeforeToolCallEvent) (hook.BeforeToolCallResult, error) {
+		own.OnBeforeToolCall(func(context.Context, plugin.BeforeToolCallEvent) (plugin.BeforeToolCallResult, error) {
 			note("before_tool_call")
-			return hook.BeforeToolCallResult{}, nil
+			return plugin.BeforeToolCallResult{}, nil
 		}),
-		plugin.OnToolResultPersist(func(hook.ToolResultEvent) (hook.Replacement, error) {
+		own.OnToolResultPersist(func(plugin.ToolResultEvent) (plugin.Replacement, error) {
 			note("tool_result_persist")
-			return hook.Replace(toolward.TextResult("cleaned")), nil
+			return plugin.Replace(toolward.TextResult("cleaned")), nil
 		}),
-		plugin.OnAfterToolCall(func(_ context.Context, e hook.AfterToolCallEvent) error {
+		own.OnAfterToolCall(func(_ context.Context, e plugin.AfterToolCallEvent) error {
 			note("after_tool_call")
 			heard <- e.Result.Content[0].Text
 			return nil
@@ -274,7 +276,7 @@ func TestOrderAroundACall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newGuarded(t, toolward.Allow, registry, hook.Config{})
+	g := newGuarded(t, toolward.Allow, registry, plugin.Config{})
 	if err := g.write(t, `{}`); err != nil {
 		t.Fatal(err)
 	}
