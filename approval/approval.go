@@ -79,7 +79,7 @@ var (
 // approval then ends as "canceled"; with any other cause it ends as "requester-gone".
 var ErrCanceled = errors.New("the requester cancelled the call")
 
-// Authority is the proof that an answer comes from a person. Package device implements it. It is asked at the
+// Authority is the proof that an answer comes from a person. Package identity implements it. It is asked at the
 // moment of use, never remembered: a sign-in may have ended since.
 type Authority interface {
 	MayAnswer() error // nil: may see and answer approvals now

@@ -13,7 +13,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/client"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // patience is how long a test waits for what must happen.
@@ -151,8 +151,8 @@ func TestDialWaitsForPairing(t *testing.T) {
 	must(c.Close())
 	g.approve(key.ID())
 	must(g.pairings.Remove(ctx, g.person, key.ID()))
-	must(g.pairings.PairSilently(ctx, device.PairRequest{
-		DeviceID: key.ID(), Key: public, Platform: "beos", ClientID: "gateway-client", Role: device.RoleOperator, Scopes: o.Scopes,
+	must(g.pairings.PairSilently(ctx, identity.PairRequest{
+		DeviceID: key.ID(), Key: public, Platform: "beos", ClientID: "gateway-client", Role: identity.RoleOperator, Scopes: o.Scopes,
 	}))
 	_, err = client.Dial(ctx, o)
 	wants(t, "without waiting", err, client.ErrPairing)
@@ -226,7 +226,7 @@ func TestEndsForGood(t *testing.T) {
 	g, ctx := newGateway(t)
 	c := connect(t, g.dial("agent"))
 	news := c.Watch(ctx)
-	must(g.pairings.PairSilently(ctx, device.PairRequest{DeviceID: c.Device(), Key: got(g.keyOf(c.Device())), Role: device.RoleOperator}))
+	must(g.pairings.PairSilently(ctx, identity.PairRequest{DeviceID: c.Device(), Key: got(g.keyOf(c.Device())), Role: identity.RoleOperator}))
 	g.secret = "another-secret"
 	g.restart()
 	for range news { //nolint:revive // until it is closed

@@ -15,7 +15,7 @@ import (
 	"github.com/toolward/toolward/approval/socket"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/client"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/session"
@@ -34,9 +34,9 @@ type gateway struct {
 
 	home     string
 	secret   string
-	pairings *device.Pairings
-	keeper   *device.Keeper
-	person   device.Authority
+	pairings *identity.Pairings
+	keeper   *identity.Keeper
+	person   identity.Authority
 	server   *protocol.Server
 	http     *http.Server
 	ends     []func() // in the order in which they are undone, the last first
@@ -60,8 +60,8 @@ func (g *gateway) start(listen string) {
 	must(err)
 	log := got(audit.Open(ctx, got(db.Audit(ctx)), audit.Options{Key: key, Redact: same, Escape: same}))
 	g.undo(log.Close)
-	g.keeper = got(device.Open(ctx, device.Options{Store: store.NewDevices(db)}))
-	g.pairings = got(device.OpenPairings(ctx, store.NewPaired(db), make([]byte, 32)))
+	g.keeper = got(identity.Open(ctx, identity.Options{Store: store.NewDevices(db)}))
+	g.pairings = got(identity.OpenPairings(ctx, store.NewPaired(db), make([]byte, 32)))
 	var news atomic.Pointer[protocol.Server]
 	g.Approvals = got(approval.Open(ctx, approval.Options{Store: store.NewApprovals(db), Redact: same, Observe: func(e approval.Event) {
 		if s := news.Load(); s != nil {
@@ -125,7 +125,7 @@ func (g *gateway) stop() {
 func (g *gateway) restart() {
 	listen := g.Address[len("ws://"):]
 	g.stop()
-	g.person = device.Authority{}
+	g.person = identity.Authority{}
 	g.start(listen)
 }
 

@@ -13,7 +13,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // Identity is the key of a device. Whoever holds it has what people approved for the device, so an agent must not be able
@@ -87,13 +87,13 @@ func createIdentity(path string) (*Identity, error) {
 }
 
 // ID is the device's id, as people see it.
-func (i *Identity) ID() string { return device.DeviceID(i.key.Public().(ed25519.PublicKey)) }
+func (i *Identity) ID() string { return identity.DeviceID(i.key.Public().(ed25519.PublicKey)) }
 
 // prove signs this connection's challenge and everything that the connect frame says of the program.
 func (i *Identity) prove(o *Options, nonce, token string) map[string]any {
-	p := device.Proof{
+	p := identity.Proof{
 		DeviceID: i.ID(), SignedAtMs: time.Now().UnixMilli(), Nonce: nonce, ClientID: clientID, ClientMode: clientMode,
-		Role: device.RoleOperator, Scopes: o.Scopes, Token: token, Platform: runtime.GOOS,
+		Role: identity.RoleOperator, Scopes: o.Scopes, Token: token, Platform: runtime.GOOS,
 	}
 	return map[string]any{
 		"id": p.DeviceID, "publicKey": base64.RawURLEncoding.EncodeToString(i.key.Public().(ed25519.PublicKey)), "signedAt": p.SignedAtMs,

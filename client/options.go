@@ -13,16 +13,16 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/approval/socket"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // The scopes of a program that asks or answers.
 const (
-	ScopeRead      = device.ScopeRead      // the catalog of tools, the record
-	ScopeWrite     = device.ScopeWrite     // to call tools
-	ScopeApprovals = device.ScopeApprovals // to ask, and for a person's device to answer
-	ScopePairing   = device.ScopePairing
-	ScopeAdmin     = device.ScopeAdmin
+	ScopeRead      = identity.ScopeRead      // the catalog of tools, the record
+	ScopeWrite     = identity.ScopeWrite     // to call tools
+	ScopeApprovals = identity.ScopeApprovals // to ask, and for a person's device to answer
+	ScopePairing   = identity.ScopePairing
+	ScopeAdmin     = identity.ScopeAdmin
 )
 
 // Options says where the gateway is and who the program is.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // accessPage is the frame of the pages about who has access.
@@ -82,7 +82,7 @@ func (s *Server) renderTokens(w http.ResponseWriter, v *visitor, status int, mad
 	return renderPage(w, status, "tokens", p)
 }
 
-func newTokenView(t *device.Token) tokenView {
+func newTokenView(t *identity.Token) tokenView {
 	view := tokenView{
 		ID: t.ID, For: tokenFor(t), Name: oneLine(t.Name), Prefix: oneLine(t.Prefix), Workspace: oneLine(t.Workspace), Owner: t.Owner,
 		Made: moment(t.Created), Used: "never", Ends: "never", Live: t.Revoked.IsZero(),
@@ -101,7 +101,7 @@ func newTokenView(t *device.Token) tokenView {
 	return view
 }
 
-func tokenFor(t *device.Token) []span {
+func tokenFor(t *identity.Token) []span {
 	if t.ForMetrics() {
 		return oneLine("metrics")
 	}
@@ -113,7 +113,7 @@ func tokenFor(t *device.Token) []span {
 
 // createFromPage is POST /c/{key}/tokens. The answer is the only page that ever holds the secret.
 func (s *Server) createFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if err := v.by.May(device.RightAdmin); err != nil {
+	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}
 	if err := parseForm(r); err != nil {
@@ -137,7 +137,7 @@ func (s *Server) createFromPage(w http.ResponseWriter, r *http.Request, v *visit
 
 // revokeTokenFromPage is POST /c/{key}/tokens/{id}/revoke.
 func (s *Server) revokeTokenFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if err := v.by.May(device.RightAdmin); err != nil {
+	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}
 	if _, err := s.revokeToken(r, v.by); err != nil {
@@ -203,7 +203,7 @@ func (s *Server) apiChangePassphrase(w http.ResponseWriter, r *http.Request, c c
 	return nil
 }
 
-func (s *Server) changePassphrase(r *http.Request, by device.Authority, old, fresh string) error {
+func (s *Server) changePassphrase(r *http.Request, by identity.Authority, old, fresh string) error {
 	// Whoever goes away while it is hashed must not leave it unknown whether it counts.
 	if err := s.people.ChangePassphrase(context.WithoutCancel(r.Context()), by, old, fresh); err != nil {
 		if p := signInProblem(err); p.Status != http.StatusForbidden {

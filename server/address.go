@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/protocol"
 )
 
@@ -121,7 +121,7 @@ func (s *Server) passkeysElsewhere(r *http.Request) string {
 // siteOf is where the browser of a request sees the console, for passkeys; or why they cannot be used there. It never
 // believes the port that a browser names: a page that an agent serves on another port of localhost would ask a person for
 // their passkey and use the answer here.
-func (s *Server) siteOf(r *http.Request) (site device.Site, why string) {
+func (s *Server) siteOf(r *http.Request) (site identity.Site, why string) {
 	name := strings.ToLower(r.Host)
 	if host, _, err := net.SplitHostPort(name); err == nil {
 		name = host
@@ -131,21 +131,21 @@ func (s *Server) siteOf(r *http.Request) (site device.Site, why string) {
 	local := "localhost:" + port
 	switch {
 	case s.passkeys == nil:
-		return device.Site{}, "This gateway keeps no passkeys."
+		return identity.Site{}, "This gateway keeps no passkeys."
 	case err == nil && s.ownsLocalhost && !s.public.Is(r.Host):
-		return device.Site{}, fmt.Sprintf("Passkeys belong to a name, and %s is an address. Open the console at http://%s to use them.", name, local)
+		return identity.Site{}, fmt.Sprintf("Passkeys belong to a name, and %s is an address. Open the console at http://%s to use them.", name, local)
 	case err == nil:
-		return device.Site{}, fmt.Sprintf("Passkeys belong to a name, and %s is an address.", name)
+		return identity.Site{}, fmt.Sprintf("Passkeys belong to a name, and %s is an address.", name)
 	case s.public.Is(r.Host) && (s.public.TLS() || name == "localhost"):
-		return device.Site{Name: s.public.Name(), Origin: s.public.String()}, ""
+		return identity.Site{Name: s.public.Name(), Origin: s.public.String()}, ""
 	case name == "localhost" && !s.ownsLocalhost:
-		return device.Site{}, fmt.Sprintf("Another program may be behind localhost, so passkeys cannot be used there. If you know that none is, set server.publicOrigin to http://%s.", local)
+		return identity.Site{}, fmt.Sprintf("Another program may be behind localhost, so passkeys cannot be used there. If you know that none is, set server.publicOrigin to http://%s.", local)
 	case strings.EqualFold(r.Host, local):
-		return device.Site{Name: "localhost", Origin: "http://" + local}, ""
+		return identity.Site{Name: "localhost", Origin: "http://" + local}, ""
 	case name == "localhost":
-		return device.Site{}, fmt.Sprintf("Passkeys can be used at http://%s.", local)
+		return identity.Site{}, fmt.Sprintf("Passkeys can be used at http://%s.", local)
 	case s.public.TLS():
-		return device.Site{}, fmt.Sprintf("Passkeys can be used at %s, the public origin of the configuration.", s.public)
+		return identity.Site{}, fmt.Sprintf("Passkeys can be used at %s, the public origin of the configuration.", s.public)
 	}
-	return device.Site{}, "Passkeys need https here: put a reverse proxy with TLS in front and name its address in server.publicOrigin."
+	return identity.Site{}, "Passkeys need https here: put a reverse proxy with TLS in front and name its address in server.publicOrigin."
 }

@@ -8,14 +8,14 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/protocol"
 )
 
 // TestTwinDoor listens on both loopback addresses, or says that localhost is not ours.
 func TestTwinDoor(t *testing.T) {
 	listen := func(address string) *Server {
-		s := &Server{log: slog.New(slog.DiscardHandler), passkeys: &device.Passkeys{}}
+		s := &Server{log: slog.New(slog.DiscardHandler), passkeys: &identity.Passkeys{}}
 		if err := s.listenTCP(address); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestSites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Server{tcpDoor: door, passkeys: &device.Passkeys{}, public: public, ownsLocalhost: true}
+		s := &Server{tcpDoor: door, passkeys: &identity.Passkeys{}, public: public, ownsLocalhost: true}
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Host = c.host
 		site, why := s.siteOf(r)

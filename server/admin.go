@@ -9,7 +9,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/policy"
 )
 
@@ -33,7 +33,7 @@ func (s *Server) apiRevokeGrant(w http.ResponseWriter, r *http.Request, c caller
 }
 
 // revoke ends the grant that the request names. A grant that is gone from memory only is an error that says so.
-func (s *Server) revoke(r *http.Request, by device.Authority) (*approval.Grant, error) {
+func (s *Server) revoke(r *http.Request, by identity.Authority) (*approval.Grant, error) {
 	grant, err := s.approvals.Revoke(r.Context(), by, r.PathValue("id"))
 	if grant != nil {
 		s.note(r, audit.TypeGrant, map[string]any{
@@ -52,7 +52,7 @@ func (s *Server) revoke(r *http.Request, by device.Authority) (*approval.Grant, 
 
 // Tokens is the answer of GET /v1/tokens.
 type Tokens struct {
-	Tokens []device.Token `json:"tokens"`
+	Tokens []identity.Token `json:"tokens"`
 }
 
 func (s *Server) apiTokens(w http.ResponseWriter, _ *http.Request, c caller) error {
@@ -60,7 +60,7 @@ func (s *Server) apiTokens(w http.ResponseWriter, _ *http.Request, c caller) err
 	if err != nil {
 		return answerProblem(err)
 	}
-	writeJSON(w, http.StatusOK, Tokens{append([]device.Token{}, list...)})
+	writeJSON(w, http.StatusOK, Tokens{append([]identity.Token{}, list...)})
 	return nil
 }
 
@@ -77,7 +77,7 @@ type NewToken struct {
 
 // CreatedToken is the answer of POST /v1/tokens. The secret is shown this once.
 type CreatedToken struct {
-	device.Token
+	identity.Token
 	Secret string `json:"secret"`
 }
 
@@ -94,8 +94,8 @@ func (s *Server) apiCreateToken(w http.ResponseWriter, r *http.Request, c caller
 	return nil
 }
 
-func (s *Server) createToken(r *http.Request, by device.Authority, body NewToken) (CreatedToken, error) {
-	spec := device.TokenSpec{Name: body.Name, Metrics: body.Metrics, Gateway: body.Gateway, Agent: body.Agent, Workspace: body.Workspace, Owner: body.Owner}
+func (s *Server) createToken(r *http.Request, by identity.Authority, body NewToken) (CreatedToken, error) {
+	spec := identity.TokenSpec{Name: body.Name, Metrics: body.Metrics, Gateway: body.Gateway, Agent: body.Agent, Workspace: body.Workspace, Owner: body.Owner}
 	if body.Life != "" {
 		life, err := time.ParseDuration(body.Life)
 		if err != nil || life <= 0 {
@@ -122,10 +122,10 @@ func (s *Server) apiRevokeToken(w http.ResponseWriter, r *http.Request, c caller
 	return nil
 }
 
-func (s *Server) revokeToken(r *http.Request, by device.Authority) (device.Token, error) {
+func (s *Server) revokeToken(r *http.Request, by identity.Authority) (identity.Token, error) {
 	token, err := s.people.RevokeToken(r.Context(), by, r.PathValue("id"))
 	if err != nil {
-		return device.Token{}, problem(http.StatusNotFound, "", "%s", err.Error())
+		return identity.Token{}, problem(http.StatusNotFound, "", "%s", err.Error())
 	}
 	s.note(r, audit.TypeConfig, map[string]any{"event": "token-revoked", "token": token.ID, "by": by.Name()})
 	return token, nil
@@ -141,7 +141,7 @@ func (s *Server) note(r *http.Request, kind audit.Type, data map[string]any) {
 
 // SignIns is the answer of GET /v1/sign-ins.
 type SignIns struct {
-	SignIns []device.Session `json:"signIns"`
+	SignIns []identity.Session `json:"signIns"`
 }
 
 func (s *Server) apiSignIns(w http.ResponseWriter, _ *http.Request, c caller) error {
@@ -149,13 +149,13 @@ func (s *Server) apiSignIns(w http.ResponseWriter, _ *http.Request, c caller) er
 	if err != nil {
 		return answerProblem(err)
 	}
-	writeJSON(w, http.StatusOK, SignIns{append([]device.Session{}, list...)})
+	writeJSON(w, http.StatusOK, SignIns{append([]identity.Session{}, list...)})
 	return nil
 }
 
 func (s *Server) apiEndSignIn(w http.ResponseWriter, r *http.Request, c caller) error {
 	if err := s.people.EndSession(c.by, r.PathValue("id")); err != nil {
-		if errors.Is(err, device.ErrNotSignedIn) {
+		if errors.Is(err, identity.ErrNotSignedIn) {
 			return answerProblem(err)
 		}
 		return problem(http.StatusNotFound, "", "%s", err.Error())

@@ -11,12 +11,12 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // caller is who makes an API request.
 type caller struct {
-	by         device.Authority
+	by         identity.Authority
 	connection string
 	terminal   bool  // through the socket, by a command that a person typed
 	why        error // why this is no signed-in person; nil if it is one, or nobody tried
@@ -54,7 +54,7 @@ func (s *Server) mode() string {
 func (s *Server) apiStatus(w http.ResponseWriter, _ *http.Request, c caller) error {
 	status := Status{
 		Version: s.version, PID: os.Getpid(), Started: s.started, Console: s.URL(), Mode: s.mode(), Setup: s.people.NeedsSetup(),
-		SignedIn: c.by.May(device.RightWatch) == nil, Name: c.by.Name(),
+		SignedIn: c.by.May(identity.RightWatch) == nil, Name: c.by.Name(),
 	}
 	if status.SignedIn {
 		n := s.approvals.Count()

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/identity"
 )
 
 // configCard is a changed configuration file that waits for a person.
@@ -92,8 +92,8 @@ func (s *Server) applyFromPage(w http.ResponseWriter, r *http.Request, v *visito
 }
 
 // applyConfig puts the shown change in force.
-func (s *Server) applyConfig(r *http.Request, by device.Authority, revision string) error {
-	if err := by.May(device.RightConfigure); err != nil {
+func (s *Server) applyConfig(r *http.Request, by identity.Authority, revision string) error {
+	if err := by.May(identity.RightConfigure); err != nil {
 		return answerProblem(err)
 	}
 	if p := s.shown.check(by.Session(), revision); p != nil {

@@ -13,12 +13,12 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // visitor is a signed-in person in a browser.
 type visitor struct {
-	by   device.Authority
+	by   identity.Authority
 	base string // path of their console
 	key  string
 }
@@ -162,7 +162,7 @@ func answerProblem(err error) error {
 		{approval.ErrNotOffered, http.StatusUnprocessableEntity},
 		{approval.ErrSelfApproval, http.StatusForbidden},
 		{approval.ErrNotAllowed, http.StatusForbidden},
-		{device.ErrNotSignedIn, http.StatusUnauthorized},
+		{identity.ErrNotSignedIn, http.StatusUnauthorized},
 	} {
 		if errors.Is(err, known.err) {
 			return problem(known.status, "", "%s", err.Error())

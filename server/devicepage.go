@@ -8,16 +8,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // scopeWords are what the scopes of a device mean, for people who decide about them.
 var scopeWords = map[string]string{
-	device.ScopeRead:      "see calls, decisions and sessions",
-	device.ScopeWrite:     "send calls, and see what there is to see",
-	device.ScopeApprovals: "answer calls that wait, as you",
-	device.ScopePairing:   "let other devices in, as far as its own scopes go",
-	device.ScopeAdmin:     "everything that you may do",
+	identity.ScopeRead:      "see calls, decisions and sessions",
+	identity.ScopeWrite:     "send calls, and see what there is to see",
+	identity.ScopeApprovals: "answer calls that wait, as you",
+	identity.ScopePairing:   "let other devices in, as far as its own scopes go",
+	identity.ScopeAdmin:     "everything that you may do",
 }
 
 // scopeView is one scope in its own name and in words.
@@ -43,11 +43,11 @@ type pendingView struct {
 	Known         bool
 }
 
-var pairReasons = map[device.PairReason]string{
-	device.NotPaired:       "It was never here before.",
-	device.RoleUpgrade:     "It is paired, and wants to be something else, too.",
-	device.ScopeUpgrade:    "It is paired, and wants more than it has.",
-	device.MetadataUpgrade: "It is paired, and says that it is another kind of device by now. If you did not change it, refuse.",
+var pairReasons = map[identity.PairReason]string{
+	identity.NotPaired:       "It was never here before.",
+	identity.RoleUpgrade:     "It is paired, and wants to be something else, too.",
+	identity.ScopeUpgrade:    "It is paired, and wants more than it has.",
+	identity.MetadataUpgrade: "It is paired, and says that it is another kind of device by now. If you did not change it, refuse.",
 }
 
 // pairedView is a device that may connect.
@@ -96,7 +96,7 @@ var deviceNews = map[string]string{
 }
 
 func (s *Server) renderDevices(w http.ResponseWriter, v *visitor, status int, notices ...notice) error {
-	if err := v.by.May(device.RightAdmin); err != nil {
+	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}
 	p := devicesPage{accessPage: s.newAccessPage(v, "Devices", "/devices"), Off: s.devices == nil}
@@ -113,7 +113,7 @@ func (s *Server) renderDevices(w http.ResponseWriter, v *visitor, status int, no
 	return renderPage(w, status, "devices", p)
 }
 
-func newPendingView(r *device.PairRequest) pendingView {
+func newPendingView(r *identity.PairRequest) pendingView {
 	return pendingView{
 		ID: r.ID, Seen: r.Stamp(), Name: oneLine(cmp.Or(r.Name, r.ClientID, "a device without a name")),
 		Client: oneLine(strings.Join(slices.DeleteFunc([]string{r.ClientID, r.Platform, r.Family}, func(s string) bool { return s == "" }), ", ")),
@@ -122,12 +122,12 @@ func newPendingView(r *device.PairRequest) pendingView {
 	}
 }
 
-func newPairedView(d *device.PairedDevice) pairedView {
+func newPairedView(d *identity.PairedDevice) pairedView {
 	view := pairedView{
 		ID: d.ID, Seen: d.Stamp(), Name: oneLine(cmp.Or(d.Name, d.ClientID, "a device without a name")),
 		Client: oneLine(strings.Join(slices.DeleteFunc([]string{d.ClientID, d.Platform, d.IP}, func(s string) bool { return s == "" }), ", ")),
 		Key:    oneLine(d.ID), Person: oneLine(d.Person), Scopes: scopesOf(d.Scopes), Paired: moment(d.Approved), Last: "never",
-		Vouched: len(d.Vouched) > 0 && device.CoversAll(d.Vouched, d.Scopes), Unvouched: len(d.Vouched) == 0,
+		Vouched: len(d.Vouched) > 0 && identity.CoversAll(d.Vouched, d.Scopes), Unvouched: len(d.Vouched) == 0,
 	}
 	if !d.Seen.IsZero() {
 		view.Last = moment(d.Seen)
@@ -180,7 +180,7 @@ func (s *Server) removeFromPage(w http.ResponseWriter, r *http.Request, v *visit
 func (s *Server) rotateFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	return s.changeDevice(w, r, v, "rotated", func(id string) error {
 		// Whoever closes the page at once has still replaced it.
-		_, _, _, err := s.devices.Rotate(context.WithoutCancel(r.Context()), device.Caller{By: v.by}, id, device.Role(r.PathValue("role")), nil)
+		_, _, _, err := s.devices.Rotate(context.WithoutCancel(r.Context()), identity.Caller{By: v.by}, id, identity.Role(r.PathValue("role")), nil)
 		return err
 	})
 }
@@ -188,14 +188,14 @@ func (s *Server) rotateFromPage(w http.ResponseWriter, r *http.Request, v *visit
 // revokeDeviceTokenFromPage is POST /c/{key}/devices/{id}/tokens/{role}/revoke.
 func (s *Server) revokeDeviceTokenFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	return s.changeDevice(w, r, v, "revoked", func(id string) error {
-		_, err := s.devices.Revoke(r.Context(), device.Caller{By: v.by}, id, device.Role(r.PathValue("role")))
+		_, err := s.devices.Revoke(r.Context(), identity.Caller{By: v.by}, id, identity.Role(r.PathValue("role")))
 		return err
 	})
 }
 
 // changeDevice does one thing to a device, and shows the devices again.
 func (s *Server) changeDevice(w http.ResponseWriter, r *http.Request, v *visitor, done string, change func(id string) error) error {
-	if err := v.by.May(device.RightAdmin); err != nil {
+	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}
 	if s.devices == nil {
@@ -205,11 +205,11 @@ func (s *Server) changeDevice(w http.ResponseWriter, r *http.Request, v *visitor
 	case err == nil:
 		http.Redirect(w, r, v.base+"/devices?done="+done, http.StatusSeeOther)
 		return nil
-	case errors.Is(err, device.ErrNotSignedIn):
+	case errors.Is(err, identity.ErrNotSignedIn):
 		return answerProblem(err)
-	case errors.Is(err, device.ErrNoRequest), errors.Is(err, device.ErrNoDevice):
+	case errors.Is(err, identity.ErrNoRequest), errors.Is(err, identity.ErrNoDevice):
 		return s.renderDevices(w, v, http.StatusNotFound, notice{"warn", "That device waits or is paired no more: somebody else was first, or five minutes are over."})
-	case errors.Is(err, device.ErrPairChanged):
+	case errors.Is(err, identity.ErrPairChanged):
 		return s.renderDevices(w, v, http.StatusConflict, notice{"warn", "Nothing was approved: the device asks for something else by now. Look at it again."})
 	default:
 		p := problemOf(deviceProblem(err))

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/server/protocol"
 )
@@ -20,11 +20,11 @@ func TestDevicesPage(t *testing.T) {
 	if _, body := b.get(b.base + "/devices"); !strings.Contains(body, "No device is paired") {
 		t.Errorf("no devices:\n%s", body)
 	}
-	ask := func(id string, scopes ...string) device.PairRequest {
+	ask := func(id string, scopes ...string) identity.PairRequest {
 		t.Helper()
-		r, err := w.Pairings.Request(device.PairRequest{
-			DeviceID: id, Key: []byte(id), Name: "<i>phone</i>\u202e", Platform: "iOS", ClientID: "openclaw-ios", Role: device.RoleOperator,
-			Scopes: scopes, IP: "10.0.0.5", Reason: device.NotPaired,
+		r, err := w.Pairings.Request(identity.PairRequest{
+			DeviceID: id, Key: []byte(id), Name: "<i>phone</i>\u202e", Platform: "iOS", ClientID: "openclaw-ios", Role: identity.RoleOperator,
+			Scopes: scopes, IP: "10.0.0.5", Reason: identity.NotPaired,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -50,10 +50,10 @@ func TestDevicesPage(t *testing.T) {
 	}
 
 	// What the device asks for after it was shown is not approved with it.
-	r := ask("d1", device.ScopeRead)
+	r := ask("d1", identity.ScopeRead)
 	stamp := seen()
-	ask("d1", device.ScopeAdmin)
-	if body := post(r.ID+"/approve", url.Values{"seen": {stamp}}, http.StatusConflict); !strings.Contains(body, "Nothing was approved") || !strings.Contains(body, device.ScopeAdmin) {
+	ask("d1", identity.ScopeAdmin)
+	if body := post(r.ID+"/approve", url.Values{"seen": {stamp}}, http.StatusConflict); !strings.Contains(body, "Nothing was approved") || !strings.Contains(body, identity.ScopeAdmin) {
 		t.Errorf("%s", body)
 	}
 	post(r.ID+"/approve", nil, http.StatusConflict)
@@ -64,21 +64,21 @@ func TestDevicesPage(t *testing.T) {
 	post(r.ID+"/approve", url.Values{"seen": {stamp}}, http.StatusNotFound)
 	post(r.ID+"/reject", nil, http.StatusNotFound)
 
-	r = ask("d1", device.ScopeRead, device.ScopeApprovals)
+	r = ask("d1", identity.ScopeRead, identity.ScopeApprovals)
 	post(r.ID+"/approve", url.Values{"seen": {seen()}}, http.StatusSeeOther)
 	d, _ := w.Pairings.Device("d1")
-	if !device.CoversAll(d.Vouched, []string{device.ScopeRead, device.ScopeApprovals}) || d.Person != "owner (console)" {
+	if !identity.CoversAll(d.Vouched, []string{identity.ScopeRead, identity.ScopeApprovals}) || d.Person != "owner (console)" {
 		t.Errorf("%+v", d)
 	}
 	if err := w.Pairings.Authority("d1", d.Scopes).MayAnswer(); err != nil {
 		t.Errorf("an approved device may not answer: %v", err)
 	}
-	token, _, err := w.Pairings.Credential(t.Context(), "d1", device.RoleOperator, []string{device.ScopeRead})
+	token, _, err := w.Pairings.Credential(t.Context(), "d1", identity.RoleOperator, []string{identity.ScopeRead})
 	if err != nil {
 		t.Fatal(err)
 	}
 	works := func() bool {
-		return w.Pairings.CheckCredential("d1", device.RoleOperator, []string{device.ScopeRead}, token) == nil
+		return w.Pairings.CheckCredential("d1", identity.RoleOperator, []string{identity.ScopeRead}, token) == nil
 	}
 	if _, body := b.get(b.base + "/devices"); strings.Contains(body, token) || !strings.Contains(body, "/tokens/operator/revoke") {
 		t.Errorf("the page shows a token, or no way to end it:\n%s", body)
@@ -87,7 +87,7 @@ func TestDevicesPage(t *testing.T) {
 	if works() {
 		t.Error("a replaced token works")
 	}
-	token, _, _ = w.Pairings.Credential(t.Context(), "d1", device.RoleOperator, []string{device.ScopeRead})
+	token, _, _ = w.Pairings.Credential(t.Context(), "d1", identity.RoleOperator, []string{identity.ScopeRead})
 	if !works() {
 		t.Fatal("the new token does not work")
 	}
@@ -99,17 +99,17 @@ func TestDevicesPage(t *testing.T) {
 	post("d1/tokens/node/revoke", nil, http.StatusNotFound)
 
 	// One that was let in without a question is no person until somebody vouches for it.
-	if err := w.Pairings.PairSilently(t.Context(), device.PairRequest{DeviceID: "d2", Key: []byte("d2"), ClientID: "cli", Role: device.RoleOperator, Scopes: []string{device.ScopeApprovals}}); err != nil {
+	if err := w.Pairings.PairSilently(t.Context(), identity.PairRequest{DeviceID: "d2", Key: []byte("d2"), ClientID: "cli", Role: identity.RoleOperator, Scopes: []string{identity.ScopeApprovals}}); err != nil {
 		t.Fatal(err)
 	}
-	if w.Pairings.Authority("d2", []string{device.ScopeApprovals}).MayAnswer() == nil {
+	if w.Pairings.Authority("d2", []string{identity.ScopeApprovals}).MayAnswer() == nil {
 		t.Fatal("a device that nobody vouched for may answer")
 	}
 	if _, body := b.get(b.base + "/devices"); !strings.Contains(body, "without asking anybody") {
 		t.Error("the page does not say that nobody was asked")
 	}
 	post("d2/approve", url.Values{"seen": {seen()}}, http.StatusSeeOther)
-	if err := w.Pairings.Authority("d2", []string{device.ScopeApprovals}).MayAnswer(); err != nil {
+	if err := w.Pairings.Authority("d2", []string{identity.ScopeApprovals}).MayAnswer(); err != nil {
 		t.Error(err)
 	}
 	for _, id := range []string{"d1", "d2"} {
@@ -120,7 +120,7 @@ func TestDevicesPage(t *testing.T) {
 		post(id+"/remove", nil, http.StatusNotFound)
 	}
 	// Somebody who is not signed in changes nothing.
-	r = ask("d3", device.ScopeRead)
+	r = ask("d3", identity.ScopeRead)
 	stamp = seen()
 	b.post(b.base+"/sign-out", nil)
 	post(r.ID+"/approve", url.Values{"seen": {stamp}}, http.StatusSeeOther) // to the door

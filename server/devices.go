@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // Devices is the answer of GET /v1/devices.
@@ -61,7 +61,7 @@ func (s *Server) apiDevices(w http.ResponseWriter, _ *http.Request, _ caller) er
 	return nil
 }
 
-func pairedDevice(d *device.PairedDevice) PairedDevice {
+func pairedDevice(d *identity.PairedDevice) PairedDevice {
 	out := PairedDevice{
 		Device: d.ID, Name: d.Name, Client: d.ClientID, Platform: d.Platform, Roles: []string{}, Scopes: append([]string{}, d.Scopes...),
 		Vouched: append([]string{}, d.Vouched...), Person: d.Person, Paired: d.Approved, Seen: d.Seen,
@@ -111,9 +111,9 @@ func noDevices() error { return problem(http.StatusNotFound, "", "this gateway p
 
 func deviceProblem(err error) error {
 	switch {
-	case errors.Is(err, device.ErrNoRequest), errors.Is(err, device.ErrNoDevice):
+	case errors.Is(err, identity.ErrNoRequest), errors.Is(err, identity.ErrNoDevice):
 		return problem(http.StatusNotFound, "toolward devices list", "no such device waits or is paired")
-	case errors.Is(err, device.ErrTooManyPair), errors.Is(err, device.ErrScopeHeld), errors.Is(err, device.ErrDeviceScope):
+	case errors.Is(err, identity.ErrTooManyPair), errors.Is(err, identity.ErrScopeHeld), errors.Is(err, identity.ErrDeviceScope):
 		return problem(http.StatusUnprocessableEntity, "", "%s", err.Error())
 	}
 	return err

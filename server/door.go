@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // doorPage is the sign-in and the set-up page.
@@ -135,8 +135,8 @@ func (s *Server) showSignIns(w http.ResponseWriter, r *http.Request, v *visitor)
 			keys[key.ID] = key.Name
 		}
 	}
-	names := map[device.Surface]string{
-		device.Console: "Browser", device.Terminal: "Terminal", device.Foreground: "Terminal of the gateway",
+	names := map[identity.Surface]string{
+		identity.Console: "Browser", identity.Terminal: "Terminal", identity.Foreground: "Terminal of the gateway",
 	}
 	for _, session := range list {
 		p.SignIns = append(p.SignIns, signInView{

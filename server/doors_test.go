@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/server"
 )
@@ -241,8 +241,8 @@ func TestTerminalSignIn(t *testing.T) {
 	api.want(200, "GET", "/v1/approvals", nil, nil)
 
 	t.Run("not for a process outside that terminal", func(t *testing.T) {
-		w.Processes.Change(func(p *device.Process) { p.TTY = 0 })
-		defer w.Processes.Change(func(p *device.Process) { p.TTY = 5 })
+		w.Processes.Change(func(p *identity.Process) { p.TTY = 0 })
+		defer w.Processes.Change(func(p *identity.Process) { p.TTY = 5 })
 		other := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
 		var p server.Problem
 		other.want(http.StatusUnauthorized, "GET", "/v1/approvals", nil, &p)
@@ -256,7 +256,7 @@ func TestTerminalSignIn(t *testing.T) {
 }
 
 func TestPeerOf(t *testing.T) {
-	peers := make(chan device.Process, 1)
+	peers := make(chan identity.Process, 1)
 	w := consoletest.New(t, consoletest.Options{Hooks: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		peer, _ := server.PeerOf(r.Context())
 		peers <- peer
@@ -270,7 +270,7 @@ func TestPeerOf(t *testing.T) {
 		t.Errorf("peer %+v, want this process", got)
 	}
 	t.Run("another user's process is refused", func(t *testing.T) {
-		w.Processes.Change(func(p *device.Process) { p.UID += 7 })
+		w.Processes.Change(func(p *identity.Process) { p.UID += 7 })
 		resp, err := w.SocketClient().Get("http://toolward/v1/status")
 		if err != nil {
 			t.Fatal(err)

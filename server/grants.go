@@ -11,8 +11,8 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/identity"
 )
 
 // grantView is one line of the list of grants.
@@ -115,7 +115,7 @@ func narrowOf(form url.Values) (n approval.Narrow, err error) {
 
 // revokeFromPage is POST /c/{key}/grants/{id}/revoke.
 func (s *Server) revokeFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if err := v.by.May(device.RightAdmin); err != nil {
+	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}
 	if _, err := s.revoke(r, v.by); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // Lengths of the live log.
@@ -142,7 +142,7 @@ func (s *Server) followLog(w http.ResponseWriter, r *http.Request, v *visitor) e
 			l.take(record, linesAtOnce)
 		case <-l.due:
 			// The sign-in may have ended while the page was open.
-			if v.by.May(device.RightWatch) != nil {
+			if v.by.May(identity.RightWatch) != nil {
 				_ = out.send("reload", struct{}{})
 				return nil
 			}

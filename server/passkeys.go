@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // passkeyPrefix is where a browser at the door asks for a question to its passkey, and below which it answers. The path
@@ -57,7 +57,7 @@ func (s *Server) signInWithPasskey(w http.ResponseWriter, r *http.Request) error
 	}
 	asked, ok := cookieOf(r, passkeyCookie)
 	if !ok {
-		return passkeyProblem(device.ErrPasskeyLate)
+		return passkeyProblem(identity.ErrPasskeyLate)
 	}
 	http.SetCookie(w, &http.Cookie{Name: passkeyCookie, Path: r.URL.Path, MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	token, _, err := s.passkeys.SignIn(r.Context(), s.sourceOf(r), asked, site, body.Answer)
@@ -72,16 +72,16 @@ func (s *Server) signInWithPasskey(w http.ResponseWriter, r *http.Request) error
 
 // noteSuspect records that somebody showed a passkey of which there may be a copy.
 func (s *Server) noteSuspect(r *http.Request, err error) {
-	if errors.Is(err, device.ErrPasskeySuspect) {
+	if errors.Is(err, identity.ErrPasskeySuspect) {
 		s.note(r, audit.TypeConfig, map[string]any{"event": "passkey-suspect", "from": s.sourceOf(r)})
 	}
 }
 
 // passkeySite is where passkeys are used, or a problem that says why they cannot be.
-func (s *Server) passkeySite(r *http.Request) (device.Site, error) {
+func (s *Server) passkeySite(r *http.Request) (identity.Site, error) {
 	site, why := s.siteOf(r)
 	if why != "" {
-		return device.Site{}, problem(http.StatusConflict, "", "%s", why)
+		return identity.Site{}, problem(http.StatusConflict, "", "%s", why)
 	}
 	return site, nil
 }
@@ -89,18 +89,18 @@ func (s *Server) passkeySite(r *http.Request) (device.Site, error) {
 // passkeyProblem says why a passkey was refused. 401 would be taken for "the sign-in has ended".
 func passkeyProblem(err error) error {
 	switch {
-	case errors.Is(err, device.ErrNotSignedIn):
+	case errors.Is(err, identity.ErrNotSignedIn):
 		return answerProblem(err)
-	case errors.Is(err, device.ErrNoPasskey):
+	case errors.Is(err, identity.ErrNoPasskey):
 		return problem(http.StatusNotFound, "", "%s", err.Error())
-	case errors.Is(err, device.ErrPasskeySuspect):
-		return problem(http.StatusForbidden, "", "%s", device.ErrPasskeySuspect.Error())
-	case errors.Is(err, device.ErrPasskey), errors.Is(err, device.ErrPasskeyLate), errors.Is(err, device.ErrPassphrase):
+	case errors.Is(err, identity.ErrPasskeySuspect):
+		return problem(http.StatusForbidden, "", "%s", identity.ErrPasskeySuspect.Error())
+	case errors.Is(err, identity.ErrPasskey), errors.Is(err, identity.ErrPasskeyLate), errors.Is(err, identity.ErrPassphrase):
 		return problem(http.StatusForbidden, "", "%s", err.Error())
-	case errors.Is(err, device.ErrPasskeyHere):
+	case errors.Is(err, identity.ErrPasskeyHere):
 		return problem(http.StatusConflict, "", "%s", err.Error())
 	}
-	if rate := new(device.RateError); errors.As(err, &rate) {
+	if rate := new(identity.RateError); errors.As(err, &rate) {
 		return problem(http.StatusTooManyRequests, "", "%s", rate.Error())
 	}
 	return err
@@ -137,7 +137,7 @@ func (s *Server) showPasskeys(w http.ResponseWriter, r *http.Request, v *visitor
 func (s *Server) renderPasskeys(w http.ResponseWriter, r *http.Request, v *visitor, status int, notices ...notice) error {
 	p := passkeysPage{accessPage: s.newAccessPage(v, "Passkeys", "/passkeys")}
 	p.Notices = notices
-	var site device.Site
+	var site identity.Site
 	if site, p.Why = s.siteOf(r); p.Why == "" {
 		p.Script, p.Usable = "passkeys.js", s.passkeys.Any(site.Name)
 	}
@@ -192,7 +192,7 @@ func (s *Server) beginPasskey(w http.ResponseWriter, r *http.Request, v *visitor
 	if err := readJSON(r, &body); err != nil {
 		return err
 	}
-	question, err := s.passkeys.BeginAdd(r.Context(), v.by, site, device.Presence{Passphrase: body.Passphrase, Answer: body.Answer})
+	question, err := s.passkeys.BeginAdd(r.Context(), v.by, site, identity.Presence{Passphrase: body.Passphrase, Answer: body.Answer})
 	if err != nil {
 		s.noteSuspect(r, err)
 		return passkeyProblem(err)
@@ -241,7 +241,7 @@ func nameProblem(err error) error {
 // renamePasskey is POST /c/{key}/passkeys/{id}/rename.
 func (s *Server) renamePasskey(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if s.passkeys == nil {
-		return passkeyProblem(device.ErrNoPasskey)
+		return passkeyProblem(identity.ErrNoPasskey)
 	}
 	if err := parseForm(r); err != nil {
 		return err
@@ -262,7 +262,7 @@ func (s *Server) renamePasskey(w http.ResponseWriter, r *http.Request, v *visito
 // the door then.
 func (s *Server) removePasskey(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if s.passkeys == nil {
-		return passkeyProblem(device.ErrNoPasskey)
+		return passkeyProblem(identity.ErrNoPasskey)
 	}
 	gone, err := s.passkeys.Remove(r.Context(), v.by, r.PathValue("id"))
 	if gone.ID != "" {

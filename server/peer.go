@@ -5,15 +5,15 @@ import (
 	"net"
 	"os"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 type peerKey struct{}
 
 // PeerOf returns the process at the other end of a socket request, as the kernel named it when the connection was
 // accepted; false at the TCP door. Injected handlers use it to note which processes are agents.
-func PeerOf(ctx context.Context) (device.Process, bool) {
-	peer, ok := ctx.Value(peerKey{}).(device.Process)
+func PeerOf(ctx context.Context) (identity.Process, bool) {
+	peer, ok := ctx.Value(peerKey{}).(identity.Process)
 	return peer, ok
 }
 

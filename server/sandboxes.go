@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -167,7 +167,7 @@ func (s *Server) apiEndSandbox(w http.ResponseWriter, r *http.Request, c caller,
 }
 
 // endSandbox does what a person wants done to a sandbox, and records it. Whoever hangs up meanwhile has still done it.
-func (s *Server) endSandbox(r *http.Request, by device.Authority, name string, how ending) error {
+func (s *Server) endSandbox(r *http.Request, by identity.Authority, name string, how ending) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), endPatience)
 	defer cancel()
 	err := how.do(s.sandboxes, ctx, name, "by "+by.Name())
@@ -198,7 +198,7 @@ func (s *Server) apiPruneSandboxes(w http.ResponseWriter, r *http.Request, c cal
 }
 
 // pruneSandboxes ends what is old or unused, and records who wanted that.
-func (s *Server) pruneSandboxes(r *http.Request, by device.Authority) (sandbox.Pruned, error) {
+func (s *Server) pruneSandboxes(r *http.Request, by identity.Authority) (sandbox.Pruned, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), endPatience)
 	defer cancel()
 	pruned, err := s.sandboxes.Prune(ctx)

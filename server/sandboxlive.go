@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -61,7 +61,7 @@ func (s *Server) lookTogether(ctx context.Context) []sandbox.Info {
 // followSandboxes is GET /c/{key}/sandboxes/events: what sandboxes use, while a page is open; with name= of one, and its
 // latest calls.
 func (s *Server) followSandboxes(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if err := v.by.May(device.RightWatch); err != nil {
+	if err := v.by.May(identity.RightWatch); err != nil {
 		return answerProblem(err)
 	}
 	if s.sandboxes == nil {
@@ -95,7 +95,7 @@ func (s *Server) followSandboxes(w http.ResponseWriter, r *http.Request, v *visi
 			f.news = f.news || record.Type == audit.TypeDecision || record.Type == audit.TypeOutcome || record.Type == audit.TypeSandbox
 		case <-looks.C:
 			// The sign-in may have ended while the page was open.
-			if v.by.May(device.RightWatch) != nil {
+			if v.by.May(identity.RightWatch) != nil {
 				_ = out.send("reload", struct{}{})
 				return nil
 			}

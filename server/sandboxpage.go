@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -71,10 +71,10 @@ type checkView struct {
 
 // showSandboxes is GET /c/{key}/sandboxes.
 func (s *Server) showSandboxes(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if err := v.by.May(device.RightWatch); err != nil {
+	if err := v.by.May(identity.RightWatch); err != nil {
 		return answerProblem(err)
 	}
-	p := sandboxesPage{page: s.newPage(v, "Sandboxes", "/sandboxes"), Off: s.sandboxes == nil, Prunes: v.by.May(device.RightAdmin) == nil}
+	p := sandboxesPage{page: s.newPage(v, "Sandboxes", "/sandboxes"), Off: s.sandboxes == nil, Prunes: v.by.May(identity.RightAdmin) == nil}
 	p.Style = "sandboxes.css"
 	if p.Off {
 		return renderPage(w, http.StatusOK, "sandboxes", p)
@@ -199,7 +199,7 @@ func (s *Server) showSandbox(w http.ResponseWriter, r *http.Request, v *visitor)
 }
 
 func (s *Server) renderSandbox(w http.ResponseWriter, r *http.Request, v *visitor, status int, notices ...notice) error {
-	if err := v.by.May(device.RightWatch); err != nil {
+	if err := v.by.May(identity.RightWatch); err != nil {
 		return answerProblem(err)
 	}
 	if s.sandboxes == nil {
@@ -211,7 +211,7 @@ func (s *Server) renderSandbox(w http.ResponseWriter, r *http.Request, v *visito
 	}
 	p := sandboxPage{
 		page: s.newPage(v, "Sandbox", "/sandboxes"), Box: newBoxView(v, &Sandbox{d.Info, d.Usage}, time.Now()), Seen: seenOf(&d.Info),
-		May: v.by.May(device.RightAdmin) == nil, Facts: factsOfSandbox(d.Detail), Unknown: !d.ProtectedKnown, Lost: lostWords(d.Detail),
+		May: v.by.May(identity.RightAdmin) == nil, Facts: factsOfSandbox(d.Detail), Unknown: !d.ProtectedKnown, Lost: lostWords(d.Detail),
 		Calls: newCallsPart(v, d.Commands), Life: newLifePart(v, d.Events),
 	}
 	p.Style, p.Script, p.Live = "sandboxes.css", "sandboxes.js", true
@@ -317,7 +317,7 @@ func (s *Server) recreateFromPage(w http.ResponseWriter, r *http.Request, v *vis
 
 // endFromPage ends the very sandbox that the page showed.
 func (s *Server) endFromPage(w http.ResponseWriter, r *http.Request, v *visitor, how ending) error {
-	if err := v.by.May(device.RightAdmin); err != nil {
+	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}
 	if s.sandboxes == nil {
@@ -354,7 +354,7 @@ func (s *Server) endFromPage(w http.ResponseWriter, r *http.Request, v *visitor,
 
 // pruneFromPage is POST /c/{key}/sandboxes/prune.
 func (s *Server) pruneFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if err := v.by.May(device.RightAdmin); err != nil {
+	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}
 	if s.sandboxes == nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -80,7 +80,7 @@ func TestSeenNamesOneSandbox(t *testing.T) {
 // Whoever may not manage the gateway sees no buttons, and ends nothing.
 func TestSandboxesWithoutTheRight(t *testing.T) {
 	s := &Server{}
-	nobody := &visitor{by: device.Requester(), base: "/c/k"}
+	nobody := &visitor{by: identity.Requester(), base: "/c/k"}
 	for name, handle := range map[string]func(http.ResponseWriter, *http.Request, *visitor) error{
 		"stop": s.stopFromPage, "recreate": s.recreateFromPage, "prune": s.pruneFromPage, "list": s.showSandboxes, "one": s.showSandbox, "events": s.followSandboxes,
 	} {

@@ -14,8 +14,8 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/session"
 )
@@ -67,7 +67,7 @@ type Options struct {
 	Public  protocol.PublicOrigin // where people reach the console through a reverse proxy; optional
 	Proxies protocol.Proxies      // reverse proxies whose word about a browser's address counts
 
-	People    *device.Keeper
+	People    *identity.Keeper
 	Approvals *approval.Manager
 	Audit     *audit.Log
 	Records   audit.Source // what the log is kept in, for exports
@@ -76,8 +76,8 @@ type Options struct {
 	Policy    func() Policy // the one in force
 	Config    Configuration
 	Commands  *execpolicy.Approvals // exec-approvals.json; optional
-	Devices   *device.Pairings      // optional
-	Passkeys  *device.Passkeys      // optional
+	Devices   *identity.Pairings    // optional
+	Passkeys  *identity.Passkeys    // optional
 	Sandboxes Sandboxes             // optional
 	// Ready adds what somebody who shows a credential may know to the answer of /readyz; optional.
 	Ready func(*http.Request) (ready bool, details map[string]any)
@@ -101,7 +101,7 @@ const StreamPath = "/mcp/stdio"
 
 // Server is the two doors. Its methods may be called from any goroutine.
 type Server struct {
-	people    *device.Keeper
+	people    *identity.Keeper
 	approvals *approval.Manager
 	audit     *audit.Log
 	records   audit.Source
@@ -110,8 +110,8 @@ type Server struct {
 	policy    func() Policy
 	config    Configuration
 	commands  *execpolicy.Approvals
-	devices   *device.Pairings
-	passkeys  *device.Passkeys
+	devices   *identity.Pairings
+	passkeys  *identity.Passkeys
 	sandboxes Sandboxes
 	shared    sharedLook // at the sandboxes
 	home      string

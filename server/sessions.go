@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/session"
 )
 
@@ -256,7 +256,7 @@ func (s *Server) clearFromPage(w http.ResponseWriter, r *http.Request, v *visito
 
 // sessionForm reads the session of a form by somebody who may change levels.
 func (s *Server) sessionForm(r *http.Request, v *visitor) (toolward.SessionKey, error) {
-	if err := v.by.May(device.RightClearLevel); err != nil {
+	if err := v.by.May(identity.RightClearLevel); err != nil {
 		return "", answerProblem(err)
 	}
 	if err := parseForm(r); err != nil {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // visited gives a console handler its signed-in person, or refuses. Every request asks anew whether the sign-in
@@ -41,7 +41,7 @@ func (s *Server) callerAtSocket(r *http.Request) (caller, error) {
 	if !ok {
 		return caller{}, problem(http.StatusForbidden, "", "the process that asks cannot be told")
 	}
-	c := caller{by: device.Requester(), connection: "socket:" + strconv.Itoa(peer.PID), terminal: true}
+	c := caller{by: identity.Requester(), connection: "socket:" + strconv.Itoa(peer.PID), terminal: true}
 	by, err := s.people.Terminal(peer)
 	if err != nil {
 		c.why = err
@@ -124,13 +124,13 @@ func (s *Server) signOutTerminal(w http.ResponseWriter, r *http.Request) error {
 
 // signInProblem says why a sign-in failed. What the device package says is meant for the person who tries.
 func signInProblem(err error) *Problem {
-	var rate *device.RateError
+	var rate *identity.RateError
 	switch {
 	case errors.As(err, &rate):
 		return problem(http.StatusTooManyRequests, "", "%s", rate.Error())
-	case errors.Is(err, device.ErrPassphrase):
+	case errors.Is(err, identity.ErrPassphrase):
 		return problem(http.StatusUnauthorized, "", "%s", err.Error())
-	case errors.Is(err, device.ErrNeedsSetup):
+	case errors.Is(err, identity.ErrNeedsSetup):
 		return problem(http.StatusConflict, "run: toolward login", "%s", err.Error())
 	}
 	return problem(http.StatusForbidden, "", "%s", err.Error())

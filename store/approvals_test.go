@@ -12,7 +12,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/store"
 )
 
@@ -252,7 +252,7 @@ func TestDeviceRows(t *testing.T) {
 		t.Fatalf("%v %v", found, err)
 	}
 	now := time.UnixMilli(time.Now().UnixMilli())
-	v := device.Verifier{Person: "owner", Salt: []byte("0123456789abcdef"), Memory: 19456, Passes: 2, Lanes: 1, Check: []byte("check"), Changed: now}
+	v := identity.Verifier{Person: "owner", Salt: []byte("0123456789abcdef"), Memory: 19456, Passes: 2, Lanes: 1, Check: []byte("check"), Changed: now}
 	if err := s.SaveVerifier(ctx, v, true); err != nil {
 		t.Fatal(err)
 	}
@@ -266,8 +266,8 @@ func TestDeviceRows(t *testing.T) {
 	if got, found, err := s.Verifier(ctx); !cmp.Equal(got, v) || !found || err != nil {
 		t.Errorf("%+v %v %v", got, found, err)
 	}
-	token := device.TokenRecord{
-		Token: device.Token{ID: "t1", Prefix: "tw_ABCDE", Name: "laptop", Agent: "coder", Workspace: "/ws", Owner: true, Created: now, CreatedBy: "owner", Expires: now.Add(time.Hour)},
+	token := identity.TokenRecord{
+		Token: identity.Token{ID: "t1", Prefix: "tw_ABCDE", Name: "laptop", Agent: "coder", Workspace: "/ws", Owner: true, Created: now, CreatedBy: "owner", Expires: now.Add(time.Hour)},
 		Hash:  [32]byte{1, 2, 3},
 	}
 	if err := s.AddAgentToken(ctx, token); err != nil {
@@ -285,7 +285,7 @@ func TestDeviceRows(t *testing.T) {
 		}
 	}
 	token.LastUsed, token.Revoked = now.Add(time.Minute), now.Add(2*time.Minute)
-	if got, err := s.AgentTokens(ctx); !cmp.Equal(got, []device.TokenRecord{token}) || err != nil {
+	if got, err := s.AgentTokens(ctx); !cmp.Equal(got, []identity.TokenRecord{token}) || err != nil {
 		t.Errorf("%+v %v", got, err)
 	}
 }

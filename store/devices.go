@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
-// Devices keeps the passphrase's verifier and agent tokens; it implements [device.Store].
+// Devices keeps the passphrase's verifier and agent tokens; it implements [identity.Store].
 type Devices struct{ db *DB }
 
-var _ device.Store = (*Devices)(nil)
+var _ identity.Store = (*Devices)(nil)
 
 // NewDevices returns the part of the store that the device keeper works with.
 func NewDevices(db *DB) *Devices { return &Devices{db} }
@@ -22,22 +22,22 @@ func NewDevices(db *DB) *Devices { return &Devices{db} }
 var ErrPersonExists = errors.New("a passphrase is set already")
 
 // Verifier returns what recognizes the person's passphrase; found is false before the first setup.
-func (s *Devices) Verifier(ctx context.Context) (v device.Verifier, found bool, err error) {
+func (s *Devices) Verifier(ctx context.Context) (v identity.Verifier, found bool, err error) {
 	var changed int64
 	row := s.db.Reader().QueryRowContext(ctx, `SELECT name, salt, memory_kib, passes, lanes, verifier, changed_ms FROM people ORDER BY name LIMIT 1`)
 	err = row.Scan(&v.Person, &v.Salt, &v.Memory, &v.Passes, &v.Lanes, &v.Check, &changed)
 	if errors.Is(err, sql.ErrNoRows) {
-		return device.Verifier{}, false, nil
+		return identity.Verifier{}, false, nil
 	}
 	if err != nil {
-		return device.Verifier{}, false, fmt.Errorf("read passphrase verifier: %w", err)
+		return identity.Verifier{}, false, fmt.Errorf("read passphrase verifier: %w", err)
 	}
 	v.Changed = time.UnixMilli(changed)
 	return v, true, nil
 }
 
 // SaveVerifier replaces the verifier, durably. With first it fails if there is one already.
-func (s *Devices) SaveVerifier(ctx context.Context, v device.Verifier, first bool) error {
+func (s *Devices) SaveVerifier(ctx context.Context, v identity.Verifier, first bool) error {
 	return s.db.Write(ctx, true, func(tx *Tx) error {
 		if first {
 			var n int
@@ -57,16 +57,16 @@ func (s *Devices) SaveVerifier(ctx context.Context, v device.Verifier, first boo
 }
 
 // AgentTokens returns every token, revoked ones included.
-func (s *Devices) AgentTokens(ctx context.Context) ([]device.TokenRecord, error) {
+func (s *Devices) AgentTokens(ctx context.Context) ([]identity.TokenRecord, error) {
 	rows, err := s.db.Reader().QueryContext(ctx, `SELECT id, hash, prefix, name, agent, workspace, owner, gateway,
 		created_ms, created_by, expires_ms, last_used_ms, revoked_ms FROM agent_tokens`)
 	if err != nil {
 		return nil, fmt.Errorf("read agent tokens: %w", err)
 	}
 	defer rows.Close()
-	var out []device.TokenRecord
+	var out []identity.TokenRecord
 	for rows.Next() {
-		var t device.TokenRecord
+		var t identity.TokenRecord
 		var hash []byte
 		var created, expires, used, revoked int64
 		err := rows.Scan(&t.ID, &hash, &t.Prefix, &t.Name, &t.Agent, &t.Workspace, &t.Owner, &t.Gateway, &created, &t.CreatedBy, &expires, &used, &revoked)
@@ -84,7 +84,7 @@ func (s *Devices) AgentTokens(ctx context.Context) ([]device.TokenRecord, error)
 }
 
 // AddAgentToken inserts a token, durably.
-func (s *Devices) AddAgentToken(ctx context.Context, t device.TokenRecord) error {
+func (s *Devices) AddAgentToken(ctx context.Context, t identity.TokenRecord) error {
 	return s.db.Write(ctx, true, func(tx *Tx) error {
 		_, err := tx.Exec(`INSERT INTO agent_tokens (id, hash, prefix, name, agent, workspace, owner, gateway, created_ms, created_by, expires_ms)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

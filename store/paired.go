@@ -5,28 +5,28 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
-// Paired keeps the devices that may connect; it implements [device.PairStore].
+// Paired keeps the devices that may connect; it implements [identity.PairStore].
 type Paired struct{ db *DB }
 
-var _ device.PairStore = (*Paired)(nil)
+var _ identity.PairStore = (*Paired)(nil)
 
 // NewPaired returns the part of the store that pairing works with.
 func NewPaired(db *DB) *Paired { return &Paired{db} }
 
 // PairedDevices returns every paired device.
-func (s *Paired) PairedDevices(ctx context.Context) ([]device.PairedDevice, error) {
+func (s *Paired) PairedDevices(ctx context.Context) ([]identity.PairedDevice, error) {
 	rows, err := s.db.Reader().QueryContext(ctx, `SELECT id, public_key, name, roles, scopes, vouched, person, platform, family,
 		client, mode, ip, tokens, created_ms, approved_ms, seen_ms FROM paired_devices`)
 	if err != nil {
 		return nil, fmt.Errorf("read paired devices: %w", err)
 	}
 	defer rows.Close()
-	var out []device.PairedDevice
+	var out []identity.PairedDevice
 	for rows.Next() {
-		var d device.PairedDevice
+		var d identity.PairedDevice
 		var roles, scopes, vouched, tokens []byte
 		var created, approved, seen int64
 		err := rows.Scan(&d.ID, &d.Key, &d.Name, &roles, &scopes, &vouched, &d.Person, &d.Platform, &d.Family,
@@ -49,7 +49,7 @@ func (s *Paired) PairedDevices(ctx context.Context) ([]device.PairedDevice, erro
 }
 
 // SavePairedDevice inserts or replaces a device, durably.
-func (s *Paired) SavePairedDevice(ctx context.Context, d device.PairedDevice) error {
+func (s *Paired) SavePairedDevice(ctx context.Context, d identity.PairedDevice) error {
 	var columns [4][]byte
 	for i, v := range []any{d.Roles, d.Scopes, d.Vouched, d.Tokens} {
 		raw, err := json.Marshal(v)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/store"
 )
 
@@ -18,16 +18,16 @@ func TestPairedDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.UnixMilli(1795235236132)
-	want := device.PairedDevice{
-		ID: "d1", Key: []byte{1, 2, 3}, Name: "phone", Roles: []device.Role{device.RoleOperator}, Scopes: []string{"operator.read"},
+	want := identity.PairedDevice{
+		ID: "d1", Key: []byte{1, 2, 3}, Name: "phone", Roles: []identity.Role{identity.RoleOperator}, Scopes: []string{"operator.read"},
 		Vouched: []string{"operator.read"}, Person: "owner (console)", Platform: "ios", Family: "iphone", ClientID: "openclaw-ios",
 		Mode: "ui", IP: "10.0.0.5", Created: at, Approved: at, Seen: at,
-		Tokens: map[device.Role]device.DeviceToken{device.RoleOperator: {Salt: []byte{4}, Scopes: []string{"operator.read"}, Created: at.UTC()}},
+		Tokens: map[identity.Role]identity.DeviceToken{identity.RoleOperator: {Salt: []byte{4}, Scopes: []string{"operator.read"}, Created: at.UTC()}},
 	}
 	s := store.NewPaired(db)
 	other := want
 	other.ID = "d2"
-	for _, d := range []device.PairedDevice{{ID: "d1", Key: []byte{9}}, want, other} {
+	for _, d := range []identity.PairedDevice{{ID: "d1", Key: []byte{9}}, want, other} {
 		if err := s.SavePairedDevice(ctx, d); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestPairedDevices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]device.PairedDevice{want}, got); diff != "" {
+	if diff := cmp.Diff([]identity.PairedDevice{want}, got); diff != "" {
 		t.Error(diff)
 	}
 }

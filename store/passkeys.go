@@ -5,28 +5,28 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
-// Passkeys keeps the person's passkeys; it implements [device.PasskeyStore].
+// Passkeys keeps the person's passkeys; it implements [identity.PasskeyStore].
 type Passkeys struct{ db *DB }
 
-var _ device.PasskeyStore = (*Passkeys)(nil)
+var _ identity.PasskeyStore = (*Passkeys)(nil)
 
 // NewPasskeys returns the part of the store that passkeys are kept in.
 func NewPasskeys(db *DB) *Passkeys { return &Passkeys{db} }
 
 // Passkeys returns every passkey.
-func (s *Passkeys) Passkeys(ctx context.Context) ([]device.PasskeyRecord, error) {
+func (s *Passkeys) Passkeys(ctx context.Context) ([]identity.PasskeyRecord, error) {
 	rows, err := s.db.Reader().QueryContext(ctx, `SELECT id, credential, site, handle, public_key, name, transports, count, synced,
 		backup, created_ms, created_by, used_ms, suspect_ms FROM passkeys`)
 	if err != nil {
 		return nil, fmt.Errorf("read passkeys: %w", err)
 	}
 	defer rows.Close()
-	var out []device.PasskeyRecord
+	var out []identity.PasskeyRecord
 	for rows.Next() {
-		var r device.PasskeyRecord
+		var r identity.PasskeyRecord
 		var transports []byte
 		var created, used, suspect int64
 		err := rows.Scan(&r.ID, &r.Credential, &r.Site, &r.Handle, &r.Key, &r.Name, &transports, &r.Count, &r.Synced,
@@ -44,7 +44,7 @@ func (s *Passkeys) Passkeys(ctx context.Context) ([]device.PasskeyRecord, error)
 }
 
 // SavePasskey inserts or replaces a passkey, durably. A credential that another passkey of the site has is refused.
-func (s *Passkeys) SavePasskey(ctx context.Context, r device.PasskeyRecord) error {
+func (s *Passkeys) SavePasskey(ctx context.Context, r identity.PasskeyRecord) error {
 	transports, err := json.Marshal(r.Transports)
 	if err != nil {
 		return fmt.Errorf("save passkey %s: %w", r.ID, err)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/store"
 )
 
@@ -18,8 +18,8 @@ func TestPasskeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.UnixMilli(1795235236132)
-	want := device.PasskeyRecord{
-		Passkey: device.Passkey{
+	want := identity.PasskeyRecord{
+		Passkey: identity.Passkey{
 			ID: "p-1", Name: "phone", Site: "localhost", Synced: true, Created: at, CreatedBy: "owner (console)", Used: at.Add(time.Hour), Suspect: at.Add(2 * time.Hour),
 		},
 		Credential: []byte{1}, Handle: []byte{2}, Key: []byte{3}, Transports: []string{"internal", "hybrid"}, Count: 1<<32 - 1, Backup: true,
@@ -31,7 +31,7 @@ func TestPasskeys(t *testing.T) {
 	s := store.NewPasskeys(db)
 	changed := want
 	changed.Key, changed.Credential, changed.Site = []byte{66}, []byte{66}, "evil.example"
-	for _, r := range []device.PasskeyRecord{first, other, changed} {
+	for _, r := range []identity.PasskeyRecord{first, other, changed} {
 		if err := s.SavePasskey(ctx, r); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestPasskeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]device.PasskeyRecord{want}, got); diff != "" {
+	if diff := cmp.Diff([]identity.PasskeyRecord{want}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // Terminal is where a person reads and types.
@@ -21,7 +21,7 @@ type Terminal struct {
 	secret func() (string, error) // reads a line without showing it
 	forget func()                 // throws away what was typed and not read yet
 	width  func() int             // columns
-	color bool
+	color  bool
 }
 
 // ErrNoTerminal means that nobody can type here: the input or the output is a file, a pipe or a service manager.
@@ -55,7 +55,7 @@ const signInTries = 3
 
 // SignIn asks for the passphrase in this terminal; at the first start it asks for a new one. An empty line means
 // that nobody wants to answer here: signedIn is false then, and there is no error.
-func (t *Terminal) SignIn(ctx context.Context, people *device.Keeper) (by device.Authority, signedIn bool, err error) {
+func (t *Terminal) SignIn(ctx context.Context, people *identity.Keeper) (by identity.Authority, signedIn bool, err error) {
 	for range signInTries {
 		by, err = t.signInOnce(ctx, people)
 		switch {
@@ -64,28 +64,28 @@ func (t *Terminal) SignIn(ctx context.Context, people *device.Keeper) (by device
 			return by, true, nil
 		case errors.Is(err, errSkipped):
 			t.printf("Nobody answers in this terminal. Use the console, or toolward login in another terminal.\n\n")
-			return device.Authority{}, false, nil
+			return identity.Authority{}, false, nil
 		case errors.Is(err, io.EOF) || ctx.Err() != nil:
-			return device.Authority{}, false, err
+			return identity.Authority{}, false, err
 		}
 		t.printf("%s.\n", err)
 	}
-	return device.Authority{}, false, fmt.Errorf("sign in at this terminal: %w", err)
+	return identity.Authority{}, false, fmt.Errorf("sign in at this terminal: %w", err)
 }
 
-func (t *Terminal) signInOnce(ctx context.Context, people *device.Keeper) (device.Authority, error) {
+func (t *Terminal) signInOnce(ctx context.Context, people *identity.Keeper) (identity.Authority, error) {
 	passphrase := ""
 	var err error
 	if people.NeedsSetup() {
 		if passphrase, err = t.newPassphrase(); err != nil {
-			return device.Authority{}, err
+			return identity.Authority{}, err
 		}
 		// Whoever types here sees the code that is printed here.
-		if err := people.SetUp(ctx, string(device.Foreground), people.SetupCode(), passphrase); err != nil {
-			return device.Authority{}, err
+		if err := people.SetUp(ctx, string(identity.Foreground), people.SetupCode(), passphrase); err != nil {
+			return identity.Authority{}, err
 		}
 	} else if passphrase, err = t.ask("Passphrase, to answer calls in this terminal (empty: not here): "); err != nil {
-		return device.Authority{}, err
+		return identity.Authority{}, err
 	}
 	return people.SignInForeground(ctx, passphrase)
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/config"
-	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/egress"
 	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/plugin"
@@ -44,9 +44,9 @@ type daemon struct {
 	atStart   config.File // in force at start; what needs a restart to change is read from here
 	db        *store.DB
 	audit     *audit.Log
-	people    *device.Keeper
-	passkeys  *device.Passkeys
-	pairings  *device.Pairings
+	people    *identity.Keeper
+	passkeys  *identity.Passkeys
+	pairings  *identity.Pairings
 	approver  *approval.Manager
 	sessions  *session.Tracker
 	watcher   *anomaly.Watcher
@@ -159,17 +159,17 @@ func startError(err error) error {
 
 // openPeople opens who may answer, what waits, and what sessions have seen.
 func (d *daemon) openPeople(ctx context.Context, _ daemonOptions) (err error) {
-	if d.people, err = device.Open(ctx, device.Options{Store: store.NewDevices(d.db), Log: d.log}); err != nil {
+	if d.people, err = identity.Open(ctx, identity.Options{Store: store.NewDevices(d.db), Log: d.log}); err != nil {
 		return err
 	}
-	if d.passkeys, err = device.OpenPasskeys(ctx, d.people, store.NewPasskeys(d.db)); err != nil {
+	if d.passkeys, err = identity.OpenPasskeys(ctx, d.people, store.NewPasskeys(d.db)); err != nil {
 		return err
 	}
 	key, err := d.deriveKey("device tokens")
 	if err != nil {
 		return err
 	}
-	if d.pairings, err = device.OpenPairings(ctx, store.NewPaired(d.db), key); err != nil {
+	if d.pairings, err = identity.OpenPairings(ctx, store.NewPaired(d.db), key); err != nil {
 		return err
 	}
 	d.approver, err = approval.Open(ctx, approval.Options{

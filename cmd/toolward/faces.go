@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/bridge"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
@@ -137,7 +137,7 @@ func (d *daemon) authenticate(ctx context.Context, secret string, _ *http.Reques
 // welcome decides as which agent a local client may speak, and with which workspace: the configured one if there is
 // one, else the directory that the client names.
 func (d *daemon) welcome(_ *http.Request, hello mcp.Hello) (mcp.Identity, error) {
-	if err := device.CheckAgent(hello.Agent); err != nil {
+	if err := identity.CheckAgent(hello.Agent); err != nil {
 		return mcp.Identity{}, err
 	}
 	dir := hello.Workspace

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 const benchPassphrase = "correct horse battery staple"
@@ -57,7 +57,7 @@ func furnishedHome(b *testing.B) (home, token string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	token, _, err = d.people.CreateToken(b.Context(), person, device.TokenSpec{Agent: "coder", Workspace: d.benchWorkspace()})
+	token, _, err = d.people.CreateToken(b.Context(), person, identity.TokenSpec{Agent: "coder", Workspace: d.benchWorkspace()})
 	if err != nil {
 		b.Fatal(err)
 	}

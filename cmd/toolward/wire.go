@@ -7,7 +7,7 @@ import (
 
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/protocol"
 )
 
@@ -85,7 +85,7 @@ func (d *daemon) agentList() protocol.AgentList {
 // callAs recognizes the token of an agent that calls over HTTP.
 func (d *daemon) callAs(ctx context.Context, secret string) (protocol.Agent, error) {
 	token, err := d.people.Token(ctx, secret)
-	if errors.Is(err, device.ErrToken) {
+	if errors.Is(err, identity.ErrToken) {
 		return protocol.Agent{}, protocol.ErrNoAgent
 	}
 	if err != nil {
@@ -99,9 +99,9 @@ func (d *daemon) callAs(ctx context.Context, secret string) (protocol.Agent, err
 }
 
 // recordPairing keeps who let which device in.
-func (d *daemon) recordPairing(e device.PairEvent) {
+func (d *daemon) recordPairing(e identity.PairEvent) {
 	data := map[string]any{"event": "device-" + e.Kind, "device": e.DeviceID, "by": e.By}
-	if e.By == "" && e.Kind == device.PairApproved {
+	if e.By == "" && e.Kind == identity.PairApproved {
 		data["by"] = "nobody: a program of this machine that had the gateway's secret"
 	}
 	if e.Request.ID != "" {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // approvalPlay plays the steps of one case about approvals.
@@ -216,7 +216,7 @@ func authorityOf(by string) (approval.Authority, string, error) {
 	case by == "anonymous" || by == "":
 		return nil, "somewhere", nil
 	}
-	return device.Requester(), by, nil
+	return identity.Requester(), by, nil
 }
 
 // resolvePosition answers what op1 saw at a place of the list: the page sends the id that it showed there.

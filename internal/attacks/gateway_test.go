@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server/protocol"
@@ -67,9 +67,9 @@ func (p pipe) RemoteAddr() net.Addr { return p.from }
 func (w *world) serveGateway() *wired {
 	t, ctx := w.t, context.Background()
 	t.Helper()
-	keeper, err := device.Open(ctx, device.Options{Store: store.NewDevices(w.db)})
+	keeper, err := identity.Open(ctx, identity.Options{Store: store.NewDevices(w.db)})
 	must(t, err)
-	pairings, err := device.OpenPairings(ctx, store.NewPaired(w.db), make([]byte, 32))
+	pairings, err := identity.OpenPairings(ctx, store.NewPaired(w.db), make([]byte, 32))
 	must(t, err)
 	main := protocol.Agent{ID: "main", Workspace: w.at("/ws")}
 	server, err := protocol.New(protocol.Options{

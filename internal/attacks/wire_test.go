@@ -17,7 +17,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/server/protocol"
 )
@@ -40,7 +40,7 @@ func newWired(t *testing.T) *wired {
 		Protocol: &protocol.Config{}, Agents: protocol.AgentList{Default: "main"},
 		Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	secret, _, err := w.People.CreateToken(t.Context(), w.Person(), device.TokenSpec{Gateway: true})
+	secret, _, err := w.People.CreateToken(t.Context(), w.Person(), identity.TokenSpec{Gateway: true})
 	must(t, err)
 	w.secret = secret
 	return w
@@ -207,9 +207,9 @@ func (w *wired) changedDevice(platform string) outcome {
 		return func(f map[string]any) {
 			params := f["params"].(map[string]any)
 			params["client"].(map[string]any)["platform"] = platform
-			p := device.Proof{
-				DeviceID: device.DeviceID(public), SignedAtMs: time.Now().UnixMilli(), Nonce: f["nonce"].(string), ClientID: "cli", ClientMode: "cli",
-				Role: device.RoleOperator, Scopes: params["scopes"].([]string), Token: w.secret, Platform: platform,
+			p := identity.Proof{
+				DeviceID: identity.DeviceID(public), SignedAtMs: time.Now().UnixMilli(), Nonce: f["nonce"].(string), ClientID: "cli", ClientMode: "cli",
+				Role: identity.RoleOperator, Scopes: params["scopes"].([]string), Token: w.secret, Platform: platform,
 			}
 			params["device"] = map[string]any{
 				"id": p.DeviceID, "publicKey": base64.RawURLEncoding.EncodeToString(public), "signedAt": p.SignedAtMs, "nonce": p.Nonce,

@@ -17,9 +17,9 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/config"
-	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
@@ -59,25 +59,25 @@ type world struct {
 }
 
 // op1 is the person who may answer: signed in, with the passphrase, once for all cases.
-var op1 = sync.OnceValues(func() (device.Authority, error) {
+var op1 = sync.OnceValues(func() (identity.Authority, error) {
 	ctx := context.Background()
 	home, err := os.MkdirTemp("", "toolward-attacks")
 	if err != nil {
-		return device.Authority{}, err
+		return identity.Authority{}, err
 	}
 	defer os.RemoveAll(home)
 	db, err := store.Open(ctx, home, store.Options{})
 	if err != nil {
-		return device.Authority{}, err
+		return identity.Authority{}, err
 	}
 	defer db.Close()
-	keeper, err := device.Open(ctx, device.Options{Store: store.NewDevices(db)})
+	keeper, err := identity.Open(ctx, identity.Options{Store: store.NewDevices(db)})
 	if err != nil {
-		return device.Authority{}, err
+		return identity.Authority{}, err
 	}
 	const passphrase = "correct horse battery staple"
 	if err := keeper.SetUp(ctx, "test", keeper.SetupCode(), passphrase); err != nil {
-		return device.Authority{}, err
+		return identity.Authority{}, err
 	}
 	return keeper.SignInForeground(ctx, passphrase)
 })

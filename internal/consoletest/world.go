@@ -21,7 +21,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server"
@@ -39,15 +39,15 @@ type World struct {
 	Home      string
 	Workspace string
 	Server    *server.Server
-	People    *device.Keeper
+	People    *identity.Keeper
 	Approvals *approval.Manager
 	Audit     *audit.Log
 	Gateway   *toolward.Gateway
 	Processes *Processes
 	Config    *Config
 	Levels    *session.Tracker
-	Pairings  *device.Pairings
-	Passkeys  *device.Passkeys
+	Pairings  *identity.Pairings
+	Passkeys  *identity.Passkeys
 	Protocol  *protocol.Server // nil without Options.Protocol
 
 	t    testing.TB
@@ -107,14 +107,14 @@ func New(t testing.TB, o Options) *World {
 	})
 	must(t, err)
 	t.Cleanup(w.Approvals.Close)
-	w.People, err = device.Open(ctx, device.Options{
-		Store: store.NewDevices(db), Processes: w.Processes, SameBuild: func(device.Process) error { return nil },
+	w.People, err = identity.Open(ctx, identity.Options{
+		Store: store.NewDevices(db), Processes: w.Processes, SameBuild: func(identity.Process) error { return nil },
 	})
 	must(t, err)
 	if !o.Fresh {
 		must(t, w.People.SetUp(ctx, "test", w.People.SetupCode(), Passphrase))
 	}
-	w.Passkeys, err = device.OpenPasskeys(ctx, w.People, store.NewPasskeys(db))
+	w.Passkeys, err = identity.OpenPasskeys(ctx, w.People, store.NewPasskeys(db))
 	must(t, err)
 	w.Levels, err = session.New(session.Options{Store: store.NewSessions(db), Settings: session.Settings{DefaultLevel: toolward.Normal}})
 	must(t, err)
@@ -175,7 +175,7 @@ func (w *World) openProtocol(db *store.DB, o Options) {
 		return
 	}
 	var err error
-	w.Pairings, err = device.OpenPairings(w.t.Context(), store.NewPaired(db), make([]byte, 32))
+	w.Pairings, err = identity.OpenPairings(w.t.Context(), store.NewPaired(db), make([]byte, 32))
 	must(w.t, err)
 	wire, err := protocol.New(protocol.Options{
 		Config: *o.Protocol, Tokens: w.People, Pairings: w.Pairings, Approvals: w.Approvals, Audit: w.Audit, Gate: w.Gateway,
@@ -252,7 +252,7 @@ func (w *World) AwaitPending(n int) []*approval.Record {
 }
 
 // Person is a signed-in person at the daemon's own terminal.
-func (w *World) Person() device.Authority {
+func (w *World) Person() identity.Authority {
 	w.t.Helper()
 	by, err := w.People.SignInForeground(w.t.Context(), Passphrase)
 	must(w.t, err)
@@ -269,16 +269,16 @@ func (w *World) SocketClient() *http.Client {
 // Processes is a list of processes in which this test runs as "toolward", started by a shell in a terminal.
 type Processes struct {
 	mu     sync.Mutex
-	listed map[int]device.Process
+	listed map[int]identity.Process
 }
 
 const shellPID = 100
 
 func newProcesses() *Processes {
-	p := &Processes{listed: map[int]device.Process{}}
+	p := &Processes{listed: map[int]identity.Process{}}
 	uid := uint32(os.Geteuid())
-	p.listed[shellPID] = device.Process{PID: shellPID, Parent: 1, Start: 10, Session: shellPID, TTY: 5, UID: uid, Exe: "/bin/bash", Args: []string{"bash"}}
-	p.listed[os.Getpid()] = device.Process{
+	p.listed[shellPID] = identity.Process{PID: shellPID, Parent: 1, Start: 10, Session: shellPID, TTY: 5, UID: uid, Exe: "/bin/bash", Args: []string{"bash"}}
+	p.listed[os.Getpid()] = identity.Process{
 		PID: os.Getpid(), Parent: shellPID, Start: 20, Session: shellPID, TTY: 5, UID: uid,
 		Exe: "/usr/bin/toolward", Args: []string{"toolward"},
 	}
@@ -286,18 +286,18 @@ func newProcesses() *Processes {
 }
 
 // Process looks a process up.
-func (p *Processes) Process(pid int) (device.Process, error) {
+func (p *Processes) Process(pid int) (identity.Process, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	found, ok := p.listed[pid]
 	if !ok {
-		return device.Process{}, errors.New("no such process")
+		return identity.Process{}, errors.New("no such process")
 	}
 	return found, nil
 }
 
 // Change changes what is known of this test's own process.
-func (p *Processes) Change(change func(*device.Process)) {
+func (p *Processes) Change(change func(*identity.Process)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own := p.listed[os.Getpid()]

@@ -31,18 +31,18 @@ var layers = map[string][]string{
 	"audit":      parts(leaves),
 	"plugin":       parts(leaves),
 	"session":    parts(leaves),
-	"device":     parts(leaves),
+	"identity":     parts(leaves),
 	"memory":     leaves,
 	"telemetry":  parts(),
 
 	"builtin": parts(leaves, gateParts),
-	"mcp":     parts(leaves, []string{"approval", "session", "device"}),
+	"mcp":     parts(leaves, []string{"approval", "session", "identity"}),
 	"bridge":  parts(leaves, []string{"approval", "session"}),
 	"egress":  parts(leaves),
-	"client":  parts([]string{"schema", "approval", "device", "display"}),
+	"client":  parts([]string{"schema", "approval", "identity", "display"}),
 	"node":    parts(leaves, gateParts),
 	"agent":   parts(leaves, []string{"plugin", "session"}),
-	"channel": parts(leaves, []string{"approval", "session", "device"}),
+	"channel": parts(leaves, []string{"approval", "session", "identity"}),
 
 	"store":  parts(leaves, gateParts, faces),
 	"server": parts(leaves, gateParts, faces),
@@ -55,7 +55,7 @@ var layers = map[string][]string{
 
 var (
 	leaves    = []string{"shell", "job", "envname", "schema", "place", "redact", "display", "untrusted", "netguard", "companion", "sandbox"}
-	gateParts = []string{"policy", "execpolicy", "approval", "audit", "plugin", "session", "device", "memory", "telemetry"}
+	gateParts = []string{"policy", "execpolicy", "approval", "audit", "plugin", "session", "identity", "memory", "telemetry"}
 	faces     = []string{"builtin", "mcp", "bridge", "egress", "node", "agent", "channel"}
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/internal/passkeytest"
 	"github.com/toolward/toolward/server"
@@ -130,26 +130,26 @@ func consolePages(t *testing.T, open func(*testing.T) *tab) []consolePage {
 func exampleDevices(t *testing.T, w *consoletest.World) {
 	t.Helper()
 	key := func(c string) string { return strings.Repeat(c, 64) }
-	phone := device.PairRequest{
-		DeviceID: key("3"), Key: []byte("phone"), Name: "Ada's phone", Platform: "iOS", Family: "iPhone", ClientID: "openclaw-ios", Role: device.RoleOperator,
-		Scopes: []string{device.ScopeRead, device.ScopeApprovals}, IP: "192.168.1.23", Reason: device.NotPaired,
+	phone := identity.PairRequest{
+		DeviceID: key("3"), Key: []byte("phone"), Name: "Ada's phone", Platform: "iOS", Family: "iPhone", ClientID: "openclaw-ios", Role: identity.RoleOperator,
+		Scopes: []string{identity.ScopeRead, identity.ScopeApprovals}, IP: "192.168.1.23", Reason: identity.NotPaired,
 	}
 	asked, err := w.Pairings.Request(phone)
 	if err == nil {
 		_, err = w.Pairings.Approve(t.Context(), w.Person(), asked.ID)
 	}
 	if err == nil {
-		_, _, err = w.Pairings.Credential(t.Context(), phone.DeviceID, device.RoleOperator, phone.Scopes)
+		_, _, err = w.Pairings.Credential(t.Context(), phone.DeviceID, identity.RoleOperator, phone.Scopes)
 	}
 	if err == nil {
-		err = w.Pairings.PairSilently(t.Context(), device.PairRequest{
-			DeviceID: key("b"), Key: []byte("cli"), ClientID: "cli", Platform: "linux", Role: device.RoleOperator, Scopes: []string{device.ScopeAdmin}, IP: "127.0.0.1",
+		err = w.Pairings.PairSilently(t.Context(), identity.PairRequest{
+			DeviceID: key("b"), Key: []byte("cli"), ClientID: "cli", Platform: "linux", Role: identity.RoleOperator, Scopes: []string{identity.ScopeAdmin}, IP: "127.0.0.1",
 		})
 	}
 	if err == nil {
-		_, err = w.Pairings.Request(device.PairRequest{
-			DeviceID: key("7"), Key: []byte("tablet"), Name: "tablet\u202e <b>of a stranger</b>", Platform: "Android", ClientID: "openclaw-android", Role: device.RoleOperator,
-			Scopes: []string{device.ScopeRead, device.ScopeAdmin, "operator.unheard-of"}, IP: "203.0.113.7", Reason: device.NotPaired,
+		_, err = w.Pairings.Request(identity.PairRequest{
+			DeviceID: key("7"), Key: []byte("tablet"), Name: "tablet\u202e <b>of a stranger</b>", Platform: "Android", ClientID: "openclaw-android", Role: identity.RoleOperator,
+			Scopes: []string{identity.ScopeRead, identity.ScopeAdmin, "operator.unheard-of"}, IP: "203.0.113.7", Reason: identity.NotPaired,
 		})
 	}
 	if err != nil {
@@ -161,10 +161,10 @@ func exampleDevices(t *testing.T, w *consoletest.World) {
 func examplePasskeys(t *testing.T, w *consoletest.World) string {
 	t.Helper()
 	home := strings.Replace(w.URL, "127.0.0.1", "localhost", 1)
-	site, by := device.Site{Name: "localhost", Origin: home}, w.Person()
+	site, by := identity.Site{Name: "localhost", Origin: home}, w.Person()
 	for _, name := range []string{"laptop", "an old security key"} {
 		a := passkeytest.New(home)
-		question, err := w.Passkeys.BeginAdd(t.Context(), by, site, device.Presence{Passphrase: consoletest.Passphrase})
+		question, err := w.Passkeys.BeginAdd(t.Context(), by, site, identity.Presence{Passphrase: consoletest.Passphrase})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -309,7 +309,7 @@ func exampleSessions(t *testing.T, w *consoletest.World) toolward.SessionKey {
 		must(err)
 	}
 	by := w.Person()
-	for _, spec := range []device.TokenSpec{
+	for _, spec := range []identity.TokenSpec{
 		{Agent: "researcher", Workspace: "/srv/research", Name: "laptop in the lab", Life: 90 * 24 * time.Hour},
 		{Agent: "coder", Workspace: "/home/ada/shop/with/a/rather/long/path/to/the/project", Owner: true},
 		{Metrics: true, Name: "prometheus"},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // toolRequest are the parameters of approval.request.
@@ -240,7 +240,7 @@ func (r *call) lookUp(ctx context.Context, p *idParams) (*approval.Record, *Erro
 func (r *call) cancel(_ context.Context, p *idParams) (any, *Error) {
 	id := strings.TrimSpace(p.ID)
 	err := r.server.approvals.Cancel(id, r.conn.id, r.admitted.deviceID)
-	mayEnd := r.by.MayAnswer() == nil && device.Covers(r.scopes(), device.ScopeAdmin)
+	mayEnd := r.by.MayAnswer() == nil && identity.Covers(r.scopes(), identity.ScopeAdmin)
 	if err != nil && !(mayEnd && r.server.approvals.Expire(id, approval.ByCanceled)) {
 		return nil, unknownApproval()
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // shown is how long an approval must have been there before an answer to it counts.
@@ -16,8 +16,8 @@ const shown = 600 * time.Millisecond
 
 func TestApprovalOverTheWire(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		desk := w.console(newIdentity(), device.ScopeApprovals)
-		agent := w.connect(nil, device.ScopeApprovals)
+		desk := w.console(newIdentity(), identity.ScopeApprovals)
+		agent := w.connect(nil, identity.ScopeApprovals)
 		agent.begin("q", "exec.approval.request", map[string]any{
 			"command": "make deploy", "cwd": "/ws", "host": "gateway", "agentId": "main", "env": map[string]any{"TOKEN": "hidden value"}, "twoPhase": true,
 		})
@@ -74,12 +74,12 @@ func TestApprovalOverTheWire(t *testing.T) {
 // seen or answered, whatever the scopes.
 func TestASecretIsNoPerson(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		desk := w.console(newIdentity(), device.ScopeApprovals)
-		agent := w.connect(nil, device.ScopeAdmin)
+		desk := w.console(newIdentity(), identity.ScopeApprovals)
+		agent := w.connect(nil, identity.ScopeAdmin)
 		agent.begin("q", "exec.approval.request", map[string]any{"command": "id", "twoPhase": true})
 		id := agent.response("q").Payload["id"]
 		time.Sleep(shown)
-		for _, other := range []*client{agent, w.connect(nil, device.ScopeAdmin), w.connect(newIdentity(), device.ScopeAdmin)} {
+		for _, other := range []*client{agent, w.connect(nil, identity.ScopeAdmin), w.connect(newIdentity(), identity.ScopeAdmin)} {
 			for _, method := range []string{
 				"exec.approval.resolve", "approval.resolve", "exec.approval.list", "approval.list", "approval.get", "exec.approval.get",
 				"exec.approvals.get", "exec.approvals.set", "audit.list", "audit.tail",
@@ -107,13 +107,13 @@ func TestASecretIsNoPerson(t *testing.T) {
 // Nobody answers their own question, not even over another connection of the same device.
 func TestNobodyAnswersThemselves(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		other := w.console(newIdentity(), device.ScopeApprovals)
+		other := w.console(newIdentity(), identity.ScopeApprovals)
 		self := newIdentity()
-		desk := w.console(self, device.ScopeAdmin)
+		desk := w.console(self, identity.ScopeAdmin)
 		desk.begin("q", "exec.approval.request", map[string]any{"command": "id", "twoPhase": true})
 		id := desk.response("q").Payload["id"]
 		time.Sleep(shown)
-		for _, c := range []*client{desk, w.connect(self, device.ScopeAdmin)} {
+		for _, c := range []*client{desk, w.connect(self, identity.ScopeAdmin)} {
 			if f := c.request("approval.resolve", map[string]any{"id": id, "decision": "allow-once"}); f.OK {
 				t.Error("a device answered its own question")
 			}
@@ -131,7 +131,7 @@ func TestNobodyAnswersThemselves(t *testing.T) {
 func TestNobodyIsThere(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
 		self := newIdentity()
-		asker := w.console(self, device.ScopeApprovals) // may answer, but not itself
+		asker := w.console(self, identity.ScopeApprovals) // may answer, but not itself
 		began := time.Now()
 		f := asker.request("exec.approval.request", map[string]any{"command": "id"})
 		if !f.OK || f.Payload["decision"] != nil || time.Since(began) > 100*time.Millisecond {
@@ -146,8 +146,8 @@ func TestNobodyIsThere(t *testing.T) {
 
 func TestTimeoutIsNoDecision(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		desk := w.console(newIdentity(), device.ScopeApprovals)
-		agent := w.connect(nil, device.ScopeApprovals)
+		desk := w.console(newIdentity(), identity.ScopeApprovals)
+		agent := w.connect(nil, identity.ScopeApprovals)
 		began := time.Now()
 		f := agent.request("exec.approval.request", map[string]any{"command": "id", "timeoutMs": 5000})
 		if !f.OK || f.Payload["decision"] != nil || time.Since(began) != 5*time.Second {
@@ -162,8 +162,8 @@ func TestTimeoutIsNoDecision(t *testing.T) {
 // Whoever asked may take the question back and may wait for its answer; nobody else may.
 func TestOnesOwnQuestions(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		w.console(newIdentity(), device.ScopeApprovals)
-		agent, stranger := w.connect(nil, device.ScopeApprovals), w.connect(nil, device.ScopeApprovals)
+		w.console(newIdentity(), identity.ScopeApprovals)
+		agent, stranger := w.connect(nil, identity.ScopeApprovals), w.connect(nil, identity.ScopeApprovals)
 		agent.begin("q", "approval.request", toolQuestion("t-1"))
 		agent.response("q")
 		for _, method := range []string{"approval.waitDecision", "approval.cancel"} {
@@ -189,11 +189,11 @@ func TestOnesOwnQuestions(t *testing.T) {
 // A person with operator.admin ends anybody's question; one who may only answer does not.
 func TestAdminsCancel(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		desk, admin := w.console(newIdentity(), device.ScopeApprovals), w.console(newIdentity(), device.ScopeAdmin)
-		agent := w.connect(nil, device.ScopeApprovals)
+		desk, admin := w.console(newIdentity(), identity.ScopeApprovals), w.console(newIdentity(), identity.ScopeAdmin)
+		agent := w.connect(nil, identity.ScopeApprovals)
 		agent.begin("q", "approval.request", toolQuestion("t-1"))
 		agent.response("q")
-		for name, c := range map[string]*client{"who may answer": desk, "the secret alone": w.connect(nil, device.ScopeAdmin)} {
+		for name, c := range map[string]*client{"who may answer": desk, "the secret alone": w.connect(nil, identity.ScopeAdmin)} {
 			if f := c.request("approval.cancel", map[string]any{"id": "t-1"}); f.OK || f.Error.Message != "unknown approval id" {
 				t.Errorf("%s: %+v", name, f)
 			}
@@ -216,7 +216,7 @@ func TestAdminsCancel(t *testing.T) {
 // However long it is, the event of the end says what ended.
 func TestEndOfALongQuestion(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		desk, agent := w.console(newIdentity(), device.ScopeApprovals), w.connect(nil, device.ScopeApprovals)
+		desk, agent := w.console(newIdentity(), identity.ScopeApprovals), w.connect(nil, identity.ScopeApprovals)
 		agent.begin("q", "exec.approval.request", map[string]any{"command": "echo " + strings.Repeat("x", 9000), "timeoutMs": 1000, "twoPhase": true})
 		agent.response("q")
 		asked, over := desk.event("exec.approval.requested"), desk.event("exec.approval.resolved")
@@ -229,7 +229,7 @@ func TestEndOfALongQuestion(t *testing.T) {
 // What a program says about its binding is part of the question: with another one it is another question.
 func TestBindingOfACommand(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		desk, agent := w.console(newIdentity(), device.ScopeApprovals), w.connect(nil, device.ScopeApprovals)
+		desk, agent := w.console(newIdentity(), identity.ScopeApprovals), w.connect(nil, identity.ScopeApprovals)
 		digests := map[string]bool{}
 		for i, binding := range []string{"a", "b"} {
 			id := "q-" + strconv.Itoa(i)
@@ -257,17 +257,17 @@ func toolQuestion(id string) map[string]any {
 // A question whose asker does not come back ends; one of a device that reconnects lives on.
 func TestAskerLeaves(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		w.console(newIdentity(), device.ScopeApprovals)
-		gone, back := w.connect(nil, device.ScopeApprovals), newIdentity()
+		w.console(newIdentity(), identity.ScopeApprovals)
+		gone, back := w.connect(nil, identity.ScopeApprovals), newIdentity()
 		gone.begin("q", "exec.approval.request", map[string]any{"id": "gone-1", "command": "id", "twoPhase": true})
 		gone.response("q")
-		returns := w.connect(back, device.ScopeApprovals)
+		returns := w.connect(back, identity.ScopeApprovals)
 		returns.begin("q", "exec.approval.request", map[string]any{"id": "back-1", "command": "id", "twoPhase": true})
 		returns.response("q")
 		gone.ws.CloseNow()
 		returns.ws.CloseNow()
 		time.Sleep(10 * time.Second)
-		again := w.connect(back, device.ScopeApprovals)
+		again := w.connect(back, identity.ScopeApprovals)
 		time.Sleep(25 * time.Second)
 		synctest.Wait()
 		if n := w.approvals.Count(); n != 1 {
@@ -286,13 +286,13 @@ func TestAskerLeaves(t *testing.T) {
 // The same holds for a question that was put before the gateway started again: its asker comes back for it, and leaves.
 func TestAskerLeavesAfterARestart(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		w.console(newIdentity(), device.ScopeApprovals)
+		w.console(newIdentity(), identity.ScopeApprovals)
 		back := newIdentity()
 		record, err := w.approvals.Submit(t.Context(), approval.Submission{ // by the server that was there before
 			Kind: approval.KindExec, Details: approval.Details{Tool: "exec", Title: "exec", Command: "id"}, Binding: "b", Device: back.id(), Timeout: 10 * time.Minute,
 		})
 		must(t, err)
-		returns := w.connect(back, device.ScopeApprovals)
+		returns := w.connect(back, identity.ScopeApprovals)
 		for i := range 3 {
 			returns.begin("w"+strconv.Itoa(i), "exec.approval.waitDecision", map[string]any{"id": record.ID})
 		}
@@ -311,8 +311,8 @@ func TestAskerLeavesAfterARestart(t *testing.T) {
 
 func TestFloodOfQuestions(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		w.console(newIdentity(), device.ScopeApprovals)
-		agent := w.connect(nil, device.ScopeApprovals)
+		w.console(newIdentity(), identity.ScopeApprovals)
+		agent := w.connect(nil, identity.ScopeApprovals)
 		taken := 0
 		for i := range maxAsks + 1 {
 			id := "q" + strconv.Itoa(i)
@@ -332,7 +332,7 @@ func TestFloodOfQuestions(t *testing.T) {
 
 func TestAskingAboutANode(t *testing.T) {
 	w := newWorld(t, byToken)
-	c := w.connect(nil, device.ScopeApprovals)
+	c := w.connect(nil, identity.ScopeApprovals)
 	for message, params := range map[string]map[string]any{
 		"nodeId is required for host=node": {"command": "id", "host": "node"},
 		"RAW_COMMAND_MISMATCH: rawCommand is not the text of the argv": {

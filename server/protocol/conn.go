@@ -13,7 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // conn is one connection. One goroutine reads, one writes, and one answers each request.
@@ -24,7 +24,7 @@ type conn struct {
 	greeting bool // guarded by the server's lock
 
 	admitted *admitted // nil until it was let in; then it does not change
-	by       device.Authority
+	by       identity.Authority
 	since    time.Time // it was let in
 	presence *approval.Presence
 
@@ -132,8 +132,8 @@ func (c *conn) cutOff(why closing) {
 
 // arrive makes the connection one that gets events, and answers its connect frame.
 func (c *conn) arrive(in *admitted) {
-	c.by = device.Requester()
-	if in.deviceID != "" && in.role == device.RoleOperator {
+	c.by = identity.Requester()
+	if in.deviceID != "" && in.role == identity.RoleOperator {
 		c.by = c.server.pairings.Authority(in.deviceID, in.scopes)
 	}
 	c.wire.beginFrames()

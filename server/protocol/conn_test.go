@@ -10,7 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // bubble runs a test with a clock of its own.
@@ -24,7 +24,7 @@ func bubble(t *testing.T, config Config, run func(t *testing.T, w *world)) {
 
 func TestHelloTellsWhatIsThere(t *testing.T) {
 	w := newWorld(t, byToken)
-	_, f := w.tryConnect(visit{}, nil, device.ScopeRead)
+	_, f := w.tryConnect(visit{}, nil, identity.ScopeRead)
 	features := f.Payload["features"].(map[string]any)
 	methods := features["methods"].([]any)
 	if len(methods) != len(methodTable()) || len(features["events"].([]any)) != len(eventTable) {
@@ -42,7 +42,7 @@ func TestHelloTellsWhatIsThere(t *testing.T) {
 		t.Errorf("auth: %v", auth)
 	}
 	// Every method that is offered is there, and asks for parameters of its own shape.
-	c := w.connect(nil, device.ScopeAdmin)
+	c := w.connect(nil, identity.ScopeAdmin)
 	for _, m := range methods {
 		f := c.request(m.(string), map[string]any{"no such field": 1})
 		if f.OK || strings.HasPrefix(f.Error.Message, "unknown method") {
@@ -114,7 +114,7 @@ func TestSilentClient(t *testing.T) {
 // Numbers are a connection's own: what is not meant for it uses up none, what it missed does.
 func TestSequences(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		reader, approver := w.connect(nil, device.ScopePairing), w.connect(nil)
+		reader, approver := w.connect(nil, identity.ScopePairing), w.connect(nil)
 		w.broadcast("device.pair.resolved", map[string]any{"n": 1}, nil)
 		w.broadcast("device.pair.resolved", map[string]any{"n": 2}, nil)
 		if a, b := reader.read(), reader.read(); a.Seq != 1 || b.Seq != 2 || b.Payload["n"] != 2.0 {
@@ -130,8 +130,8 @@ func TestSequences(t *testing.T) {
 // nothing is kept for it.
 func TestSlowConsumer(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		w.tryConnect(visit{lazy: true}, nil, device.ScopePairing)
-		quick := w.connect(nil, device.ScopePairing)
+		w.tryConnect(visit{lazy: true}, nil, identity.ScopePairing)
+		quick := w.connect(nil, identity.ScopePairing)
 		block := strings.Repeat("x", 1<<20)
 		got := make(chan frame, 1000)
 		go func() {
@@ -193,7 +193,7 @@ func TestShutdownIsTold(t *testing.T) {
 
 func TestWrongRoleIsCutOff(t *testing.T) {
 	w := newWorld(t, byToken)
-	c := w.connect(nil, device.ScopeAdmin)
+	c := w.connect(nil, identity.ScopeAdmin)
 	for range maxWrongRole {
 		if f := c.request("node.event", nil); f.Error == nil || f.Error.Message != "unauthorized role: operator" {
 			t.Fatalf("%+v", f)
@@ -234,7 +234,7 @@ func TestFramesThatAreRefused(t *testing.T) {
 
 func TestIdempotency(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		c := w.connect(nil, device.ScopeWrite)
+		c := w.connect(nil, identity.ScopeWrite)
 		invoke := func(args map[string]any) frame {
 			return c.request("tools.invoke", map[string]any{"name": "sessions_list", "args": args, "idempotencyKey": "k1"})
 		}

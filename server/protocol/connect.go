@@ -3,7 +3,7 @@ package protocol
 import (
 	"slices"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // connectParams are the parameters of "connect".
@@ -113,18 +113,18 @@ func (p *connectParams) version() (int, bool) {
 }
 
 // role is as what the client connects; false if there is no such role.
-func (p *connectParams) role() (device.Role, bool) {
+func (p *connectParams) role() (identity.Role, bool) {
 	if p.Role == nil {
-		return device.RoleOperator, true
+		return identity.RoleOperator, true
 	}
-	role := device.Role(*p.Role)
-	return role, role == device.RoleOperator || role == device.RoleNode
+	role := identity.Role(*p.Role)
+	return role, role == identity.RoleOperator || role == identity.RoleNode
 }
 
 // proof is what the device signed.
-func (p *connectParams) proof(role device.Role) *device.Proof {
+func (p *connectParams) proof(role identity.Role) *identity.Proof {
 	d := p.Device
-	return &device.Proof{
+	return &identity.Proof{
 		DeviceID: d.ID, PublicKey: d.PublicKey, Signature: d.Signature, SignedAtMs: d.SignedAt, Nonce: d.Nonce,
 		ClientID: p.Client.ID, ClientMode: p.Client.Mode, Role: role, Scopes: p.Scopes, Token: p.Auth.signed(),
 		Platform: p.Client.Platform, Family: p.Client.DeviceFamily,

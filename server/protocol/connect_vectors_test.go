@@ -9,7 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/gatetest"
 )
 
@@ -25,7 +25,7 @@ func closeCode(err error) int {
 type symbolicDevice struct {
 	Valid          bool
 	Paired         *bool
-	PairedRoles    []device.Role
+	PairedRoles    []identity.Role
 	PairedScopes   []string
 	PairedPlatform string
 	PairedFamily   string
@@ -59,8 +59,8 @@ func TestConnectAuthVectors(t *testing.T) {
 			Auth: Auth{Mode: in.Auth.Mode, Token: in.Auth.Token, Password: in.Auth.Password, TrustedProxy: in.Auth.TrustedProxy}, TrustedProxies: in.TrustedProxies,
 			ControlUI: ControlUI{in.AllowedOrigins, in.AllowInsecureAuth, in.AllowHostHeaderOriginFallback},
 		})
-		watcher := make(chan device.PairEvent, 16)
-		w.pairings.Watch(func(e device.PairEvent) { watcher <- e })
+		watcher := make(chan identity.PairEvent, 16)
+		w.pairings.Watch(func(e identity.PairEvent) { watcher <- e })
 		from := visit{ip: in.IP, host: in.Host, origin: in.Origin, header: in.Headers}
 		if from.ip == "" {
 			from.ip = "127.0.0.1"
@@ -120,7 +120,7 @@ func TestConnectAuthVectors(t *testing.T) {
 		}
 		select {
 		case e := <-watcher:
-			out["event"] = map[string]string{device.PairRequested: "device.pair.requested", device.PairApproved: "device.pair.resolved"}[e.Kind]
+			out["event"] = map[string]string{identity.PairRequested: "device.pair.requested", identity.PairApproved: "device.pair.resolved"}[e.Kind]
 		default:
 		}
 		return out
@@ -141,13 +141,13 @@ func (w *world) present(t *testing.T, c *client, d *symbolicDevice, params map[s
 	if d.Paired != nil && *d.Paired {
 		roles := d.PairedRoles
 		if roles == nil {
-			roles = []device.Role{device.RoleOperator}
+			roles = []identity.Role{identity.RoleOperator}
 		}
 		if d.PairedPlatform != "" {
 			platform = d.PairedPlatform
 		}
 		for _, role := range roles {
-			must(t, w.pairings.PairSilently(t.Context(), device.PairRequest{
+			must(t, w.pairings.PairSilently(t.Context(), identity.PairRequest{
 				DeviceID: who.id(), Key: who.private[32:], Platform: platform, Family: d.PairedFamily, Role: role, Scopes: d.PairedScopes,
 			}))
 		}
@@ -165,7 +165,7 @@ func (w *world) present(t *testing.T, c *client, d *symbolicDevice, params map[s
 				}
 			}
 			if d.TokenRevoked {
-				_, err := w.pairings.Revoke(t.Context(), device.Caller{Device: who.id()}, who.id(), roles[0])
+				_, err := w.pairings.Revoke(t.Context(), identity.Caller{Device: who.id()}, who.id(), roles[0])
 				must(t, err)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 type pairParams struct {
@@ -27,9 +27,9 @@ func (r *call) listDevices(context.Context, *struct{}) (any, *Error) {
 }
 
 // deviceWire is a paired device as clients see it. Nothing of it could be used to impersonate the device.
-func deviceWire(d *device.PairedDevice) map[string]any {
+func deviceWire(d *identity.PairedDevice) map[string]any {
 	tokens := []any{}
-	for _, role := range []device.Role{device.RoleOperator, device.RoleNode} {
+	for _, role := range []identity.Role{identity.RoleOperator, identity.RoleNode} {
 		if t, have := d.Tokens[role]; have {
 			tokens = append(tokens, map[string]any{
 				"role": role, "scopes": emptyNotNil(t.Scopes), "createdAtMs": t.Created.UnixMilli(), "rotatedAtMs": msOrNil(t.Rotated),
@@ -79,13 +79,13 @@ type tokenParams struct {
 	Scopes   []string `json:"scopes"`
 }
 
-func (r *call) manager() device.Caller {
-	return device.Caller{By: r.by, Device: r.admitted.deviceID, Scopes: r.scopes()}
+func (r *call) manager() identity.Caller {
+	return identity.Caller{By: r.by, Device: r.admitted.deviceID, Scopes: r.scopes()}
 }
 
 // rotateToken replaces a device's token. The new one is told to that device only.
 func (r *call) rotateToken(ctx context.Context, p *tokenParams) (any, *Error) {
-	token, scopes, issued, err := r.server.pairings.Rotate(ctx, r.manager(), p.DeviceID, device.Role(p.Role), p.Scopes)
+	token, scopes, issued, err := r.server.pairings.Rotate(ctx, r.manager(), p.DeviceID, identity.Role(p.Role), p.Scopes)
 	if err != nil {
 		return nil, r.pairError(err)
 	}
@@ -97,7 +97,7 @@ func (r *call) rotateToken(ctx context.Context, p *tokenParams) (any, *Error) {
 }
 
 func (r *call) revokeToken(ctx context.Context, p *tokenParams) (any, *Error) {
-	at, err := r.server.pairings.Revoke(ctx, r.manager(), p.DeviceID, device.Role(p.Role))
+	at, err := r.server.pairings.Revoke(ctx, r.manager(), p.DeviceID, identity.Role(p.Role))
 	if err != nil {
 		return nil, r.pairError(err)
 	}
@@ -106,11 +106,11 @@ func (r *call) revokeToken(ctx context.Context, p *tokenParams) (any, *Error) {
 
 func (r *call) pairError(err error) *Error {
 	switch {
-	case errors.Is(err, device.ErrNotSignedIn):
+	case errors.Is(err, identity.ErrNotSignedIn):
 		return r.personNeeded("pair devices")
-	case errors.Is(err, device.ErrScopeHeld):
+	case errors.Is(err, identity.ErrScopeHeld):
 		return r.forbidden(err.Error(), map[string]any{"code": "MISSING_SCOPE"})
-	case errors.Is(err, device.ErrNoDevice), errors.Is(err, device.ErrNoRequest), errors.Is(err, device.ErrDeviceScope), errors.Is(err, device.ErrTooManyPair):
+	case errors.Is(err, identity.ErrNoDevice), errors.Is(err, identity.ErrNoRequest), errors.Is(err, identity.ErrDeviceScope), errors.Is(err, identity.ErrTooManyPair):
 		return invalid("%s", err)
 	}
 	r.server.log.Error("a device could not be changed", "err", err)

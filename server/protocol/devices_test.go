@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 func mustJSON(t *testing.T, v any) string {
@@ -19,10 +19,10 @@ func mustJSON(t *testing.T, v any) string {
 // A device of another machine waits for a person; a person's console lets it in.
 func TestPairingOverTheWire(t *testing.T) {
 	w := newWorld(t, byToken)
-	desk := w.console(newIdentity(), device.ScopePairing, device.ScopeRead)
+	desk := w.console(newIdentity(), identity.ScopePairing, identity.ScopeRead)
 	phone := newIdentity()
 	far := visit{ip: "10.0.0.5"}
-	c, f := w.tryConnect(far, phone, device.ScopeRead)
+	c, f := w.tryConnect(far, phone, identity.ScopeRead)
 	if f.OK || f.Error.Code != codeNotPaired {
 		t.Fatalf("%+v", f)
 	}
@@ -36,11 +36,11 @@ func TestPairingOverTheWire(t *testing.T) {
 	if f := desk.request("device.pair.approve", map[string]any{"requestId": asked.Payload["requestId"]}); !f.OK {
 		t.Fatalf("%+v", f.Error)
 	}
-	if _, f = w.tryConnect(far, phone, device.ScopeRead); !f.OK {
+	if _, f = w.tryConnect(far, phone, identity.ScopeRead); !f.OK {
 		t.Fatalf("%+v", f.Error)
 	}
 	// What it wants beyond that is asked anew, and the desk cannot give what it does not hold.
-	_, f = w.tryConnect(far, phone, device.ScopeAdmin)
+	_, f = w.tryConnect(far, phone, identity.ScopeAdmin)
 	if f.OK || f.Error.Details["reason"] != "scope-upgrade" {
 		t.Fatalf("%+v", f)
 	}
@@ -48,7 +48,7 @@ func TestPairingOverTheWire(t *testing.T) {
 		t.Error("the desk gave what it does not hold")
 	}
 	// Its own token will do in place of the gateway's; nobody else is told it.
-	c, f = w.tryConnect(far, phone, device.ScopeRead)
+	c, f = w.tryConnect(far, phone, identity.ScopeRead)
 	token := f.Payload["auth"].(map[string]any)["deviceToken"].(string)
 	list := mustJSON(t, desk.request("device.pair.list", nil))
 	for _, hidden := range []string{token, `"salt"`} {
@@ -59,7 +59,7 @@ func TestPairingOverTheWire(t *testing.T) {
 	withToken := func() frame {
 		d := w.dial(far)
 		params := hello(func(p map[string]any) {
-			p["auth"], p["scopes"] = map[string]any{"deviceToken": token}, []string{device.ScopeRead}
+			p["auth"], p["scopes"] = map[string]any{"deviceToken": token}, []string{identity.ScopeRead}
 		})
 		phone.sign(params, d.nonce, time.Now())
 		d.begin("1", "connect", params)

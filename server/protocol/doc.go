@@ -9,7 +9,7 @@
 // A scope says what a connection wants to do. It does not make a person of it: the gateway's shared secret lies where
 // an agent of the same user could read it. What only people may do (seeing and answering approvals, pairing devices,
 // reading the record, changing which commands run) needs a device that a signed-in person paired for that scope; see
-// [github.com/toolward/toolward/device.Pairings].
+// [github.com/toolward/toolward/identity.Pairings].
 //
 // Nothing here waits for a slow reader. Each connection has a queue that counts bytes, and one writer; whoever
 // broadcasts only ever appends. See conn.go and queue.go.

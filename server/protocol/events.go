@@ -1,7 +1,7 @@
 package protocol
 
 import (
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // maxBuffered is how many bytes may wait for a client before it counts as slow.
@@ -23,23 +23,23 @@ var eventTable = []eventRule{
 	{"shutdown", "", false, "the gateway ends; close 1012 follows", "`{reason, restartExpectedMs?}`"},
 	{"health", "", false, "the gateway's health is not what it was", "as of method `health`"},
 	{"presence", "", true, "who is connected has changed; told at most twice a second", "`{presence[{host, mode, platform, version, deviceId?, roles, scopes, tags?, ts}]}`: the latest 100; `tags` has `person`"},
-	{"security", device.ScopeApprovals, true, "something odd, for people: what a detector noticed, or somebody who guesses credentials", "`{kind, severity, detail, ts, sessionKey?, agentId?, tool?}`"},
-	{"exec.approval.requested", device.ScopeApprovals, true, "a command waits for people", "`{id, request, createdAtMs, expiresAtMs}`"},
-	{"exec.approval.resolved", device.ScopeApprovals, true, "it was answered, or nobody did in time", "`{id, decision, resolvedBy, ts, request}`"},
-	{"approval.requested", device.ScopeApprovals, true, "any call waits for people", "the same with `kind`, `allowedDecisions`, `bindingDigest`"},
-	{"approval.resolved", device.ScopeApprovals, true, "it was answered, or nobody did in time", "the same with `kind`, `reason`"},
-	{"device.pair.requested", device.ScopePairing, true, "a device waits to be paired", "`{requestId, deviceId, role, scopes, platform, …}`"},
-	{"device.pair.resolved", device.ScopePairing, true, "it was paired, or declined", "`{requestId, deviceId, decision, ts}`"},
+	{"security", identity.ScopeApprovals, true, "something odd, for people: what a detector noticed, or somebody who guesses credentials", "`{kind, severity, detail, ts, sessionKey?, agentId?, tool?}`"},
+	{"exec.approval.requested", identity.ScopeApprovals, true, "a command waits for people", "`{id, request, createdAtMs, expiresAtMs}`"},
+	{"exec.approval.resolved", identity.ScopeApprovals, true, "it was answered, or nobody did in time", "`{id, decision, resolvedBy, ts, request}`"},
+	{"approval.requested", identity.ScopeApprovals, true, "any call waits for people", "the same with `kind`, `allowedDecisions`, `bindingDigest`"},
+	{"approval.resolved", identity.ScopeApprovals, true, "it was answered, or nobody did in time", "the same with `kind`, `reason`"},
+	{"device.pair.requested", identity.ScopePairing, true, "a device waits to be paired", "`{requestId, deviceId, role, scopes, platform, …}`"},
+	{"device.pair.resolved", identity.ScopePairing, true, "it was paired, or declined", "`{requestId, deviceId, decision, ts}`"},
 }
 
 // laterRules are events of parts that this server does not have yet, with the scopes that the protocol gives them.
 var laterRules = map[string]eventRule{
-	"agent":               {scope: device.ScopeRead},
-	"chat":                {scope: device.ScopeRead},
-	"cron":                {scope: device.ScopeRead, droppable: true},
-	"heartbeat":           {scope: device.ScopeRead, droppable: true},
-	"node.pair.requested": {scope: device.ScopePairing, droppable: true},
-	"node.pair.resolved":  {scope: device.ScopePairing, droppable: true},
+	"agent":               {scope: identity.ScopeRead},
+	"chat":                {scope: identity.ScopeRead},
+	"cron":                {scope: identity.ScopeRead, droppable: true},
+	"heartbeat":           {scope: identity.ScopeRead, droppable: true},
+	"node.pair.requested": {scope: identity.ScopePairing, droppable: true},
+	"node.pair.resolved":  {scope: identity.ScopePairing, droppable: true},
 }
 
 func eventRuleOf(name string) eventRule {
@@ -51,7 +51,7 @@ func eventRuleOf(name string) eventRule {
 	if rule, known := laterRules[name]; known {
 		return rule
 	}
-	return eventRule{scope: device.ScopeAdmin}
+	return eventRule{scope: identity.ScopeAdmin}
 }
 
 // delivery is what becomes of an event for one client.
@@ -66,9 +66,9 @@ const (
 )
 
 // deliver decides about one event and one client. A node gets no operator's event, whatever scopes it claims.
-func deliver(event string, droppable bool, buffered int64, role device.Role, scopes []string) delivery {
+func deliver(event string, droppable bool, buffered int64, role identity.Role, scopes []string) delivery {
 	scope := eventRuleOf(event).scope
-	if scope != "" && (role != device.RoleOperator || !device.Covers(scopes, scope)) {
+	if scope != "" && (role != identity.RoleOperator || !identity.Covers(scopes, scope)) {
 		return skip
 	}
 	switch {

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // refusedConnect is a connection that is not let in: what the client is told, and how it is closed.
@@ -23,7 +23,7 @@ type admitted struct {
 	requestID string
 	version   int
 	client    Client
-	role      device.Role
+	role      identity.Role
 	scopes    []string
 	method    string // how it proved itself
 	deviceID  string // proven; "" if it showed none
@@ -43,7 +43,7 @@ type handshake struct {
 
 	id     string
 	params connectParams
-	role   device.Role
+	role   identity.Role
 	scopes []string
 	shared standing
 }
@@ -112,7 +112,7 @@ func (h *handshake) identify(ctx context.Context) (*admitted, *refusedConnect) {
 
 // withoutDevice lets in who proved a shared secret, and a console behind a proxy that signs people in.
 func (h *handshake) withoutDevice() (*admitted, *refusedConnect) {
-	operator := h.role == device.RoleOperator
+	operator := h.role == identity.RoleOperator
 	if h.shared.wrong || h.shared.reason == detailLimited {
 		return nil, h.unauthorized(h.shared.reason, h.shared.retry, classShared)
 	}
@@ -144,7 +144,7 @@ func (h *handshake) withDevice(ctx context.Context, key ed25519.PublicKey) (*adm
 	} else {
 		h.door.forgive(h.at, classShared)
 	}
-	wants := device.PairRequest{
+	wants := identity.PairRequest{
 		DeviceID: h.params.Device.ID, Key: key, Name: h.params.Client.DisplayName, Platform: h.params.Client.Platform,
 		Family: h.params.Client.DeviceFamily, ClientID: h.params.Client.ID, Mode: h.params.Client.Mode, Role: h.role,
 		Scopes: h.scopes, IP: addressOf(h.at.client),
@@ -186,7 +186,7 @@ func (h *handshake) ownToken() *refusedConnect {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, device.ErrDeviceScope):
+	case errors.Is(err, identity.ErrDeviceScope):
 		return h.unauthorized(detailDeviceScope, 0, "")
 	case explicit:
 		if h.shared.wrong {
@@ -198,7 +198,7 @@ func (h *handshake) ownToken() *refusedConnect {
 }
 
 // pair lets a device in that is not paired for what it asks for, if nobody needs to be asked; else it makes it wait.
-func (h *handshake) pair(ctx context.Context, wants *device.PairRequest) *refusedConnect {
+func (h *handshake) pair(ctx context.Context, wants *identity.PairRequest) *refusedConnect {
 	pairings := h.server.pairings
 	if h.silent(wants.Reason) {
 		if err := pairings.PairSilently(ctx, *wants); err != nil {
@@ -217,15 +217,15 @@ func (h *handshake) pair(ctx context.Context, wants *device.PairRequest) *refuse
 
 // silent reports whether a device is paired without asking. That gives it nothing that the shared secret, which lies on
 // this machine, does not give anyway: what only people may do needs a person's word.
-func (h *handshake) silent(reason device.PairReason) bool {
+func (h *handshake) silent(reason identity.PairReason) bool {
 	page := h.at.hasOrigin && !h.params.Client.controlUI() && !h.params.Client.webchat()
 	proven := h.shared.shared || h.shared.ok && h.shared.method == ModeNone
 	switch {
 	case !h.at.local() || page:
 		return false
-	case reason == device.NotPaired:
+	case reason == identity.NotPaired:
 		return h.shared.ok
-	case reason == device.ScopeUpgrade:
+	case reason == identity.ScopeUpgrade:
 		return proven
 	}
 	return false
@@ -280,7 +280,7 @@ func withDetail(e *Error, code string) *Error {
 
 func proofError(err error) *Error {
 	code := "DEVICE_AUTH_INVALID"
-	var wrong *device.ProofError
+	var wrong *identity.ProofError
 	if errors.As(err, &wrong) {
 		code = "DEVICE_AUTH_" + wrong.Code
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // Bounds of a request to /tools/invoke.
@@ -112,7 +112,7 @@ func proxyScopes(r *http.Request) bool {
 	for _, scope := range strings.Split(strings.Join(values, ","), ",") {
 		scopes = append(scopes, strings.TrimSpace(scope))
 	}
-	return device.Covers(scopes, mayInvoke)
+	return identity.Covers(scopes, mayInvoke)
 }
 
 // invokeBody is the body of a request. Its shape is open, as clients have it; what is not known is not used.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/policy"
 )
 
@@ -317,4 +317,4 @@ func (r *call) invokeTool(ctx context.Context, p *invokeParams) (any, *Error) {
 }
 
 // mayInvoke is the scope that a call over HTTP needs where a proxy says which scopes its user has.
-const mayInvoke = device.ScopeWrite
+const mayInvoke = identity.ScopeWrite

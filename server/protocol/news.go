@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // ApprovalNews tells the people who are connected about an approval, and whoever asked. It never waits and may be
@@ -54,21 +54,21 @@ func (c *conn) asked(record *approval.Record) bool {
 }
 
 // pairEvent tells who may pair about devices, and ends connections of devices that may not connect any more.
-func (s *Server) pairEvent(e device.PairEvent) {
+func (s *Server) pairEvent(e identity.PairEvent) {
 	if s.paired != nil {
 		s.paired(e)
 	}
 	s.events.put(func() {
 		switch e.Kind {
-		case device.PairRequested:
+		case identity.PairRequested:
 			s.broadcast("device.pair.requested", requestWire(&e.Request), nil)
-		case device.PairApproved, device.PairRejected:
+		case identity.PairApproved, identity.PairRejected:
 			s.broadcast("device.pair.resolved", map[string]any{
 				"requestId": e.Request.ID, "deviceId": e.DeviceID, "decision": e.Kind, "ts": e.At.UnixMilli(),
 			}, nil)
 		}
 	})
-	if e.Kind == device.PairRemoved || e.Kind == device.TokenRevoked {
+	if e.Kind == identity.PairRemoved || e.Kind == identity.TokenRevoked {
 		for _, c := range s.connected() {
 			if c.admitted.deviceID == e.DeviceID && (e.Role == "" || c.admitted.role == e.Role) {
 				c.queue.close(closing{closePolicy, "device removed"})
@@ -78,11 +78,11 @@ func (s *Server) pairEvent(e device.PairEvent) {
 }
 
 // requestWire is a device that waits to be paired, as clients see it.
-func requestWire(r *device.PairRequest) map[string]any {
+func requestWire(r *identity.PairRequest) map[string]any {
 	return map[string]any{
 		"requestId": r.ID, "deviceId": r.DeviceID, "displayName": textOrNil(r.Name), "platform": textOrNil(r.Platform),
 		"deviceFamily": textOrNil(r.Family), "clientId": textOrNil(r.ClientID), "clientMode": textOrNil(r.Mode), "role": r.Role,
-		"roles": []device.Role{r.Role}, "scopes": emptyNotNil(r.Scopes), "remoteIp": textOrNil(r.IP), "silent": false,
+		"roles": []identity.Role{r.Role}, "scopes": emptyNotNil(r.Scopes), "remoteIp": textOrNil(r.IP), "silent": false,
 		"isRepair": r.Repair, "reason": r.Reason, "ts": r.Created.UnixMilli(),
 	}
 }

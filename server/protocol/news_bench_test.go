@@ -19,7 +19,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 const consoles = 1000
@@ -106,7 +106,7 @@ func (w *world) crowd(b *testing.B) *crowd {
 	go func() { _ = server.Serve(l) }()
 	b.Cleanup(func() { server.Close() })
 	who := newIdentity()
-	w.console(who, device.ScopeApprovals).ws.CloseNow()
+	w.console(who, identity.ScopeApprovals).ws.CloseNow()
 	for len(w.connected()) > 0 {
 		time.Sleep(time.Millisecond)
 	}
@@ -119,7 +119,7 @@ func (w *world) crowd(b *testing.B) *crowd {
 		joining := &client{t: b, ws: ws}
 		joining.nonce, _ = joining.read().Payload["nonce"].(string)
 		params := hello(func(p map[string]any) {
-			p["auth"], p["scopes"] = map[string]any{"token": secret}, []string{device.ScopeApprovals}
+			p["auth"], p["scopes"] = map[string]any{"token": secret}, []string{identity.ScopeApprovals}
 		})
 		who.sign(params, joining.nonce, time.Now())
 		joining.begin("connect", "connect", params)

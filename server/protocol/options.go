@@ -132,7 +132,7 @@ func (e *SettingError) Error() string { return e.Key + ": " + e.Text }
 // ConfigKey names the setting, for its place in the file.
 func (e *SettingError) ConfigKey() string { return e.Key }
 
-// Tokens recognizes tokens that were made for the gateway protocol. Package device implements it.
+// Tokens recognizes tokens that were made for the gateway protocol. Package identity implements it.
 type Tokens interface {
 	GatewayToken(ctx context.Context, secret string) error
 	HasGatewayToken() bool

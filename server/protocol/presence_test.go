@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // Whoever is connected is told who else is, once for a crowd; where they are is told to nobody.
 func TestPresence(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		desk := w.console(newIdentity(), device.ScopeApprovals)
+		desk := w.console(newIdentity(), identity.ScopeApprovals)
 		desk.event("presence")
 		var crowd []*client
 		for range 20 {
@@ -50,7 +50,7 @@ func TestPresence(t *testing.T) {
 				t.Errorf("%+v is told of without need, before %+v", f, before)
 			}
 		}
-		reader, f := w.tryConnect(visit{}, nil, device.ScopeRead)
+		reader, f := w.tryConnect(visit{}, nil, identity.ScopeRead)
 		if list := f.Payload["snapshot"].(map[string]any)["presence"].([]any); len(list) != maxPresent {
 			t.Errorf("the greeting tells of %d", len(list))
 		}
@@ -103,8 +103,8 @@ func TestHealthNews(t *testing.T) {
 // What is odd is told to people. Whoever is watched is not told, whatever scopes it has.
 func TestSecurityNews(t *testing.T) {
 	bubble(t, byToken, func(t *testing.T, w *world) {
-		desk := w.console(newIdentity(), device.ScopeApprovals)
-		agent := w.connect(nil, device.ScopeAdmin)
+		desk := w.console(newIdentity(), identity.ScopeApprovals)
+		agent := w.connect(nil, identity.ScopeAdmin)
 		w.SecurityNews(Alert{Kind: "burst", Severity: toolward.Critical, Session: "agent:main:s", Tool: "exec", Detail: "40 calls within a minute"})
 		f := desk.event("security")
 		if f.Payload["kind"] != "burst" || f.Payload["severity"] != "critical" || f.Payload["sessionKey"] != "agent:main:s" || f.Payload["tool"] != "exec" {

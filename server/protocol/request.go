@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"runtime/debug"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // call is one request that is being answered.
@@ -83,7 +83,7 @@ func (c *conn) authorize(name string) *Error {
 }
 
 // personNeeded refuses what only people may do. The gateway's shared secret may be known to an agent: it is no person.
-func (c *conn) personNeeded(right device.Right) *Error {
+func (c *conn) personNeeded(right identity.Right) *Error {
 	return c.forbidden("only a person may "+string(right)+": pair this device from a signed-in terminal or the console (toolward devices approve)",
 		map[string]any{"code": "PERSON_REQUIRED"})
 }

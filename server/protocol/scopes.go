@@ -3,31 +3,31 @@ package protocol
 import (
 	"slices"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 )
 
 // methodScopes are the scopes of every method of the protocol, also of those that this server does not have yet: which
 // scope a method needs must not depend on when it is built.
 var methodScopes = map[string]string{
-	"status": device.ScopeRead, "models.list": device.ScopeRead, "agents.list": device.ScopeRead, "tools.catalog": device.ScopeRead,
-	"tools.effective": device.ScopeRead, "chat.history": device.ScopeRead, "sessions.list": device.ScopeRead,
-	"sessions.preview": device.ScopeRead, "sessions.resolve": device.ScopeRead, "node.list": device.ScopeRead,
-	"node.describe": device.ScopeRead, "config.get": device.ScopeRead, "cron.list": device.ScopeRead, "cron.status": device.ScopeRead,
-	"cron.runs": device.ScopeRead, "audit.list": device.ScopeRead, "logs.tail": device.ScopeRead, "system-presence": device.ScopeRead,
-	"last-heartbeat": device.ScopeRead, "agent.identity.get": device.ScopeRead,
+	"status": identity.ScopeRead, "models.list": identity.ScopeRead, "agents.list": identity.ScopeRead, "tools.catalog": identity.ScopeRead,
+	"tools.effective": identity.ScopeRead, "chat.history": identity.ScopeRead, "sessions.list": identity.ScopeRead,
+	"sessions.preview": identity.ScopeRead, "sessions.resolve": identity.ScopeRead, "node.list": identity.ScopeRead,
+	"node.describe": identity.ScopeRead, "config.get": identity.ScopeRead, "cron.list": identity.ScopeRead, "cron.status": identity.ScopeRead,
+	"cron.runs": identity.ScopeRead, "audit.list": identity.ScopeRead, "logs.tail": identity.ScopeRead, "system-presence": identity.ScopeRead,
+	"last-heartbeat": identity.ScopeRead, "agent.identity.get": identity.ScopeRead,
 
-	"tools.invoke": device.ScopeWrite, "agent": device.ScopeWrite, "agent.wait": device.ScopeWrite, "chat.send": device.ScopeWrite,
-	"chat.abort": device.ScopeWrite, "node.invoke": device.ScopeWrite, "send": device.ScopeWrite, "wake": device.ScopeWrite,
+	"tools.invoke": identity.ScopeWrite, "agent": identity.ScopeWrite, "agent.wait": identity.ScopeWrite, "chat.send": identity.ScopeWrite,
+	"chat.abort": identity.ScopeWrite, "node.invoke": identity.ScopeWrite, "send": identity.ScopeWrite, "wake": identity.ScopeWrite,
 
-	"exec.approval.request": device.ScopeApprovals, "exec.approval.waitDecision": device.ScopeApprovals,
-	"exec.approval.resolve": device.ScopeApprovals, "exec.approval.list": device.ScopeApprovals, "exec.approval.get": device.ScopeApprovals,
-	"approval.request": device.ScopeApprovals, "approval.waitDecision": device.ScopeApprovals, "approval.list": device.ScopeApprovals,
-	"approval.get": device.ScopeApprovals, "approval.resolve": device.ScopeApprovals, "approval.cancel": device.ScopeApprovals,
+	"exec.approval.request": identity.ScopeApprovals, "exec.approval.waitDecision": identity.ScopeApprovals,
+	"exec.approval.resolve": identity.ScopeApprovals, "exec.approval.list": identity.ScopeApprovals, "exec.approval.get": identity.ScopeApprovals,
+	"approval.request": identity.ScopeApprovals, "approval.waitDecision": identity.ScopeApprovals, "approval.list": identity.ScopeApprovals,
+	"approval.get": identity.ScopeApprovals, "approval.resolve": identity.ScopeApprovals, "approval.cancel": identity.ScopeApprovals,
 
-	"node.pair.list": device.ScopePairing, "node.pair.request": device.ScopePairing, "node.pair.approve": device.ScopePairing,
-	"node.pair.reject": device.ScopePairing, "node.pair.verify": device.ScopePairing, "node.rename": device.ScopePairing,
-	"device.pair.list": device.ScopePairing, "device.pair.approve": device.ScopePairing, "device.pair.reject": device.ScopePairing,
-	"device.pair.remove": device.ScopePairing, "device.token.rotate": device.ScopePairing, "device.token.revoke": device.ScopePairing,
+	"node.pair.list": identity.ScopePairing, "node.pair.request": identity.ScopePairing, "node.pair.approve": identity.ScopePairing,
+	"node.pair.reject": identity.ScopePairing, "node.pair.verify": identity.ScopePairing, "node.rename": identity.ScopePairing,
+	"device.pair.list": identity.ScopePairing, "device.pair.approve": identity.ScopePairing, "device.pair.reject": identity.ScopePairing,
+	"device.pair.remove": identity.ScopePairing, "device.token.rotate": identity.ScopePairing, "device.token.revoke": identity.ScopePairing,
 }
 
 // nodeMethods are the only methods of a node, and of nobody else.
@@ -38,16 +38,16 @@ const openMethod = "health"
 
 // missingScope is the scope that a call lacks; "" if it lacks none. wrongRole means that no scope would do. A method
 // that nobody classified needs operator.admin.
-func missingScope(method string, role device.Role, scopes []string) (scope string, wrongRole bool) {
+func missingScope(method string, role identity.Role, scopes []string) (scope string, wrongRole bool) {
 	forNodes := slices.Contains(nodeMethods, method)
 	switch {
 	case method == openMethod:
 		return "", false
-	case forNodes || role != device.RoleOperator:
-		return "", !forNodes || role != device.RoleNode
+	case forNodes || role != identity.RoleOperator:
+		return "", !forNodes || role != identity.RoleNode
 	}
 	scope = methodScope(method)
-	if device.Covers(scopes, scope) {
+	if identity.Covers(scopes, scope) {
 		return "", false
 	}
 	return scope, false
@@ -57,5 +57,5 @@ func methodScope(method string) string {
 	if scope, known := methodScopes[method]; known {
 		return scope
 	}
-	return device.ScopeAdmin
+	return identity.ScopeAdmin
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -32,7 +32,7 @@ type Gate interface {
 type Options struct {
 	Config    Config
 	Tokens    Tokens // made for the gateway protocol; optional
-	Pairings  *device.Pairings
+	Pairings  *identity.Pairings
 	Approvals *approval.Manager
 	Audit     *audit.Log
 	Gate      Gate
@@ -44,7 +44,7 @@ type Options struct {
 	// token that is no agent's.
 	CallAs func(ctx context.Context, token string) (Agent, error)
 
-	Paired func(device.PairEvent) // told about devices; must not block; optional
+	Paired func(identity.PairEvent) // told about devices; must not block; optional
 	// Trouble says what keeps calls from running now, in words; "" if nothing does. Optional.
 	Trouble func() string
 
@@ -58,7 +58,7 @@ var ErrNoAgent = errors.New("the token is no agent's")
 
 // Server speaks the gateway protocol. Its methods may be called from any goroutine.
 type Server struct {
-	pairings  *device.Pairings
+	pairings  *identity.Pairings
 	approvals *approval.Manager
 	audit     *audit.Log
 	gate      Gate
@@ -66,7 +66,7 @@ type Server struct {
 	policy    func() Policy
 	agents    func() AgentList
 	callAs    func(context.Context, string) (Agent, error)
-	paired    func(device.PairEvent)
+	paired    func(identity.PairEvent)
 	trouble   func() string
 	home      string
 	version   string

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/policy"
 )
 
@@ -31,7 +31,7 @@ func (s *Server) hello(c *conn, in *admitted) map[string]any {
 			"defaultAgentId": agents.Default, "mainKey": "main", "mainSessionKey": "agent:" + agents.Default + ":main", "scope": "per-sender",
 		},
 	}
-	if device.Covers(in.scopes, device.ScopeAdmin) && s.home != "" {
+	if identity.Covers(in.scopes, identity.ScopeAdmin) && s.home != "" {
 		snapshot["stateDir"], snapshot["configPath"] = s.home, filepath.Join(s.home, "toolward.jsonc")
 	}
 	hello := map[string]any{
@@ -115,7 +115,7 @@ func (r *call) getStatus(context.Context, *struct{}) (any, *Error) {
 	if r.by.MayAnswer() == nil {
 		out["pendingApprovals"] = s.approvals.Count()
 	}
-	if device.Covers(r.scopes(), device.ScopeAdmin) && s.home != "" {
+	if identity.Covers(r.scopes(), identity.ScopeAdmin) && s.home != "" {
 		out["stateDir"] = s.home
 	}
 	return out, nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/toolward/toolward/device"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/gatetest"
 )
 
@@ -52,7 +52,7 @@ func TestFrameVectors(t *testing.T) {
 		w.t = t
 		raw := rawFrame(t, in.Raw)
 		if in.State == "post" {
-			c := w.connect(nil, device.ScopeAdmin)
+			c := w.connect(nil, identity.ScopeAdmin)
 			c.send(raw)
 			f := c.read()
 			out := map[string]any{"ok": f.OK, "responseId": f.ID, "open": c.request("health", nil).OK}
@@ -106,7 +106,7 @@ func TestScopeVectors(t *testing.T) {
 			Scopes       []string
 		}
 		gatetest.Decode(t, input, &in)
-		scope, wrongRole := missingScope(in.Method, device.Role(in.Role), in.Scopes)
+		scope, wrongRole := missingScope(in.Method, identity.Role(in.Role), in.Scopes)
 		switch {
 		case wrongRole:
 			return map[string]any{"allowed": false, "error": "unauthorized role: " + in.Role}
@@ -182,13 +182,13 @@ func TestDeviceSignatureVectors(t *testing.T) {
 			SignedAtMs                                                                                       int64
 		}
 		gatetest.Decode(t, input, &in)
-		p := device.Proof{
+		p := identity.Proof{
 			DeviceID: in.DeviceID, PublicKey: in.PublicKey, Signature: in.Signature, SignedAtMs: in.SignedAtMs, Nonce: in.Nonce,
-			ClientID: in.ClientID, ClientMode: in.ClientMode, Role: device.Role(in.Role), Scopes: in.Scopes, Token: in.Token,
+			ClientID: in.ClientID, ClientMode: in.ClientMode, Role: identity.Role(in.Role), Scopes: in.Scopes, Token: in.Token,
 			Platform: in.Platform, Family: in.DeviceFamily,
 		}
 		key, err := p.Key()
-		if err != nil || device.DeviceID(key) != in.DeviceID {
+		if err != nil || identity.DeviceID(key) != in.DeviceID {
 			return map[string]any{"valid": false}
 		}
 		version, err := p.Signed(key)
@@ -209,7 +209,7 @@ func TestBroadcastVectors(t *testing.T) {
 			Scopes        []string
 		}
 		gatetest.Decode(t, input, &in)
-		d := deliver(in.Event, in.DropIfSlow, in.BufferedBytes, device.Role(in.Role), in.Scopes)
+		d := deliver(in.Event, in.DropIfSlow, in.BufferedBytes, identity.Role(in.Role), in.Scopes)
 		if d == hangUp {
 			// The connection really ends with this code and these words.
 			ended := make(chan closing, 1)

@@ -15,8 +15,8 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/device"
 	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/session"
@@ -29,7 +29,7 @@ const passphrase = "correct horse battery staple"
 type world struct {
 	*Server
 	t        testing.TB
-	keeper   *device.Keeper
+	keeper   *identity.Keeper
 	home     string
 	listener *pipeListener
 	http     *http.Server
@@ -53,9 +53,9 @@ func newWorld(t testing.TB, config Config, change ...func(*Options)) *world {
 	log, err := audit.Open(ctx, records, audit.Options{Key: key, Redact: same, Escape: same})
 	must(t, err)
 	t.Cleanup(log.Close)
-	w.keeper, err = device.Open(ctx, device.Options{Store: store.NewDevices(db)})
+	w.keeper, err = identity.Open(ctx, identity.Options{Store: store.NewDevices(db)})
 	must(t, err)
-	pairings, err := device.OpenPairings(ctx, store.NewPaired(db), make([]byte, 32))
+	pairings, err := identity.OpenPairings(ctx, store.NewPaired(db), make([]byte, 32))
 	must(t, err)
 	var news atomic.Pointer[Server]
 	approvals, err := approval.Open(ctx, approval.Options{Store: store.NewApprovals(db), Redact: same, Observe: func(e approval.Event) {
@@ -124,7 +124,7 @@ func (w *world) tools() []*toolward.Tool {
 var setUpOnce sync.Mutex // one passphrase at a time: each takes 19 MiB
 
 // person is somebody who signed in.
-func (w *world) person() device.Authority {
+func (w *world) person() identity.Authority {
 	w.t.Helper()
 	setUpOnce.Lock()
 	defer setUpOnce.Unlock()
@@ -144,17 +144,17 @@ func must(t testing.TB, err error) {
 }
 
 // identity is a device's key.
-type identity struct {
+type keyPair struct {
 	private  ed25519.PrivateKey
 	platform string
 }
 
-func newIdentity() *identity {
+func newIdentity() *keyPair {
 	_, private, _ := ed25519.GenerateKey(rand.Reader)
-	return &identity{private: private, platform: "linux"}
+	return &keyPair{private: private, platform: "linux"}
 }
 
-func (i *identity) id() string { return device.DeviceID(i.private.Public().(ed25519.PublicKey)) }
+func (i *keyPair) id() string { return identity.DeviceID(i.private.Public().(ed25519.PublicKey)) }
 
 // hello is a connect frame's parameters.
 func hello(change ...func(map[string]any)) map[string]any {
@@ -169,7 +169,7 @@ func hello(change ...func(map[string]any)) map[string]any {
 }
 
 // sign adds the proof of a device.
-func (i *identity) sign(params map[string]any, nonce string, now time.Time) {
+func (i *keyPair) sign(params map[string]any, nonce string, now time.Time) {
 	client := params["client"].(map[string]any)
 	auth, _ := params["auth"].(map[string]any)
 	scopes, _ := params["scopes"].([]string)
@@ -182,9 +182,9 @@ func (i *identity) sign(params map[string]any, nonce string, now time.Time) {
 		token, _ = auth["deviceToken"].(string)
 	}
 	public := i.private.Public().(ed25519.PublicKey)
-	p := device.Proof{
+	p := identity.Proof{
 		DeviceID: i.id(), SignedAtMs: now.UnixMilli(), Nonce: nonce, ClientID: client["id"].(string), ClientMode: client["mode"].(string),
-		Role: device.Role(role), Scopes: scopes, Token: token, Platform: client["platform"].(string),
+		Role: identity.Role(role), Scopes: scopes, Token: token, Platform: client["platform"].(string),
 	}
 	params["device"] = map[string]any{
 		"id": p.DeviceID, "publicKey": base64.RawURLEncoding.EncodeToString(public), "signedAt": p.SignedAtMs, "nonce": nonce,
@@ -197,7 +197,7 @@ const secret = "s3cret-s3cret"
 var byToken = Config{Auth: Auth{Mode: ModeToken, Token: secret}}
 
 // connect connects with the shared token and these scopes; who is nil without a device.
-func (w *world) connect(who *identity, scopes ...string) *client {
+func (w *world) connect(who *keyPair, scopes ...string) *client {
 	w.t.Helper()
 	c, f := w.tryConnect(visit{}, who, scopes...)
 	if !f.OK {
@@ -206,7 +206,7 @@ func (w *world) connect(who *identity, scopes ...string) *client {
 	return c
 }
 
-func (w *world) tryConnect(from visit, who *identity, scopes ...string) (*client, frame) {
+func (w *world) tryConnect(from visit, who *keyPair, scopes ...string) (*client, frame) {
 	w.t.Helper()
 	c := w.dial(from)
 	params := hello(func(p map[string]any) {
@@ -225,7 +225,7 @@ func (w *world) tryConnect(from visit, who *identity, scopes ...string) (*client
 }
 
 // console connects a device that a person vouched for.
-func (w *world) console(who *identity, scopes ...string) *client {
+func (w *world) console(who *keyPair, scopes ...string) *client {
 	w.t.Helper()
 	c := w.connect(who, scopes...)
 	if _, err := w.pairings.Approve(w.t.Context(), w.person(), who.id()); err != nil {

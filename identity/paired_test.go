@@ -1,4 +1,4 @@
-package device
+package identity
 
 import (
 	"context"

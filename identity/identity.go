@@ -1,4 +1,4 @@
-// Package device knows who stands behind a request: a person who signed in, or only an agent that asks.
+// Package identity knows who stands behind a request: a person who signed in, or only an agent that asks.
 //
 // A guarded agent usually runs with its user's uid, so being able to open Toolward's socket proves nothing. The
 // socket alone, or an agent token, makes a requester. Answering approvals, granting, clearing levels, applying
@@ -17,7 +17,7 @@
 //
 // Agents are told apart by tokens ([Keeper.CreateToken]) and by process ([Keeper.RegisterAgent]): a process that
 // descends from a registered agent is refused even in a terminal that a person signed in.
-package device
+package identity
 
 import (
 	"errors"
