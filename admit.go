@@ -18,13 +18,13 @@ type admission struct {
 	snapshot Snapshot
 	call     Call
 	request  *Request
-	alarm    Alarm     // what the watcher said
+	alarm    Alarm    // what the watcher said
 	first    Judgment // before hooks
 	judged   Judgment // what counts
 	policy   Judgment // the last one of the policy alone, before anything raised it
-	weighed  *Request  // what policy is about; nil as long as nothing was judged
-	hidden   bool      // the policy does not show the tool to this caller
-	original string    // digest before hooks rewrote
+	weighed  *Request // what policy is about; nil as long as nothing was judged
+	hidden   bool     // the policy does not show the tool to this caller
+	original string   // digest before hooks rewrote
 	hookRuns []HookRun
 	hooked   bool // plug-ins ran, so time has passed
 	hookAsks bool

@@ -45,11 +45,11 @@ type Approver interface {
 
 // Question is what people are asked.
 type Question struct {
-	Request   *Request
+	Request  *Request
 	Judgment Judgment
-	Binding   string // digest over everything the approval is bound to
-	Diff      string // what the call would change, if the tool can show it
-	Grant     string // id of the grant that a use was taken of for this call, "" if none was
+	Binding  string // digest over everything the approval is bound to
+	Diff     string // what the call would change, if the tool can show it
+	Grant    string // id of the grant that a use was taken of for this call, "" if none was
 }
 
 // Answer is what people said. The zero value allows nothing.
@@ -91,8 +91,8 @@ type DecisionRecord struct {
 	DigestOriginal string // if hooks rewrote the arguments
 	Params         Params
 	Facts          Facts
-	Judgment      Judgment
-	First          Verdict    // the verdict before hooks rewrote, V1
+	Judgment       Judgment
+	First          Verdict   // the verdict before hooks rewrote, V1
 	Policy         *Judgment // of the policy alone, about these facts at this level; nil if it was not asked
 	Level          Level
 	Inputs         LevelInputs
@@ -101,9 +101,9 @@ type DecisionRecord struct {
 	Code           Code    // with Deny
 	Via            string  // class, grant <id>, approval <id>, client, shadow, denied
 	Answer         Answer
-	Revision       string           // policy revision
+	Revision       string          // policy revision
 	Shadow         *ShadowJudgment // what the shadow policy says, if it differs from the policy in force
-	Cause          string           // internal error behind a refusal
+	Cause          string          // internal error behind a refusal
 }
 
 // OutcomeRecord says what became of a call.

@@ -56,7 +56,7 @@ const (
 const (
 	ByNoApprover    = "auto-expire:no-approver-clients"
 	ByRequesterGone = "requester-gone"
-	ByCanceled     = "cancelled"
+	ByCanceled      = "cancelled"
 )
 
 // Errors that callers branch on.

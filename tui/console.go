@@ -79,7 +79,7 @@ type console struct {
 	ctx           context.Context
 	gateway       Gateway
 	again         func() // has the gateway followed anew, at once
-	color        bool
+	color         bool
 	width, height int
 
 	link    link

@@ -31,10 +31,10 @@ type list struct {
 
 // item is one row of a list. Its texts are safe.
 type item struct {
-	id     string
-	text   string
+	id    string
+	text  string
 	color string
-	more   []string
+	more  []string
 }
 
 // listedMsg is the content of a list.

@@ -9,7 +9,7 @@ import (
 
 // row is one row of the screen, ready to print.
 type row struct {
-	text   string
+	text  string
 	color string // of the whole row, for our own marking; "" is none
 }
 

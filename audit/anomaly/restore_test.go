@@ -198,7 +198,7 @@ func decisionOf(i int) *toolward.DecisionRecord {
 	}
 	return &toolward.DecisionRecord{
 		Call: call, Tool: "read", Digest: params.Digest("read", "coder", call.Session), Params: params, Verdict: toolward.Allow,
-		Facts:     toolward.Facts{Targets: []toolward.Target{{Real: "/home/ada/shop/src/server/handlers/list.go", Op: toolward.OpRead, Place: "workspace"}}},
+		Facts:    toolward.Facts{Targets: []toolward.Target{{Real: "/home/ada/shop/src/server/handlers/list.go", Op: toolward.OpRead, Place: "workspace"}}},
 		Judgment: toolward.Judgment{Verdict: toolward.Allow, Row: "read workspace"}, Via: "class",
 	}
 }

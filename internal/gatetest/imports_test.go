@@ -29,9 +29,9 @@ var layers = map[string][]string{
 	"execpolicy": parts(leaves),
 	"approval":   parts(leaves),
 	"audit":      parts(leaves),
-	"plugin":       parts(leaves),
+	"plugin":     parts(leaves),
 	"session":    parts(leaves),
-	"identity":     parts(leaves),
+	"identity":   parts(leaves),
 	"memory":     leaves,
 	"telemetry":  parts(),
 
