@@ -13,7 +13,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/bridge"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/session"
@@ -83,28 +83,28 @@ func (r *shellRig) places(c toolward.Caller) (*place.Classifier, error) {
 // judging judges commands as the gateway does, under the preset "developer".
 func (r *shellRig) judging() func(context.Context, *toolward.Request, string, string) (toolward.Facts, error) {
 	r.t.Helper()
-	file := execpolicy.OpenApprovals(r.home+"/.toolward", execpolicy.Options{})
+	file := command.OpenApprovals(r.home+"/.toolward", command.Options{})
 	r.t.Cleanup(file.Close)
-	commands := execpolicy.NewCommands(file, r.home, false)
-	rules := []execpolicy.Rule{{Prefix: []execpolicy.Alternatives{{"shutdown"}}, Decision: execpolicy.Forbidden}}
-	if _, err := commands.Configure(execpolicy.Configuration{Gateway: execpolicy.Config{Preset: execpolicy.Developer, Rules: rules}, Writes: true}); err != nil {
+	commands := command.NewCommands(file, r.home, false)
+	rules := []command.Rule{{Prefix: []command.Alternatives{{"shutdown"}}, Decision: command.Forbidden}}
+	if _, err := commands.Configure(command.Configuration{Gateway: command.Config{Preset: command.Developer, Rules: rules}, Writes: true}); err != nil {
 		r.t.Fatal(err)
 	}
-	return func(_ context.Context, q *toolward.Request, command, dir string) (toolward.Facts, error) {
-		r.analyzed = append(r.analyzed, strings.TrimPrefix(dir, r.project)+"$ "+command)
+	return func(_ context.Context, q *toolward.Request, line, dir string) (toolward.Facts, error) {
+		r.analyzed = append(r.analyzed, strings.TrimPrefix(dir, r.project)+"$ "+line)
 		places, err := r.places(q.Call.Caller)
 		if err != nil {
 			return toolward.Facts{}, err
 		}
-		env := map[string]string{"PATH": execpolicy.DefaultPath, "HOME": r.home, "PWD": dir}
-		ruling, err := commands.Judge(q.Call.Caller, execpolicy.HostParams{}, &execpolicy.Request{
-			Command: command, Dir: dir, Level: q.Level, Places: places, ByShell: true,
+		env := map[string]string{"PATH": command.DefaultPath, "HOME": r.home, "PWD": dir}
+		ruling, err := commands.Judge(q.Call.Caller, command.HostParams{}, &command.Request{
+			Command: line, Dir: dir, Level: q.Level, Places: places, ByShell: true,
 			Getenv: func(name string) (string, bool) { value, ok := env[name]; return value, ok },
 		})
 		if err != nil {
 			return toolward.Facts{}, err
 		}
-		facts := toolward.Facts{Command: command, Analysis: ruling.Analysis(), Bound: []string{"environment"}}
+		facts := toolward.Facts{Command: line, Analysis: ruling.Analysis(), Bound: []string{"environment"}}
 		if ruling.Network {
 			facts.External = []string{"command"}
 		}

@@ -53,7 +53,7 @@ type exit struct {
 }
 
 // command is a running or finished command.
-type command struct {
+type execution struct {
 	job     running
 	spec    commandSpec
 	pid     int // of its first program; 0 if none was started
@@ -71,8 +71,8 @@ type command struct {
 }
 
 // startCommand starts a command with standard output and error on one pipe or terminal, so that their order is kept.
-func startCommand(spec commandSpec) (*command, error) {
-	c := &command{spec: spec, done: make(chan struct{}), stuck: make(chan struct{})}
+func startCommand(spec commandSpec) (*execution, error) {
+	c := &execution{spec: spec, done: make(chan struct{}), stuck: make(chan struct{})}
 	output, streams, err := c.connect()
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func startCommand(spec commandSpec) (*command, error) {
 }
 
 // connect makes the command's standard files. It returns the end that its output is read from, and the command's own.
-func (c *command) connect() (output *os.File, streams job.Streams, err error) {
+func (c *execution) connect() (output *os.File, streams job.Streams, err error) {
 	if c.spec.tty {
 		if ours, theirs, err := openTerminal(); err == nil {
 			c.tty, c.stdin = true, ours
@@ -136,7 +136,7 @@ func startError(err error) error {
 }
 
 // wait follows the command to its end, ends what it left behind, and collects it.
-func (c *command) wait(output *os.File, drained <-chan struct{}) {
+func (c *execution) wait(output *os.File, drained <-chan struct{}) {
 	<-c.job.Done()
 	leftover := false
 	select {
@@ -164,7 +164,7 @@ func (c *command) wait(output *os.File, drained <-chan struct{}) {
 	c.finish(leftover)
 }
 
-func (c *command) finish(leftover bool) {
+func (c *execution) finish(leftover bool) {
 	end := c.job.Result()
 	c.mu.Lock()
 	c.exit = exit{code: end.Code, signal: end.Signal, ending: c.ending, leftover: leftover, at: time.Now()}
@@ -182,14 +182,14 @@ func (c *command) finish(leftover bool) {
 }
 
 // result is how the command ended; valid once done is closed.
-func (c *command) result() exit {
+func (c *execution) result() exit {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.exit
 }
 
 // after runs f later unless the command ends before.
-func (c *command) after(d time.Duration, f func()) {
+func (c *execution) after(d time.Duration, f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended {
@@ -198,7 +198,7 @@ func (c *command) after(d time.Duration, f func()) {
 }
 
 // stop asks all of the command to end, and ends it when the grace is over. The first reason counts. It does not wait.
-func (c *command) stop(why ending) {
+func (c *execution) stop(why ending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.ending != endedItself {
@@ -209,7 +209,7 @@ func (c *command) stop(why ending) {
 	c.timers = append(c.timers, time.AfterFunc(c.spec.grace, c.kill))
 }
 
-func (c *command) kill() {
+func (c *execution) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
@@ -221,7 +221,7 @@ func (c *command) kill() {
 }
 
 // input writes to the command's standard input, within the given time.
-func (c *command) input(data []byte, wait time.Duration) error {
+func (c *execution) input(data []byte, wait time.Duration) error {
 	stdin := c.openStdin()
 	if stdin == nil {
 		return errors.New("its standard input is closed")
@@ -239,13 +239,13 @@ func (c *command) input(data []byte, wait time.Duration) error {
 	return nil
 }
 
-func (c *command) openStdin() *os.File {
+func (c *execution) openStdin() *os.File {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stdin
 }
 
-func (c *command) closeStdin() {
+func (c *execution) closeStdin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stdin != nil {
@@ -255,7 +255,7 @@ func (c *command) closeStdin() {
 }
 
 // endInput tells the command that no more input comes.
-func (c *command) endInput(wait time.Duration) error {
+func (c *execution) endInput(wait time.Duration) error {
 	if c.tty {
 		return c.input([]byte{endOfInput}, wait)
 	}
@@ -264,7 +264,7 @@ func (c *command) endInput(wait time.Duration) error {
 }
 
 // running reports whether the command has not ended yet.
-func (c *command) running() bool {
+func (c *execution) running() bool {
 	select {
 	case <-c.done:
 		return false

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/envname"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/place"
 )
 
@@ -140,7 +140,7 @@ func (c Config) Check() error {
 type Deps struct {
 	// Places gives the classifier of a caller: workspace, home and roots. Required.
 	Places func(toolward.Caller) (*place.Classifier, error)
-	// Commands judges commands; *execpolicy.Commands does. Nil: nobody looks at them, and each one asks.
+	// Commands judges commands; *command.Commands does. Nil: nobody looks at them, and each one asks.
 	Commands Commands
 	// Sandboxes confines calls; nil: none is.
 	Sandboxes Sandboxes
@@ -159,9 +159,9 @@ type Toolbox struct {
 	deps     Deps
 	sessions *sessions
 	shell    string // "": there is none
-	rules    *execpolicy.Environment
+	rules    *command.Environment
 	environ  map[string]string // what every command inherits
-	binder   execpolicy.Binder
+	binder   command.Binder
 }
 
 // New makes the tools. It fails on settings out of range, without Places, and when the shell that is configured is none.
@@ -180,7 +180,7 @@ func New(cfg Config, deps Deps) (*Toolbox, error) {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	rules := execpolicy.NewEnvironment(cfg.PassEnvironment)
+	rules := command.NewEnvironment(cfg.PassEnvironment)
 	return &Toolbox{
 		cfg: cfg, deps: deps, shell: shell, rules: rules,
 		environ: rules.Inherited(deps.Environ, cfg.PathPrepend),

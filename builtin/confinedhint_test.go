@@ -39,7 +39,7 @@ func TestHintsOfConfinedCommands(t *testing.T) {
 	if b.hintFor(&execPlan{}) != nil {
 		t.Error("a command of this machine has hints")
 	}
-	s := &session{command: &command{spec: commandSpec{hint: func(string) string { return "why" }}}}
+	s := &session{execution: &execution{spec: commandSpec{hint: func(string) string { return "why" }}}}
 	for _, c := range []struct {
 		end  exit
 		want string

@@ -12,8 +12,8 @@ import (
 	"syscall"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/envname"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/job"
 	"github.com/toolward/toolward/sandbox"
 )
@@ -49,7 +49,7 @@ func confinedEnv(overrides map[string]string, rules sandbox.EnvRules) (env []str
 
 // environment is that of a command inside. The call sets what it may, and of what is dangerous here PATH and its like, which
 // choose among the programs of the sandbox; what else may not go in is refused later, by name.
-func (c *Confinement) environment(rules *execpolicy.Environment, overrides map[string]string) (map[string]string, error) {
+func (c *Confinement) environment(rules *command.Environment, overrides map[string]string) (map[string]string, error) {
 	env := map[string]string{}
 	for _, variable := range c.Environ {
 		name, value, _ := strings.Cut(variable, "=")
@@ -58,7 +58,7 @@ func (c *Confinement) environment(rules *execpolicy.Environment, overrides map[s
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		one := []sandbox.Variable{{Name: name, Value: overrides[name]}}
 		if !rules.Settable(name, overrides[name]) && (!envname.Portable(name) || len(c.Env.Filter(one).Allowed) == 0) {
-			return nil, &execpolicy.ForbiddenVariable{Name: name}
+			return nil, &command.ForbiddenVariable{Name: name}
 		}
 		env[name] = overrides[name]
 	}

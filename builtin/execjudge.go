@@ -5,27 +5,27 @@ import (
 	"fmt"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 )
 
-// Commands judges commands. *execpolicy.Commands does.
+// Commands judges commands. *command.Commands does.
 type Commands interface {
-	Judge(toolward.Caller, execpolicy.HostParams, *execpolicy.Request) (*execpolicy.Ruling, error)
-	RecordUse(*execpolicy.Assessment)
+	Judge(toolward.Caller, command.HostParams, *command.Request) (*command.Ruling, error)
+	RecordUse(*command.Assessment)
 }
 
 // judge has the command analyzed and judged, and puts what is found into the facts.
-func (b *Toolbox) judge(plan *execPlan, r *toolward.Request, at located, params execpolicy.HostParams, byClient bool, facts *toolward.Facts) error {
+func (b *Toolbox) judge(plan *execPlan, r *toolward.Request, at located, params command.HostParams, byClient bool, facts *toolward.Facts) error {
 	if b.deps.Commands == nil {
 		return nil
 	}
-	ruling, err := b.deps.Commands.Judge(r.Call.Caller, params, &execpolicy.Request{
+	ruling, err := b.deps.Commands.Judge(r.Call.Caller, params, &command.Request{
 		Command: plan.command, Dir: plan.dir.Real, Level: r.Level, Places: at.Classifier, ByShell: byClient, Sandboxed: at.box != nil,
 		Getenv: func(name string) (string, bool) { value, ok := plan.env[name]; return value, ok },
 	})
-	var nowhere *execpolicy.HostError
+	var nowhere *command.HostError
 	switch {
-	case errors.As(err, &nowhere) && nowhere.Code == execpolicy.CodeElevatedUnavailable:
+	case errors.As(err, &nowhere) && nowhere.Code == command.CodeElevatedUnavailable:
 		// The model learns nothing of the settings; the class of the call refuses it.
 		facts.Elevated = true
 		facts.Analysis = &toolward.CommandAnalysis{Forbidden: nowhere.Text}
@@ -36,7 +36,7 @@ func (b *Toolbox) judge(plan *execPlan, r *toolward.Request, at located, params 
 		return fmt.Errorf("judge the command: %w", err)
 	}
 	plan.ruling = ruling
-	facts.Elevated = facts.Elevated || ruling.Place.Elevated != execpolicy.ElevatedOff
+	facts.Elevated = facts.Elevated || ruling.Place.Elevated != command.ElevatedOff
 	facts.Analysis = ruling.Analysis()
 	facts.Findings = append(facts.Findings, ruling.Findings()...)
 	facts.External = ruling.External()
@@ -46,11 +46,11 @@ func (b *Toolbox) judge(plan *execPlan, r *toolward.Request, at located, params 
 // hostField is the parameter that an error about the place of a command is about.
 func hostField(code string) string {
 	switch code {
-	case execpolicy.CodeInvalidSecurity:
+	case command.CodeInvalidSecurity:
 		return "security"
-	case execpolicy.CodeInvalidAsk:
+	case command.CodeInvalidAsk:
 		return "ask"
-	case execpolicy.CodeDeniedByApprovalFile:
+	case command.CodeDeniedByApprovalFile:
 		return "elevated"
 	}
 	return "host"

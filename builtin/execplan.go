@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/job"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
@@ -23,9 +23,9 @@ type execPlan struct {
 	tty       bool
 	scope     string
 
-	ruling   *execpolicy.Ruling // nil if nobody judged the command
-	bindable execpolicy.Bindable
-	binding  *execpolicy.Binding
+	ruling   *command.Ruling // nil if nobody judged the command
+	bindable command.Bindable
+	binding  *command.Binding
 	job      job.Plan
 
 	box    *Confinement // nil: the command runs on this machine
@@ -62,7 +62,7 @@ func (b *Toolbox) execFacts(ctx context.Context, r *toolward.Request) (toolward.
 
 // leaves reports whether a command that was judged for the sandbox does not run there.
 func (p *execPlan) leaves() bool {
-	return p.ruling != nil && p.ruling.Place.Host != execpolicy.HostSandbox
+	return p.ruling != nil && p.ruling.Place.Host != command.HostSandbox
 }
 
 // execPlan reads a call and has its command judged where it would run. A plan without an environment is refused by its
@@ -104,13 +104,13 @@ func (b *Toolbox) environment(plan *execPlan, params toolward.Params, box *Confi
 		}
 	}
 	slices.Sort(facts.Outbound) // maps have no order, and the same call must give the same facts
-	hash, _ := execpolicy.EnvironmentHash(plan.overrides)
+	hash, _ := command.EnvironmentHash(plan.overrides)
 	facts.Bound = append(facts.Bound, "environment "+hash)
 	var err error
 	if box != nil {
 		plan.env, err = box.environment(b.rules, plan.overrides)
 	} else {
-		plan.env, err = b.rules.Build(b.environ, plan.overrides, execpolicy.RejectOverrides)
+		plan.env, err = b.rules.Build(b.environ, plan.overrides, command.RejectOverrides)
 	}
 	if err != nil {
 		// The variable would make an ordinary program run or trust something else than the person who approves sees.
@@ -136,8 +136,8 @@ func (p *execPlan) start(ctx context.Context, streams job.Streams) (running, err
 	return started, nil
 }
 
-func hostParams(p toolward.Params) execpolicy.HostParams {
-	params := execpolicy.HostParams{Host: p.Text("host"), Security: p.Text("security"), Ask: p.Text("ask")}
+func hostParams(p toolward.Params) command.HostParams {
+	params := command.HostParams{Host: p.Text("host"), Security: p.Text("security"), Ask: p.Text("ask")}
 	if elevated, ok := p.Bool("elevated"); ok {
 		params.Elevated = &elevated
 	}
@@ -146,8 +146,8 @@ func hostParams(p toolward.Params) execpolicy.HostParams {
 
 // prepare makes what will run of what was judged, and binds both to the files as they are now.
 func (b *Toolbox) prepare(plan *execPlan, places *place.Classifier) (err error) {
-	env := execpolicy.EnvironmentList(plan.env)
-	plan.bindable = execpolicy.Bindable{Host: string(toolward.HostGateway), Dir: plan.dir.Real, Env: plan.overrides, Text: plan.command}
+	env := command.EnvironmentList(plan.env)
+	plan.bindable = command.Bindable{Host: string(toolward.HostGateway), Dir: plan.dir.Real, Env: plan.overrides, Text: plan.command}
 	if plan.ruling != nil {
 		plan.bindable = plan.ruling.Bindable(plan.bindable)
 	}
@@ -156,7 +156,7 @@ func (b *Toolbox) prepare(plan *execPlan, places *place.Classifier) (err error) 
 	} else if b.shell == "" {
 		err = errNoShell
 	} else {
-		plan.job, err = execpolicy.ShellPlan(b.shell, plan.command, plan.dir, env)
+		plan.job, err = command.ShellPlan(b.shell, plan.command, plan.dir, env)
 	}
 	if err != nil {
 		return fmt.Errorf("prepare the command: %w", err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
 )
@@ -63,13 +63,13 @@ func TestWhatChangedSinceTheDecisionDoesNotRun(t *testing.T) {
 		name, command, code string
 		change              func(w *world)
 	}{
-		{"script of a shell", "sh s.sh", execpolicy.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
-		{"script behind a wrapper", "nice sh s.sh", execpolicy.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
-		{"script in a chain", "true && sh s.sh", execpolicy.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
-		{"inner script", "sh -c 'sh s.sh'", execpolicy.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
-		{"carried program", "find . -name s.sh -exec ./p {} +", execpolicy.CodeFileDrift, func(w *world) { w.put("ws/p", "#!/bin/sh\necho swapped") }},
-		{"program", "./p", execpolicy.CodeExecutableDrift, func(w *world) { w.put("ws/p", "#!/bin/sh\necho swapped") }},
-		{"link to a program", "./l", execpolicy.CodeExecutableDrift, func(w *world) {
+		{"script of a shell", "sh s.sh", command.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"script behind a wrapper", "nice sh s.sh", command.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"script in a chain", "true && sh s.sh", command.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"inner script", "sh -c 'sh s.sh'", command.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"carried program", "find . -name s.sh -exec ./p {} +", command.CodeFileDrift, func(w *world) { w.put("ws/p", "#!/bin/sh\necho swapped") }},
+		{"program", "./p", command.CodeExecutableDrift, func(w *world) { w.put("ws/p", "#!/bin/sh\necho swapped") }},
+		{"link to a program", "./l", command.CodeExecutableDrift, func(w *world) {
 			w.put("ws/q", script+"\n")
 			w.must(os.Chmod(w.workspace+"/q", 0o755))
 			w.must(os.Remove(w.workspace + "/l"))
@@ -117,7 +117,7 @@ func TestUsesOfEntriesAreNoted(t *testing.T) {
 	w.must(w.commands.Allow(t.Context(), w.agent, r.Facts.Analysis.Always))
 	w.ok("exec", args{"command": "uname -s"})
 	w.file.Close() // writes what is noted
-	content, err := os.ReadFile(filepath.Join(w.home, ".toolward", execpolicy.ApprovalsFileName))
+	content, err := os.ReadFile(filepath.Join(w.home, ".toolward", command.ApprovalsFileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestFactsOfCommands(t *testing.T) {
 // TestCommandsThroughTheGateway: under the presets for coding agents everyday commands run, everything else waits.
 func TestCommandsThroughTheGateway(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.commands.Configure(execpolicy.Configuration{Gateway: execpolicy.Config{Preset: execpolicy.Developer}, Writes: true}); err != nil {
+	if _, err := w.commands.Configure(command.Configuration{Gateway: command.Config{Preset: command.Developer}, Writes: true}); err != nil {
 		t.Fatal(err)
 	}
 	snapshot, _, err := policy.Compile(policy.Config{TEG: policy.TEG{Preset: policy.PresetWorkspace}}, w.box.Tools())

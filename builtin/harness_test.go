@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/schema"
 )
@@ -20,8 +20,8 @@ type world struct {
 	testing.TB
 	root, workspace, home, outside string
 	box                            *Toolbox
-	file                           *execpolicy.Approvals
-	commands                       *execpolicy.Commands
+	file                           *command.Approvals
+	commands                       *command.Commands
 	tools                          map[string]*toolward.Tool
 	level                          toolward.Level
 	agent                          string
@@ -53,9 +53,9 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	for _, f := range change {
 		f(&cfg)
 	}
-	w.file = execpolicy.OpenApprovals(w.home+"/.toolward", execpolicy.Options{})
+	w.file = command.OpenApprovals(w.home+"/.toolward", command.Options{})
 	t.Cleanup(w.file.Close)
-	w.commands = execpolicy.NewCommands(w.file, w.home, false)
+	w.commands = command.NewCommands(w.file, w.home, false)
 	w.box, err = New(cfg, Deps{
 		Commands: w.commands,
 		Places:   func(toolward.Caller) (*place.Classifier, error) { return places, nil },

@@ -228,7 +228,7 @@ func finishedSession(s *sessions, scope string, chars int) *session {
 	fmt.Fprint(out, strings.Repeat("x", chars))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gone := &session{id: s.freshID(), scope: scope, output: out, background: true, command: &command{done: done, ended: true, exit: exit{at: time.Now()}}}
+	gone := &session{id: s.freshID(), scope: scope, output: out, background: true, execution: &execution{done: done, ended: true, exit: exit{at: time.Now()}}}
 	s.byID[gone.id] = gone
 	s.tidy()
 	return gone

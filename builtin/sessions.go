@@ -39,7 +39,7 @@ type session struct {
 	dir        string
 	output     *transcript
 	background bool // guarded by sessions.mu
-	*command
+	*execution
 
 	pollMu     sync.Mutex
 	emptyPolls int // polls in a row that showed nothing
@@ -78,7 +78,7 @@ func (s *sessions) start(scope, text string, spec commandSpec) (*session, error)
 	started := &session{id: s.freshID(), scope: scope, text: text, dir: spec.dir, output: spec.output}
 	spec.onExit = func() { s.ended(started) }
 	var err error
-	if started.command, err = startCommand(spec); err != nil {
+	if started.execution, err = startCommand(spec); err != nil {
 		return nil, err
 	}
 	s.byID[started.id] = started

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 )
 
 // systemDirectories is where a shell is looked for. Directories that an agent may write never come into it: a shell from
 // there would run every command.
-var systemDirectories = strings.Split(execpolicy.DefaultPath, ":")
+var systemDirectories = strings.Split(command.DefaultPath, ":")
 
 var errNoShell = errors.New("there is no shell in " + strings.Join(systemDirectories, ":"))
 

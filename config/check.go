@@ -17,7 +17,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/server/protocol"
 )
 
@@ -61,7 +61,7 @@ func (d *decoder) value(v *hujson.Value, t reflect.Type, key string) {
 		}
 		d.object(object, t, key)
 	case reflect.Slice:
-		if literal, ok := v.Value.(hujson.Literal); ok && literal.Kind() == '"' && t == reflect.TypeFor[execpolicy.Alternatives]() {
+		if literal, ok := v.Value.(hujson.Literal); ok && literal.Kind() == '"' && t == reflect.TypeFor[command.Alternatives]() {
 			return // a single word stands for a list of one
 		}
 		array, ok := v.Value.(*hujson.Array)

@@ -7,15 +7,15 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/toolward/toolward/builtin"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/policy"
 )
 
 // Exec is tools.exec, of the gateway and of agents. Who is asked is policy's part; which commands need no question is
-// execpolicy's.
+// package command's.
 type Exec struct {
 	policy.Exec
-	execpolicy.Config
+	command.Config
 	Shell       string   `json:"shell,omitempty" jsonschema:"absolute path of the shell for what is run as text; default bash, else sh; of the gateway only, from the next start"`
 	PathPrepend []string `json:"pathPrepend,omitempty" jsonschema:"absolute directories in front of the search path; of the gateway only, from the next start"`
 }
@@ -23,13 +23,13 @@ type Exec struct {
 // withDefaults fills in what the gateway's section leaves out.
 func (e Exec) withDefaults() Exec {
 	if e.Security == "" {
-		e.Security = string(execpolicy.SecurityAllowlist)
+		e.Security = string(command.SecurityAllowlist)
 	}
 	if e.Ask == "" {
-		e.Ask = string(execpolicy.AskOnMiss)
+		e.Ask = string(command.AskOnMiss)
 	}
 	if e.Preset == "" {
-		e.Preset = execpolicy.Strict
+		e.Preset = command.Strict
 	}
 	return e
 }
@@ -41,12 +41,12 @@ func (t *Tools) Policy() policy.Tools {
 	return p
 }
 
-// Commands is the part that execpolicy judges commands by.
-func (f *File) Commands() execpolicy.Configuration {
-	c := execpolicy.Configuration{
-		Gateway: f.Tools.Exec.Config, Agents: map[string]execpolicy.Config{},
+// Commands is the part that package command judges commands by.
+func (f *File) Commands() command.Configuration {
+	c := command.Configuration{
+		Gateway: f.Tools.Exec.Config, Agents: map[string]command.Config{},
 		Writes:   f.TEG.Preset == policy.PresetWorkspace,
-		Elevated: f.Tools.Elevated, AgentElevated: map[string]*execpolicy.ElevatedConfig{},
+		Elevated: f.Tools.Elevated, AgentElevated: map[string]*command.ElevatedConfig{},
 		ElevatedDefault: f.Agents.Defaults.ElevatedDefault,
 	}
 	for i := range f.Agents.List {
@@ -83,7 +83,7 @@ func checkCommands(f File) (errs []error) {
 			errs = append(errs, keyError{at + "exec.pathPrepend", "an agent has no search path of its own: write it in tools.exec of the gateway"})
 		}
 	}
-	if _, err := execpolicy.ParseElevatedLevel(f.Agents.Defaults.ElevatedDefault); err != nil {
+	if _, err := command.ParseElevatedLevel(f.Agents.Defaults.ElevatedDefault); err != nil {
 		errs = append(errs, keyError{"agents.defaults.elevatedDefault", fmt.Sprintf("%q: write off, on, ask or full", f.Agents.Defaults.ElevatedDefault)})
 	}
 	return errs

@@ -9,7 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/policy"
 )
 
@@ -53,32 +53,32 @@ func TestEveryCommandSettingIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	loose, yes, no := false, true, false
-	want := execpolicy.Configuration{
-		Gateway: execpolicy.Config{
-			Host: execpolicy.HostGateway, Preset: execpolicy.Strict,
-			Rules: []execpolicy.Rule{
+	want := command.Configuration{
+		Gateway: command.Config{
+			Host: command.HostGateway, Preset: command.Strict,
+			Rules: []command.Rule{
 				{
-					Prefix: []execpolicy.Alternatives{{"git"}, {"push", "pull"}}, Decision: execpolicy.Prompt, Justification: "others see it",
+					Prefix: []command.Alternatives{{"git"}, {"push", "pull"}}, Decision: command.Prompt, Justification: "others see it",
 					Match: []string{"git push origin main", "cd x && git pull"}, NotMatch: []string{"git status"},
 				},
-				{Prefix: []execpolicy.Alternatives{{"rm", "shred"}}, Decision: execpolicy.Forbidden},
+				{Prefix: []command.Alternatives{{"rm", "shred"}}, Decision: command.Forbidden},
 			},
 			SafeBins: []string{"wc", "tsort"},
-			SafeBinProfiles: map[string]execpolicy.SafeBin{"tsort": {
+			SafeBinProfiles: map[string]command.SafeBin{"tsort": {
 				MaxPositional: 1, AllowedFlags: []string{"--version"}, AllowedValueFlags: []string{"-x"}, DeniedFlags: []string{"--help"},
 			}},
 			SafeBinTrustedDirs: []string{"/opt/tools"}, StrictInlineEval: &loose,
 		},
-		Agents: map[string]execpolicy.Config{
+		Agents: map[string]command.Config{
 			"coder": {
-				Preset: execpolicy.Developer, SafeBins: []string{},
-				Rules: []execpolicy.Rule{{Prefix: []execpolicy.Alternatives{{"terraform"}}, Decision: execpolicy.Prompt}},
+				Preset: command.Developer, SafeBins: []string{},
+				Rules: []command.Rule{{Prefix: []command.Alternatives{{"terraform"}}, Decision: command.Prompt}},
 			},
 			"reader": {},
 		},
 		Writes:   true,
-		Elevated: execpolicy.ElevatedConfig{Enabled: &yes, AllowFrom: map[string][]string{"telegram": {"id:42"}}},
-		AgentElevated: map[string]*execpolicy.ElevatedConfig{
+		Elevated: command.ElevatedConfig{Enabled: &yes, AllowFrom: map[string][]string{"telegram": {"id:42"}}},
+		AgentElevated: map[string]*command.ElevatedConfig{
 			"coder": {Enabled: &no, AllowFrom: map[string][]string{}}, "reader": {},
 		},
 		ElevatedDefault: "ask",
@@ -141,10 +141,10 @@ func TestCommandsWithoutSettings(t *testing.T) {
 	}
 	c := loaded.File.Commands()
 	section := c.For("anybody")
-	if section.Preset != execpolicy.Strict || c.Writes || c.ElevatedDefault != "off" || c.Elevated.Enabled != nil {
+	if section.Preset != command.Strict || c.Writes || c.ElevatedDefault != "off" || c.Elevated.Enabled != nil {
 		t.Errorf("a bare gateway: %+v", c)
 	}
-	if gates := execpolicy.ElevatedGates(c.Elevated, nil, toolward.Caller{Owner: true}); len(gates) == 0 {
+	if gates := command.ElevatedGates(c.Elevated, nil, toolward.Caller{Owner: true}); len(gates) == 0 {
 		t.Error("commands with more rights may be asked for without a setting")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
-	"github.com/toolward/toolward/execpolicy"
 )
 
 // manySenders is how many senders of a channel may have commands with more rights before that is worth a look.
@@ -20,7 +20,7 @@ func (e *examination) commands() error {
 	if real, err := filepath.EvalSymlinks(home); err == nil {
 		home = real // as the gateway opens it
 	}
-	approvals := execpolicy.OpenApprovals(home, execpolicy.Options{})
+	approvals := command.OpenApprovals(home, command.Options{})
 	defer approvals.Close()
 	file := approvals.Current()
 	if file.Corrupt != nil {
@@ -48,18 +48,18 @@ func (e *examination) commands() error {
 }
 
 // modes looks for agents whose commands run whatever they are. The file can only tighten.
-func (e *examination) modes(file *execpolicy.Snapshot) {
+func (e *examination) modes(file *command.Snapshot) {
 	look := func(key, agent string, own config.Exec) {
-		given := execpolicy.Settings{Security: execpolicy.Security(own.Security), Ask: execpolicy.Ask(own.Ask)}
+		given := command.Settings{Security: command.Security(own.Security), Ask: command.Ask(own.Ask)}
 		switch modes := file.Modes(given, agent); {
-		case given.Security != execpolicy.SecurityFull:
-		case modes.Security == execpolicy.SecurityFull && modes.Ask == execpolicy.AskOff:
+		case given.Security != command.SecurityFull:
+		case modes.Security == command.SecurityFull && modes.Ask == command.AskOff:
 			e.find("tools.exec.unguarded", "set security to allowlist, or ask to on-miss", "%s: security is full and ask is off: every command runs, and nobody is asked", key)
-		case given.Ask != execpolicy.AskAlways:
+		case given.Ask != command.AskAlways:
 			e.find("config.insecure_or_dangerous_flags", "set security to allowlist, or ask to always", "%s.security is full: every command may run", key)
 		}
 	}
-	look("tools.exec", execpolicy.AnyAgent, e.file.Tools.Exec)
+	look("tools.exec", command.AnyAgent, e.file.Tools.Exec)
 	for _, a := range e.file.Agents.List {
 		own := a.Tools.Exec
 		if own.Security == "" && own.Ask == "" {
@@ -76,7 +76,7 @@ func (e *examination) modes(file *execpolicy.Snapshot) {
 }
 
 // entries looks for entries that cover more than a program.
-func (e *examination) entries(file *execpolicy.Snapshot) {
+func (e *examination) entries(file *command.Snapshot) {
 	if file.Corrupt != nil {
 		return
 	}
@@ -84,11 +84,11 @@ func (e *examination) entries(file *execpolicy.Snapshot) {
 		for _, entry := range file.File.Agents[agent].Allowlist {
 			where := fmt.Sprintf("exec-approvals.json: agents.%s: %s", agent, entry.Pattern)
 			switch entry.Breadth() {
-			case execpolicy.Anything:
+			case command.Anything:
 				e.find("exec_approvals.wildcard", "name the programs", "%s covers every command at level normal", where)
-			case execpolicy.Directory:
+			case command.Directory:
 				e.findAs(Warn, "exec_approvals.wildcard", "name the programs", "%s covers every program of a directory", where)
-			case execpolicy.AnyCode:
+			case command.AnyCode:
 				e.find("exec_approvals.interpreter", "give the entry the argv that is meant", "%s runs whatever code it is given", where)
 			}
 		}

@@ -20,9 +20,9 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/doctor"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 )
@@ -323,7 +323,7 @@ var situations = []situation{
 }
 
 func approvalsFile(content string) func(testing.TB, string) {
-	return func(t testing.TB, dir string) { write(t, filepath.Join(dir, execpolicy.ApprovalsFileName), content) }
+	return func(t testing.TB, dir string) { write(t, filepath.Join(dir, command.ApprovalsFileName), content) }
 }
 
 func (s situation) prepare(t testing.TB) doctor.Options {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/sandbox"
 )
@@ -36,7 +36,7 @@ func (e *examination) sandboxes() error {
 }
 
 // sandboxOf looks at one object: at what is written there, and what holds for it. used: sandboxes are made by it.
-func (e *examination) sandboxOf(at string, own sandbox.Config, r *sandbox.Resolved, used bool, host execpolicy.Host, workspace string) {
+func (e *examination) sandboxOf(at string, own sandbox.Config, r *sandbox.Resolved, used bool, host command.Host, workspace string) {
 	key := at + ".sandbox"
 	e.sandboxMode(at, own, r, used, host)
 	if !used {
@@ -80,7 +80,7 @@ func (e *examination) sandboxOf(at string, own sandbox.Config, r *sandbox.Resolv
 }
 
 // sandboxMode looks for settings that have no effect because nothing is sandboxed.
-func (e *examination) sandboxMode(at string, own sandbox.Config, r *sandbox.Resolved, used bool, host execpolicy.Host) {
+func (e *examination) sandboxMode(at string, own sandbox.Config, r *sandbox.Resolved, used bool, host command.Host) {
 	if r.Mode != sandbox.ModeOff {
 		return
 	}
@@ -88,7 +88,7 @@ func (e *examination) sandboxMode(at string, own sandbox.Config, r *sandbox.Reso
 	if at == "agents.defaults" {
 		id = "tools.exec.host_sandbox_no_sandbox_defaults"
 	}
-	if host == execpolicy.HostSandbox {
+	if host == command.HostSandbox {
 		e.find(id, "set "+at+".sandbox.mode to non-main or all", "tools.exec.host is sandbox, but %s has mode off: commands are refused", at)
 	}
 	if !used && confines(own) {

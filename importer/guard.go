@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/policy"
 )
 
@@ -381,11 +381,11 @@ func compareCommands(before, after config.File, w *world) string {
 			return fmt.Sprintf("commands of agent %s would run that ask", agent)
 		}
 	}
-	elevated := func(c *execpolicy.Configuration, agent string) execpolicy.ElevatedConfig {
+	elevated := func(c *command.Configuration, agent string) command.ElevatedConfig {
 		if own := c.AgentElevated[agent]; own != nil {
 			return *own
 		}
-		return execpolicy.ElevatedConfig{}
+		return command.ElevatedConfig{}
 	}
 	changed := !reflect.DeepEqual(was.Elevated, is.Elevated) || was.ElevatedDefault != is.ElevatedDefault
 	for _, agent := range w.agents {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
-	"github.com/toolward/toolward/execpolicy"
 )
 
 // readOpenClaw reads openclaw.json and exec-approvals.json.
@@ -193,7 +193,7 @@ func (o openClawReader) safeBins(id string, n *node, at string) {
 	names, nodes := n.texts()
 	both := []string{}
 	for i, name := range names {
-		if slices.Contains(execpolicy.DefaultSafeBins, name) {
+		if slices.Contains(command.DefaultSafeBins, name) {
 			both = append(both, name)
 		} else {
 			o.lose(nodes[i], at+": "+name, "an import only tightens: it asks until somebody adds it to tools.exec.safeBins")

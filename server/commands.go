@@ -9,17 +9,17 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 )
 
 // Commands is the answer of GET /v1/exec-approvals: the file, without its token.
 type Commands struct {
-	Path     string           `json:"path"`
-	Exists   bool             `json:"exists"`
-	Hash     string           `json:"hash"` // of the exact bytes: what a change must bring back
-	File     *execpolicy.File `json:"file"`
-	Corrupt  string           `json:"corrupt,omitempty"` // why the file cannot be used: all commands are refused
-	Problems []string         `json:"problems,omitempty"`
+	Path     string        `json:"path"`
+	Exists   bool          `json:"exists"`
+	Hash     string        `json:"hash"` // of the exact bytes: what a change must bring back
+	File     *command.File `json:"file"`
+	Corrupt  string        `json:"corrupt,omitempty"` // why the file cannot be used: all commands are refused
+	Problems []string      `json:"problems,omitempty"`
 }
 
 // CommandsChange is the body of PUT /v1/exec-approvals.
@@ -54,10 +54,10 @@ func (s *Server) apiCommands(w http.ResponseWriter, r *http.Request, _ caller) e
 }
 
 func noCommands() error {
-	return problem(http.StatusNotFound, "", "this gateway keeps no %s", execpolicy.ApprovalsFileName)
+	return problem(http.StatusNotFound, "", "this gateway keeps no %s", command.ApprovalsFileName)
 }
 
-func sendCommands(w http.ResponseWriter, snapshot *execpolicy.Snapshot) error {
+func sendCommands(w http.ResponseWriter, snapshot *command.Snapshot) error {
 	answer := Commands{
 		Path: snapshot.Path, Exists: snapshot.Exists, Hash: snapshot.Hash, File: snapshot.File, Problems: snapshot.Problems,
 	}
@@ -90,18 +90,18 @@ func (s *Server) apiAllowCommand(w http.ResponseWriter, r *http.Request, c calle
 	if err := readJSON(r, &body); err != nil {
 		return err
 	}
-	entry := execpolicy.Entry{Pattern: body.Pattern, Effects: body.Effects, Argv: body.Argv}
+	entry := command.Entry{Pattern: body.Pattern, Effects: body.Effects, Argv: body.Argv}
 	if err := entry.Check(); err != nil {
 		return answerCommands(err)
 	}
-	return s.changeAllowlist(w, r, c, func(f *execpolicy.File) bool {
+	return s.changeAllowlist(w, r, c, func(f *command.File) bool {
 		return f.Allow(agentOrAny(body.Agent), entry, time.Now().UnixMilli())
 	})
 }
 
 func (s *Server) apiDisallowCommand(w http.ResponseWriter, r *http.Request, c caller) error {
 	query := r.URL.Query()
-	return s.changeAllowlist(w, r, c, func(f *execpolicy.File) bool {
+	return s.changeAllowlist(w, r, c, func(f *command.File) bool {
 		return f.Remove(agentOrAny(query.Get("agent")), query.Get("pattern"))
 	})
 }
@@ -110,20 +110,20 @@ func agentOrAny(agent string) string {
 	if agent = strings.TrimSpace(agent); agent != "" {
 		return agent
 	}
-	return execpolicy.AnyAgent
+	return command.AnyAgent
 }
 
-func (s *Server) changeAllowlist(w http.ResponseWriter, r *http.Request, c caller, change func(*execpolicy.File) bool) error {
+func (s *Server) changeAllowlist(w http.ResponseWriter, r *http.Request, c caller, change func(*command.File) bool) error {
 	if s.commands == nil {
 		return noCommands()
 	}
 	answer := AllowlistChanged{}
 	before := s.commands.Current().File
-	_, err := s.commands.Update(r.Context(), func(f *execpolicy.File) (bool, error) {
+	_, err := s.commands.Update(r.Context(), func(f *command.File) (bool, error) {
 		if answer.Changed = change(f); !answer.Changed {
 			return false, nil
 		}
-		answer.Changes = execpolicy.Changes(before, f)
+		answer.Changes = command.Changes(before, f)
 		return true, s.recordCommands(r, c, answer.Changes)
 	})
 	if err != nil {
@@ -146,13 +146,13 @@ func (s *Server) recordCommands(r *http.Request, c caller, changes []string) err
 }
 
 func answerCommands(err error) error {
-	var corrupt *execpolicy.CorruptError
-	var invalid *execpolicy.InvalidContent
+	var corrupt *command.CorruptError
+	var invalid *command.InvalidContent
 	var told *Problem
 	switch {
 	case errors.As(err, &told):
 		return err
-	case errors.Is(err, execpolicy.ErrBaseRequired), errors.Is(err, execpolicy.ErrBaseChanged):
+	case errors.Is(err, command.ErrBaseRequired), errors.Is(err, command.ErrBaseChanged):
 		return problem(http.StatusConflict, "load it again, look at what changed, and send the new hash", "%s", err.Error())
 	case errors.As(err, &invalid):
 		return problem(http.StatusBadRequest, "docs/exec-approvals.md describes the file", "%s", err.Error())

@@ -14,7 +14,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/session"
@@ -75,10 +75,10 @@ type Options struct {
 	Gateway   Explainer
 	Policy    func() Policy // the one in force
 	Config    Configuration
-	Commands  *execpolicy.Approvals // exec-approvals.json; optional
-	Devices   *identity.Pairings    // optional
-	Passkeys  *identity.Passkeys    // optional
-	Sandboxes Sandboxes             // optional
+	Commands  *command.Approvals // exec-approvals.json; optional
+	Devices   *identity.Pairings // optional
+	Passkeys  *identity.Passkeys // optional
+	Sandboxes Sandboxes          // optional
 	// Ready adds what somebody who shows a credential may know to the answer of /readyz; optional.
 	Ready func(*http.Request) (ready bool, details map[string]any)
 
@@ -109,7 +109,7 @@ type Server struct {
 	gateway   Explainer
 	policy    func() Policy
 	config    Configuration
-	commands  *execpolicy.Approvals
+	commands  *command.Approvals
 	devices   *identity.Pairings
 	passkeys  *identity.Passkeys
 	sandboxes Sandboxes

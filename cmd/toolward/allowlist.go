@@ -14,8 +14,8 @@ import (
 
 	"github.com/titanous/json5"
 
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/server"
 )
 
@@ -48,7 +48,7 @@ func (inv *invocation) printCommands(raw json.RawMessage) error {
 		fmt.Fprintf(inv.stdout, "CORRUPT: %s\nAll commands are refused until you mend or replace it.\n", display.Line(answer.Corrupt))
 		return nil
 	}
-	file, _, err := execpolicy.Parse(answer.File)
+	file, _, err := command.Parse(answer.File)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (inv *invocation) printCommands(raw json.RawMessage) error {
 	return nil
 }
 
-func (inv *invocation) printSettings(of string, s execpolicy.Settings) {
+func (inv *invocation) printSettings(of string, s command.Settings) {
 	text := ""
 	for _, field := range [][2]string{{"security", string(s.Security)}, {"ask", string(s.Ask)}, {"askFallback", string(s.AskFallback)}} {
 		if field[1] != "" {

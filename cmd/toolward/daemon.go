@@ -18,10 +18,10 @@ import (
 	"github.com/toolward/toolward/audit/anomaly"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/egress"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/place"
@@ -67,8 +67,8 @@ type daemon struct {
 	trouble   atomic.Pointer[string]          // what keeps calls from running; nil if nothing does
 	server    *server.Server
 	secrets   *redact.Redactor
-	commands  *execpolicy.Approvals // exec-approvals.json
-	exec      *execpolicy.Commands  // judges commands by it and by the configuration
+	commands  *command.Approvals // exec-approvals.json
+	exec      *command.Commands  // judges commands by it and by the configuration
 	events    *eventRecorder
 	machine   sandbox.Machine
 	newHome   bool // nothing can be left in it of an earlier run
@@ -109,12 +109,12 @@ func (d *daemon) openState(ctx context.Context, o daemonOptions) (err error) {
 		return err
 	}
 	d.home = d.db.Home()
-	d.commands = execpolicy.OpenApprovals(d.home, execpolicy.Options{Redact: d.secrets.String, Log: d.log})
+	d.commands = command.OpenApprovals(d.home, command.Options{Redact: d.secrets.String, Log: d.log})
 	userHome, err := os.UserHomeDir()
 	if err != nil {
 		return fmt.Errorf("find the home directory: %w", err)
 	}
-	d.exec = execpolicy.NewCommands(d.commands, userHome, place.FoldsCase(d.home))
+	d.exec = command.NewCommands(d.commands, userHome, place.FoldsCase(d.home))
 	key, _, err := audit.LoadKey(d.home)
 	if err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/redact"
@@ -34,12 +34,12 @@ type candidate struct {
 
 // judgedCommands judges commands as a gateway does, and remembers the last ruling so that people can see it.
 type judgedCommands struct {
-	*execpolicy.Commands
-	last *execpolicy.Ruling
+	*command.Commands
+	last *command.Ruling
 }
 
 // Judge judges and remembers.
-func (j *judgedCommands) Judge(caller toolward.Caller, params execpolicy.HostParams, r *execpolicy.Request) (*execpolicy.Ruling, error) {
+func (j *judgedCommands) Judge(caller toolward.Caller, params command.HostParams, r *command.Request) (*command.Ruling, error) {
 	ruling, err := j.Commands.Judge(caller, params, r)
 	j.last = ruling
 	return ruling, err
@@ -69,8 +69,8 @@ func (inv *invocation) candidateAround(file string, around policy.Surroundings) 
 		return nil, err
 	}
 	places.protect(c.loaded.File.Plugins.Files())
-	approvals := execpolicy.OpenApprovals(inv.home, execpolicy.Options{})
-	c.commands = &judgedCommands{Commands: execpolicy.NewCommands(approvals, places.home, place.FoldsCase(inv.home))}
+	approvals := command.OpenApprovals(inv.home, command.Options{})
+	c.commands = &judgedCommands{Commands: command.NewCommands(approvals, places.home, place.FoldsCase(inv.home))}
 	c.close = func() error { approvals.Close(); return nil }
 	if _, err = c.commands.Configure(c.loaded.File.Commands()); err == nil {
 		err = c.open(places)

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/policy"
 )
 
@@ -59,7 +59,7 @@ func (p presets) write(source []byte, f *config.File, agent string) (changed []b
 		set("teg.preset", p.files, fmt.Sprintf("teg.preset is %q", p.files))
 	}
 	commands := f.Commands()
-	if p.commands == "" || commands.For(agent).Preset == execpolicy.Preset(p.commands) {
+	if p.commands == "" || commands.For(agent).Preset == command.Preset(p.commands) {
 		return changed, said, err
 	}
 	words := fmt.Sprintf("tools.exec.preset of the agent %s is %q", agent, p.commands)
@@ -91,6 +91,6 @@ func askPresets(inv *invocation) (chosen presets) {
 		string(policy.PresetStrict), string(policy.PresetWorkspace))
 	chosen.commands = ask("Commands of this agent:\n  strict     every command asks that exec-approvals.json does not list\n"+
 		"  developer  reads in the workspace, builds, tests, formatters and version control run while the session is calm (proposed)",
-		string(execpolicy.Strict), string(execpolicy.Developer))
+		string(command.Strict), string(command.Developer))
 	return chosen
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/policy"
 )
 
@@ -34,7 +34,7 @@ func TestPresetsAreWritten(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", test.name, err, changed)
 		}
 		was, is := before.Commands(), loaded.File.Commands()
-		if want := execpolicy.Preset(test.chosen.commands); want != "" && is.For("claude-code").Preset != want {
+		if want := command.Preset(test.chosen.commands); want != "" && is.For("claude-code").Preset != want {
 			t.Errorf("%s: the agent's preset is %q", test.name, is.For("claude-code").Preset)
 		}
 		if is.For("reader").Preset != was.For("reader").Preset || len(said) != test.said || test.said == 0 && string(changed) != test.source {

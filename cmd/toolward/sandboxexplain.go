@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker"
@@ -204,7 +204,7 @@ func envOf(r *sandbox.Resolved) (list []sandbox.Variable) {
 // known here, so that the gates are those of somebody whom no list names.
 func elevatedOf(file *config.File, agent, session string) explainedElevated {
 	global := file.Tools.Elevated
-	var own *execpolicy.ElevatedConfig
+	var own *command.ElevatedConfig
 	for i := range file.Agents.List {
 		if sandbox.AgentID(file.Agents.List[i].ID) == agent {
 			own = &file.Agents.List[i].Tools.Elevated
@@ -218,7 +218,7 @@ func elevatedOf(file *config.File, agent, session string) explainedElevated {
 	if own != nil {
 		e.AllowFrom["agent"] = append(e.AllowFrom["agent"], own.AllowFrom[e.Channel]...)
 	}
-	failed := execpolicy.ElevatedGates(global, own, toolward.Caller{Agent: agent, Channel: e.Channel})
+	failed := command.ElevatedGates(global, own, toolward.Caller{Agent: agent, Channel: e.Channel})
 	for _, key := range failed {
 		key = strings.TrimSuffix(key, ".") // without a channel
 		gate := "allowFrom"

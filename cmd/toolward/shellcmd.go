@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -47,7 +47,7 @@ func (c *shellExplainCommand) explain(inv *invocation, candidate *candidate) err
 	if c.Preset != "" {
 		commands := candidate.loaded.File.Commands()
 		section := commands.Agents[strings.ToLower(c.Agent)]
-		section.Preset = execpolicy.Preset(c.Preset)
+		section.Preset = command.Preset(c.Preset)
 		commands.Agents[strings.ToLower(c.Agent)] = section
 		if _, err := candidate.commands.Configure(commands); err != nil {
 			return err
@@ -107,19 +107,19 @@ func (c *shellExplainCommand) call(inv *invocation) (toolward.Call, error) {
 
 // explainedCommand is what analysis knows of a command, and what a gateway would make of it.
 type explainedCommand struct {
-	*execpolicy.Assessment                   // nil if the call is refused before anybody looks at the command
-	Verdict                toolward.Verdict  `json:"verdict"`
-	Code                   toolward.Code     `json:"code,omitempty"`
-	Reasons                []toolward.Reason `json:"reasons,omitempty"` // where analysis alone does not explain the verdict
+	*command.Assessment                   // nil if the call is refused before anybody looks at the command
+	Verdict             toolward.Verdict  `json:"verdict"`
+	Code                toolward.Code     `json:"code,omitempty"`
+	Reasons             []toolward.Reason `json:"reasons,omitempty"` // where analysis alone does not explain the verdict
 }
 
 var commandOutcomes = map[toolward.Verdict]struct {
-	word execpolicy.Outcome
+	word command.Outcome
 	text string
 }{
-	toolward.Allow: {execpolicy.Run, "It runs without a question."},
-	toolward.Ask:   {execpolicy.Person, "A person is asked."},
-	toolward.Deny:  {execpolicy.Refuse, "It is refused."},
+	toolward.Allow: {command.Run, "It runs without a question."},
+	toolward.Ask:   {command.Person, "A person is asked."},
+	toolward.Deny:  {command.Refuse, "It is refused."},
 }
 
 // printCommand prints a command as people are shown it when they are asked.

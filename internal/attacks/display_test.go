@@ -11,8 +11,8 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/execpolicy"
 )
 
 // judgeDisplay: what people are shown of a call that waits, wherever they are shown it.
@@ -191,14 +191,14 @@ func (w *world) judgeField(c *attack) (outcome, error) {
 		refused(w.admit(w.newCall(caller, "write", args)))
 	case field == "argv":
 		argv := c.Attempt.list("value")
-		shown, err := execpolicy.TextOf(argv, "")
+		shown, err := command.TextOf(argv, "")
 		if err != nil {
 			return outcome{}, err
 		}
-		other, err := execpolicy.TextOf(strings.Fields(strings.Join(argv, " ")), "")
+		other, err := command.TextOf(strings.Fields(strings.Join(argv, " ")), "")
 		truth(err == nil && shown.Text != other.Text && display.Words(argv...) != strings.Join(argv, " "), shown.Text)
 	case field == "rawCommand!=argv":
-		if _, err := execpolicy.TextOf(c.Attempt.object("value").list("argv"), c.Attempt.object("value").text("rawCommand")); err != nil {
+		if _, err := command.TextOf(c.Attempt.object("value").list("argv"), c.Attempt.object("value").text("rawCommand")); err != nil {
 			o.answer = denied
 		}
 	case field == "url":

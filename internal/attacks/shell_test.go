@@ -14,7 +14,7 @@ import (
 	"testing/fstest"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/shell"
@@ -33,8 +33,8 @@ type machine struct {
 
 // machineProfile is a profile of the corpus: settings for commands.
 type machineProfile struct {
-	Security           execpolicy.Security
-	Ask                execpolicy.Ask
+	Security           command.Security
+	Ask                command.Ask
 	Allow              []string
 	SafeBins           []string
 	SafeBinTrustedDirs []string
@@ -75,23 +75,23 @@ func judgeCommand(t *testing.T, c *attack, env fields) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	settings := execpolicy.Policy{
-		Modes: execpolicy.Modes{Security: m.profile.Security, Ask: m.profile.Ask}, Writes: true, // as the file tools of the corpus
+	settings := command.Policy{
+		Modes: command.Modes{Security: m.profile.Security, Ask: m.profile.Ask}, Writes: true, // as the file tools of the corpus
 		SafeBins: append([]string{}, m.profile.SafeBins...), SafeBinTrustedDirs: m.profile.SafeBinTrustedDirs,
 	}
 	for _, pattern := range m.profile.Allow {
 		// A developer's entries: these programs may read, write in the workspace and talk to the network.
-		effects := []string{execpolicy.EffectRead, execpolicy.EffectWrite, execpolicy.EffectNetwork}
-		settings.Entries = append(settings.Entries, execpolicy.Listed{Entry: execpolicy.Entry{Pattern: pattern, Effects: effects}})
+		effects := []string{command.EffectRead, command.EffectWrite, command.EffectNetwork}
+		settings.Entries = append(settings.Entries, command.Listed{Entry: command.Entry{Pattern: pattern, Effects: effects}})
 	}
-	evaluator, _, err := execpolicy.New(settings, m.home, execpolicy.NewResolver(m))
+	evaluator, _, err := command.New(settings, m.home, command.NewResolver(m))
 	if err != nil {
 		return outcome{}, err
 	}
 	var o outcome
 	var watch stopwatch
 	watch.time(func() {
-		a := evaluator.Evaluate(&execpolicy.Request{
+		a := evaluator.Evaluate(&command.Request{
 			Command: c.Attempt.text("command"), Dir: "/ws", Level: toolward.Normal, Places: m,
 			Getenv: func(name string) (string, bool) {
 				if value, set := env[name]; set {
@@ -107,19 +107,19 @@ func judgeCommand(t *testing.T, c *attack, env fields) (outcome, error) {
 }
 
 // answer is what the gateway's modes make of the assessment, which must agree with its own outcome.
-func (m *machine) answer(a *execpolicy.Assessment) answer {
+func (m *machine) answer(a *command.Assessment) answer {
 	rules := policy.ExecRules{Security: policy.SecurityAllowlist, Ask: policy.AskOnMiss}
 	verdict := rules.Judge(&toolward.CommandAnalysis{Understood: a.OK, Covered: a.Satisfied, Forced: a.Forced})
 	switch {
-	case a.Forbidden != "" || a.Outcome == execpolicy.Refuse, a.Reason == shell.TooLong: // exec takes no such text
+	case a.Forbidden != "" || a.Outcome == command.Refuse, a.Reason == shell.TooLong: // exec takes no such text
 		return denied
-	case verdict == toolward.Allow && a.Outcome == execpolicy.Run:
+	case verdict == toolward.Allow && a.Outcome == command.Run:
 		return allowed
 	}
 	return asked
 }
 
-func reasonsOf(a *execpolicy.Assessment) string {
+func reasonsOf(a *command.Assessment) string {
 	var list []string
 	if !a.OK {
 		list = append(list, string(a.Reason))
@@ -200,17 +200,17 @@ func (m *machine) getenv(name string) (string, bool) {
 }
 
 // Look tells what stands at a path.
-func (m *machine) Look(name string) (execpolicy.Node, error) {
+func (m *machine) Look(name string) (command.Node, error) {
 	if target, ok := m.links[name]; ok {
-		return execpolicy.Node{Mode: fs.ModeSymlink | 0o777, Link: target}, nil
+		return command.Node{Mode: fs.ModeSymlink | 0o777, Link: target}, nil
 	}
 	if mode, ok := m.files[name]; ok {
-		return execpolicy.Node{Mode: mode}, nil
+		return command.Node{Mode: mode}, nil
 	}
 	if m.above(name) {
-		return execpolicy.Node{Mode: fs.ModeDir | 0o755}, nil
+		return command.Node{Mode: fs.ModeDir | 0o755}, nil
 	}
-	return execpolicy.Node{}, fs.ErrNotExist
+	return command.Node{}, fs.ErrNotExist
 }
 
 // above reports whether something stands below a directory.

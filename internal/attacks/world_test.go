@@ -16,9 +16,9 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/place"
@@ -43,8 +43,8 @@ type world struct {
 	presence  *approval.Presence // of op1
 	sessions  *session.Tracker
 	toolbox   *builtin.Toolbox
-	allowlist *execpolicy.Approvals // exec-approvals.json
-	commands  *execpolicy.Commands
+	allowlist *command.Approvals // exec-approvals.json
+	commands  *command.Commands
 	upstreams *mcp.Upstreams
 	policy    *policy.Live
 	gateway   *toolward.Gateway
@@ -117,8 +117,8 @@ func (w *world) open() {
 	secrets := redact.New()
 	w.log, err = audit.Open(ctx, records, audit.Options{Key: key, Redact: secrets.String, Escape: display.Block})
 	must(t, err)
-	w.allowlist = execpolicy.OpenApprovals(w.stateDir, execpolicy.Options{Redact: secrets.String})
-	w.commands = execpolicy.NewCommands(w.allowlist, w.at("/home/dev"), w.foldCase)
+	w.allowlist = command.OpenApprovals(w.stateDir, command.Options{Redact: secrets.String})
+	w.commands = command.NewCommands(w.allowlist, w.at("/home/dev"), w.foldCase)
 	w.approver, err = approval.Open(ctx, approval.Options{
 		Store: store.NewApprovals(w.db), Redact: secrets.String, Outline: outlineOf, Remember: w.commands.Allow,
 	})

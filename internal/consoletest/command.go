@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/execpolicy"
 	"github.com/toolward/toolward/place"
 )
 
@@ -36,26 +36,26 @@ func judgeCommand(_ context.Context, r *toolward.Request) (toolward.Facts, error
 		return facts, err
 	}
 	m := machine{classifier}
-	modes := execpolicy.Modes{Security: execpolicy.SecurityAllowlist, Ask: execpolicy.AskOnMiss}
-	evaluator, _, err := execpolicy.New(execpolicy.Policy{Modes: modes, Preset: execpolicy.Developer}, "/home/ada", execpolicy.NewResolver(m))
+	modes := command.Modes{Security: command.SecurityAllowlist, Ask: command.AskOnMiss}
+	evaluator, _, err := command.New(command.Policy{Modes: modes, Preset: command.Developer}, "/home/ada", command.NewResolver(m))
 	if err != nil {
 		return facts, err
 	}
-	assessment := evaluator.Evaluate(&execpolicy.Request{
+	assessment := evaluator.Evaluate(&command.Request{
 		Command: facts.Command, Dir: shop, Level: r.Level, Places: m,
 		Getenv: func(name string) (string, bool) {
 			value, ok := map[string]string{"HOME": "/home/ada", "PATH": "/usr/local/bin:/usr/bin", "PWD": shop}[name]
 			return value, ok
 		},
 	})
-	ruling := &execpolicy.Ruling{Assessment: assessment}
+	ruling := &command.Ruling{Assessment: assessment}
 	facts.Analysis, facts.Findings = ruling.Analysis(), ruling.Findings()
 	facts.Prepared = assessment
 	return facts, nil
 }
 
 func outlineOf(r *toolward.Request) *display.Outline {
-	if assessment, ok := r.Facts.Prepared.(*execpolicy.Assessment); ok {
+	if assessment, ok := r.Facts.Prepared.(*command.Assessment); ok {
 		return assessment.Outline()
 	}
 	return nil
@@ -65,21 +65,21 @@ func outlineOf(r *toolward.Request) *display.Outline {
 func remember(context.Context, string, []toolward.CommandEntry) error { return nil }
 
 // Look knows programs of /usr/bin by their names, and directories.
-func (machine) Look(name string) (execpolicy.Node, error) {
+func (machine) Look(name string) (command.Node, error) {
 	programs := strings.Fields("git npm node rm cp curl sh cat grep head sort make go tar env timeout")
 	switch dir, base := path.Split(name); {
 	case dir == "/usr/bin/":
 		for _, p := range programs {
 			if p == base {
-				return execpolicy.Node{Mode: 0o755}, nil
+				return command.Node{Mode: 0o755}, nil
 			}
 		}
 	case name == "/" || strings.HasPrefix(shop+"/", name+"/") || name == "/usr" || name == "/usr/bin" || name == shop+"/dist.new":
-		return execpolicy.Node{Mode: fs.ModeDir | 0o755}, nil
+		return command.Node{Mode: fs.ModeDir | 0o755}, nil
 	case dir == shop+"/" && strings.Contains(base, "."):
-		return execpolicy.Node{Mode: 0o644}, nil
+		return command.Node{Mode: 0o644}, nil
 	}
-	return execpolicy.Node{}, fs.ErrNotExist
+	return command.Node{}, fs.ErrNotExist
 }
 
 // ReadDir lists the shop.

@@ -25,15 +25,15 @@ var layers = map[string][]string{
 	"companion": {},
 	"sandbox":   leaves,
 
-	"policy":     parts(leaves),
-	"execpolicy": parts(leaves),
-	"approval":   parts(leaves),
-	"audit":      parts(leaves),
-	"plugin":     parts(leaves),
-	"session":    parts(leaves),
-	"identity":   parts(leaves),
-	"memory":     leaves,
-	"telemetry":  parts(),
+	"policy":    parts(leaves),
+	"command":   parts(leaves),
+	"approval":  parts(leaves),
+	"audit":     parts(leaves),
+	"plugin":    parts(leaves),
+	"session":   parts(leaves),
+	"identity":  parts(leaves),
+	"memory":    leaves,
+	"telemetry": parts(),
 
 	"builtin": parts(leaves, gateParts),
 	"mcp":     parts(leaves, []string{"approval", "session", "identity"}),
@@ -50,12 +50,12 @@ var layers = map[string][]string{
 
 	"config":   parts(leaves, gateParts, faces, []string{"store", "server", "tui"}),
 	"doctor":   parts(leaves, gateParts, []string{"store", "config"}),
-	"importer": parts(leaves, []string{"policy", "execpolicy", "bridge", "config"}),
+	"importer": parts(leaves, []string{"policy", "command", "bridge", "config"}),
 }
 
 var (
 	leaves    = []string{"shell", "job", "envname", "schema", "place", "redact", "display", "untrusted", "netguard", "companion", "sandbox"}
-	gateParts = []string{"policy", "execpolicy", "approval", "audit", "plugin", "session", "identity", "memory", "telemetry"}
+	gateParts = []string{"policy", "command", "approval", "audit", "plugin", "session", "identity", "memory", "telemetry"}
 	faces     = []string{"builtin", "mcp", "bridge", "egress", "node", "agent", "channel"}
 )
 

@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
 )
@@ -33,7 +33,7 @@ type pipeline struct {
 
 // stage is one simple command.
 type stage struct {
-	segment *execpolicy.Segment
+	segment *command.Segment
 	chain   [][]string // argv of what starts: itself, and what wrappers start
 	builtin bool       // the shell itself does it
 	inner   *Claim     // of a shell's -c
@@ -63,21 +63,21 @@ var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "ash", "fish", "cmd", 
 // what is left of its objections are those about the command itself.
 type analyst struct {
 	root      string // of the sandbox, as seen from here
-	evaluator *execpolicy.Evaluator
+	evaluator *command.Evaluator
 }
 
 func newAnalyst(root string) (*analyst, error) {
-	policy := execpolicy.Policy{
-		Preset: execpolicy.Developer, Writes: true, LooseInlineEval: true,
-		Entries: []execpolicy.Listed{{Entry: execpolicy.Entry{Pattern: "*"}}},
+	policy := command.Policy{
+		Preset: command.Developer, Writes: true, LooseInlineEval: true,
+		Entries: []command.Listed{{Entry: command.Entry{Pattern: "*"}}},
 	}
-	evaluator, _, err := execpolicy.New(policy, homeDir, execpolicy.NewResolver(sandboxFiles{root}))
+	evaluator, _, err := command.New(policy, homeDir, command.NewResolver(sandboxFiles{root}))
 	return &analyst{root, evaluator}, err
 }
 
 // Understand analyzes a text and expands it as it would be before it is approved.
 func (a *analyst) Understand(text string) (*Claim, Refusal) {
-	assessment := a.evaluator.Evaluate(&execpolicy.Request{
+	assessment := a.evaluator.Evaluate(&command.Request{
 		Command: text, Dir: workDir, Getenv: Getenv, Level: toolward.Normal, Places: everywhere{},
 	})
 	if !assessment.OK {
@@ -93,7 +93,7 @@ func (a *analyst) Accepts(text string) bool {
 }
 
 // understand makes a claim of segments. written are the files that may have been written before.
-func understand(segments []execpolicy.Segment, written *[]string) (*Claim, Refusal) {
+func understand(segments []command.Segment, written *[]string) (*Claim, Refusal) {
 	claim := &Claim{}
 	op := shell.Sequence
 	for i := range segments {
@@ -146,16 +146,16 @@ func mayMatch(word string, files []string) bool {
 	return false
 }
 
-func newStage(s *execpolicy.Segment, written []string) (stage, Refusal) {
+func newStage(s *command.Segment, written []string) (stage, Refusal) {
 	st := stage{segment: s, chain: [][]string{s.Argv}}
 	switch {
 	case len(s.Doubts) > 0:
 		return st, Refusal(s.Doubts[0])
-	case s.By == execpolicy.NotSatisfied && len(s.Asks) > 0:
+	case s.By == command.NotSatisfied && len(s.Asks) > 0:
 		return st, Refusal(s.Asks[0].Code)
-	case s.By == execpolicy.NotSatisfied:
+	case s.By == command.NotSatisfied:
 		return st, "not satisfied"
-	case slices.ContainsFunc(s.Redirs, func(r execpolicy.Redirect) bool { return r.Writes() && !st.writable(r.Target) }):
+	case slices.ContainsFunc(s.Redirs, func(r command.Redirect) bool { return r.Writes() && !st.writable(r.Target) }):
 		return st, "elsewhere" // it would break the sandbox
 	case slices.Contains(otherBuiltins, s.Argv[0]), s.Argv[0] == "cd" && s.Builtin != "cd":
 		return st, "builtin"
@@ -299,7 +299,7 @@ func (st *stage) String() string { return fmt.Sprintf("%q in %q", st.chain, st.d
 func (st *stage) dirs() []string { return append([]string{st.segment.Dir}, st.segment.OtherDir...) }
 
 // writtenBy lists the files that a segment writes, in scripts, too.
-func writtenBy(s *execpolicy.Segment) (files []string) {
+func writtenBy(s *command.Segment) (files []string) {
 	for _, r := range s.Redirs {
 		if r.Writes() {
 			files = append(files, r.Target)
@@ -312,7 +312,7 @@ func writtenBy(s *execpolicy.Segment) (files []string) {
 }
 
 // writtenBeside lists what the others of a pipeline write while the words of segment i are expanded.
-func writtenBeside(segments []execpolicy.Segment, i int) (files []string) {
+func writtenBeside(segments []command.Segment, i int) (files []string) {
 	first, last := i, i+1
 	for first > 0 && segments[first-1].Op == shell.Pipe {
 		first--
@@ -338,14 +338,14 @@ func join(dir, to string) string {
 // sandboxFiles is the file system of the sandbox, where every name in /bin and /usr/bin is a program.
 type sandboxFiles struct{ root string }
 
-func (f sandboxFiles) Look(name string) (execpolicy.Node, error) {
+func (f sandboxFiles) Look(name string) (command.Node, error) {
 	switch dir := path.Dir(name); {
 	case dir == "/bin" || dir == "/usr/bin":
-		return execpolicy.Node{Mode: 0o755, Stamp: execpolicy.Stamp{Inode: 1}}, nil
+		return command.Node{Mode: 0o755, Stamp: command.Stamp{Inode: 1}}, nil
 	case name == "/bin" || name == "/usr/bin":
-		return execpolicy.Node{Mode: fs.ModeDir | 0o755, Stamp: execpolicy.Stamp{Inode: 2}}, nil
+		return command.Node{Mode: fs.ModeDir | 0o755, Stamp: command.Stamp{Inode: 2}}, nil
 	}
-	return execpolicy.Disk{}.Look(filepath.Join(f.root, name))
+	return command.Disk{}.Look(filepath.Join(f.root, name))
 }
 
 // GitPointer finds none: the sandbox has no repositories.

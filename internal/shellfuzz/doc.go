@@ -1,7 +1,7 @@
 // Package shellfuzz compares what is said of commands with what a real bash does with them.
 //
 // A [Generator] makes commands that analyzers tend to get wrong, and mutations of those that people and attackers type. Each
-// is judged by package execpolicy as the gateway would, in a sandbox where every program is there and every file may be
+// is judged by package command as the gateway would, in a sandbox where every program is there and every file may be
 // used; that is a [Claim] of what it will start, with which words, where, connected how, and which files it opens. What
 // is refused is not run, and nothing is claimed of it.
 //

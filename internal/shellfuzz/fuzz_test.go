@@ -47,7 +47,7 @@ func sandboxDir(t testing.TB) string {
 // corpus is the commands of every day, those of attacks, and those that a difference was found with.
 func corpus(t *testing.T) []string {
 	t.Helper()
-	everyday, err := os.ReadFile("../../execpolicy/testdata/everyday.txt")
+	everyday, err := os.ReadFile("../../command/testdata/everyday.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

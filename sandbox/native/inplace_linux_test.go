@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/builtin"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/schema"
@@ -82,11 +82,11 @@ func newInPlace(t *testing.T, c sandbox.Config) *inPlace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := execpolicy.OpenApprovals(state, execpolicy.Options{})
+	file := command.OpenApprovals(state, command.Options{})
 	t.Cleanup(file.Close)
 	box, err := builtin.New(builtin.Config{}, builtin.Deps{
 		Places: func(toolward.Caller) (*place.Classifier, error) { return places, nil }, Sandboxes: w,
-		Commands: execpolicy.NewCommands(file, home, false),
+		Commands: command.NewCommands(file, home, false),
 	})
 	if err != nil {
 		t.Fatal(err)

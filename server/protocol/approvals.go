@@ -13,7 +13,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -132,7 +132,7 @@ func (p *execRequest) takePlan(node bool) *Error {
 		p.CommandArgv, p.Cwd, p.AgentID, p.SessionKey = plan.Argv, plan.Cwd, plan.AgentID, plan.SessionKey
 		p.Command = trimmed(plan.RawCommand)
 	}
-	text, err := execpolicy.TextOf(p.CommandArgv, p.Command)
+	text, err := command.TextOf(p.CommandArgv, p.Command)
 	if err != nil {
 		return invalid("%v", err)
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 )
 
 // commandsParams are the parameters of exec.approvals.set.
@@ -16,7 +16,7 @@ type commandsParams struct {
 
 func (r *call) getCommands(ctx context.Context, _ *struct{}) (any, *Error) {
 	if r.server.commands == nil {
-		return nil, unavailable("this gateway keeps no %s", execpolicy.ApprovalsFileName)
+		return nil, unavailable("this gateway keeps no %s", command.ApprovalsFileName)
 	}
 	snapshot, err := r.server.commands.Ensure(ctx)
 	if err != nil {
@@ -27,7 +27,7 @@ func (r *call) getCommands(ctx context.Context, _ *struct{}) (any, *Error) {
 
 func (r *call) setCommands(ctx context.Context, p *commandsParams) (any, *Error) {
 	if r.server.commands == nil {
-		return nil, unavailable("this gateway keeps no %s", execpolicy.ApprovalsFileName)
+		return nil, unavailable("this gateway keeps no %s", command.ApprovalsFileName)
 	}
 	snapshot, err := r.server.commands.Set(ctx, p.File, p.BaseHash, func(changes []string) error {
 		// Recorded before it is made: nothing gets looser without a trace.
@@ -40,7 +40,7 @@ func (r *call) setCommands(ctx context.Context, p *commandsParams) (any, *Error)
 }
 
 // commandsWire is the file as clients see it: of the socket only where it is, never its token.
-func commandsWire(s *execpolicy.Snapshot) (any, *Error) {
+func commandsWire(s *command.Snapshot) (any, *Error) {
 	raw, err := json.Marshal(s.File)
 	if err != nil {
 		return nil, unavailable("the file cannot be shown")
@@ -49,12 +49,12 @@ func commandsWire(s *execpolicy.Snapshot) (any, *Error) {
 }
 
 func (r *call) commandsError(err error) *Error {
-	var corrupt *execpolicy.CorruptError
-	var wrong *execpolicy.InvalidContent
+	var corrupt *command.CorruptError
+	var wrong *command.InvalidContent
 	switch {
-	case errors.Is(err, execpolicy.ErrBaseRequired):
+	case errors.Is(err, command.ErrBaseRequired):
 		return invalid("exec approvals base hash required; re-run exec.approvals.get and retry")
-	case errors.Is(err, execpolicy.ErrBaseChanged):
+	case errors.Is(err, command.ErrBaseChanged):
 		return invalid("exec approvals changed since last load; re-run exec.approvals.get and retry")
 	case errors.As(err, &wrong):
 		return invalid("invalid exec.approvals.set params: %s", err)

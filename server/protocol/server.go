@@ -17,7 +17,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/schema"
 )
@@ -36,7 +36,7 @@ type Options struct {
 	Approvals *approval.Manager
 	Audit     *audit.Log
 	Gate      Gate
-	Commands  *execpolicy.Approvals // exec-approvals.json; optional
+	Commands  *command.Approvals // exec-approvals.json; optional
 
 	Policy func() Policy    // the one in force
 	Agents func() AgentList // those of the configuration
@@ -62,7 +62,7 @@ type Server struct {
 	approvals *approval.Manager
 	audit     *audit.Log
 	gate      Gate
-	commands  *execpolicy.Approvals
+	commands  *command.Approvals
 	policy    func() Policy
 	agents    func() AgentList
 	callAs    func(context.Context, string) (Agent, error)

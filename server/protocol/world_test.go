@@ -15,7 +15,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/execpolicy"
+	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
@@ -71,7 +71,7 @@ func newWorld(t testing.TB, config Config, change ...func(*Options)) *world {
 	must(t, err)
 	w.gateway, err = toolward.New(toolward.Config{Policy: policy.NewLive(rules), Approver: approvals, Auditor: log, Sessions: levels})
 	must(t, err)
-	commands := execpolicy.OpenApprovals(w.home, execpolicy.Options{Redact: same})
+	commands := command.OpenApprovals(w.home, command.Options{Redact: same})
 	t.Cleanup(commands.Close)
 	o := Options{
 		Config: config, Pairings: pairings, Approvals: approvals, Audit: log, Gate: w.gateway, Commands: commands,

@@ -1,0 +1,271 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolward/toolward/redact"
+)
+
+// Snapshot is exec-approvals.json as it was at one moment. It is never changed.
+type Snapshot struct {
+	Path   string
+	Exists bool
+	Hash   string // of the exact bytes, lower-case hex SHA-256
+	File   *File  // never nil; empty if the file does not exist or is corrupt
+	// Corrupt says why the file cannot be used. It refuses every command, and nothing but a person replaces it.
+	Corrupt  error
+	Problems []string // what was left out of the file
+}
+
+// Modes are those in force for an agent ("" is main) where the configuration meets the file.
+func (s *Snapshot) Modes(config Settings, agent string) Modes {
+	if s.Corrupt != nil {
+		return mergeModes(Settings{Ask: config.Ask}, Settings{Security: SecurityDeny, Ask: AskOnMiss})
+	}
+	return mergeModes(config, s.Settings(agent))
+}
+
+// Settings are what the file says about an agent ("" is main).
+func (s *Snapshot) Settings(agent string) Settings {
+	if s.Corrupt != nil {
+		return Settings{Security: SecurityDeny, Ask: AskOnMiss, AskFallback: FallbackDeny}
+	}
+	return s.File.settings(given(agent, MainAgent))
+}
+
+// Allowlist is what an agent ("" is main) may run without a question: what holds for every agent first. A corrupt file
+// allows nothing.
+func (s *Snapshot) Allowlist(agent string) []Listed {
+	if s.Corrupt != nil {
+		return nil
+	}
+	return s.File.allowlist(given(agent, MainAgent))
+}
+
+// The errors of a change that was made from another state of the file.
+var (
+	ErrBaseRequired = errors.New("base hash required; re-run get and retry")
+	ErrBaseChanged  = errors.New("changed since last load; re-run get and retry")
+)
+
+// CheckBase compares the state that a change was made from with the one that there is.
+func CheckBase(exists bool, current, base string) error {
+	base = strings.TrimSpace(base)
+	switch {
+	case !exists:
+		return nil
+	case base == "":
+		return ErrBaseRequired
+	case base != current:
+		return ErrBaseChanged
+	}
+	return nil
+}
+
+// CorruptError is the error of a change to a file that cannot be read.
+type CorruptError struct {
+	Path string
+	Err  error
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("%s is corrupt (%v): all commands are refused until you mend or replace it", e.Path, e.Err)
+}
+
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// Options of [OpenApprovals]. All are optional.
+type Options struct {
+	Redact func(string) string // hides secrets in commands; default: those that look like one
+	Log    *slog.Logger
+}
+
+// Approvals reads and writes exec-approvals.json. It shares the file with other processes and other tools, and is safe
+// for concurrent use.
+type Approvals struct {
+	dir  string
+	opts Options
+
+	mu      sync.Mutex // guards what follows
+	present *Snapshot
+	stamp   stamp
+	uses    map[useKey]Use
+	timer   *time.Timer // set while uses wait
+	flushed time.Time
+	closed  bool
+
+	writing sync.Mutex // one change at a time in this process; the lock file keeps others out
+}
+
+// OpenApprovals keeps the file in dir, which need not exist yet.
+func OpenApprovals(dir string, opts Options) *Approvals {
+	if opts.Redact == nil {
+		opts.Redact = redact.New().String
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Approvals{dir: dir, opts: opts, uses: map[useKey]Use{}}
+}
+
+// Path is where the file stands.
+func (a *Approvals) Path() string { return filepath.Join(a.dir, ApprovalsFileName) }
+
+// Current is the file as it is now. Without a change on disk that costs one system call.
+func (a *Approvals) Current() *Snapshot {
+	now := stampOf(a.Path())
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.present == nil || now != a.stamp || !now.settled {
+		a.present, a.stamp = a.read(), now
+	}
+	return a.present
+}
+
+// Ensure makes the file, with a socket path and a token, unless it is there. It leaves what it cannot read alone.
+func (a *Approvals) Ensure(ctx context.Context) (*Snapshot, error) {
+	s := a.Current()
+	if s.Corrupt != nil || s.Exists && s.File.Socket.Path != "" && s.File.Socket.Token != "" {
+		return s, nil
+	}
+	return a.Update(ctx, func(f *File) (bool, error) {
+		f.Socket.Path = given(f.Socket.Path, filepath.Join(a.dir, "exec-approvals.sock"))
+		f.Socket.Token = given(f.Socket.Token, newToken())
+		return true, nil
+	})
+}
+
+// Update changes the file under its lock. change gets a copy and reports whether it changed anything. A corrupt file is
+// an error and stays as it is.
+func (a *Approvals) Update(ctx context.Context, change func(*File) (bool, error)) (*Snapshot, error) {
+	const attempts = 5
+	for attempt := 1; ; attempt++ {
+		s, err := a.locked(ctx, func(s *Snapshot) (*File, error) {
+			if s.Corrupt != nil {
+				return nil, &CorruptError{s.Path, s.Corrupt}
+			}
+			file := s.File.clone()
+			changed, err := change(file)
+			if err != nil || !changed {
+				return nil, err
+			}
+			return file, nil
+		})
+		// A tool that does not know the lock wrote in between: its change is not lost, ours is made again.
+		if !errors.Is(err, ErrBaseChanged) || attempt == attempts {
+			return s, err
+		}
+	}
+}
+
+// Set replaces the content by one that a person has made from the state base, which is not asked for if there is no
+// file. A corrupt file can be replaced this way. Socket fields that the content lacks stay as they are. record, if not
+// nil, is told what changes before it does; its error stops the change.
+func (a *Approvals) Set(ctx context.Context, content []byte, base string, record func(changes []string) error) (*Snapshot, error) {
+	file, err := ParseStrict(content)
+	if err != nil {
+		return nil, &InvalidContent{err}
+	}
+	return a.locked(ctx, func(s *Snapshot) (*File, error) {
+		if err := CheckBase(s.Exists, s.Hash, base); err != nil {
+			return nil, err
+		}
+		current := s.File.Socket
+		file.Socket.Path = given(file.Socket.Path, current.Path, filepath.Join(a.dir, "exec-approvals.sock"))
+		if file.Socket.Token != "" && len(file.Socket.Token) < len(current.Token) {
+			return nil, &InvalidContent{errors.New("socket.token: is shorter than the present one; leave it out to keep that")}
+		}
+		file.Socket.Token = given(file.Socket.Token, current.Token)
+		if file.Socket.Token == "" {
+			file.Socket.Token = newToken()
+		}
+		if record != nil {
+			if err := record(Changes(s.File, file)); err != nil {
+				return nil, err
+			}
+		}
+		return file, nil
+	})
+}
+
+// InvalidContent is the error of content that cannot be put into force.
+type InvalidContent struct{ Err error }
+
+func (e *InvalidContent) Error() string { return ApprovalsFileName + ": " + e.Err.Error() }
+func (e *InvalidContent) Unwrap() error { return e.Err }
+
+// locked replaces the file by what change makes of it, if that is not nil, while no other process writes it.
+func (a *Approvals) locked(ctx context.Context, change func(*Snapshot) (*File, error)) (*Snapshot, error) {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	d, err := openStateDir(a.dir, true)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	if err := d.lock(ctx); err != nil {
+		return nil, err
+	}
+	s := a.snapshot(d.read())
+	file, err := change(s)
+	if err != nil || file == nil {
+		return s, err
+	}
+	content, err := file.Encode()
+	if err != nil {
+		return s, err
+	}
+	// What cannot be read back would close the gate for everybody.
+	if _, _, err := Parse(content); err != nil {
+		return s, &InvalidContent{err}
+	}
+	if err := d.replace(content, func(now []byte) bool { return contentHash(now) == s.Hash }); err != nil {
+		return s, err
+	}
+	written := a.snapshot(content, nil)
+	a.mu.Lock()
+	a.present, a.stamp = nil, stamp{}
+	a.mu.Unlock()
+	return written, nil
+}
+
+func (a *Approvals) read() *Snapshot {
+	d, err := openStateDir(a.dir, false)
+	if err != nil {
+		return a.snapshot(nil, err)
+	}
+	defer d.close()
+	return a.snapshot(d.read())
+}
+
+// snapshot is what the bytes of the file, or the reason why they cannot be read, mean.
+func (a *Approvals) snapshot(content []byte, err error) *Snapshot {
+	s := &Snapshot{Path: a.Path(), Exists: err == nil, Hash: contentHash(content), File: &File{Agents: map[string]*AgentFile{}}}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		s.Exists, s.Corrupt = true, err
+	default:
+		file, problems, err := Parse(content)
+		if err != nil {
+			s.Corrupt = err
+		} else {
+			s.File, s.Problems = file, problems
+		}
+	}
+	return s
+}
+
+// temporary is a name for a file that is about to become another one.
+func temporary() string { return temporaryPrefix + rand.Text() }
+
+const temporaryPrefix = "." + ApprovalsFileName + "."

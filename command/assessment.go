@@ -1,0 +1,177 @@
+package command
+
+import (
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/shell"
+)
+
+// Assessment is everything that is known and decided about one command. It is what is shown, bound and run: whoever
+// uses it looks at nothing else again.
+type Assessment struct {
+	Command string `json:"command"` // as given
+	Dir     string `json:"cwd"`     // where it would start
+
+	OK     bool         `json:"analysisOk"`
+	Reason shell.Reason `json:"reason,omitempty"` // why it was not understood
+	Detail string       `json:"detail,omitempty"` // the same, for people
+
+	Segments  []Segment `json:"segments"`
+	Satisfied bool      `json:"allowlistSatisfied"`
+
+	Forced    []string `json:"forcedAsk,omitempty"`   // sorted: heredoc, inline-eval, obfuscation, rule
+	Forbidden string   `json:"forbidden,omitempty"`   // why a rule refuses it in every mode
+	Obscured  []string `json:"obfuscation,omitempty"` // ids of shell.Obfuscations
+	Dangers   []string `json:"dangers,omitempty"`     // what makes a prompt critical, for people
+
+	Requires bool    `json:"requiresApproval"`
+	Outcome  Outcome `json:"outcome"`
+
+	Always   []Always     `json:"always,omitempty"`          // what "always" would save; if there is none, it is not offered
+	Files    []LoadedFile `json:"files,omitempty"`           // files whose contents decide what runs
+	ByShell  string       `json:"byShell,omitempty"`         // why a shell has to run it as it is written; "": package job runs what was judged
+	Client   bool         `json:"byClient,omitempty"`        // somebody else's shell runs the text
+	Enforced string       `json:"enforcedCommand,omitempty"` // the text of what would run without a person
+	Network  bool         `json:"network,omitempty"`         // it reads what strangers wrote
+}
+
+// Outcome is what happens to the command by the policy. The zero value refuses.
+type Outcome string
+
+// The outcomes.
+const (
+	Refuse Outcome = "deny"
+	Person Outcome = "ask"
+	Run    Outcome = "run"
+)
+
+// Satisfaction says what said yes to a segment.
+type Satisfaction string
+
+// The satisfactions.
+const (
+	NotSatisfied Satisfaction = ""
+	ByAllowlist  Satisfaction = "allowlist"
+	ByRule       Satisfaction = "rule"
+	BySafeBins   Satisfaction = "safeBins"
+	BySkills     Satisfaction = "skills"
+	ByBuiltin    Satisfaction = "builtin"
+	ByInner      Satisfaction = "inner"
+	ByPreset     Satisfaction = "preset"
+)
+
+// Segment is one simple command, as written and as it would run.
+type Segment struct {
+	Written  []string       `json:"written"`            // words as written, quotes removed
+	Argv     []string       `json:"argv"`               // words as they would run, wrappers included
+	Expanded []int          `json:"expanded,omitempty"` // positions in Argv of words that are not as written
+	Doubts   []shell.Doubt  `json:"doubts,omitempty"`   // of expansion
+	Assigns  []shell.Assign `json:"assigns,omitempty"`
+	Op       shell.Operator `json:"op,omitempty"` // how the next one follows
+
+	Dir      string    `json:"dir"` // where it would start; after a cd that can fail, the first of several
+	OtherDir []string  `json:"otherDirs,omitempty"`
+	Wrappers []Wrapper `json:"wrappers,omitempty"` // outermost first
+	Program  Program   `json:"program"`
+	Args     []string  `json:"args"`              // of the program
+	Builtin  string    `json:"builtin,omitempty"` // "cd": what the executor does itself
+	Target   string    `json:"target,omitempty"`  // of cd: the absolute directory
+
+	Redirs  []Redirect `json:"redirs,omitempty"`
+	Heredoc *string    `json:"heredoc,omitempty"` // standard input
+
+	By      Satisfaction `json:"satisfiedBy,omitempty"`
+	Entry   *Listed      `json:"entry,omitempty"`   // that says so
+	Rule    *Rule        `json:"rule,omitempty"`    // that says so, or that asks or forbids
+	Blocked string       `json:"blocked,omitempty"` // why nothing can satisfy it
+	Inline  string       `json:"inline,omitempty"`  // the argument that carries code
+	Effects []Judged     `json:"effects,omitempty"`
+	Asks    []Objection  `json:"asks,omitempty"` // why it is not satisfied
+
+	Inner     []Segment `json:"inner,omitempty"`  // of a shell with a script in its arguments
+	Script    string    `json:"script,omitempty"` // what the shell is given in its place, if the inner segments satisfy it
+	ScriptArg int       `json:"scriptArg"`        // position of the script in Argv; -1 if there is none
+
+	at      int            // position of the program in Argv
+	forms   []wordForms    // of words that are not as written
+	effects []shell.Effect // by its profile
+	profile bool           // it has one
+	shell   bool           // the program is one, or has one in it
+	loads   string         // script that a shell is given
+	globs   bool           // words are patterns for files, which another shell matches again
+	loose   []string       // those that may match a name with a dash in front
+}
+
+// Wrapper is a program that only starts another one.
+type Wrapper struct {
+	Name    string   `json:"name"`
+	Program Program  `json:"program"`
+	Args    []string `json:"args,omitempty"`
+	Dropped bool     `json:"dropped,omitempty"` // env without anything: not run
+}
+
+// Redirect is a redirection with its file.
+type Redirect struct {
+	shell.Redirect
+	File    place.Resolved   `json:"file"` // zero if it is no file
+	Verdict toolward.Verdict `json:"verdict"`
+}
+
+// Judged is an effect with what was decided about it.
+type Judged struct {
+	shell.Effect
+	Verdict toolward.Verdict `json:"verdict"` // ask or allow
+	Code    Code             `json:"code,omitempty"`
+	Place   string           `json:"place,omitempty"` // of the path
+	Why     string           `json:"why,omitempty"`   // it asks, if the effect and the place do not tell
+	Runs    *Segment         `json:"runs,omitempty"`  // the command that is run
+}
+
+// text tells people what asks.
+func (j *Judged) text() string {
+	if j.Why != "" {
+		return j.Effect.String() + ": " + j.Why
+	}
+	return j.Effect.String()
+}
+
+// Objection is a reason why a segment is not satisfied.
+type Objection struct {
+	Code   Code   `json:"code"`
+	Detail string `json:"detail"` // for people
+}
+
+// Code names a kind of objection.
+type Code string
+
+// The codes.
+const (
+	ArgumentExec    Code = "argument-exec"    // runs code that is not known
+	ArgumentRead    Code = "argument-read"    // shows what is guarded
+	ArgumentWrite   Code = "argument-write"   // changes what it must not change by itself
+	ArgumentNetwork Code = "argument-network" // talks to whom it must not talk by itself
+	ArgumentUnknown Code = "argument-unknown" // an argument that is not understood
+	NotListed       Code = "not-listed"       // nothing says yes to the program
+	NotFound        Code = "not-found"        // there is no such program
+	BlockedWrapper  Code = "blocked"          // a wrapper, shell or builtin that nothing can satisfy
+	InlineCode      Code = "inline-eval"      // code in the arguments
+	PathHijack      Code = "path-hijack"      // the program may be another than people think
+	Redirected      Code = "redirection"      // a file that it must not read or write by itself
+	Expansion       Code = "expansion"        // words that mean more than they show
+	Tensed          Code = "level"            // the session is too tense for it
+)
+
+// Always is an entry that "always" would save.
+type Always struct {
+	Pattern string   `json:"pattern"`
+	Effects []string `json:"effects"`
+	Argv    []string `json:"argv,omitempty"` // only with exactly these arguments
+}
+
+// LoadedFile is a file whose contents decide what runs.
+type LoadedFile struct {
+	Segment  int    `json:"segment"`
+	ArgIndex int    `json:"argIndex"` // in the segment's Argv; -1 if it is part of a word
+	Path     string `json:"path"`     // absolute
+	Real     string `json:"realPath"`
+}

@@ -1,0 +1,218 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/shell"
+)
+
+// Commands judges the commands of all agents, by the configuration in force and by exec-approvals.json as it is at that
+// moment. Until it is configured, only the file lets commands run. It is safe for concurrent use.
+type Commands struct {
+	file     *Approvals
+	home     string
+	foldCase bool
+	resolver *Resolver
+
+	mu       sync.RWMutex
+	config   Configuration
+	compiled map[string]*agentCommands // by agent id
+}
+
+// agentCommands is what commands of an agent are judged by, for one state of the file.
+type agentCommands struct {
+	file      *Snapshot
+	settings  Settings // of the file
+	host      Host     // configured
+	evaluator *Evaluator
+	err       error
+}
+
+// mostAgents bounds how many evaluators are kept. They are made again when they are needed.
+const mostAgents = 1000
+
+// NewCommands judges by a file. home is what "~/" means in its patterns; foldCase says that the file system takes names
+// that differ in case for the same.
+func NewCommands(file *Approvals, home string, foldCase bool) *Commands {
+	return &Commands{file: file, home: home, foldCase: foldCase, resolver: NewResolver(Disk{}), compiled: map[string]*agentCommands{}}
+}
+
+// Configure puts a configuration in force, or reports what is wrong with it and changes nothing.
+func (c *Commands) Configure(config Configuration) (warnings []Warning, err error) {
+	if warnings, err = config.Check(); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.config = config
+	clear(c.compiled)
+	return warnings, nil
+}
+
+// Ruling is an assessment together with what the host's file and the call say.
+type Ruling struct {
+	*Assessment
+	Place    Place    // where the command would run
+	Settings Settings // of the file, tightened by the call
+	Corrupt  error    // why the file cannot be used
+}
+
+// Judge says where a command runs, and judges it. The error is a *[HostError] if there is no such place.
+func (c *Commands) Judge(caller toolward.Caller, params HostParams, r *Request) (*Ruling, error) {
+	file := c.file.Current()
+	own := c.of(cmp.Or(caller.Agent, MainAgent), file)
+	if own.err != nil {
+		return nil, own.err
+	}
+	place, err := Choose(HostConfig{Host: own.host, FileModes: own.settings, SandboxAvailable: r.Sandboxed, Elevation: c.elevation(caller)}, params)
+	if err != nil {
+		return nil, err
+	}
+	settings, corrupt := own.settings, file.Corrupt
+	if place.Host == HostSandbox {
+		settings, corrupt = Settings{}, nil // the file is about this machine
+	}
+	asked, err := params.read()
+	if err != nil {
+		return nil, err
+	}
+	settings.Security = stricterGiven(securities, settings.Security, asked.security)
+	settings.Ask = stricterGiven(asks, settings.Ask, asked.ask)
+	return &Ruling{own.evaluator.Evaluate(r), place, settings, corrupt}, nil
+}
+
+// stricterGiven is the stricter of two words of which either may be missing.
+func stricterGiven[W ~string](words []W, a, b W) W {
+	if a == "" || b == "" {
+		return cmp.Or(a, b)
+	}
+	return stricter(words, a, b)
+}
+
+func (c *Commands) elevation(caller toolward.Caller) Elevation {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return Elevation{
+		Level:       c.config.ElevatedDefault,
+		FailedGates: ElevatedGates(c.config.Elevated, c.config.AgentElevated[agentKey(cmp.Or(caller.Agent, MainAgent))], caller),
+	}
+}
+
+// of is what an agent is judged by, made anew when the file has changed.
+func (c *Commands) of(agent string, file *Snapshot) *agentCommands {
+	c.mu.RLock()
+	have := c.compiled[agent]
+	c.mu.RUnlock()
+	if have != nil && have.file == file {
+		return have
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	section := c.config.For(agent)
+	made := &agentCommands{file: file, settings: file.Settings(agent), host: section.Host}
+	policy := section.policy(file.Modes(Settings{}, agent), file.Allowlist(agent), c.config.Writes, c.foldCase)
+	made.evaluator, _, made.err = New(policy, c.home, c.resolver)
+	if len(c.compiled) >= mostAgents {
+		clear(c.compiled)
+	}
+	c.compiled[agent] = made
+	return made
+}
+
+// Analysis is the ruling in the words of the gateway.
+func (r *Ruling) Analysis() *toolward.CommandAnalysis {
+	a := &toolward.CommandAnalysis{
+		Understood: r.OK, Covered: r.Satisfied, Forced: r.Forced, Forbidden: r.Forbidden,
+		Security: string(r.Settings.Security), Ask: string(r.Settings.Ask),
+		Unanswered: r.Settings.AskFallback == FallbackAllowlist, Enforced: r.Enforced,
+	}
+	if r.Corrupt != nil && a.Forbidden == "" {
+		a.Forbidden = "exec-approvals.json is corrupt: every command is refused until a person mends or replaces it"
+	}
+	for _, e := range r.Always {
+		a.Always = append(a.Always, toolward.CommandEntry(e))
+	}
+	return a
+}
+
+// RecordUse notes the entries that let a command run.
+func (c *Commands) RecordUse(a *Assessment) {
+	now := time.Now()
+	var uses []Use
+	eachSegment(a.Segments, func(s *Segment) {
+		if s.Entry != nil {
+			path := cmp.Or(s.loads, s.Program.Path)
+			uses = append(uses, Use{Agent: s.Entry.Agent, Pattern: s.Entry.Pattern, Argv: s.Entry.Argv, Command: a.Command, ResolvedPath: path, At: now})
+		}
+	})
+	c.file.RecordUse(uses...)
+}
+
+// Allow adds entries to what an agent may run without a question, as an answer of "always" does.
+func (c *Commands) Allow(ctx context.Context, agent string, entries []toolward.CommandEntry) error {
+	now := time.Now().UnixMilli()
+	_, err := c.file.Update(ctx, func(f *File) (changed bool, err error) {
+		for _, e := range entries {
+			entry := Entry{Pattern: e.Pattern, Effects: slices.Clone(e.Effects), Argv: slices.Clone(e.Argv)}
+			changed = f.Allow(cmp.Or(agent, MainAgent), entry, now) || changed
+		}
+		return changed, nil
+	})
+	return err
+}
+
+// Findings are what is wrong with the command whatever the settings.
+func (r *Ruling) Findings() (found []toolward.Finding) {
+	if len(r.Dangers) > 0 {
+		found = append(found, toolward.Finding{Code: "command_dangerous", Effect: toolward.EffectAsk, Detail: strings.Join(r.Dangers, "; ")})
+	}
+	if len(r.Obscured) > 0 {
+		found = append(found, toolward.Finding{Code: "command_hidden", Effect: toolward.EffectAsk, Detail: strings.Join(r.Obscured, ", ")})
+	}
+	if r.Requires || !r.Satisfied { // what runs without a question is not explained to anybody
+		if cautions := r.cautions(); len(cautions) > 0 {
+			found = append(found, toolward.Finding{Code: "command_caution", Effect: toolward.EffectNote, Detail: strings.Join(cautions, "; ")})
+		}
+	}
+	if slices.Contains(r.Forced, ForcedInlineEval) {
+		// It forces a question by itself where an allowlist applies; in a sandbox the container is the guard.
+		found = append(found, toolward.Finding{Code: "command_inline", Effect: toolward.EffectNote, Detail: "there is code in the arguments"})
+	}
+	return found
+}
+
+// External names the commands that read what strangers wrote, if there are any. What is not understood may.
+func (r *Ruling) External() []string {
+	if !r.OK {
+		return []string{"command that is not understood"}
+	}
+	if !r.Network {
+		return nil
+	}
+	var sources []string
+	var walk func([]Segment)
+	walk = func(segments []Segment) {
+		for i := range segments {
+			s := &segments[i]
+			for j := range s.Effects {
+				e := &s.Effects[j]
+				if e.Kind == shell.Network {
+					sources = append(sources, strings.TrimSpace("command "+s.Program.Word+" "+e.Host))
+				}
+				if e.Runs != nil {
+					walk([]Segment{*e.Runs})
+				}
+			}
+			walk(s.Inner)
+		}
+	}
+	walk(r.Segments)
+	slices.Sort(sources)
+	return slices.Compact(sources)
+}

@@ -1,0 +1,134 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Config is what tools.exec says about commands, for the whole gateway or for one agent. What an agent's section says
+// stands in the place of the gateway's, but for rules: those of both count.
+type Config struct {
+	Host   Host   `json:"host,omitempty" jsonschema:"where commands run: gateway or sandbox; default: the sandbox if there is one"`
+	Preset Preset `json:"preset,omitempty" jsonschema:"what runs besides the allowlist: strict (default, nothing) or developer: reads in the workspace, builds, tests, formatters, version control"`
+	Rules  []Rule `json:"rules,omitempty" jsonschema:"what happens to commands that begin with certain words; the strictest rule that fits decides"`
+
+	SafeBins           []string           `json:"safeBins,omitzero" jsonschema:"stream filters that run without an entry; default cut, uniq, head, tail, tr, wc; [] is none"`
+	SafeBinProfiles    map[string]SafeBin `json:"safeBinProfiles,omitempty" jsonschema:"what stream filters may be given, by name"`
+	SafeBinTrustedDirs []string           `json:"safeBinTrustedDirs,omitzero" jsonschema:"directories besides /bin and /usr/bin where stream filters, wrappers and shells may lie"`
+
+	StrictInlineEval *bool `json:"strictInlineEval,omitempty" jsonschema:"inline code such as python -c always asks; default true"`
+}
+
+// Configuration is everything that the configuration says about commands.
+type Configuration struct {
+	Gateway Config
+	Agents  map[string]Config // by agent id, in lower case
+	Writes  bool              // files of the workspace are written without a question: teg.preset "workspace"
+
+	Elevated        ElevatedConfig
+	AgentElevated   map[string]*ElevatedConfig
+	ElevatedDefault string // level of a session that nobody has set one for
+}
+
+// For is the section that counts for an agent.
+func (c *Configuration) For(agent string) Config {
+	merged, own := c.Gateway, c.Agents[agentKey(agent)]
+	merged.Host, merged.Preset = given(own.Host, merged.Host), given(own.Preset, merged.Preset)
+	merged.Rules = slices.Concat(merged.Rules, own.Rules)
+	if own.SafeBins != nil {
+		merged.SafeBins = own.SafeBins
+	}
+	merged.SafeBinProfiles = maps.Clone(merged.SafeBinProfiles)
+	for name, profile := range own.SafeBinProfiles {
+		if merged.SafeBinProfiles == nil {
+			merged.SafeBinProfiles = map[string]SafeBin{}
+		}
+		merged.SafeBinProfiles[name] = profile
+	}
+	if own.SafeBinTrustedDirs != nil {
+		merged.SafeBinTrustedDirs = own.SafeBinTrustedDirs
+	}
+	merged.StrictInlineEval = given(own.StrictInlineEval, merged.StrictInlineEval)
+	return merged
+}
+
+// agentKey is the name under which the configuration has an agent.
+func agentKey(agent string) string { return strings.ToLower(strings.TrimSpace(agent)) }
+
+// Warning is what of a section is ignored or risky.
+type Warning struct {
+	Agent string // "": of the gateway's section
+	SettingError
+}
+
+func (w Warning) String() string {
+	if w.Agent == "" {
+		return w.Error()
+	}
+	return "agent " + w.Agent + ": " + w.Error()
+}
+
+// Check reports everything that is wrong, in every section, and what of it is ignored or risky. An error of an agent's
+// section begins with the agent.
+func (c *Configuration) Check() (warnings []Warning, err error) {
+	var wrong []error
+	note := func(agent string, errs ...SettingError) {
+		for _, e := range errs {
+			if agent == "" {
+				wrong = append(wrong, e)
+			} else {
+				wrong = append(wrong, fmt.Errorf("agent %s: %w", agent, e))
+			}
+		}
+	}
+	note("", slices.Concat(c.Gateway.Check(), c.Elevated.Check())...)
+	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {
+		own := c.Agents[agent]
+		note(agent, own.Check()...)
+	}
+	for _, agent := range slices.Sorted(maps.Keys(c.AgentElevated)) {
+		note(agent, c.AgentElevated[agent].Check()...)
+	}
+	if _, err := ParseElevatedLevel(c.ElevatedDefault); err != nil {
+		wrong = append(wrong, fmt.Errorf("agents.defaults.elevatedDefault: %w", err))
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	return c.warnings(NewResolver(Disk{}))
+}
+
+// warnings are those of the gateway's section, and those that an agent's section adds.
+func (c *Configuration) warnings(resolver *Resolver) (warnings []Warning, err error) {
+	_, common, err := New(c.Gateway.policy(Modes{}, nil, false, false), "", resolver)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range common {
+		warnings = append(warnings, Warning{"", w})
+	}
+	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {
+		section := c.For(agent)
+		_, own, err := New(section.policy(Modes{}, nil, false, false), "", resolver)
+		if err != nil {
+			return nil, fmt.Errorf("agent %s: %w", agent, err)
+		}
+		for _, w := range own {
+			if !slices.Contains(common, w) {
+				warnings = append(warnings, Warning{agent, w})
+			}
+		}
+	}
+	return warnings, nil
+}
+
+func (c *Config) policy(modes Modes, entries []Listed, writes, foldCase bool) Policy {
+	return Policy{
+		Modes: modes, Preset: c.Preset, Writes: writes, Entries: entries, Rules: c.Rules,
+		SafeBins: c.SafeBins, SafeBinProfiles: c.SafeBinProfiles, SafeBinTrustedDirs: c.SafeBinTrustedDirs,
+		LooseInlineEval: c.looseInlineEval(), FoldCase: foldCase,
+	}
+}

@@ -1,0 +1,337 @@
+package command
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/shell"
+)
+
+// known finds out what the program does with its arguments, if it has a profile.
+func (v *evaluation) known(seg *Segment) {
+	if !seg.Program.Found() || seg.Blocked != "" || seg.shell {
+		return
+	}
+	name, real := path.Base(seg.Program.Path), path.Base(seg.Program.Real)
+	profile := shell.ProfileOf(name)
+	other := profile
+	if real != name {
+		other = shell.ProfileOf(real)
+	}
+	if profile != nil {
+		seg.effects, seg.profile = profile.Effects(seg.Args), true
+	}
+	if other != nil && other != profile {
+		// A link gives one program the name of another: what either would do counts.
+		seg.effects, seg.profile = append(seg.effects, other.Effects(seg.Args)...), true
+	}
+	if obeysDirectory(profile) || obeysDirectory(other) || hasEffect(seg.effects, shell.Project) {
+		// git, make and their like run what lies in the directory in which they are started.
+		seg.effects = append(seg.effects, shell.Effect{Kind: shell.Enters, Path: ".", Via: "working directory"})
+	}
+	if !seg.profile && v.workspaceScript(seg) {
+		seg.effects = []shell.Effect{{Kind: shell.Project, Via: seg.Program.Word}}
+	}
+}
+
+func hasEffect(effects []shell.Effect, kind shell.Kind) bool {
+	return slices.ContainsFunc(effects, func(e shell.Effect) bool { return e.Kind == kind })
+}
+
+// workspaceScript reports whether the program is one of the project's own, called by its path.
+func (v *evaluation) workspaceScript(seg *Segment) bool {
+	return !seg.Program.searched && within(seg.Program.Path, v.where.Workspace) && within(seg.Program.Real, v.where.Workspace)
+}
+
+// obedient are the profiles of programs that obey what lies in a directory: those that can be sent to another one.
+var obedient = sync.OnceValue(func() map[*shell.Profile]bool {
+	set := map[*shell.Profile]bool{}
+	for _, p := range shell.Profiles() {
+		for _, section := range p.Sections {
+			for _, option := range section.Options {
+				set[p] = set[p] || option.Role.Name == "enters"
+			}
+		}
+	}
+	return set
+})
+
+func obeysDirectory(p *shell.Profile) bool { return p != nil && obedient()[p] }
+
+// maxEffects bounds what is judged of one command.
+const maxEffects = 1000
+
+// permit is what one yes covers.
+type permit struct {
+	everything bool // whatever the program does, except to guarded files
+	read       bool // where the read tool may
+	write      bool // in the workspace
+	network    bool // to public hosts
+	fetchers   bool // to public hosts, by programs within this one that may
+	project    bool // code of the project
+	outside    bool // reading outside the workspace, where the read tool may
+	inline     bool // code in the arguments
+}
+
+// permitOf says what an entry covers. From level elevated only what a person named counts.
+func (v *evaluation) permitOf(e *entry) permit {
+	if e.Argv != nil {
+		return permit{everything: true}
+	}
+	p := v.presetPermit()
+	if e.Effects != nil {
+		p.read = slices.Contains(e.Effects, EffectRead)
+		p.write = slices.Contains(e.Effects, EffectWrite)
+		p.network = slices.Contains(e.Effects, EffectNetwork)
+		p.project = p.project && p.write // code of the project writes what it likes
+	}
+	return p
+}
+
+// presetPermit is what an entry covers that says nothing about effects.
+func (v *evaluation) presetPermit() permit {
+	normal := v.r.Level == toolward.Normal
+	return permit{
+		read:    true,
+		write:   normal && (v.e.policy.Writes || v.e.policy.Preset == Developer),
+		network: normal,
+		project: normal,
+		outside: normal,
+		inline:  v.e.policy.LooseInlineEval,
+	}
+}
+
+// permits judges all effects of the segment by what a yes covers.
+func (v *evaluation) permits(seg *Segment, p permit, c circumstances) bool {
+	if !seg.profile && !p.everything && v.r.Level != toolward.Normal {
+		seg.object(Tensed, "nothing is known of what "+seg.Program.Path+" does with its arguments, and the session is tense")
+		return false
+	}
+	if len(seg.effects) > maxEffects {
+		seg.object(ArgumentUnknown, "it has more effects than anybody reads")
+		return false
+	}
+	judged := make([]Judged, 0, len(seg.effects))
+	asks := seg.Asks
+	covered := true
+	for _, effect := range seg.effects {
+		j := v.judgeEffect(seg, effect, p, c)
+		if j.Verdict != toolward.Allow {
+			covered = false
+			asks = appendObjection(asks, Objection{j.Code, j.text()})
+		}
+		judged = append(judged, j)
+	}
+	seg.Effects = judged
+	if !covered {
+		seg.Asks = asks
+	}
+	return covered
+}
+
+func appendObjection(list []Objection, o Objection) []Objection {
+	if slices.Contains(list, o) {
+		return list
+	}
+	return append(slices.Clip(list), o)
+}
+
+// judgeEffect judges one effect. What it does not know asks.
+func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circumstances) Judged {
+	j := Judged{Effect: e, Verdict: toolward.Ask}
+	ok := false
+	switch e.Kind {
+	case shell.Reads:
+		j.Code = ArgumentRead
+		ok, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool { return v.mayRead(seg, r, p) })
+		ok = ok && (p.read || p.everything)
+	case shell.Writes:
+		j.Code = ArgumentWrite
+		ok, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool { return v.mayWrite(r, p) })
+		ok = ok && (p.write || p.everything)
+	case shell.Enters:
+		j.Code = ArgumentExec
+		ok, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool {
+			if mayEnter(r, p) && !p.everything && seg.obeysRepositories() {
+				j.Why = v.strangeRepository(r.Real)
+			}
+			return mayEnter(r, p) && j.Why == ""
+		})
+	case shell.Runs:
+		j.Code = ArgumentExec
+		ok = v.runs(seg, &j, c)
+	case shell.Project:
+		j.Code, ok = ArgumentExec, p.project || p.everything
+	case shell.Installs:
+		// A name that a model made up, or mistyped, is one that a stranger may have taken.
+		j.Code, ok = ArgumentExec, p.everything || e.Unless != "" && v.hasTool(seg, e.Unless)
+		v.out.Network = v.out.Network || !ok
+	case shell.Network:
+		j.Code, ok = ArgumentNetwork, p.everything || (p.network || p.fetchers && fetches(e.By)) && publicHost(e.Host)
+		v.out.Network = true
+	case shell.Evaluates:
+		j.Code, ok = ArgumentExec, p.inline || p.everything
+	case shell.Configures, shell.Destroys:
+		j.Code, ok = ArgumentWrite, p.everything
+		if e.Path != "" {
+			var allowed bool
+			allowed, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool { return v.mayWrite(r, p) })
+			ok = ok && allowed
+		}
+	case shell.Environment:
+		j.Code, ok = ArgumentRead, p.everything
+	default:
+		j.Code, ok = ArgumentUnknown, p.everything
+	}
+	if ok {
+		j.Verdict, j.Code = toolward.Allow, ""
+	}
+	return j
+}
+
+// everywhere asks about the path of an effect in every directory in which the segment may start.
+func (v *evaluation) everywhere(seg *Segment, e shell.Effect, p permit, c circumstances, may func(place.Resolved) bool) (ok bool, where string) {
+	if v.r.Places == nil || len(seg.OtherDir) >= maxDirs {
+		return false, ""
+	}
+	if unknownOperand(e.Path) {
+		// Which file it is becomes known when it runs: names that a listing prints lie below what it lists.
+		return e.Kind == shell.Reads && (c.listed || v.mayReadAll(seg, may)), ""
+	}
+	for i := -1; i < len(seg.OtherDir); i++ {
+		dir := seg.Dir
+		if i >= 0 {
+			dir = seg.OtherDir[i]
+		}
+		from := absolute(dir, e.Dir)
+		if e.IfIn && !v.mayBeDirectory(from, path.Dir(e.Path)) {
+			continue // "cp a b" makes b/a only if b is a directory
+		}
+		r, err := v.locate(from, e.Path)
+		if err != nil {
+			return false, "" // nobody knows where that is
+		}
+		if !may(r) {
+			return false, r.Place.String()
+		}
+		where = r.Place.String()
+		if e.Far && r.Kind == place.KindDirectory && !p.everything && !v.linksStay(r.Real, may) {
+			return false, where
+		}
+	}
+	return true, where
+}
+
+// hasTool reports whether a program of the project's own lies in every directory in which the segment may start, or in
+// one above it in the workspace: there npx finds it.
+func (v *evaluation) hasTool(seg *Segment, tool string) bool {
+	if v.r.Places == nil || v.unpacked {
+		return false
+	}
+	for i := -1; i < len(seg.OtherDir); i++ {
+		dir := seg.Dir
+		if i >= 0 {
+			dir = seg.OtherDir[i]
+		}
+		if !v.toolAbove(dir, tool) {
+			return false
+		}
+	}
+	return true
+}
+
+func (v *evaluation) toolAbove(dir, tool string) bool {
+	for range maxLevels {
+		if !within(dir, v.where.Workspace) {
+			return false
+		}
+		r, err := v.locate(dir, tool)
+		if err != nil {
+			return false
+		}
+		if r.Kind != place.KindMissing {
+			return r.Kind == place.KindRegular && (r.Place == place.Workspace || r.Place == place.Instructions)
+		}
+		dir = path.Dir(dir)
+	}
+	return false
+}
+
+// mayBeDirectory reports whether a path is a directory, or can have become one: "mkdir b && cp a b". What cannot be
+// looked up may be anything.
+func (v *evaluation) mayBeDirectory(dir, p string) bool {
+	r, err := v.locate(dir, p)
+	return err != nil || (r.Kind == place.KindDirectory || r.Kind == place.KindMissing && v.several)
+}
+
+// mayReadAll asks about the whole file system.
+func (v *evaluation) mayReadAll(seg *Segment, may func(place.Resolved) bool) bool {
+	r, err := v.locate(seg.Dir, "/")
+	return err == nil && may(r)
+}
+
+// mayRead is what the read tool may, and no more: not secrets, nor a directory that holds them.
+func (v *evaluation) mayRead(seg *Segment, r place.Resolved, p permit) bool {
+	switch r.Place {
+	case place.Workspace, place.Instructions:
+		return true
+	case place.Outside, place.Protected:
+	default:
+		return false
+	}
+	if device(r) || !p.everything && (!p.outside || sends(seg)) {
+		return false
+	}
+	// "grep -r" in the home directory reads every key in it. Programs that only list show names.
+	home := v.r.Places.Layout().Home
+	return !within(home, r.Real) || slices.Contains(listers, plainName(seg.Program.Word)) && r.Place == place.Outside
+}
+
+// listers show names and sizes, never contents.
+var listers = []string{"ls", "stat", "du", "df", "tree", "file", "test", "[", "basename", "dirname", "realpath", "readlink"}
+
+// sends reports whether what the segment reads may leave the machine.
+func sends(seg *Segment) bool {
+	return hasEffect(seg.effects, shell.Network) || slices.Contains([]string{"curl", "wget"}, plainName(seg.Program.Word))
+}
+
+// device reports whether a path is a door to the kernel or the network rather than a file.
+func device(r place.Resolved) bool {
+	if within(r.Real, "/dev") {
+		return !slices.Contains([]string{"/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}, r.Real)
+	}
+	return r.Kind.Special()
+}
+
+// mayWrite is what the write tool may without asking: ordinary files of the workspace. Git's own files are none: what
+// lies in them runs later.
+func (v *evaluation) mayWrite(r place.Resolved, p permit) bool {
+	if r.Real == "/dev/null" {
+		return true
+	}
+	if device(r) {
+		return false
+	}
+	switch r.Place {
+	case place.Workspace:
+		return !slices.Contains(strings.Split(strings.ToLower(r.Real), "/"), ".git")
+	case place.Outside:
+		return p.everything || v.r.Places.InRoots(r.Real, true)
+	}
+	return false
+}
+
+// mayEnter says in which directories programs may obey what they find.
+func mayEnter(r place.Resolved, p permit) bool {
+	switch r.Place {
+	case place.Workspace, place.Instructions:
+		return !slices.Contains(strings.Split(strings.ToLower(r.Real), "/"), ".git")
+	case place.Outside:
+		return p.everything
+	}
+	return false
+}

@@ -1,0 +1,115 @@
+package command
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/toolward/toolward/shell"
+)
+
+// render is the text of what would run: absolute programs, every word quoted, nothing left to a shell to expand. The
+// bodies of here-documents follow below the one line of commands.
+func render(segments []Segment) string {
+	var b, bodies strings.Builder
+	size := 0
+	for i := range segments {
+		for _, word := range segments[i].Argv {
+			size += len(word) + len("'' ")
+		}
+		size += len(segments[i].Program.Path) + len(" && ")
+	}
+	b.Grow(size)
+	for i := range segments {
+		segments[i].render(&b)
+		if i < len(segments)-1 {
+			op := segments[i].Op
+			if op == shell.None {
+				op = shell.Sequence
+			}
+			b.WriteByte(' ')
+			b.WriteString(string(op))
+			b.WriteByte(' ')
+		}
+		if body := segments[i].Heredoc; body != nil {
+			bodies.WriteString("\n" + *body + delimiter(*body))
+		}
+	}
+	return b.String() + bodies.String()
+}
+
+// delimiter is a word that is no line of a here-document.
+func delimiter(body string) string {
+	word := "EOF"
+	for strings.Contains("\n"+body, "\n"+word+"\n") {
+		word += "_"
+	}
+	return word
+}
+
+func (s *Segment) render(b *strings.Builder) {
+	if s.Builtin == "cd" {
+		b.WriteString("cd ")
+		writeQuoted(b, s.Target)
+		return
+	}
+	start := b.Len()
+	next := func() *strings.Builder {
+		if b.Len() > start {
+			b.WriteByte(' ')
+		}
+		return b
+	}
+	for _, a := range s.Assigns {
+		next().WriteString(a.Name + "=")
+		writeQuoted(b, a.Value)
+	}
+	for _, w := range s.Wrappers {
+		if w.Dropped {
+			continue
+		}
+		writeQuoted(next(), w.Program.Path)
+		for _, arg := range w.Args {
+			writeQuoted(next(), arg)
+		}
+	}
+	program := s.Program.Path
+	if program == "" {
+		program = s.Program.Word
+	}
+	writeQuoted(next(), program)
+	for i, arg := range s.Args {
+		if s.By == ByInner && s.at+1+i == s.ScriptArg {
+			arg = s.Script
+		}
+		writeQuoted(next(), arg)
+	}
+	if s.Heredoc != nil {
+		next().WriteString("<<" + quote(delimiter(*s.Heredoc)))
+	}
+	for _, r := range s.Redirs {
+		next().WriteString(r.FD + r.Op + plainOrQuoted(r.Target))
+	}
+}
+
+// quote makes of a text one word that every POSIX shell leaves as it is.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'"'"'`) + "'" }
+
+// writeQuoted writes what quote gives.
+func writeQuoted(b *strings.Builder, text string) {
+	if strings.IndexByte(text, '\'') >= 0 {
+		b.WriteString(quote(text))
+		return
+	}
+	b.WriteByte('\'')
+	b.WriteString(text)
+	b.WriteByte('\'')
+}
+
+var plainTarget = regexp.MustCompile(`^[A-Za-z0-9_./,:@%+-]+$`)
+
+func plainOrQuoted(text string) string {
+	if plainTarget.MatchString(text) {
+		return text
+	}
+	return quote(text)
+}

@@ -1,0 +1,20 @@
+package command
+
+import "testing"
+
+// What means the working directory in the search path is skipped, but makes every program that is found through it
+// one to ask about.
+func TestASearchPathThatLeadsHereAsks(t *testing.T) {
+	for _, dirs := range [][]string{{"", "/usr/bin"}, {"/usr/bin", "."}, {"/usr/bin", "bin"}} {
+		w := newWorld(t, nil)
+		w.path = dirs
+		a := w.evaluate(t, onMiss(Strict, "/usr/bin/git"), "git status")
+		if a.Outcome != Person || len(a.Segments) != 1 || a.Segments[0].Program.Path != "/usr/bin/git" {
+			t.Errorf("%q: %s, %+v", dirs, a.Outcome, a.Segments)
+		}
+	}
+	w := newWorld(t, nil)
+	if a := w.evaluate(t, onMiss(Strict, "/usr/bin/git"), "git status"); a.Outcome != Run {
+		t.Errorf("a search path of absolute directories: %s", a.Outcome)
+	}
+}

@@ -1,0 +1,213 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/gatetest"
+)
+
+// runAsserted runs vectors of which only the keys that the wanted value has are asserted.
+func runAsserted(t *testing.T, kind string, answer func(t *testing.T, input json.RawMessage) map[string]any) {
+	t.Helper()
+	held, cases := 0, gatetest.Vectors(t, "exec.json", kind)[kind]
+	for _, c := range cases {
+		if t.Run(kind+"/"+c.Name, func(t *testing.T) {
+			var want, got map[string]any
+			gatetest.Decode(t, c.Want, &want)
+			raw, err := json.Marshal(answer(t, c.Input))
+			if err != nil {
+				t.Fatal(err)
+			}
+			gatetest.Decode(t, raw, &got)
+			for key := range got {
+				if _, asserted := want[key]; !asserted {
+					delete(got, key)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("input %s\n(-want +got)\n%s", c.Input, diff)
+			}
+		}) {
+			held++
+		}
+	}
+	t.Logf("vectors exec.json %s: %d/%d held", kind, held, len(cases))
+}
+
+func TestModesVectors(t *testing.T) {
+	runAsserted(t, "mergePolicy", func(t *testing.T, input json.RawMessage) map[string]any {
+		var in struct {
+			Config             Settings
+			File               json.RawMessage
+			FileState, AgentID string
+		}
+		gatetest.Decode(t, input, &in)
+		s := &Snapshot{File: &File{}}
+		if in.File != nil {
+			s.File, _, s.Corrupt = Parse(in.File)
+		}
+		if in.FileState == "corrupt" {
+			_, _, s.Corrupt = Parse([]byte("{"))
+		}
+		m := s.Modes(in.Config, in.AgentID)
+		patterns := []string{}
+		for _, e := range s.Allowlist(in.AgentID) {
+			patterns = append(patterns, e.Pattern)
+		}
+		return map[string]any{
+			"security": m.Security, "ask": m.Ask, "askFallback": m.AskFallback, "autoAllowSkills": m.AutoAllowSkills, "allowlist": patterns,
+		}
+	})
+	runAsserted(t, "hostGate", func(t *testing.T, input json.RawMessage) map[string]any {
+		var in struct {
+			Config struct {
+				Host Host
+				Settings
+			}
+			SandboxAvailable bool
+			FileSecurity     Security
+			Elevated         *struct {
+				Enabled, Allowed bool
+				DefaultLevel     string
+			}
+			Params HostParams
+		}
+		gatetest.Decode(t, input, &in)
+		config := HostConfig{
+			Host: in.Config.Host, Settings: in.Config.Settings, SandboxAvailable: in.SandboxAvailable,
+			FileModes: Settings{Security: in.FileSecurity}, Elevation: Elevation{FailedGates: []string{"tools.elevated.enabled"}},
+		}
+		if e := in.Elevated; e != nil {
+			config.Elevation.Level = e.DefaultLevel
+			if e.Enabled && e.Allowed {
+				config.Elevation.FailedGates = nil
+			}
+		}
+		place, err := Choose(config, in.Params)
+		if refused, ok := errors.AsType[*HostError](err); ok {
+			return map[string]any{"error": refused.Code}
+		}
+		return map[string]any{"host": place.Host, "security": place.Modes.Security, "ask": place.Modes.Ask, "approvals": place.Approvals}
+	})
+}
+
+// strictness orders modes: a higher number lets less through.
+func strictness(m Modes) (security, ask int) {
+	return len(securities) - slices.Index(securities, m.Security), len(asks) - slices.Index(asks, m.Ask)
+}
+
+// TestMergeOnlyTightens: whatever the file says, and whatever a call asks for, nothing gets looser than the
+// configuration, nor than the file.
+func TestMergeOnlyTightens(t *testing.T) {
+	words := func(list ...string) string { return list[rand.IntN(len(list))] }
+	random := func() Settings {
+		return Settings{
+			Security: Security(words("", "deny", "allowlist", "full", "FULL", "open")), Ask: Ask(words("", "off", "on-miss", "always", "never")),
+			AskFallback: Fallback(words("", "deny", "allowlist", "full", "x")),
+		}
+	}
+	looser := func(a, b Modes) bool {
+		s1, a1 := strictness(a)
+		s2, a2 := strictness(b)
+		return s1 < s2 || a1 < a2
+	}
+	for range 20_000 {
+		config, file, other := random(), random(), random()
+		merged := mergeModes(config, file)
+		if looser(merged, mergeModes(config, Settings{})) {
+			t.Fatalf("the file %v loosens the configuration %v to %v", file, config, merged)
+		}
+		if file.Security != "" && looser(merged, Modes{Security: known(securities, file.Security), Ask: known(asks, given(file.Ask, AskOff))}) {
+			t.Fatalf("the configuration %v loosens the file %v to %v", config, file, merged)
+		}
+		if looser(merged.tightened(other.Security, other.Ask), merged) {
+			t.Fatalf("a call with %v loosens %v", other, merged)
+		}
+		file.Security, file.Ask = "nonsense", "nonsense"
+		if m := mergeModes(config, file); m.Security != SecurityDeny || m.Ask != AskAlways {
+			t.Fatalf("words that are not known leave %v", m)
+		}
+	}
+}
+
+func TestSettingsOver(t *testing.T) {
+	yes, no := true, false
+	wide := Settings{Security: SecurityFull, Ask: AskOff, AutoAllowSkills: &yes}
+	narrow := Settings{Ask: AskAlways, AutoAllowSkills: &no}
+	got := narrow.Over(wide)
+	if got.Security != SecurityFull || got.Ask != AskAlways || *got.AutoAllowSkills {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	yes := true
+	open := Elevation{Level: "full"}
+	for name, c := range map[string]struct {
+		config HostConfig
+		params HostParams
+		want   string
+	}{
+		"nothing there":                       {HostConfig{}, HostParams{}, "gateway allowlist on-miss true"},
+		"sandbox asked for without one":       {HostConfig{}, HostParams{Host: "sandbox"}, CodeSandboxUnavailable},
+		"sandbox asked for on the gateway":    {HostConfig{Host: HostGateway, SandboxAvailable: true}, HostParams{Host: "sandbox"}, CodeHostNotAllowed},
+		"gateway asked for where it is usual": {HostConfig{}, HostParams{Host: " Gateway "}, "gateway allowlist on-miss true"},
+		"unknown host configured":             {HostConfig{Host: "Gateway"}, HostParams{}, CodeInvalidHost},
+		"unknown security":                    {HostConfig{}, HostParams{Security: "none"}, CodeInvalidSecurity},
+		"unknown ask":                         {HostConfig{}, HostParams{Ask: "never"}, CodeInvalidAsk},
+		"parameters in any case":              {HostConfig{Settings: Settings{Security: SecurityFull}}, HostParams{Security: " DENY", Ask: "Always "}, "gateway deny always true"},
+		"the node's file counts too":          {HostConfig{Host: HostNode, Settings: Settings{Security: SecurityFull, Ask: AskOff}, FileModes: Settings{Ask: AskAlways}}, HostParams{}, "node full always true"},
+		"full":                                {HostConfig{SandboxAvailable: true, Elevation: open}, HostParams{Elevated: &yes}, "gateway full off false"},
+		"full by the session":                 {HostConfig{Elevation: open}, HostParams{}, "gateway full off false"},
+		"full, but the call wants questions":  {HostConfig{Elevation: open}, HostParams{Ask: "always"}, "gateway full always true"},
+		"full against a broken file":          {HostConfig{Elevation: open, FileModes: Settings{Security: "open"}}, HostParams{}, CodeDeniedByApprovalFile},
+		"full with an odd level":              {HostConfig{Elevation: Elevation{Level: "root"}}, HostParams{}, "gateway allowlist on-miss true"},
+	} {
+		place, err := Choose(c.config, c.params)
+		got := ""
+		if refused, ok := errors.AsType[*HostError](err); ok {
+			got = refused.Code
+		} else {
+			got = string(place.Host) + " " + string(place.Modes.Security) + " " + string(place.Modes.Ask) + " " + map[bool]string{true: "true", false: "false"}[place.Approvals]
+		}
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestElevatedGates(t *testing.T) {
+	yes, no := true, false
+	gateway := ElevatedConfig{Enabled: &yes, AllowFrom: map[string][]string{"chat": {"7", "name:Ann", " e164:+49 "}}}
+	for name, c := range map[string]struct {
+		agent  *ElevatedConfig
+		caller toolward.Caller
+		failed int
+	}{
+		"listed by id":                 {nil, toolward.Caller{Channel: "chat", Sender: "7"}, 0},
+		"listed by phone":              {nil, toolward.Caller{Channel: "chat", SenderPhone: "+49"}, 0},
+		"listed by name":               {nil, toolward.Caller{Channel: "chat", SenderName: "Ann"}, 0},
+		"a name that looks like an id": {nil, toolward.Caller{Channel: "chat", SenderName: "7"}, 1},
+		"nobody":                       {nil, toolward.Caller{}, 1},
+		"another channel":              {nil, toolward.Caller{Channel: "mail", Sender: "7"}, 1},
+		"part of an id":                {nil, toolward.Caller{Channel: "chat", Sender: "77"}, 1},
+		"in a group":                   {nil, toolward.Caller{Channel: "chat", Sender: "7", Context: "group"}, 1},
+		"the agent says no":            {&ElevatedConfig{Enabled: &no}, toolward.Caller{Channel: "chat", Sender: "7"}, 1},
+		"the agent lists others":       {&ElevatedConfig{AllowFrom: map[string][]string{"chat": {"8"}}}, toolward.Caller{Channel: "chat", Sender: "7"}, 1},
+		"the agent says yes":           {&ElevatedConfig{Enabled: &yes, AllowFrom: map[string][]string{"chat": {"9"}}}, toolward.Caller{Channel: "chat", Sender: "9"}, 1},
+	} {
+		if failed := ElevatedGates(gateway, c.agent, c.caller); len(failed) != c.failed {
+			t.Errorf("%s: %q fail, want %d", name, failed, c.failed)
+		}
+	}
+	if failed := ElevatedGates(ElevatedConfig{}, nil, toolward.Caller{Channel: "chat", Sender: "7"}); len(failed) != 2 {
+		t.Errorf("without configuration %q fail", failed)
+	}
+}

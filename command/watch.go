@@ -1,0 +1,69 @@
+package command
+
+import "sync/atomic"
+
+// listener is a FileSystem that hears of changes in directories, so that a decision need not look at each of them.
+type listener interface {
+	// hear takes note of everything that has changed until now.
+	hear()
+	// watch begins to listen to directories, of which each stands behind those that it lies in. It returns nil if it
+	// cannot hear of every change in them.
+	watch(dirs []seen) *watch
+}
+
+// watch are directories that are listened to. What was found in them after it began holds for as long as they are quiet.
+type watch struct {
+	dirs []*watched
+	from []uint64 // changes of each when it began
+}
+
+// watched is one directory.
+type watched struct{ changes atomic.Uint64 }
+
+func (w *watch) add(dir *watched) {
+	w.dirs = append(w.dirs, dir)
+	w.from = append(w.from, dir.changes.Load())
+}
+
+// quiet reports whether no change was heard of.
+func (w *watch) quiet() bool {
+	for i, dir := range w.dirs {
+		if dir.changes.Load() != w.from[i] {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	watchAfter   = 3    // looks that confirm an answer before its directories are watched
+	watchRetries = 1000 // such looks before it is tried again where it failed
+)
+
+// promote finds an answer once more, now with its directories watched: a change between both is heard of.
+func (m *moment) promote(key lookup, known *answer) *answer {
+	watch := m.r.listener.watch(known.seen)
+	if watch == nil {
+		known.confirmed.Store(-watchRetries)
+		return known
+	}
+	found := m.r.find(key)
+	if found.same(known) {
+		found.watch = watch
+	}
+	m.r.remember(key, found)
+	return found
+}
+
+// same reports whether two answers are equal, and were found in the same directories.
+func (a *answer) same(other *answer) bool {
+	if a.path != other.path || a.real != other.real || a.writable != other.writable || a.passing || len(a.seen) != len(other.seen) {
+		return false
+	}
+	for i := range a.seen {
+		if a.seen[i] != other.seen[i] {
+			return false
+		}
+	}
+	return true
+}
