@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strconv"
+	"time"
 	"unicode/utf8"
 )
 
@@ -44,12 +44,13 @@ type step struct {
 	do   func(*admission, context.Context) error
 }
 
-// steps is the path of a call; the gateway specification, section 1, is its reason. The decision record follows
-// the last one, and also every refusal.
+// steps is the path of a call; docs/develop/steps.md says why they stand in this order. After the last one the decision is
+// recorded and the pass made (admit); every refusal on the way is recorded too (refuse).
 var steps = []step{
 	{"find", (*admission).find},
 	{"decode", (*admission).decode},
 	{"level", (*admission).level},
+	{"look", (*admission).look},
 	{"watch", (*admission).watch},
 	{"judge", (*admission).judge},
 	{"hooks", (*admission).hooks},
@@ -144,6 +145,21 @@ func (a *admission) level(ctx context.Context) (err error) {
 	return nil
 }
 
+// look finds out what the call would touch: the facts that every later step decides on.
+func (a *admission) look(ctx context.Context) (err error) {
+	if a.request.Facts, err = factsOf(ctx, a.request); err != nil {
+		return refusalOf(a.call.Tool, CodeValidation, err)
+	}
+	return nil
+}
+
+func factsOf(ctx context.Context, r *Request) (Facts, error) {
+	if r.Tool.Facts == nil {
+		return Facts{}, nil
+	}
+	return r.Tool.Facts(ctx, r)
+}
+
 func (a *admission) judge(context.Context) error {
 	a.evaluate()
 	a.first = a.judged
@@ -155,13 +171,6 @@ func (a *admission) evaluate() {
 	a.policy, a.weighed = a.snapshot.Judge(a.request), a.request
 	a.judged = a.policy
 	a.raiseForAlarm()
-}
-
-func factsOf(ctx context.Context, r *Request) (Facts, error) {
-	if r.Tool.Facts == nil {
-		return Facts{}, nil
-	}
-	return r.Tool.Facts(ctx, r)
 }
 
 func (a *admission) refusedByPolicy() error {
@@ -222,259 +231,69 @@ const clientRewrite = "A plug-in changed its arguments, and this client cannot t
 // the plug-in sees now.
 func (a *admission) raiseForHook() error {
 	if a.hookAsks {
-		a.judged.Verdict = Stricter(a.judged.Verdict, Ask)
-		a.judged.GrantOK, a.judged.AllowAlways, a.judged.Unanswered = false, false, false
-		a.judged.Reasons = append(slices.Clip(a.judged.Reasons), Reason{Layer: "hook", Text: "a plug-in asks for a person's decision"})
+		a.judged.needPerson(Reason{Layer: "hook", Text: "a plug-in asks for a person's decision"})
 	}
 	return nil
 }
 
-// stricterJudgment keeps the second judgment, which is about what will run, but never lets it ask less than the
-// first did.
-func stricterJudgment(first, second Judgment) Judgment {
-	second.Verdict = Stricter(first.Verdict, second.Verdict)
-	second.Class.Severity = Graver(first.Class.Severity, second.Class.Severity)
-	if first.Verdict == Ask {
-		second.GrantOK = second.GrantOK && first.GrantOK
-		second.AllowAlways = second.AllowAlways && first.AllowAlways
-		second.Unanswered = second.Unanswered && first.Unanswered
-		second.Reasons = append(slices.Clip(first.Reasons), second.Reasons...)
-		second.Findings = append(slices.Clip(first.Findings), second.Findings...)
-	}
-	return second
-}
-
-// ask settles a verdict of Ask by an earlier grant or by people.
-func (a *admission) ask(ctx context.Context) error {
-	a.via = viaClass
-	if a.judged.Listed {
-		a.via = viaAllowlist
-	}
-	// A call that comes back for its answer is settled by that answer alone, whatever has changed meanwhile: what made
-	// it ask may no longer be there to see.
-	if a.judged.Verdict == Allow && a.call.Approval == "" {
-		return nil
-	}
-	if a.gateway.observeOnly && a.call.Approval == "" {
-		a.via = viaShadow
-		return nil
-	}
-	a.binding = binding(a.request)
-	q := &Question{Request: a.request, Judgment: a.judged, Binding: a.binding}
-	if a.judged.GrantOK && a.call.Approval == "" {
-		look := a.gateway.approver.Granted
-		if a.dry {
-			look = a.gateway.approver.Covered
+// admit makes the decision durable and then the pass: the only place where one is made. No record, no run.
+func (a *admission) admit(ctx context.Context) (pass *Pass, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.gateway.log.Error("admission panicked", "step", "record", "panic", v, "stack", string(debug.Stack()))
+			pass, err = nil, &Refusal{Tool: a.call.Tool, Code: CodeAuditUnavailable, Cause: fmt.Errorf("panic: %v", v)}
 		}
-		grant, ok, err := look(ctx, q)
-		if err != nil {
-			return &Refusal{Tool: a.call.Tool, Code: CodeInternal, Cause: fmt.Errorf("look for a grant: %w", err)}
-		}
-		if ok {
-			a.via, a.grant = "grant "+grant, grant
-			return nil
-		}
-	}
-	if a.dry {
-		a.via = ""
-		return nil
-	}
-	if a.call.ByClient && a.call.ClientAsks {
-		a.via = viaClient
-		return nil
-	}
-	return a.askPeople(ctx, q)
-}
-
-// What a call was let through by if nobody was asked.
-const (
-	viaClass      = "class"
-	viaAllowlist  = "exec-allowlist"
-	viaUnanswered = "exec-allowlist, unanswered"
-)
-
-// viaClient marks a call that the client puts to the person in front of it. The operator chose to trust that
-// person; whether they agreed is seen by the outcome: a call that they declined is never started.
-const viaClient = "client"
-
-func (a *admission) askPeople(ctx context.Context, q *Question) error {
-	a.asked = true
-	if a.request.Tool.Diff != nil {
-		diff, err := a.request.Tool.Diff(ctx, a.request)
-		if err != nil {
-			diff = "The difference cannot be shown: " + err.Error()
-		}
-		q.Diff = diff
-	}
-	answer, err := a.gateway.approver.Ask(ctx, q)
-	if a.judged.Unanswered && ctx.Err() == nil && unanswered(answer, err) {
-		// The operator's own file says so, of commands that the allowlist covers and nothing else asks about.
-		a.via = viaUnanswered
-		return nil
-	}
-	if err == nil && answer.JudgeAgain {
-		return a.judgeAgain(ctx)
-	}
-	a.answer = answer
-	if err != nil {
-		var pending *Pending
-		if errors.As(err, &pending) {
-			return pending
-		}
-		return refusalOf(a.call.Tool, CodeInternal, err)
-	}
-	switch {
-	case answer.Decision == DenyCall:
-		return &Refusal{Tool: a.call.Tool, Code: CodeDeniedByUser, Detail: answer.Reason, Approval: answer.ApprovalID}
-	case !answer.Decision.Allows():
-		// Time-outs, unknown words and disconnects are no decision, and no decision is a refusal.
-		return &Refusal{Tool: a.call.Tool, Code: CodeApprovalTimeout, Approval: answer.ApprovalID}
-	}
-	a.via, a.grant = "approval "+answer.ApprovalID, answer.Grant
-	if a.call.Approval != "" && answer.ApprovalID != a.call.Approval {
-		return a.watchNew(ctx)
-	}
-	return nil
-}
-
-// judgeAgain judges a call anew whose identical twin somebody has allowed for always: what the answer saved may cover it, and
-// then it runs without a question, as the screen has said. Else people are asked about it, too. Plug-ins are not called
-// again; what they wanted still holds.
-func (a *admission) judgeAgain(ctx context.Context) (err error) {
-	again := *a.request
-	if again.Facts, err = factsOf(ctx, &again); err != nil {
-		return refusalOf(a.call.Tool, CodeValidation, err)
-	}
-	a.request = &again
-	if binding(a.request) != a.binding {
-		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged}
-	}
-	a.evaluate()
-	if err := a.refusedByPolicy(); err != nil {
+	}()
+	record := a.record(Allow, "")
+	var id RecordID
+	err = a.gateway.observed(ctx, "record", &a.call, func(ctx context.Context) (err error) {
+		id, err = a.gateway.auditor.Decide(ctx, record)
 		return err
-	}
-	if a.request.Digest != a.original {
-		a.judged = stricterJudgment(a.first, a.judged)
-	}
-	if err := a.raiseForHook(); err != nil {
-		return err
-	}
-	return a.ask(ctx)
-}
-
-// unanswered reports whether people could have answered and did not, or there were none.
-func unanswered(answer Answer, err error) bool {
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
-		return refusal.Code == CodeNoApprovalChannel || refusal.Code == CodeApproverAway
-	}
-	return err == nil && answer.Unanswered && answer.Decision == NoDecision && !answer.JudgeAgain
-}
-
-// recheck looks again at everything that may have changed while people thought or plug-ins ran: targets, level, policy.
-// It stops a symbolic link that is swapped, a session that is poisoned, or a policy that is tightened between the
-// judgment and the run. Last, the approval is used up.
-func (a *admission) recheck(ctx context.Context) error {
-	if a.dry {
-		return nil
-	}
-	newest := a.gateway.policy.Snapshot()
-	if a.asked || a.hooked || newest.Revision() != a.snapshot.Revision() {
-		if err := a.recheckFacts(ctx, newest); err != nil {
-			return err
-		}
-	}
-	if a.answer.ApprovalID == "" {
-		return nil
-	}
-	if err := a.gateway.approver.Consume(ctx, a.answer.ApprovalID, binding(a.request)); err != nil {
-		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Approval: a.answer.ApprovalID, Cause: err}
-	}
-	return nil
-}
-
-func (a *admission) recheckFacts(ctx context.Context, newest Snapshot) error {
-	if err := ctx.Err(); err != nil {
-		return &Refusal{Tool: a.call.Tool, Code: CodeApprovalTimeout, Approval: a.answer.ApprovalID, Cause: err}
-	}
-	tool, reason := visible(newest, &a.call)
-	if tool == nil {
-		return &Refusal{Tool: a.call.Tool, Code: CodeUnknownTool, Reasons: []Reason{reason}}
-	}
-	if tool.Plugin != a.request.Tool.Plugin || !bytes.Equal(tool.Schema, a.request.Tool.Schema) {
-		// Another server took the name, or the tool means something else by the same arguments.
-		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Approval: a.answer.ApprovalID}
-	}
-	again := *a.request
-	level, inputs, err := a.gateway.sessions.Level(ctx, &a.call)
+	})
 	if err != nil {
-		return &Refusal{Tool: a.call.Tool, Code: CodeInternal, Cause: fmt.Errorf("level of %s: %w", a.call.Session, err)}
+		return nil, &Refusal{Tool: a.call.Tool, Code: CodeAuditUnavailable, Approval: a.answer.ApprovalID, Cause: err}
 	}
-	again.Level, again.Inputs = Tenser(level, a.request.Level), inputs
-	facts, err := factsOf(ctx, &again)
+	return &Pass{
+		gateway: a.gateway, request: a.request, record: id, admission: ctx,
+		bound:    passBinding(a.request, a.request.Digest, a.snapshot.Revision()),
+		asks:     a.via == viaClient,
+		listed:   a.via == viaAllowlist,
+		deadline: time.Now().Add(a.gateway.passLife),
+	}, nil
+}
+
+// Refuse records a refusal that a face had to make itself, such as one for a forged resume token, and returns it.
+// The call has not been decided; a face can refuse by itself, never allow.
+func (g *Gateway) Refuse(ctx context.Context, call Call, refusal *Refusal) *Refusal {
+	return (&admission{gateway: g, call: call}).refuse(ctx, refusal)
+}
+
+// refuse records a refusal. It is a refusal whether or not the record can be written.
+func (a *admission) refuse(ctx context.Context, refusal *Refusal) (out *Refusal) {
+	out = refusal
+	defer func() {
+		if v := recover(); v != nil {
+			a.gateway.log.Error("recording a refusal panicked", "panic", v, "stack", string(debug.Stack()))
+		}
+	}()
+	ctx = context.WithoutCancel(ctx)
+	a.via = "denied"
+	record := a.record(Deny, refusal.Code)
+	if refusal.Cause != nil {
+		record.Cause = refusal.Cause.Error()
+	}
+	record.Judgment.Reasons = append(slices.Clip(record.Judgment.Reasons), missingReasons(record.Judgment.Reasons, refusal.Reasons)...)
+	id, err := a.gateway.auditor.Decide(ctx, record)
+	outcome := &OutcomeRecord{Time: time.Now(), Status: StatusDenied, Error: refusal.Message()}
+	if err == nil {
+		err = a.gateway.auditor.Conclude(ctx, id, outcome)
+	}
 	if err != nil {
-		return refusalOf(a.call.Tool, CodeTargetChanged, err)
+		a.gateway.log.Error("a refusal could not be recorded", "tool", a.call.Tool, "code", refusal.Code, "err", err)
 	}
-	again.Facts = facts
-	if a.binding == "" {
-		a.binding = binding(a.request) // nobody was asked, so nobody has needed it
+	a.watchRefused(ctx, refusal.Code)
+	if a.request != nil {
+		a.gateway.after(ctx, a.request, outcome, nil)
 	}
-	if binding(&again) != a.binding {
-		return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Approval: a.answer.ApprovalID}
-	}
-	judged := newest.Judge(&again)
-	if err := a.stillAllowed(ctx, &again, judged); err != nil {
-		return err
-	}
-	a.snapshot, a.request = newest, &again
-	a.policy, a.weighed = judged, &again
-	return nil
-}
-
-// stillAllowed says whether what let the call through holds for the newest judgment of it.
-func (a *admission) stillAllowed(ctx context.Context, r *Request, judged Judgment) error {
-	switch {
-	case judged.Verdict == Deny:
-		return &Refusal{Tool: a.call.Tool, Code: cmp.Or(judged.Code, CodeBlocked), Finding: judged.Finding, Reasons: judged.Reasons}
-	case judged.Verdict == Allow, a.via == viaClient, a.via == viaShadow:
-		return nil
-	case a.answer.Decision.Allows() && a.answer.Grant == "":
-		return nil // a person said yes, which a rise of the level does not void
-	}
-	// What ran without a question now needs a person, whom nobody asked; what ran on a grant must still be covered.
-	if a.via == viaUnanswered && judged.Unanswered {
-		return nil
-	}
-	if a.via != viaClass && a.via != viaAllowlist && judged.GrantOK {
-		_, ok, err := a.gateway.approver.Covered(ctx, &Question{Request: r, Judgment: judged, Binding: a.binding, Grant: a.grant})
-		if err != nil {
-			return &Refusal{Tool: a.call.Tool, Code: CodeInternal, Cause: fmt.Errorf("look for a grant: %w", err)}
-		}
-		if ok {
-			return nil
-		}
-	}
-	return &Refusal{Tool: a.call.Tool, Code: CodeTargetChanged, Approval: a.answer.ApprovalID, Reasons: judged.Reasons}
-}
-
-// binding digests what an approval is bound to: the call, where it runs, its resolved targets and what the tool
-// adds, such as the environment of a command.
-func binding(r *Request) string {
-	b := append(make([]byte, 0, 256), r.Digest...)
-	b = appendParts(b, r.Call.WorkDir, string(r.Call.Host), string(r.Facts.Host))
-	for _, t := range r.Facts.Targets {
-		b = appendParts(b, string(t.Op), t.Real, t.Kind, t.Place)
-	}
-	b = append(b, ';')
-	return hexDigest(appendParts(b, r.Facts.Bound...))
-}
-
-// appendParts appends texts so that no two lists give the same bytes. Names of files are bytes and need not be text:
-// written as JSON, two of them could look alike.
-func appendParts(b []byte, parts ...string) []byte {
-	for _, part := range parts {
-		b = strconv.AppendInt(b, int64(len(part)), 10)
-		b = append(append(b, ':'), part...)
-	}
-	return b
+	return refusal
 }

@@ -1,7 +1,7 @@
 package toolward
 
 import (
-	"cmp"
+	"slices"
 	"time"
 )
 
@@ -19,20 +19,6 @@ type Finding struct {
 	Effect Effect `json:"effect"`
 	Detail string `json:"detail,omitempty"` // for people and the record; never sent to the model
 }
-
-// Request is a call after decoding, as every later step sees it. It is shared and must not be changed.
-type Request struct {
-	Call   Call
-	Tool   *Tool
-	Params Params
-	Digest string // Params.Digest of this call
-	Level  Level
-	Inputs LevelInputs
-	Facts  Facts
-}
-
-// Host is where the call runs: where its tool says, else where the call says.
-func (r *Request) Host() Host { return cmp.Or(r.Facts.Host, r.Call.Host) }
 
 // Judgment is what policy says about a request at its level. The zero value denies.
 type Judgment struct {
@@ -65,4 +51,26 @@ type LevelInputs struct {
 // Exposure is what a session has just been exposed to.
 type Exposure struct {
 	External []string // sources of content that strangers wrote
+}
+
+// needPerson asks people whatever was judged before, unless that refuses. No grant and no time-out answers in their place.
+func (j *Judgment) needPerson(why ...Reason) {
+	j.Verdict = Stricter(j.Verdict, Ask)
+	j.GrantOK, j.AllowAlways, j.Unanswered = false, false, false
+	j.Reasons = append(slices.Clip(j.Reasons), why...)
+}
+
+// stricterJudgment keeps the second judgment, which is about what will run, but never lets it ask less than the
+// first did.
+func stricterJudgment(first, second Judgment) Judgment {
+	second.Verdict = Stricter(first.Verdict, second.Verdict)
+	second.Class.Severity = Graver(first.Class.Severity, second.Class.Severity)
+	if first.Verdict == Ask {
+		second.GrantOK = second.GrantOK && first.GrantOK
+		second.AllowAlways = second.AllowAlways && first.AllowAlways
+		second.Unanswered = second.Unanswered && first.Unanswered
+		second.Reasons = append(slices.Clip(first.Reasons), second.Reasons...)
+		second.Findings = append(slices.Clip(first.Findings), second.Findings...)
+	}
+	return second
 }

@@ -52,22 +52,11 @@ func (p *Pass) Listed() bool { return p.listed }
 // Record is the id of the decision record.
 func (p *Pass) Record() RecordID { return p.record }
 
-// bind digests everything that a pass is good for. digest is that of the call.
-func bind(r *Request, digest, revision string) [sha256.Size]byte {
-	b := append(make([]byte, 0, 256), digest...)
-	b = appendParts(b, r.Call.WorkDir, string(r.Call.Host), string(r.Facts.Host), revision, string(r.Call.Surface))
-	for _, t := range r.Facts.Targets {
-		b = appendParts(b, string(t.Op), t.Real)
-	}
-	b = append(b, ';')
-	return sha256.Sum256(appendParts(b, r.Facts.Bound...))
-}
-
 // stillBound computes anew what the pass is bound to, from the parameters themselves.
 func (p *Pass) stillBound() bool {
 	r := p.request
 	digest := r.Params.Digest(r.Tool.Name, r.Call.Caller.Agent, r.Call.Session)
-	return bind(r, digest, p.gateway.policy.Snapshot().Revision()) == p.bound
+	return passBinding(r, digest, p.gateway.policy.Snapshot().Revision()) == p.bound
 }
 
 // Start redeems the pass: it succeeds once, in time, and only if nothing that the pass is bound to has changed.

@@ -29,7 +29,7 @@ func TestPassNeverSurvivesAChangedByte(t *testing.T) {
 		}
 		request.Digest = request.Params.Digest("write", "main", "agent:main:main")
 		g := &Gateway{policy: fixedPolicy("7"), auditor: deafAuditor{}}
-		pass := &Pass{gateway: g, request: request, bound: bind(request, request.Digest, "7"), deadline: time.Now().Add(time.Hour)}
+		pass := &Pass{gateway: g, request: request, bound: passBinding(request, request.Digest, "7"), deadline: time.Now().Add(time.Hour)}
 
 		fields := []*string{
 			&request.Call.WorkDir, (*string)(&request.Call.Host), (*string)(&request.Call.Session),

@@ -1,74 +1,65 @@
 package toolward
 
 import (
-	"context"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 )
 
-// admit makes the decision durable and issues the pass. No record, no run.
-func (a *admission) admit(ctx context.Context) (pass *Pass, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			a.gateway.log.Error("admission panicked", "step", "record", "panic", v, "stack", string(debug.Stack()))
-			pass, err = nil, &Refusal{Tool: a.call.Tool, Code: CodeAuditUnavailable, Cause: fmt.Errorf("panic: %v", v)}
-		}
-	}()
-	record := a.record(Allow, "")
-	var id RecordID
-	err = a.gateway.observed(ctx, "record", &a.call, func(ctx context.Context) (err error) {
-		id, err = a.gateway.auditor.Decide(ctx, record)
-		return err
-	})
-	if err != nil {
-		return nil, &Refusal{Tool: a.call.Tool, Code: CodeAuditUnavailable, Approval: a.answer.ApprovalID, Cause: err}
-	}
-	return &Pass{
-		gateway: a.gateway, request: a.request, record: id, admission: ctx,
-		bound:    bind(a.request, a.request.Digest, a.snapshot.Revision()),
-		asks:     a.via == viaClient,
-		listed:   a.via == viaAllowlist,
-		deadline: time.Now().Add(a.gateway.passLife),
-	}, nil
+// RecordID names a decision record.
+type RecordID int64
+
+// DecisionRecord is written before a call runs, and for every refusal.
+type DecisionRecord struct {
+	Time           time.Time
+	Call           Call
+	Tool           string
+	Plugin         string // of the tool
+	OwnerOnly      bool   // the tool is
+	Digest         string
+	DigestOriginal string // if hooks rewrote the arguments
+	Params         Params
+	Facts          Facts
+	Judgment       Judgment
+	First          Verdict   // the verdict before hooks rewrote, V1
+	Policy         *Judgment // of the policy alone, about these facts at this level; nil if it was not asked
+	Level          Level
+	Inputs         LevelInputs
+	Hooks          []HookRun
+	Verdict        Verdict // final: Allow or Deny
+	Code           Code    // with Deny
+	Via            string  // class, grant <id>, approval <id>, client, shadow, denied
+	Answer         Answer
+	Revision       string          // policy revision
+	Shadow         *ShadowJudgment // what the shadow policy says, if it differs from the policy in force
+	Cause          string          // internal error behind a refusal
 }
 
-// Refuse records a refusal that a face had to make itself, such as one for a forged resume token, and returns it.
-// The call has not been decided; a face can refuse by itself, never allow.
-func (g *Gateway) Refuse(ctx context.Context, call Call, refusal *Refusal) *Refusal {
-	return (&admission{gateway: g, call: call}).refuse(ctx, refusal)
+// OutcomeRecord says what became of a call.
+type OutcomeRecord struct {
+	Time         time.Time
+	Status       Status
+	Duration     time.Duration
+	Error        string
+	ResultBytes  int
+	SentBytes    int64  // that left through the call, if it made a connection
+	ResultDigest string // hex SHA-256 over the result, "" if unknown
+	External     []string
+	ExitCode     *int // of the command that the call ran; nil if it ran none
 }
 
-// refuse records a refusal. It is a refusal whether or not the record can be written.
-func (a *admission) refuse(ctx context.Context, refusal *Refusal) (out *Refusal) {
-	out = refusal
-	defer func() {
-		if v := recover(); v != nil {
-			a.gateway.log.Error("recording a refusal panicked", "panic", v, "stack", string(debug.Stack()))
-		}
-	}()
-	ctx = context.WithoutCancel(ctx)
-	a.via = "denied"
-	record := a.record(Deny, refusal.Code)
-	if refusal.Cause != nil {
-		record.Cause = refusal.Cause.Error()
-	}
-	record.Judgment.Reasons = append(slices.Clip(record.Judgment.Reasons), missingReasons(record.Judgment.Reasons, refusal.Reasons)...)
-	id, err := a.gateway.auditor.Decide(ctx, record)
-	outcome := &OutcomeRecord{Time: time.Now(), Status: StatusDenied, Error: refusal.Message()}
-	if err == nil {
-		err = a.gateway.auditor.Conclude(ctx, id, outcome)
-	}
-	if err != nil {
-		a.gateway.log.Error("a refusal could not be recorded", "tool", a.call.Tool, "code", refusal.Code, "err", err)
-	}
-	a.watchRefused(ctx, refusal.Code)
-	if a.request != nil {
-		a.gateway.after(ctx, a.request, outcome, nil)
-	}
-	return refusal
-}
+// Status is the end of a call.
+type Status string
+
+// The ends of a call.
+const (
+	StatusOK      Status = "ok"
+	StatusError   Status = "error"
+	StatusAborted Status = "aborted"
+	StatusDenied  Status = "denied"
+	StatusUnused  Status = "unused"  // allowed, never started
+	StatusUnknown Status = "unknown" // the client never reported an outcome
+	StatusLost    Status = "lost"    // a crash came between decision and outcome
+)
 
 func missingReasons(have, more []Reason) []Reason {
 	var out []Reason

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"slices"
 )
 
 // Watcher notices what is odd about the calls of a session: loops, floods, probing. It can only make things stricter.
@@ -28,12 +27,9 @@ type Alarm struct {
 	Reasons []Reason // for people
 }
 
-// watch finds the facts of the call and shows it to the watcher, before anything is decided. A call that comes back
-// for its answer was seen already; if that answer cannot let it through any more, see watchNew.
-func (a *admission) watch(ctx context.Context) (err error) {
-	if a.request.Facts, err = factsOf(ctx, a.request); err != nil {
-		return refusalOf(a.call.Tool, CodeValidation, err)
-	}
+// watch shows the call to the watcher, before anything is decided. A call that comes back for its answer was seen
+// already; if that answer cannot let it through any more, see watchNew.
+func (a *admission) watch(ctx context.Context) error {
 	if a.gateway.watcher == nil || a.call.Approval != "" {
 		return nil
 	}
@@ -51,10 +47,7 @@ func (a *admission) watch(ctx context.Context) (err error) {
 	a.request.Level = Tenser(a.request.Level, a.alarm.Level)
 	a.request.Inputs.Floor = Tenser(a.request.Inputs.Floor, a.alarm.Level)
 	// What an allowlist covers depends on the level: what was found at the calmer one must not decide.
-	if a.request.Facts, err = factsOf(ctx, a.request); err != nil {
-		return refusalOf(a.call.Tool, CodeValidation, err)
-	}
-	return nil
+	return a.look(ctx)
 }
 
 // watchNew shows the watcher a call that came back with an approval which was used up already, so that another answer
@@ -75,12 +68,9 @@ func (a *admission) watchNew(ctx context.Context) error {
 
 // raiseForAlarm asks people where the watcher wants them. No grant answers: it was given when nothing was odd.
 func (a *admission) raiseForAlarm() {
-	if !a.alarm.Ask {
-		return
+	if a.alarm.Ask {
+		a.judged.needPerson(a.alarm.Reasons...)
 	}
-	a.judged.Verdict = Stricter(a.judged.Verdict, Ask)
-	a.judged.GrantOK, a.judged.AllowAlways, a.judged.Unanswered = false, false, false
-	a.judged.Reasons = append(slices.Clip(a.judged.Reasons), a.alarm.Reasons...)
 }
 
 // watchRefused tells the watcher of a refusal. A call whose session is not its caller's is not told: it would count

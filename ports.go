@@ -77,62 +77,6 @@ type Auditor interface {
 	Conclude(context.Context, RecordID, *OutcomeRecord) error
 }
 
-// RecordID names a decision record.
-type RecordID int64
-
-// DecisionRecord is written before a call runs, and for every refusal.
-type DecisionRecord struct {
-	Time           time.Time
-	Call           Call
-	Tool           string
-	Plugin         string // of the tool
-	OwnerOnly      bool   // the tool is
-	Digest         string
-	DigestOriginal string // if hooks rewrote the arguments
-	Params         Params
-	Facts          Facts
-	Judgment       Judgment
-	First          Verdict   // the verdict before hooks rewrote, V1
-	Policy         *Judgment // of the policy alone, about these facts at this level; nil if it was not asked
-	Level          Level
-	Inputs         LevelInputs
-	Hooks          []HookRun
-	Verdict        Verdict // final: Allow or Deny
-	Code           Code    // with Deny
-	Via            string  // class, grant <id>, approval <id>, client, shadow, denied
-	Answer         Answer
-	Revision       string          // policy revision
-	Shadow         *ShadowJudgment // what the shadow policy says, if it differs from the policy in force
-	Cause          string          // internal error behind a refusal
-}
-
-// OutcomeRecord says what became of a call.
-type OutcomeRecord struct {
-	Time         time.Time
-	Status       Status
-	Duration     time.Duration
-	Error        string
-	ResultBytes  int
-	SentBytes    int64  // that left through the call, if it made a connection
-	ResultDigest string // hex SHA-256 over the result, "" if unknown
-	External     []string
-	ExitCode     *int // of the command that the call ran; nil if it ran none
-}
-
-// Status is the end of a call.
-type Status string
-
-// The ends of a call.
-const (
-	StatusOK      Status = "ok"
-	StatusError   Status = "error"
-	StatusAborted Status = "aborted"
-	StatusDenied  Status = "denied"
-	StatusUnused  Status = "unused"  // allowed, never started
-	StatusUnknown Status = "unknown" // the client never reported an outcome
-	StatusLost    Status = "lost"    // a crash came between decision and outcome
-)
-
 // Sessions knows what conversations have been exposed to. Package session implements it.
 type Sessions interface {
 	// Level computes the level of a session from live signals. Within one run it never falls.
