@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,22 @@ type Lease struct {
 	session string
 	started atomic.Bool // a command
 	once    sync.Once
+}
+
+var errOtherSandbox = errors.New("the sandbox is another one than that in which the call was judged, because its settings have changed; nothing ran, try again")
+
+// AcquireJudged is Acquire for a call that was judged in the sandbox of an [Layout.Identity]: a configuration that changes while
+// people think, or a link above the workspace, must not lead what they approved to other files.
+func (m *Manager) AcquireJudged(ctx context.Context, q Request, identity string) (*Lease, error) {
+	lease, err := m.Acquire(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if lease.Layout.Identity() != identity {
+		lease.Release()
+		return nil, errOtherSandbox
+	}
+	return lease, nil
 }
 
 // Release gives the lease back. It may be called more than once.

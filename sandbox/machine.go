@@ -58,14 +58,28 @@ func ReadMachine(stateDir string) (m Machine, known bool, err error) {
 	return m, true, nil
 }
 
+// Surroundings is what the configuration does not say about the sandboxes of a Toolward home, with what is known of the
+// machine.
+func (m *Machine) Surroundings(stateDir string) Surroundings {
+	around := OnThisMachine(stateDir)
+	around.Instance, around.Undecided = m.Instance, m.Default()
+	return around
+}
+
 // OpenMachine reads what was kept, or begins it. In a home that is new the mode is to be decided; one that an older
 // version has made keeps running commands where it did, because nobody there expects another place. What was kept and is
 // gone is to be decided again: a lost file is nobody's word that commands may run unconfined.
-func OpenMachine(stateDir string, isNew bool) (Machine, error) {
+//
+// recorded says that the home has a record of a call. A home without one is new, whatever an earlier start has left in it that
+// failed: else one mistake in the first configuration would leave commands unconfined for good. untouched is true when no
+// sandbox can be left of an earlier run.
+func OpenMachine(stateDir string, recorded bool) (m Machine, untouched bool, err error) {
 	m, known, err := ReadMachine(stateDir)
+	untouched = err == nil && !recorded && !known
 	if err != nil || m.Mode != "" || m.Due {
-		return m, err
+		return m, untouched, err
 	}
+	isNew := !recorded
 	if !known {
 		id := make([]byte, 16)
 		_, _ = rand.Read(id) // does not fail
@@ -76,7 +90,7 @@ func OpenMachine(stateDir string, isNew bool) (Machine, error) {
 	if m.Due = isNew; !isNew {
 		m.decided(ModeOff, "", "this home was made before sandboxes were the default")
 	}
-	return m, m.keep(stateDir)
+	return m, untouched, m.keep(stateDir)
 }
 
 // Decide asks the engines, if that is due, and keeps what they say: the mode is non-main by the first that can enforce

@@ -13,7 +13,7 @@ import (
 // decide is one start on a machine with these engines.
 func decide(t *testing.T, dir string, isNew bool, c Config, engines ...Engine) Machine {
 	t.Helper()
-	m, err := OpenMachine(dir, isNew)
+	m, _, err := OpenMachine(dir, !isNew)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestWhatIsKeptOfAMachineMustBeWhole(t *testing.T) {
 	for _, text := range []string{"{", `{"instance": "short"}`, `{"instance": "0123456789abcdef0123456789abcdef", "mode": "all"}`} {
 		dir := t.TempDir()
 		newWorld(t).write(t, machinePath(dir), text)
-		if _, err := OpenMachine(dir, false); CodeOf(err) != CodeConfig {
+		if _, _, err := OpenMachine(dir, true); CodeOf(err) != CodeConfig {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

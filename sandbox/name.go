@@ -155,6 +155,15 @@ func (s Sessions) MainSession(agent string) string {
 	return "agent:" + AgentID(agent) + ":" + s.mainKey()
 }
 
+// Meant is the session that people mean: a key, "global", or the main session of the agent.
+func (s Sessions) Meant(given, agent string) string {
+	switch given = strings.TrimSpace(given); {
+	case strings.Contains(given, ":"), given == "global":
+		return given
+	}
+	return s.MainSession(agent)
+}
+
 func (s Sessions) mainKey() string {
 	if key := strings.ToLower(trim(s.MainKey)); key != "" {
 		return key

@@ -207,6 +207,25 @@ func (s *Settings) Sandboxed(agent, session string) (yes bool, why string) {
 	return s.config.Sessions.Sandboxed(s.For(agent).Mode, agent, session)
 }
 
+// Confines reports whether what a request is for runs in a sandbox, whether nothing in that one can be written to, and why.
+func (s *Settings) Confines(q Request) (yes, readOnly bool, why string) {
+	if yes, why = s.Sandboxed(q.Agent, q.Session); !yes {
+		return false, false, why
+	}
+	return true, s.For(q.Agent).ReadOnly(q.Workspace), why
+}
+
+// Images are the images that sandboxes need. auto is the engine of those whose configuration leaves it to the machine.
+func (s *Settings) Images(auto string) (names []string) {
+	for _, r := range append(slices.Collect(maps.Values(s.byID)), s.anyone) {
+		if r.Mode != ModeOff && (r.Engine == EngineDocker || r.Engine == EngineAuto && auto == EngineDocker) {
+			names = append(names, strings.TrimSpace(r.Docker.Image))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // Sessions is what was given of the sessions' configuration.
 func (s *Settings) Sessions() Sessions { return s.config.Sessions }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/server"
 )
 
@@ -40,7 +41,7 @@ func (inv *invocation) load(path string) (*config.Loaded, error) {
 		return nil, err
 	}
 	loaded, err := config.Load(path,
-		config.CheckPolicy(tools.Tools(), surroundings()), config.CheckPlugins(registry.IDs()), config.CheckSandbox(sandboxAround(inv.home)))
+		config.CheckPolicy(tools.Tools(), surroundings()), config.CheckPlugins(registry.IDs()), config.CheckSandbox(sandbox.OnThisMachine(inv.home)))
 	var wrong config.Problems
 	if errors.As(err, &wrong) {
 		return nil, &exitErr{exitUnsound, err, "nothing was changed; the running gateway keeps its configuration"}

@@ -12,22 +12,27 @@ import (
 // confines reports whether the session of a caller runs in a sandbox, and whether nothing in that one can be written to.
 // What a client runs itself never does.
 func (d *daemon) confines(c toolward.Caller) (yes, readOnly bool) {
-	if d.sandboxes == nil || c.Session == "" || c.Surface == toolward.SurfaceHook {
+	if d.sandboxes == nil || c.Surface == toolward.SurfaceHook {
 		return false, false
 	}
-	if yes, _ = d.sandboxes.Sandboxed(c.Agent, string(c.Session)); !yes {
-		return false, false
-	}
-	return true, d.sandboxes.Settings().For(c.Agent).ReadOnly(c.Workspace)
+	yes, readOnly, _ = d.sandboxes.Settings().Confines(requestOf(c))
+	return yes, readOnly
 }
 
 // whyConfined says by what mode the session of a caller runs in a sandbox.
 func (d *daemon) whyConfined(c toolward.Caller) string {
-	if yes, _ := d.confines(c); !yes {
+	if d.sandboxes == nil || c.Surface == toolward.SurfaceHook {
 		return ""
 	}
-	_, why := d.sandboxes.Sandboxed(c.Agent, string(c.Session))
-	return why
+	if yes, _, why := d.sandboxes.Settings().Confines(requestOf(c)); yes {
+		return why
+	}
+	return ""
+}
+
+// requestOf is which sandbox a caller's session needs, if it needs one.
+func requestOf(c toolward.Caller) sandbox.Request {
+	return sandbox.Request{Agent: c.Agent, Session: string(c.Session), Workspace: c.Workspace}
 }
 
 var errNoSandboxes = errors.New("the gateway has not found out about sandboxes yet")
@@ -42,7 +47,7 @@ func (d *daemon) Confinement(ctx context.Context, call *toolward.Call) (*builtin
 	if yes, _ := d.confines(caller); !yes {
 		return nil, nil
 	}
-	request := sandbox.Request{Agent: caller.Agent, Session: string(call.Session), Workspace: caller.Workspace}
+	request := requestOf(caller)
 	layout, err := d.sandboxes.Layout(ctx, request)
 	if err != nil {
 		return nil, err

@@ -152,9 +152,7 @@ func (inv *invocation) checkSandbox(loaded *config.Loaded) bridge.Check {
 
 // lackOfImages is which images sandboxes need that are not there.
 func (inv *invocation) lackOfImages(loaded *config.Loaded, machine sandbox.Machine) error {
-	around := sandboxAround(inv.home)
-	around.Undecided = machine.Default()
-	settings, problems := sandbox.Compile(loaded.File.Sandbox(), around)
+	settings, problems := sandbox.Compile(loaded.File.Sandbox(), machine.Surroundings(inv.home))
 	if len(problems) > 0 {
 		return nil // the check of the configuration says it
 	}

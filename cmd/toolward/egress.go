@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"sync"
 
@@ -32,26 +31,18 @@ func (d *daemon) openEgress() (err error) {
 	return err
 }
 
-// acquire has the sandbox of a call, if it still is the one that the call was judged in: a configuration that changes while
-// people think, or a link above the workspace, must not lead what they approved to other files. In whose name programs
-// inside connect is known before the first of them runs.
+// acquire has the sandbox of a call, if it still is the one that the call was judged in. In whose name programs inside connect
+// is known before the first of them runs.
 func (d *daemon) acquire(ctx context.Context, call *toolward.Call, request sandbox.Request, name, identity string) (sandbox.Handle, func(), error) {
 	use, err := d.egress.Enter(name, call)
 	if err != nil {
 		return nil, nil, err
 	}
-	lease, err := d.sandboxes.Acquire(ctx, request)
+	lease, err := d.sandboxes.AcquireJudged(ctx, request, identity)
 	if err != nil {
 		use.Leave()
 		return nil, nil, err
 	}
-	if lease.Layout.Identity() != identity {
-		lease.Release()
-		use.Leave()
-		return nil, nil, errOtherSandbox
-	}
 	use.Started(lease.Handle)
 	return lease, sync.OnceFunc(func() { lease.Release(); use.Leave() }), nil
 }
-
-var errOtherSandbox = errors.New("the sandbox is another one than that in which the call was judged, because its settings have changed; nothing ran, try again")

@@ -10,6 +10,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/session"
 )
 
@@ -21,7 +22,7 @@ func (d *daemon) openConfig(ctx context.Context, _ daemonOptions) (err error) {
 	}
 	d.config, err = config.Open(ctx, d.configPath(), config.Options{
 		Apply: d.applyConfig, Notify: d.configChanged, Memory: d.memory,
-		Checks: []config.Check{config.CheckPolicy(d.tools, d.surroundings()), config.CheckPlugins(d.registry.IDs()), config.CheckSandbox(sandboxAround(d.home))},
+		Checks: []config.Check{config.CheckPolicy(d.tools, d.surroundings()), config.CheckPlugins(d.registry.IDs()), config.CheckSandbox(sandbox.OnThisMachine(d.home))},
 	})
 	if err == nil {
 		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force at start", "hash": d.config.Current().Hash}})

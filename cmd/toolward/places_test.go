@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 func TestWorkspacesThatAreRefused(t *testing.T) {
@@ -59,7 +61,7 @@ func TestSandboxesKeepKeysOfTheAccount(t *testing.T) {
 		t.Skip("this machine's accounts name no home directory")
 	}
 	t.Setenv("HOME", t.TempDir())
-	if around := sandboxAround(t.TempDir()); !slices.Contains(around.OtherHomes, withoutLinks(account.HomeDir)) {
+	if around := sandbox.OnThisMachine(t.TempDir()); !slices.Contains(around.OtherHomes, withoutLinks(account.HomeDir)) {
 		t.Errorf("%s is not known as a home: %+v", account.HomeDir, around)
 	}
 }

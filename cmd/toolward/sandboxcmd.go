@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/toolward/toolward/display"
@@ -185,7 +184,7 @@ type probedEngine struct {
 
 // Run tries the engines. It needs no gateway.
 func (sandboxProbeCommand) Run(inv *invocation) error {
-	_, machine, err := knownMachine(inv.home)
+	machine, _, err := sandbox.ReadMachine(inv.home)
 	if err != nil {
 		return err
 	}
@@ -228,13 +227,4 @@ func (inv *invocation) printProbe(found []probedEngine) {
 			}
 		}
 	}
-}
-
-// sandboxSession is the key that people mean: a key, "global", or the main session of the agent.
-func sandboxSession(given, agent string, sessions sandbox.Sessions) string {
-	switch given = strings.TrimSpace(given); {
-	case strings.Contains(given, ":"), given == "global":
-		return given
-	}
-	return sessions.MainSession(agent)
 }

@@ -3,41 +3,17 @@ package main
 import (
 	"context"
 	"log/slog"
-	"os"
-	"os/user"
 	"path/filepath"
 	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/companion"
 	"github.com/toolward/toolward/config"
-	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker"
 	"github.com/toolward/toolward/sandbox/inside"
 	"github.com/toolward/toolward/sandbox/native"
 )
-
-// sandboxAround is what the configuration does not say about sandboxes. A home directory that cannot be found is "": the
-// rules about what lies in it have nothing to protect then. HOME may say anything, as in a service that was given another
-// one; the keys stay where the machine's accounts say that the user's home is.
-func sandboxAround(stateDir string) sandbox.Surroundings {
-	home, _ := os.UserHomeDir()
-	around := sandbox.Surroundings{
-		StateDir: withoutLinks(stateDir), Home: withoutLinks(home), FoldCase: place.FoldsCase(stateDir), Programs: ownPrograms(),
-	}
-	if dir, err := companion.Directory(); err == nil {
-		// Beside the small programs lie the filters and the doors of containers.
-		around.Programs = append(around.Programs, filepath.Dir(dir))
-	}
-	if account, err := user.Current(); err == nil && filepath.IsAbs(account.HomeDir) && account.HomeDir != "/" {
-		if other := withoutLinks(account.HomeDir); other != around.Home {
-			around.OtherHomes = []string{other}
-		}
-	}
-	return around
-}
 
 // sandboxEngines are the engines of this program, in the order of preference.
 func sandboxEngines(instance, stateDir string, f config.File, log *slog.Logger) []sandbox.Engine {
@@ -49,33 +25,19 @@ func sandboxEngines(instance, stateDir string, f config.File, log *slog.Logger) 
 	}
 }
 
-// knownMachine is sandboxAround with what the gateway has found out about this machine.
-func knownMachine(stateDir string) (sandbox.Surroundings, sandbox.Machine, error) {
-	around := sandboxAround(stateDir)
-	machine, _, err := sandbox.ReadMachine(stateDir)
-	around.Instance, around.Undecided = machine.Instance, machine.Default()
-	return around, machine, err
-}
-
 // startPatience bounds how long engines may take to tell what an earlier run left.
 const startPatience = 10 * time.Second
 
 // buildPatience bounds how long the first start waits until the program inside is built.
 const buildPatience = 3 * time.Minute
 
-// openMachine reads what is known of this machine, or begins it. A home without a record is new, whatever an earlier start has
-// left in it that failed: else one mistake in the first configuration would leave commands unconfined for good.
+// openMachine reads what is known of this machine, or begins it.
 func (d *daemon) openMachine(ctx context.Context, records audit.Source) error {
 	last, err := records.Last(ctx)
 	if err != nil {
 		return err
 	}
-	_, known, err := sandbox.ReadMachine(d.home)
-	if err != nil {
-		return err
-	}
-	d.newHome = last.Seq == 0 && !known
-	d.machine, err = sandbox.OpenMachine(d.home, last.Seq == 0)
+	d.machine, d.newHome, err = sandbox.OpenMachine(d.home, last.Seq > 0)
 	return err
 }
 
@@ -142,9 +104,7 @@ const sandboxModeKey = "agents.defaults.sandbox.mode"
 
 // sandboxSettings compiles the settings of sandboxes for this machine.
 func (d *daemon) sandboxSettings(f config.File) (*sandbox.Settings, error) {
-	around := sandboxAround(d.home)
-	around.Instance, around.Undecided = d.machine.Instance, d.machine.Default()
-	settings, problems := sandbox.Compile(f.Sandbox(), around)
+	settings, problems := sandbox.Compile(f.Sandbox(), d.machine.Surroundings(d.home))
 	if len(problems) > 0 {
 		return nil, sandbox.Errorf(problems[0].Code, "%s: %s", problems[0].Key, problems[0].Text)
 	}
@@ -164,7 +124,7 @@ func (d *daemon) recordSandbox(e sandbox.Event) {
 		data["paths"], data["runs"] = e.Paths, e.Runs
 	}
 	if e.Kind == sandbox.EventProtected && e.Runs && e.Session != "" {
-		// Whoever works in that directory next, on this machine, runs what the session has left there.
+		// The next process in this directory, on this machine, may run files that the sandbox left behind.
 		d.logError("raise the level of "+e.Session,
 			d.sessions.RaiseFloor(context.Background(), toolward.SessionKey(e.Session), toolward.Elevated, protectedFloor, "sandbox"))
 	}

@@ -87,12 +87,12 @@ func (c *sandboxExplainCommand) Run(inv *invocation) error {
 		return err
 	}
 	defer tried.close()
-	around, machine, err := knownMachine(inv.home)
+	machine, _, err := sandbox.ReadMachine(inv.home)
 	if err != nil {
 		return err
 	}
 	file := tried.loaded.File
-	settings, problems := sandbox.Compile(file.Sandbox(), around)
+	settings, problems := sandbox.Compile(file.Sandbox(), machine.Surroundings(inv.home))
 	if len(problems) > 0 {
 		return &exitErr{exitUnsound, fmt.Errorf("%s: %s", problems[0].Key, problems[0].Text), "toolward config check"}
 	}
@@ -127,7 +127,7 @@ func (c *sandboxExplainCommand) explain(inv *invocation, file *config.File, sett
 		agent = sandbox.SessionAgent(c.Session)
 	}
 	agent = sandbox.AgentID(cmp.Or(agent, file.DefaultAgent()))
-	session := sandboxSession(c.Session, agent, settings.Sessions())
+	session := settings.Sessions().Meant(c.Session, agent)
 	r := settings.For(agent)
 	yes, why := settings.Sandboxed(agent, session)
 	workspace := cmp.Or(c.Workspace, configuredWorkspace(file, agent))

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,14 +16,6 @@ const imagePatience = 5 * time.Second
 // missingImages says which images sandboxes would need that the container engine does not have: without them it works, and
 // every call that needs a sandbox is refused.
 func missingImages(ctx context.Context, engines []sandbox.Engine, settings *sandbox.Settings, machine sandbox.Machine) error {
-	var names []string
-	for _, r := range append(slices.Collect(maps.Values(settings.Agents())), settings.Anyone()) {
-		if r.Mode != sandbox.ModeOff && (r.Engine == sandbox.EngineDocker || r.Engine == sandbox.EngineAuto && machine.Engine == sandbox.EngineDocker) {
-			names = append(names, strings.TrimSpace(r.Docker.Image))
-		}
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
 	ctx, cancel := context.WithTimeout(ctx, imagePatience)
 	defer cancel()
 	var lacks []string
@@ -34,7 +24,7 @@ func missingImages(ctx context.Context, engines []sandbox.Engine, settings *sand
 		if !ok {
 			continue
 		}
-		for _, name := range names {
+		for _, name := range settings.Images(machine.Engine) {
 			if err := containers.CheckImage(ctx, name); err != nil {
 				lacks = append(lacks, err.Error())
 			}
