@@ -15,6 +15,7 @@ import (
 	"github.com/toolward/toolward/approval/socket"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/client"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server/protocol"
@@ -80,7 +81,7 @@ func (g *gateway) start(listen string) {
 	gate := got(toolward.New(toolward.Config{Policy: policy.NewLive(rules), Approver: g.Approvals, Auditor: log, Sessions: levels}))
 	g.server = got(protocol.New(protocol.Options{
 		Config:   protocol.Config{Auth: protocol.Auth{Mode: protocol.ModeToken, Token: g.secret}},
-		Pairings: g.pairings, Approvals: g.Approvals, Audit: log, Gate: gate,
+		Pairings: g.pairings, Approvals: g.Approvals, Audit: log, Gate: gate, Desk: got(desk.New(desk.Options{Audit: log})),
 		Policy: func() protocol.Policy { return rules },
 		Agents: func() protocol.AgentList {
 			return protocol.AgentList{Default: "main", All: []protocol.Agent{{ID: "main", Workspace: g.home}}}

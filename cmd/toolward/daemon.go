@@ -20,6 +20,7 @@ import (
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/egress"
 	"github.com/toolward/toolward/identity"
@@ -47,6 +48,7 @@ type daemon struct {
 	people    *identity.Keeper
 	passkeys  *identity.Passkeys
 	pairings  *identity.Pairings
+	desk      *desk.Desk // what people may do
 	approver  *approval.Manager
 	sessions  *session.Tracker
 	watcher   *anomaly.Watcher

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/protocol"
 )
@@ -22,8 +23,11 @@ func (d *daemon) openProtocol(ctx context.Context, settings config.File, listen 
 		return err
 	}
 	d.secrets.Hold(nonEmpty(who.Auth.Token, who.Auth.Password)...)
+	if d.desk, err = desk.New(desk.Options{Audit: d.audit, Allowlist: d.commands, Log: d.log}); err != nil {
+		return err
+	}
 	d.protocol, err = protocol.New(protocol.Options{
-		Config: who, Tokens: d.people, Pairings: d.pairings, Approvals: d.approver, Audit: d.audit, Gate: d.gateway, Commands: d.commands,
+		Config: who, Tokens: d.people, Pairings: d.pairings, Approvals: d.approver, Audit: d.audit, Gate: d.gateway, Desk: d.desk,
 		Policy: func() protocol.Policy { return d.policyInForce() }, Agents: d.agentList, CallAs: d.callAs, Paired: d.recordPairing, Trouble: d.troubled,
 		Home: d.home, Version: programVersion(), Log: d.log,
 	})

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/policy"
@@ -71,10 +72,12 @@ func (w *world) serveGateway() *wired {
 	must(t, err)
 	pairings, err := identity.OpenPairings(ctx, store.NewPaired(w.db), make([]byte, 32))
 	must(t, err)
+	counter, err := desk.New(desk.Options{Audit: w.log, Allowlist: w.allowlist})
+	must(t, err)
 	main := protocol.Agent{ID: "main", Workspace: w.at("/ws")}
 	server, err := protocol.New(protocol.Options{
 		Config: protocol.Config{Auth: protocol.Auth{Mode: protocol.ModeToken, Token: gatewaySecret}}, Tokens: keeper, Pairings: pairings,
-		Approvals: w.approver, Audit: w.log, Gate: w.gateway, Commands: w.allowlist,
+		Approvals: w.approver, Audit: w.log, Gate: w.gateway, Desk: counter,
 		Policy: func() protocol.Policy { return w.policy.Snapshot().(*policy.Snapshot) },
 		Agents: func() protocol.AgentList { return protocol.AgentList{Default: "main", All: []protocol.Agent{main}} },
 		CallAs: func(_ context.Context, token string) (protocol.Agent, error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
@@ -47,6 +48,7 @@ type World struct {
 	Config    *Config
 	Levels    *session.Tracker
 	Pairings  *identity.Pairings
+	Desk      *desk.Desk
 	Passkeys  *identity.Passkeys
 	Protocol  *protocol.Server // nil without Options.Protocol
 
@@ -133,6 +135,8 @@ func New(t testing.TB, o Options) *World {
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
+	w.Desk, err = desk.New(desk.Options{Audit: w.Audit, Log: o.Log})
+	must(t, err)
 	w.openProtocol(db, o)
 	public, err := protocol.ParsePublicOrigin(o.Public)
 	must(t, err)
@@ -178,7 +182,7 @@ func (w *World) openProtocol(db *store.DB, o Options) {
 	w.Pairings, err = identity.OpenPairings(w.t.Context(), store.NewPaired(db), make([]byte, 32))
 	must(w.t, err)
 	wire, err := protocol.New(protocol.Options{
-		Config: *o.Protocol, Tokens: w.People, Pairings: w.Pairings, Approvals: w.Approvals, Audit: w.Audit, Gate: w.Gateway,
+		Config: *o.Protocol, Tokens: w.People, Pairings: w.Pairings, Approvals: w.Approvals, Audit: w.Audit, Gate: w.Gateway, Desk: w.Desk,
 		Policy: func() protocol.Policy { return o.Policy }, Agents: func() protocol.AgentList { return o.Agents },
 		CallAs: func(ctx context.Context, secret string) (protocol.Agent, error) {
 			token, err := w.People.Token(ctx, secret)

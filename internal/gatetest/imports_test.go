@@ -43,9 +43,10 @@ var layers = map[string][]string{
 	"node":    parts(leaves, gateParts),
 	"agent":   parts(leaves, []string{"plugin", "session"}),
 	"channel": parts(leaves, []string{"approval", "session", "identity"}),
+	"desk":    parts([]string{"command", "audit", "identity"}),
 
 	"store":  parts(leaves, gateParts, faces),
-	"server": parts(leaves, gateParts, faces),
+	"server": parts(leaves, gateParts, faces, []string{"desk"}),
 	"tui":    parts(leaves, gateParts),
 
 	"config":   parts(leaves, gateParts, faces, []string{"store", "server", "tui"}),

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/identity"
 )
 
@@ -115,11 +114,4 @@ func (r *call) pairError(err error) *Error {
 	}
 	r.server.log.Error("a device could not be changed", "err", err)
 	return unavailable("the device cannot be changed now")
-}
-
-// note records what a connection changed.
-func (r *call) note(ctx context.Context, data map[string]any) error {
-	data["by"], data["client"] = r.by.Name(), r.admitted.client.ID
-	_, err := r.server.audit.Append(ctx, audit.Event{Type: audit.TypeConfig, Durable: true, Data: data})
-	return err
 }

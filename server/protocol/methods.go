@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -14,16 +14,16 @@ type method struct {
 	meaning string
 	params  shape
 	result  string
-	right   identity.Right // of a person, checked before it is handled; "" if none is needed
-	person  bool           // a person is needed; with right "" the handler finds out how far
+	does    desk.Operation // what a person must be allowed to do, checked before it is handled; "" if nobody need be
+	person  bool           // a person is needed; with does "" the handler finds out how far
 	handle  func(context.Context, *call) (any, *Error)
 
 	check *schema.Schema
 }
 
 // on makes a method of a handler with parameters of its own type.
-func on[P any](name string, params shape, right identity.Right, handle func(*call, context.Context, *P) (any, *Error), result, meaning string) *method {
-	m := &method{name: name, meaning: meaning, params: params, result: result, right: right, person: right != ""}
+func on[P any](name string, params shape, does desk.Operation, handle func(*call, context.Context, *P) (any, *Error), result, meaning string) *method {
+	m := &method{name: name, meaning: meaning, params: params, result: result, does: does, person: does != ""}
 	m.handle = func(ctx context.Context, r *call) (any, *Error) {
 		p := new(P)
 		if wrong := readParams(m.name, m.check, r.params, p); wrong != nil {
@@ -51,19 +51,19 @@ func methodTable() []*method {
 
 		on("exec.approval.request", execRequestShape(), "", (*call).askExec, answered+"; with `twoPhase` first `{status:\"accepted\", …}`", "asks people about a command that the caller runs"),
 		on("exec.approval.waitDecision", idShape(), "", (*call).wait, answered, "waits for the answer to one's own question"),
-		on("exec.approval.resolve", execResolveShape(), identity.RightAnswer, (*call).resolve, "`{ok:true}`", "answers"),
-		on("exec.approval.list", none, identity.RightAnswer, (*call).listExec, "`[{id, request, createdAtMs, expiresAtMs}]`", "commands that wait"),
-		on("exec.approval.get", idShape(), identity.RightAnswer, (*call).getExec, "`{id, request, createdAtMs, expiresAtMs}`", "one of them"),
+		on("exec.approval.resolve", execResolveShape(), desk.AnswerApprovals, (*call).resolve, "`{ok:true}`", "answers"),
+		on("exec.approval.list", none, desk.SeeApprovals, (*call).listExec, "`[{id, request, createdAtMs, expiresAtMs}]`", "commands that wait"),
+		on("exec.approval.get", idShape(), desk.SeeApprovals, (*call).getExec, "`{id, request, createdAtMs, expiresAtMs}`", "one of them"),
 
 		on("approval.request", toolRequestShape(), "", (*call).askTool, answered+"; with `twoPhase` first `{status:\"accepted\", …}`", "asks people about any call that the caller runs"),
 		on("approval.waitDecision", idShape(), "", (*call).wait, answered, "waits for the answer to one's own question"),
-		on("approval.resolve", resolveShape(), identity.RightAnswer, (*call).resolve, "`{ok, applied, approval}`", "answers; `allow-always` names the `proposal` that is kept"),
-		on("approval.list", object(may("state", oneOf("pending"))), identity.RightAnswer, (*call).listAll, "`{approvals:[{id, kind, request, …}]}`", "all that waits, the next to expire first"),
-		on("approval.get", idShape(), identity.RightAnswer, (*call).getAny, "`{id, kind, request, state, decision, approval, …}`", "one, waiting or past"),
+		on("approval.resolve", resolveShape(), desk.AnswerApprovals, (*call).resolve, "`{ok, applied, approval}`", "answers; `allow-always` names the `proposal` that is kept"),
+		on("approval.list", object(may("state", oneOf("pending"))), desk.SeeApprovals, (*call).listAll, "`{approvals:[{id, kind, request, …}]}`", "all that waits, the next to expire first"),
+		on("approval.get", idShape(), desk.SeeApprovals, (*call).getAny, "`{id, kind, request, state, decision, approval, …}`", "one, waiting or past"),
 		on("approval.cancel", idShape(), "", (*call).cancel, "`{ok}`", "takes one's own question back; people with `operator.admin`, anybody's"),
 
-		on("exec.approvals.get", none, identity.RightAdmin, (*call).getCommands, "`{path, exists, hash, file}`", "which commands run without a question"),
-		on("exec.approvals.set", object(need("file", anyObject()), may("baseHash", text(128))), identity.RightConfigure, (*call).setCommands, "`{path, exists, hash, file}`", "replaces that; `baseHash` is the hash that was read"),
+		on("exec.approvals.get", none, desk.ReadAllowlist, (*call).getAllowlist, "`{path, exists, hash, file}`", "which commands run without a question"),
+		on("exec.approvals.set", object(need("file", anyObject()), may("baseHash", text(128))), desk.ChangeAllowlist, (*call).setAllowlist, "`{path, exists, hash, file}`", "replaces that; `baseHash` is the hash that was read"),
 
 		on("device.pair.list", none, "", (*call).listDevices, "`{pending[], paired[]}`", "devices that wait and that are paired"),
 		forPersons(on("device.pair.approve", pairing("requestId"), "", (*call).approveDevice, "`{requestId, device}`", "pairs a device, for a person who holds all that it gets")),
@@ -72,8 +72,8 @@ func methodTable() []*method {
 		on("device.token.rotate", token(may("scopes", list(name(128), 64))), "", (*call).rotateToken, "`{deviceId, role, scopes, rotatedAtMs, token?}`", "a new token, for a person or the device itself; told to that device only"),
 		on("device.token.revoke", token(), "", (*call).revokeToken, "`{deviceId, role, revokedAtMs}`", "ends a token, for a person or the device itself"),
 
-		on("audit.list", recordsShape(), identity.RightWatch, (*call).listRecords, "`{records[], cursor?}`", "the record, newest first"),
-		on("audit.tail", recordsShape(), identity.RightWatch, (*call).tailRecords, "`{records[], cursor, truncated}`", "what was recorded since the cursor, oldest first"),
+		on("audit.list", recordsShape(), desk.SeeRecords, (*call).listRecords, "`{records[], cursor?}`", "the record, newest first"),
+		on("audit.tail", recordsShape(), desk.SeeRecords, (*call).tailRecords, "`{records[], cursor, truncated}`", "what was recorded since the cursor, oldest first"),
 
 		on("node.list", none, "", (*call).listNodes, "`{ts, nodes[]}`", "nodes; there are none yet"),
 		on("node.pair.list", none, "", (*call).listNodePairings, "`{pending[], paired[]}`", "nodes that wait and that are paired; there are none yet"),

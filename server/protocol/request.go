@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"runtime/debug"
 
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 )
 
@@ -74,12 +75,17 @@ func (c *conn) authorize(name string) *Error {
 			"code": "MISSING_SCOPE", "missingScope": scope, "requiredScopes": []string{methodScope(name)},
 		})
 	}
-	if m := c.server.methods[name]; m != nil && m.right != "" {
-		if err := c.by.May(m.right); err != nil {
-			return c.personNeeded(m.right)
+	if m := c.server.methods[name]; m != nil && m.does != "" {
+		if err := c.visitor().May(m.does); err != nil {
+			return c.personNeeded(m.does.Right())
 		}
 	}
 	return nil
+}
+
+// visitor is the connection at the desk.
+func (c *conn) visitor() desk.Visitor {
+	return desk.Visitor{By: c.by, Client: c.admitted.client.ID}
 }
 
 // personNeeded refuses what only people may do. The gateway's shared secret may be known to an agent: it is no person.

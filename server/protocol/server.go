@@ -17,7 +17,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/schema"
 )
@@ -36,7 +36,7 @@ type Options struct {
 	Approvals *approval.Manager
 	Audit     *audit.Log
 	Gate      Gate
-	Commands  *command.Approvals // exec-approvals.json; optional
+	Desk      *desk.Desk // what people may do
 
 	Policy func() Policy    // the one in force
 	Agents func() AgentList // those of the configuration
@@ -62,7 +62,7 @@ type Server struct {
 	approvals *approval.Manager
 	audit     *audit.Log
 	gate      Gate
-	commands  *command.Approvals
+	desk      *desk.Desk
 	policy    func() Policy
 	agents    func() AgentList
 	callAs    func(context.Context, string) (Agent, error)
@@ -111,7 +111,7 @@ const (
 
 // New makes a server. It serves connections as an [http.Handler]; Close ends them.
 func New(o Options) (*Server, error) {
-	if o.Pairings == nil || o.Approvals == nil || o.Audit == nil || o.Gate == nil || o.Policy == nil || o.Agents == nil || o.CallAs == nil {
+	if o.Pairings == nil || o.Approvals == nil || o.Audit == nil || o.Gate == nil || o.Desk == nil || o.Policy == nil || o.Agents == nil || o.CallAs == nil {
 		return nil, errors.New("gateway protocol: a part is missing")
 	}
 	proxies, err := ParseProxies(o.Config.TrustedProxies)
@@ -123,7 +123,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("gateway protocol: %w", err)
 	}
 	s := &Server{
-		pairings: o.Pairings, approvals: o.Approvals, audit: o.Audit, gate: o.Gate, commands: o.Commands, policy: o.Policy,
+		pairings: o.Pairings, approvals: o.Approvals, audit: o.Audit, gate: o.Gate, desk: o.Desk, policy: o.Policy,
 		agents: o.Agents, callAs: o.CallAs, paired: o.Paired, trouble: o.Trouble, home: o.Home, version: o.Version, log: o.Log, started: time.Now(), connectCheck: check,
 		door: &doorkeeper{
 			config: o.Config, proxies: Proxies{proxies, o.Config.AllowRealIPFallback}, tokens: o.Tokens,

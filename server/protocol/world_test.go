@@ -16,6 +16,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
@@ -73,8 +74,10 @@ func newWorld(t testing.TB, config Config, change ...func(*Options)) *world {
 	must(t, err)
 	commands := command.OpenApprovals(w.home, command.Options{Redact: same})
 	t.Cleanup(commands.Close)
+	counter, err := desk.New(desk.Options{Audit: log, Allowlist: commands})
+	must(t, err)
 	o := Options{
-		Config: config, Pairings: pairings, Approvals: approvals, Audit: log, Gate: w.gateway, Commands: commands,
+		Config: config, Pairings: pairings, Approvals: approvals, Audit: log, Gate: w.gateway, Desk: counter,
 		Policy: func() Policy { return rules },
 		Agents: func() AgentList { return AgentList{Default: "main", All: []Agent{{ID: "main", Workspace: w.home}}} },
 		CallAs: func(context.Context, string) (Agent, error) { return Agent{}, ErrNoAgent },

@@ -1,0 +1,61 @@
+// Package desk is what people may do: change the allowlist, let programs in, set a session's level, answer calls that wait,
+// take a grant back, end a sandbox, apply a changed configuration.
+//
+// Each operation stands here once, for every adapter that people come through, and has the same steps in the same order:
+//
+//  1. the visitor has the right, see [Visitor.May];
+//  2. what the visitor wants can be done;
+//  3. what loosens something is recorded before it is done: no record, no change. What takes something away is recorded
+//     afterwards, since a disk that is full must not keep a person from revoking a stolen token;
+//  4. it is done;
+//  5. what went wrong has a [Code], which the adapter maps to the form of its own wire.
+package desk
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/command"
+)
+
+// Recorder writes records. The audit log implements it.
+type Recorder interface {
+	Append(ctx context.Context, event audit.Event) (int64, error)
+}
+
+// Options says what a desk works with. What is not there cannot be done: the operation fails with [NotKept].
+type Options struct {
+	Audit     Recorder           // required
+	Allowlist *command.Approvals // exec-approvals.json
+	Log       *slog.Logger       // optional
+}
+
+// Desk does what people ask for. Its methods may be called from any goroutine.
+type Desk struct {
+	audit     Recorder
+	allowlist *command.Approvals
+	log       *slog.Logger
+}
+
+// New makes a desk.
+func New(o Options) (*Desk, error) {
+	if o.Audit == nil {
+		return nil, errors.New("desk: nothing may be done that is not recorded, and there is no record")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Desk{audit: o.Audit, allowlist: o.Allowlist, log: o.Log}, nil
+}
+
+// record writes what is about to be done. Its error stops the operation: nothing gets looser without a trace.
+func (d *Desk) record(ctx context.Context, event audit.Event) error {
+	event.Durable = true
+	if _, err := d.audit.Append(ctx, event); err != nil {
+		d.log.Error("a change could not be recorded, so it is not made", "type", event.Type, "session", event.Session, "err", err)
+		return &Error{Unrecorded, err}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package desk
+
+import (
+	"fmt"
+
+	"github.com/toolward/toolward/identity"
+)
+
+// Visitor is who stands at the desk, as the adapter knows them that let them in. The zero value may do nothing.
+type Visitor struct {
+	By     identity.Authority
+	Client string // the program that the visitor uses, as records name it; "" for Toolward's own
+}
+
+// Operation is something that people do here, for the rows of an adapter's table.
+type Operation string
+
+// The operations.
+const (
+	SeeApprovals    Operation = "see what waits for an answer"
+	AnswerApprovals Operation = "answer what waits"
+	SeeRecords      Operation = "see records"
+	ReadAllowlist   Operation = "read the allowlist"
+	ChangeAllowlist Operation = "change the allowlist"
+)
+
+// rights is what each operation needs. An operation that is not listed may be done by nobody.
+var rights = map[Operation]identity.Right{
+	SeeApprovals:    identity.RightAnswer, // whoever sees what waits counts as somebody who is there to answer
+	AnswerApprovals: identity.RightAnswer,
+	SeeRecords:      identity.RightWatch,
+	ReadAllowlist:   identity.RightAdmin,
+	ChangeAllowlist: identity.RightConfigure,
+}
+
+// Right is the right that the operation needs, for an adapter that refuses before it reads what was sent; "" is a right that
+// nobody has.
+func (o Operation) Right() identity.Right { return rights[o] }
+
+// May returns nil if the visitor may do the operation now. Every operation asks this first, whatever the adapter has checked: a row
+// that was forgotten in an adapter's table must not open a door.
+func (v Visitor) May(o Operation) error {
+	right, known := rights[o]
+	if !known {
+		return &Error{NotAllowed, fmt.Errorf("nobody may %s", o)}
+	}
+	if err := v.By.May(right); err != nil {
+		return &Error{NotAllowed, err}
+	}
+	return nil
+}
+
+// signed adds to a record who did it.
+func (v Visitor) signed(data map[string]any) map[string]any {
+	data["by"] = v.By.Name()
+	if v.Client != "" {
+		data["client"] = v.Client
+	}
+	return data
+}

@@ -1,0 +1,146 @@
+package desk_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/desk"
+	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/store"
+)
+
+const passphrase = "correct horse battery"
+
+// world is a desk on real parts, with a record that can fail and that looks what is there when it is written.
+type world struct {
+	t         *testing.T
+	home      string
+	desk      *desk.Desk
+	keeper    *identity.Keeper
+	allowlist *command.Approvals
+
+	mu      sync.Mutex
+	full    bool
+	events  []audit.Event
+	changed func() bool // looked at with each record
+	early   []bool      // what changed said
+}
+
+var errFull = errors.New("no space left on device")
+
+// Append is the record.
+func (w *world) Append(_ context.Context, e audit.Event) (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.full {
+		return 0, errFull
+	}
+	if w.changed != nil {
+		w.early = append(w.early, w.changed())
+	}
+	w.events = append(w.events, e)
+	return int64(len(w.events)), nil
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, home: t.TempDir()}
+	db, err := store.Open(t.Context(), w.home, store.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Close()) })
+	w.keeper, err = identity.Open(t.Context(), identity.Options{Store: store.NewDevices(db)})
+	must(t, err)
+	must(t, w.keeper.SetUp(t.Context(), "test", w.keeper.SetupCode(), passphrase))
+	w.allowlist = command.OpenApprovals(w.home, command.Options{})
+	t.Cleanup(w.allowlist.Close)
+	w.desk, err = desk.New(desk.Options{Audit: w, Allowlist: w.allowlist})
+	must(t, err)
+	return w
+}
+
+// person is somebody who signed in.
+func (w *world) person() desk.Visitor {
+	w.t.Helper()
+	by, err := w.keeper.SignInForeground(w.t.Context(), passphrase)
+	must(w.t, err)
+	return desk.Visitor{By: by, Client: "cli"}
+}
+
+// operation is one operation on a world, and how to see that it was done.
+type operation struct {
+	name    string
+	event   string // what its record is called
+	prepare func(*testing.T, *world)
+	do      func(context.Context, *world, desk.Visitor) error
+	done    func(*world) bool
+}
+
+// loosens checks an operation that gives something: nobody does it without the right, nor without a record, and the record
+// stands before the change.
+func (o *operation) loosens(t *testing.T) {
+	t.Run(o.name, func(t *testing.T) {
+		o.needsRight(t)
+		w := o.world(t)
+		w.full = true
+		if err := o.do(t.Context(), w, w.person()); desk.CodeOf(err) != desk.Unrecorded || !errors.Is(err, errFull) || o.done(w) {
+			t.Errorf("without a record: %v, done %v", err, o.done(w))
+		}
+		w.full, w.changed = false, func() bool { return o.done(w) }
+		must(t, o.do(t.Context(), w, w.person()))
+		if !slices.Equal(w.early, []bool{false}) {
+			t.Errorf("%d records; changed before they stood: %v", len(w.events), w.early)
+		}
+		o.isRecorded(t, w)
+	})
+}
+
+func (o *operation) world(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	if o.prepare != nil {
+		o.prepare(t, w)
+	}
+	w.events = nil
+	return w
+}
+
+// needsRight checks that nobody but a person does it, and that nothing is recorded as done.
+func (o *operation) needsRight(t *testing.T) {
+	t.Helper()
+	w := o.world(t)
+	ended := w.person()
+	w.keeper.SignOut(ended.By)
+	for who, visitor := range map[string]desk.Visitor{"nobody": {}, "an agent": {By: identity.Requester()}, "somebody who has left": ended} {
+		if err := o.do(t.Context(), w, visitor); desk.CodeOf(err) != desk.NotAllowed || !errors.Is(err, identity.ErrNotSignedIn) {
+			t.Errorf("%s: %v", who, err)
+		}
+		if o.done(w) || len(w.events) != 0 {
+			t.Errorf("%s: done %v, recorded %v", who, o.done(w), w.events)
+		}
+	}
+}
+
+// isRecorded checks that the operation was done, and that its one record says by whom.
+func (o *operation) isRecorded(t *testing.T, w *world) {
+	t.Helper()
+	if !o.done(w) || len(w.events) != 1 {
+		t.Fatalf("done %v, records: %v", o.done(w), w.events)
+	}
+	data := w.events[0].Data
+	if by, _ := data["by"].(string); data["event"] != o.event || !strings.HasPrefix(by, "owner") || !w.events[0].Durable {
+		t.Errorf("recorded: %+v", w.events[0])
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
