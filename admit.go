@@ -119,6 +119,7 @@ func (a *admission) find(context.Context) error {
 	}
 	c.Tool = tool.Name
 	a.request = &Request{Call: *c, Tool: tool}
+	a.request.Call.OnPending = nil // for the approver alone: tools and plug-ins could tell the client of approvals that are none
 	return nil
 }
 

@@ -429,3 +429,27 @@ func compact(t *testing.T, raw []byte) []byte {
 	}
 	return out.Bytes()
 }
+
+func TestAFaceIsToldWhatItsCallWaitsFor(t *testing.T) {
+	tool := (&counter{}).tool("write")
+	h := gatetest.New(t, toolward.Ask, tool)
+	h.Approver.AskFunc = func(_ context.Context, q *toolward.Question) (toolward.Answer, error) {
+		if q.Request.Call.OnPending != nil {
+			t.Error("tools and plug-ins could tell the client of approvals that are none")
+		}
+		q.OnPending(toolward.Pending{ID: "a1"})
+		return toolward.Answer{ApprovalID: "a1", Decision: toolward.AllowOnce}, nil
+	}
+	var told []toolward.Pending
+	c := call("write", `{}`)
+	c.OnPending = func(p toolward.Pending) {
+		told = append(told, p)
+		panic("a face that fails is no reason to refuse")
+	}
+	if _, err := h.Gateway.Admit(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 1 || told[0].ID != "a1" || told[0].Tool != "write" {
+		t.Errorf("told %+v", told)
+	}
+}

@@ -22,7 +22,7 @@ func (a *admission) ask(ctx context.Context) error {
 		return nil
 	}
 	a.binding = approvalBinding(a.request)
-	q := &Question{Request: a.request, Judgment: a.judged, Binding: a.binding}
+	q := &Question{Request: a.request, Judgment: a.judged, Binding: a.binding, OnPending: a.onPending()}
 	if a.judged.GrantOK && a.call.Approval == "" {
 		look := a.gateway.approver.Granted
 		if a.dry {
@@ -97,6 +97,19 @@ func (a *admission) askPeople(ctx context.Context, q *Question) error {
 		return a.watchNew(ctx)
 	}
 	return nil
+}
+
+// onPending tells the face which approval its call waits for. A panic of the face there is its own, not the call's.
+func (a *admission) onPending() func(Pending) {
+	tell := a.call.OnPending
+	if tell == nil {
+		return nil
+	}
+	return func(p Pending) {
+		defer a.gateway.contain("face that is told of a pending approval")
+		p.Tool = a.call.Tool
+		tell(p)
+	}
 }
 
 // judgeAgain judges a call anew whose identical twin somebody has allowed for always: what the answer saved may cover it, and

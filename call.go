@@ -48,6 +48,10 @@ type Call struct {
 	ClientAsks bool   // with ByClient: where people must decide, the client asks the person in front of it
 	Approval   string // id of an earlier, still open approval of this very call; resumes instead of asking again
 	Detach     bool   // return *Pending instead of waiting for people
+
+	// OnPending, if not nil, is told which approval the call waits for, as soon as people can answer it: once for each, and
+	// mostly there is one. It must return at once. It is for faces that tell their client what a call waits for.
+	OnPending func(Pending) `json:"-"`
 }
 
 // Caller is who asks. The face that authenticated the client fills it in; nothing of it comes from arguments.

@@ -50,6 +50,9 @@ type Question struct {
 	Binding  string // digest over everything the approval is bound to
 	Diff     string // what the call would change, if the tool can show it
 	Grant    string // id of the grant that a use was taken of for this call, "" if none was
+
+	// OnPending, if not nil, must be called with the approval's id before Ask waits for its answer (Call.OnPending).
+	OnPending func(Pending)
 }
 
 // Answer is what people said. The zero value allows nothing.

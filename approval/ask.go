@@ -306,6 +306,7 @@ func (m *Manager) await(ctx context.Context, q *toolward.Question, e *entry) (an
 	if q.Request.Call.Detach {
 		return m.pendingOrAnswer(e)
 	}
+	m.announce(q, e)
 	patience, stop := m.patience(e)
 	defer stop()
 	select {
@@ -324,6 +325,19 @@ func (m *Manager) await(ctx context.Context, q *toolward.Question, e *entry) (an
 	}
 }
 
+// announce tells the call which approval it is about to wait for.
+func (m *Manager) announce(q *toolward.Question, e *entry) {
+	if q.OnPending == nil {
+		return
+	}
+	m.mu.Lock()
+	open := e.phase < resolved
+	m.mu.Unlock()
+	if open {
+		q.OnPending(e.waiting())
+	}
+}
+
 // pendingOrAnswer does not wait.
 func (m *Manager) pendingOrAnswer(e *entry) (toolward.Answer, bool, error) {
 	m.mu.Lock()
@@ -331,7 +345,8 @@ func (m *Manager) pendingOrAnswer(e *entry) (toolward.Answer, bool, error) {
 	if e.phase >= resolved {
 		return m.take(e)
 	}
-	return toolward.Answer{}, false, &toolward.Pending{ID: e.record.ID, ExpiresAt: time.UnixMilli(e.record.ExpiresMs)}
+	waiting := e.waiting()
+	return toolward.Answer{}, false, &waiting
 }
 
 // take gives the answer of a resolved entry to a call. Only one call gets a yes. The caller holds the lock.

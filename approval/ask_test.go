@@ -428,3 +428,28 @@ func TestWhatTheSocketMayAnswerOfPrograms(t *testing.T) {
 		})
 	}
 }
+
+func TestACallIsToldBeforeItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := open(t, newMemory(), nil)
+		attach(t, m, alice)
+		told := make(chan toolward.Pending, 2)
+		q := question(nil)
+		q.OnPending = func(p toolward.Pending) { told <- p }
+		result := ask(t.Context(), m, q)
+		p := <-told
+		r := only(t, m)
+		if p.ID != r.ID || p.ExpiresAt.UnixMilli() != r.ExpiresMs {
+			t.Errorf("told %+v of %+v", p, r)
+		}
+		if _, err := answer(m, alice, r.ID, "allow-once"); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-result; got.err != nil || got.answer.ApprovalID != p.ID {
+			t.Errorf("answer = %+v, %v", got.answer, got.err)
+		}
+		if len(told) != 0 {
+			t.Errorf("told again: %+v", <-told)
+		}
+	})
+}

@@ -69,6 +69,11 @@ func newEntry(r *Record, now time.Time) (*entry, error) {
 	return e, nil
 }
 
+// waiting is what the caller of a pending approval is told.
+func (e *entry) waiting() toolward.Pending {
+	return toolward.Pending{ID: e.record.ID, ExpiresAt: time.UnixMilli(e.record.ExpiresMs)}
+}
+
 // schedule is a heap of entries by due time: one timer serves all.
 type schedule []*entry
 

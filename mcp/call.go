@@ -117,26 +117,30 @@ func callID(params *sdk.CallToolParamsRaw) string {
 
 // run takes the call through the gateway, in the way that tells this client most about a wait.
 func (x *exchange) run(ctx context.Context) (*sdk.CallToolResult, error) {
-	gateway := x.server.config.Gateway
-	if x.request.Params.RequestState != "" {
+	switch {
+	case x.request.Params.RequestState != "":
 		return x.resume(ctx)
+	case x.manyRounds() && x.showsLinks():
+		return x.firstRound(ctx)
+	case x.tellsClient():
+		return x.wait(ctx)
 	}
-	if !x.tellsClient() {
-		return finish(gateway.Call(ctx, x.call))
-	}
+	return finish(x.server.config.Gateway.Call(ctx, x.call))
+}
+
+// firstRound answers at once: with what the call came to or, if people must decide, with the link for another round.
+func (x *exchange) firstRound(ctx context.Context) (*sdk.CallToolResult, error) {
 	detached := x.call
 	detached.Detach = true
-	pass, err := gateway.Admit(ctx, detached)
+	pass, err := x.server.config.Gateway.Admit(ctx, detached)
 	var pending *toolward.Pending
 	switch {
 	case err == nil:
 		return finish(pass.Run(ctx))
-	case !errors.As(err, &pending):
-		return finish(toolward.Result{}, err)
-	case x.manyRounds() && x.showsLinks():
+	case errors.As(err, &pending):
 		return x.inputRequired(ctx, pending)
 	}
-	return x.wait(ctx, pending.ID)
+	return finish(toolward.Result{}, err)
 }
 
 // tellsClient reports whether a wait can be made known to the client.

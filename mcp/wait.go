@@ -23,37 +23,61 @@ const humanTime = 500 * time.Millisecond
 // errDeclined is a cancellation: the client's user took the call back in the client.
 var errDeclined = fmt.Errorf("%w: declined in the client", approval.ErrCanceled)
 
-// wait puts the call to the gateway again, this time to stay until people have answered, and meanwhile keeps the
-// client informed.
-func (x *exchange) wait(ctx context.Context, id string) (*sdk.CallToolResult, error) {
-	waiting, stop := context.WithCancelCause(ctx)
-	var informers sync.WaitGroup
-	if x.request.Params.GetProgressToken() != nil {
-		informers.Go(func() { x.reportProgress(waiting, id) })
-	}
-	if x.showsLinks() && !x.manyRounds() {
-		informers.Go(func() { x.elicit(waiting, id, stop) })
-	}
+// wait puts the call to the gateway, to stay until people have answered, and meanwhile keeps the client informed.
+func (x *exchange) wait(ctx context.Context) (*sdk.CallToolResult, error) {
+	waiting, giveUp := context.WithCancelCause(ctx)
+	informer := informer{exchange: x, giveUp: giveUp}
 	call := x.call
-	call.Approval = id
+	call.OnPending = func(p toolward.Pending) { informer.tell(waiting, p.ID) }
 	pass, err := x.server.config.Gateway.Admit(waiting, call)
 	gaveUp := context.Cause(waiting)
-	stop(nil)
-	informers.Wait() // nothing may follow the result
-	if err != nil {
-		if gaveUp != nil {
-			x.withdraw(ctx, id, gaveUp)
-		}
-		var pending *toolward.Pending
-		if errors.As(err, &pending) && x.manyRounds() && x.showsLinks() {
-			return x.inputRequired(ctx, pending) // the client carries the question into another round
-		}
-		if errors.Is(gaveUp, errDeclined) {
-			err = &toolward.Refusal{Tool: x.call.Tool, Code: toolward.CodeDeniedByUser, Approval: id, Cause: err}
-		}
-		return finish(toolward.Result{}, err)
+	giveUp(nil)
+	informer.hush() // nothing may follow the result
+	if err == nil {
+		return finish(pass.Run(ctx))
 	}
-	return finish(pass.Run(ctx))
+	if gaveUp != nil && call.Approval != "" {
+		x.withdraw(ctx, call.Approval, gaveUp) // an earlier round left it pending, so the end of this one does not end it
+	}
+	var pending *toolward.Pending
+	switch {
+	case errors.As(err, &pending) && x.manyRounds() && x.showsLinks():
+		return x.inputRequired(ctx, pending) // the client carries the question into another round
+	case errors.Is(gaveUp, errDeclined):
+		err = &toolward.Refusal{Tool: x.call.Tool, Code: toolward.CodeDeniedByUser, Approval: informer.approval, Cause: err}
+	}
+	return finish(toolward.Result{}, err)
+}
+
+// informer tells the client of one call what it waits for.
+type informer struct {
+	exchange *exchange
+	giveUp   context.CancelCauseFunc // ends the call's wait
+	approval string                  // what the client was told last
+	told     int                     // progress notifications so far
+	stop     context.CancelFunc      // of those that tell about approval
+	telling  sync.WaitGroup
+}
+
+// tell begins to inform the client about an approval, in place of an earlier one.
+func (i *informer) tell(ctx context.Context, approval string) {
+	i.hush()
+	i.approval = approval
+	ctx, i.stop = context.WithCancel(ctx)
+	if i.exchange.request.Params.GetProgressToken() != nil {
+		i.telling.Go(func() { i.reportProgress(ctx, approval) })
+	}
+	if i.exchange.showsLinks() && !i.exchange.manyRounds() {
+		i.telling.Go(func() { i.elicit(ctx, approval) })
+	}
+}
+
+// hush returns when the client is told nothing more.
+func (i *informer) hush() {
+	if i.stop != nil {
+		i.stop()
+	}
+	i.telling.Wait()
 }
 
 // withdraw takes the question back, so that nobody answers for a call that no longer exists.
@@ -68,16 +92,18 @@ func (x *exchange) withdraw(ctx context.Context, id string, cause error) {
 }
 
 // reportProgress tells the client at once, and then regularly, what its call waits for.
-func (x *exchange) reportProgress(ctx context.Context, id string) {
+func (i *informer) reportProgress(ctx context.Context, id string) {
+	x := i.exchange
 	text := fmt.Sprintf("Waiting for a person to answer approval %s.", id)
 	if x.server.config.ApprovalURL != nil {
 		text = fmt.Sprintf("Waiting for a person to answer approval %s: %s", id, x.server.config.ApprovalURL(id))
 	}
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
-	for n := 1; ; n++ {
+	for {
+		i.told++
 		err := x.request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
-			ProgressToken: x.request.Params.GetProgressToken(), Progress: float64(n), Message: text,
+			ProgressToken: x.request.Params.GetProgressToken(), Progress: float64(i.told), Message: text,
 		})
 		if err != nil {
 			return // the client has gone or does not listen; the wait itself goes on
@@ -92,14 +118,15 @@ func (x *exchange) reportProgress(ctx context.Context, id string) {
 
 // elicit asks the client to show its user the link. Whatever the client answers, it cannot allow the call: whoever
 // controls the client could answer so. A person's "decline" takes the question back, as canceling the call would.
-func (x *exchange) elicit(ctx context.Context, id string, stop context.CancelCauseFunc) {
+func (i *informer) elicit(ctx context.Context, id string) {
+	x := i.exchange
 	asked := time.Now()
 	answer, err := x.request.Session.Elicit(ctx, x.linkTo(id))
 	switch {
 	case err != nil:
 		return // the client cannot show it, or the wait is over
 	case declined(answer, asked):
-		stop(errDeclined)
+		i.giveUp(errDeclined)
 		return
 	case x.request.ProtocolVersion() < version20251125:
 		return // knows no end of an elicitation
@@ -168,7 +195,8 @@ func (x *exchange) resume(ctx context.Context) (*sdk.CallToolResult, error) {
 		x.withdraw(ctx, w.Approval, errDeclined)
 		return x.refuse(ctx, &toolward.Refusal{Code: toolward.CodeDeniedByUser, Approval: w.Approval, Cause: errDeclined})
 	}
-	return x.wait(ctx, w.Approval)
+	x.call.Approval = w.Approval
+	return x.wait(ctx)
 }
 
 // refuse records and answers a refusal of this face's own.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -215,8 +216,8 @@ func TestLinkIsShown(t *testing.T) {
 		if version < version20260728 && link.ElicitationID != "a1" {
 			t.Errorf("elicitation id %q", link.ElicitationID)
 		}
-		// The user "accepts" the link at once. That must not be an answer: the call has to come back and wait.
-		w.people.until(t, "a1", func(e *entry) bool { return e.asked == 2 })
+		// The user "accepts" the link at once. That must not be an answer: the call has to wait.
+		w.people.until(t, "a1", func(e *entry) bool { return e.waiting })
 		w.neverRan(t)
 		w.people.decide(t, "a1", toolward.AllowOnce)
 		if got := <-done; got.err != nil || got.result.IsError {
@@ -305,7 +306,7 @@ func TestLinkRefusedByMachineKeepsWaiting(t *testing.T) {
 					return &sdk.ElicitResult{Action: action}, nil
 				}))
 				done := callInBackground(context.Background(), session, actParams())
-				w.people.until(t, "a1", func(e *entry) bool { return e.asked == 2 })
+				w.people.until(t, "a1", func(e *entry) bool { return e.waiting })
 				w.people.decide(t, "a1", toolward.AllowOnce)
 				if got := <-done; got.err != nil || got.result.IsError {
 					t.Errorf("got %+v", got)
@@ -371,4 +372,47 @@ func TestManyCallsAtOnce(t *testing.T) {
 			t.Errorf("after the calls have ended: %v", err)
 		}
 	})
+}
+
+// A call that a client hears progress of, or a link, is put to the gateway once: decoded once, and its facts found once for the
+// decision and once more by the re-check after the wait, which must not rely on what was there before it.
+func TestWaitingCallIsAnalyzedOnce(t *testing.T) {
+	for name, options := range map[string]*sdk.ClientOptions{
+		"progress": nil,
+		"link": urlClient(func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			return &sdk.ElicitResult{Action: "accept"}, nil
+		}),
+	} {
+		for _, version := range []string{version20250618, version20251125} {
+			t.Run(name+" "+version, func(t *testing.T) {
+				w := newWorld(t)
+				var looks, decodes atomic.Int32
+				act := w.Policy.All[1]
+				act.Facts = func(context.Context, *toolward.Request) (toolward.Facts, error) {
+					looks.Add(1)
+					return toolward.Facts{}, nil
+				}
+				act.Decode = func(raw json.RawMessage) (toolward.Params, error) {
+					decodes.Add(1)
+					return toolward.NewParams(raw, map[string]any{"n": json.Number("1")}), nil
+				}
+				session := w.connect(t, faceStdio, version, options)
+				params := actParams()
+				params.Meta = sdk.Meta{}
+				params.SetProgressToken("p1")
+				done := callInBackground(context.Background(), session, params)
+				w.people.until(t, "a1", func(e *entry) bool { return e.waiting })
+				if looks.Load() != 1 || decodes.Load() != 1 {
+					t.Errorf("before the answer: facts found %d times, arguments decoded %d times, want once", looks.Load(), decodes.Load())
+				}
+				w.people.decide(t, "a1", toolward.AllowOnce)
+				if got := <-done; got.err != nil || got.result.IsError {
+					t.Fatalf("got %+v", got)
+				}
+				if looks.Load() != 2 || decodes.Load() != 1 {
+					t.Errorf("in all: facts found %d times, want 2; arguments decoded %d times, want 1", looks.Load(), decodes.Load())
+				}
+			})
+		}
+	}
 }

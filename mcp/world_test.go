@@ -196,7 +196,7 @@ type entry struct {
 	id      string
 	binding string
 	answer  chan toolward.Decision
-	asked   int   // how often a call came for the answer
+	waiting bool  // a call stays until it is answered
 	gone    error // why the question was taken back
 	expires time.Time
 }
@@ -209,6 +209,10 @@ func (p *people) ask(ctx context.Context, q *toolward.Question) (toolward.Answer
 	if q.Request.Call.Detach {
 		return toolward.Answer{}, &toolward.Pending{ID: e.id, ExpiresAt: e.expires}
 	}
+	if q.OnPending != nil {
+		q.OnPending(toolward.Pending{ID: e.id, ExpiresAt: e.expires})
+	}
+	p.wait(e)
 	late := time.NewTimer(time.Until(e.expires))
 	defer late.Stop()
 	select {
@@ -221,6 +225,13 @@ func (p *people) ask(ctx context.Context, q *toolward.Question) (toolward.Answer
 	return toolward.Answer{ApprovalID: e.id}, nil
 }
 
+func (p *people) wait(e *entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer p.tell()
+	e.waiting = true
+}
+
 func (p *people) open(q *toolward.Question) (*entry, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -230,12 +241,11 @@ func (p *people) open(q *toolward.Question) (*entry, error) {
 		if e == nil || e.binding != q.Binding {
 			return nil, &toolward.Refusal{Tool: q.Request.Call.Tool, Code: toolward.CodeTargetChanged}
 		}
-		e.asked++
 		return e, nil
 	}
 	e := &entry{
 		id: fmt.Sprintf("a%d", len(p.entries)+1), binding: q.Binding,
-		answer: make(chan toolward.Decision, 1), asked: 1, expires: time.Now().Add(p.life),
+		answer: make(chan toolward.Decision, 1), expires: time.Now().Add(p.life),
 	}
 	p.entries[e.id] = e
 	return e, nil
