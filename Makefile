@@ -7,7 +7,7 @@ FUZZTIME ?= 30s
 SOAKTIME ?= 30m
 RATE ?= 200
 
-.PHONY: up build release test lint bench soak races fuzz fuzz-shell
+.PHONY: up build release test lint bench bench-hostile soak races fuzz fuzz-shell
 
 up:
 	$(GO) run ./cmd/toolward up
@@ -31,9 +31,15 @@ test: build lint
 	@$(if $(RACE),,echo "no C compiler: tests run without the race detector")
 	$(GO) test $(RACE) -json -timeout 35m ./... | $(GO) run ./internal/testreport
 
+# One table of every figure, in at most ten minutes on two cores; BENCH=regexp for some of them. `bench` is a module of its own:
+# peers that no program of Toolward needs.
+BENCH ?= .
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./...
-	cd bench && $(GO) test -mod=mod -v -bench . .  # a module of its own: peers that no program of Toolward needs
+	$(GO) run ./internal/benchreport -bench '$(BENCH)' -skip '^BenchmarkHostile$$' . bench
+
+# The long table of command lines that are made to cost time.
+bench-hostile:
+	$(GO) run ./internal/benchreport -bench '^BenchmarkHostile$$'
 
 # Approvals for half an hour, RATE a second: asked, answered, restarted and killed. The tests have a shorter form.
 soak:
