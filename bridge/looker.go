@@ -220,7 +220,7 @@ func lookIntoTree(l *looker, r *toolward.Request, facts *toolward.Facts) {
 		return
 	}
 	for _, dir := range []string{root.Real, l.home, l.places.Layout().StateDir, "/etc", "/proc/1"} {
-		if within(dir, root.Real) {
+		if place.Within(dir, root.Real) {
 			l.addStrict(facts, root, dir)
 		}
 	}
@@ -245,12 +245,6 @@ func (l *looker) addStrict(facts *toolward.Facts, root toolward.Target, dir stri
 			Path: root.Path, Real: where, Op: root.Op, Place: worst.String(), Kind: place.KindDirectory.String(), Links: 1,
 		})
 	}
-}
-
-// within reports whether path is dir or below it.
-func within(path, dir string) bool {
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
-	return ok && (rest == "" || rest[0] == '/')
 }
 
 // squash keeps lower-case letters and digits.

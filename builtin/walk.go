@@ -67,7 +67,7 @@ func (w *walker) start() (*walkedDir, error) {
 // ignoreAbove reads the .gitignore files of the directories above the root, up to the repository or the workspace.
 func (w *walker) ignoreAbove() *ignoreRules {
 	workspace := w.places.Layout().Workspace
-	if workspace == "" || w.root.Real == workspace || !strings.HasPrefix(w.root.Real, workspace+"/") {
+	if w.root.Real == workspace || !place.Within(w.root.Real, workspace) {
 		return nil
 	}
 	var chain []string

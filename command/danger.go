@@ -161,7 +161,7 @@ func deletesTree(args []string, dir string, where *Where) bool {
 		}
 		target := absolute(dir, strings.TrimSuffix(homely(a, where.Home), "/*"))
 		return target == "/" || a == "/*" || path.Clean(a) == ".." || strings.HasSuffix(path.Clean(a), "/..") ||
-			where.Home != "" && within(where.Home, target) || target != dir && within(dir, target) || path.Dir(target) == "/"
+			place.Within(where.Home, target) || target != dir && place.Within(dir, target) || path.Dir(target) == "/"
 	})
 }
 

@@ -44,7 +44,7 @@ func hasEffect(effects []shell.Effect, kind shell.Kind) bool {
 
 // workspaceScript reports whether the program is one of the project's own, called by its path.
 func (v *evaluation) workspaceScript(seg *Segment) bool {
-	return !seg.Program.searched && within(seg.Program.Path, v.where.Workspace) && within(seg.Program.Real, v.where.Workspace)
+	return !seg.Program.searched && place.Within(seg.Program.Path, v.where.Workspace) && place.Within(seg.Program.Real, v.where.Workspace)
 }
 
 // obedient are the profiles of programs that obey what lies in a directory: those that can be sent to another one.
@@ -246,7 +246,7 @@ func (v *evaluation) hasTool(seg *Segment, tool string) bool {
 
 func (v *evaluation) toolAbove(dir, tool string) bool {
 	for range maxLevels {
-		if !within(dir, v.where.Workspace) {
+		if !place.Within(dir, v.where.Workspace) {
 			return false
 		}
 		r, err := v.locate(dir, tool)
@@ -288,7 +288,7 @@ func (v *evaluation) mayRead(seg *Segment, r place.Resolved, p permit) bool {
 	}
 	// "grep -r" in the home directory reads every key in it. Programs that only list show names.
 	home := v.r.Places.Layout().Home
-	return !within(home, r.Real) || slices.Contains(listers, plainName(seg.Program.Word)) && r.Place == place.Outside
+	return !place.Within(home, r.Real) || slices.Contains(listers, plainName(seg.Program.Word)) && r.Place == place.Outside
 }
 
 // listers show names and sizes, never contents.
@@ -301,7 +301,7 @@ func sends(seg *Segment) bool {
 
 // device reports whether a path is a door to the kernel or the network rather than a file.
 func device(r place.Resolved) bool {
-	if within(r.Real, "/dev") {
+	if place.Within(r.Real, "/dev") {
 		return !slices.Contains([]string{"/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}, r.Real)
 	}
 	return r.Kind.Special()

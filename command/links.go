@@ -39,7 +39,7 @@ func (v *evaluation) linksStay(dir string, may func(place.Resolved) bool) bool {
 			if err != nil || !may(r) {
 				return false
 			}
-			inside := slices.ContainsFunc(walked, func(dir string) bool { return within(r.Real, dir) })
+			inside := slices.ContainsFunc(walked, func(dir string) bool { return place.Within(r.Real, dir) })
 			if r.Kind == place.KindDirectory && !inside {
 				pending, walked = append(pending, r.Real), append(walked, r.Real)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
 )
 
 // fetchers talk to the network under the preset "developer" without an entry: to the remotes and registries that the
@@ -51,6 +52,6 @@ func (v *evaluation) explain(seg *Segment, c circumstances) {
 // directory, and not where the agent could have put it.
 func (v *evaluation) installed(seg *Segment) bool {
 	p := &seg.Program
-	return p.Hijack == "" && !within(p.Real, v.where.Workspace) &&
+	return p.Hijack == "" && !place.Within(p.Real, v.where.Workspace) &&
 		(p.searched || v.trusts(p) || slices.Contains(strings.Split(v.where.Path, ":"), path.Dir(p.Path)))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -26,7 +27,7 @@ func (s *Segment) obeysRepositories() bool { return slices.Contains(s.Program.na
 // than the workspace's own; "" if it is not.
 func (v *evaluation) strangeRepository(dir string) string {
 	top := v.where.Workspace
-	if !within(dir, top) || top == "" {
+	if !place.Within(dir, top) {
 		return "" // whether git may work there at all is decided by the place
 	}
 	if dir != top && v.unpacked {
@@ -94,7 +95,7 @@ func (v *evaluation) ownPointer(dir string) bool {
 		case !node.Mode.IsDir():
 			return false
 		}
-		return own != "" && target != own && within(target, own)
+		return own != "" && target != own && place.Within(target, own)
 	}
 	return false
 }

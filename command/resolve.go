@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/toolward/toolward/place"
 )
 
 // Program is what the first word of a command means. The zero value was not found.
@@ -132,21 +134,17 @@ func leadsHere(searchPath string) bool {
 
 // hijack says why the program may be another than people think.
 func hijack(p *Program, writable, workspace string) string {
-	inside := within(p.Real, workspace)
+	inside := place.Within(p.Real, workspace)
 	switch {
 	case writable != "":
 		return "everybody can write to " + writable
-	case p.searched && (inside || within(p.Path, workspace)):
+	case p.searched && (inside || place.Within(p.Path, workspace)):
 		// An agent that writes ./bin/git must not be asked about "git" by a name that people trust.
 		return "the search path leads into the workspace"
-	case inside && !within(p.Path, workspace):
+	case inside && !place.Within(p.Path, workspace):
 		return "a link leads into the workspace"
 	}
 	return ""
-}
-
-func within(p, dir string) bool {
-	return dir != "" && (p == dir || strings.HasPrefix(p, dir) && (dir == "/" || p[len(dir)] == '/'))
 }
 
 // absolute makes a path absolute and clean.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -145,7 +146,7 @@ func (v *evaluation) scriptFile(seg *Segment, file string, c circumstances) {
 	}
 	seg.effects = []shell.Effect{{Kind: shell.Project}, {Kind: shell.Enters, Path: file}}
 	seg.profile = true
-	if v.e.policy.Preset == Developer && within(script.Path, v.where.Workspace) && v.permits(seg, v.presetPermit(), c) {
+	if v.e.policy.Preset == Developer && place.Within(script.Path, v.where.Workspace) && v.permits(seg, v.presetPermit(), c) {
 		seg.By = ByPreset
 		return
 	}

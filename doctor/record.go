@@ -1,17 +1,18 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/store"
 )
 
@@ -67,8 +68,8 @@ const longGrant = 90 * 24 * time.Hour
 
 // wide says why a remembered answer covers much; "" if it does not.
 func wide(g *approval.Grant, now time.Time) string {
-	switch prefix := strings.TrimRight(g.Match.Prefix, "/"); {
-	case g.Match.Kind == toolward.GrantPath && g.Workspace != "" && (prefix == strings.TrimRight(g.Workspace, "/") || strings.HasPrefix(g.Workspace, prefix+"/")):
+	switch {
+	case g.Match.Kind == toolward.GrantPath && place.Within(g.Workspace, cmp.Or(g.Match.Prefix, "/")):
 		return "it covers the whole workspace " + g.Workspace
 	case g.Scope == approval.ScopeAgent && time.UnixMilli(g.ExpiresMs).Sub(now) > longGrant:
 		return fmt.Sprintf("it counts in every session until %s", time.UnixMilli(g.ExpiresMs).UTC().Format(time.DateOnly))

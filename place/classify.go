@@ -77,7 +77,7 @@ func New(layout Layout) (*Classifier, error) {
 		c.own = append(c.own, c.key(p))
 	}
 	// A workspace that is the state directory itself must not turn Toolward's own files into workspace files.
-	c.ownSpace = c.workspace != c.stateDir && within(c.workspace, c.stateDir)
+	c.ownSpace = c.workspace != c.stateDir && below(c.workspace, c.stateDir)
 	c.rules = compile(table, c.key(layout.Home), c.fold)
 	return c, nil
 }
@@ -149,7 +149,7 @@ func (c *Classifier) Classify(real string) Place {
 	if c.isSelf(p) {
 		return Self
 	}
-	inside := c.workspace != "" && within(p, c.workspace)
+	inside := below(p, c.workspace)
 	result := Outside
 	if inside {
 		result = Workspace
@@ -171,17 +171,17 @@ func (c *Classifier) isSelf(p string) bool {
 		return true
 	}
 	for _, own := range c.own {
-		if within(p, own) {
+		if below(p, own) {
 			return true
 		}
 	}
-	if !within(p, c.stateDir) {
+	if !below(p, c.stateDir) {
 		return false
 	}
-	if c.ownSpace && within(p, c.workspace) {
+	if c.ownSpace && below(p, c.workspace) {
 		return false
 	}
-	return !within(p, c.inbound)
+	return !below(p, c.inbound)
 }
 
 // byTree looks up every ancestor of p, and p, in the table of anchored trees.
@@ -315,19 +315,11 @@ func (c *Classifier) InRoots(real string, write bool) bool {
 		return false
 	}
 	p := c.key(path.Clean(real))
-	if c.workspace != "" && within(p, c.workspace) {
+	if below(p, c.workspace) {
 		return true
 	}
-	reach := func(root string) bool { return within(p, c.key(root)) }
+	reach := func(root string) bool { return below(p, c.key(root)) }
 	return slices.ContainsFunc(c.layout.WriteRoots, reach) || (!write && slices.ContainsFunc(c.layout.ReadRoots, reach))
-}
-
-// within reports whether p is dir or below it, by whole elements: /a/bc is not within /a/b.
-func within(p, dir string) bool {
-	if dir == "/" {
-		return strings.HasPrefix(p, "/")
-	}
-	return dir != "" && strings.HasPrefix(p, dir) && (len(p) == len(dir) || p[len(dir)] == '/')
 }
 
 func firstElement(p string) string {

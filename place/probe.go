@@ -78,7 +78,7 @@ func (l Layout) Canonical() (Layout, error) {
 // started there is told so by whoever started it, but then the programs that every shell finds, and every start-up file,
 // would be files of its own.
 func (l Layout) Narrowed() Layout {
-	if within(l.Home, l.Workspace) || within(l.StateDir, l.Workspace) {
+	if Within(l.Home, l.Workspace) || Within(l.StateDir, l.Workspace) {
 		l.Workspace = ""
 	}
 	return l

@@ -171,7 +171,7 @@ func (c *Classifier) checkElements(asked, p string) error {
 }
 
 func (c *Classifier) inWorkspace(real string) bool {
-	return c.workspace != "" && within(c.key(real), c.workspace)
+	return Within(c.key(real), c.workspace)
 }
 
 // walk follows a path element by element. It is the portable way, and the only one for paths with links,

@@ -210,7 +210,7 @@ func TestChildrenEndWithTheProgram(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !within(5*time.Second, func() bool { return ended(child) }) {
+			if !eventually(5*time.Second, func() bool { return ended(child) }) {
 				t.Errorf("process %d is still there", child)
 			}
 		})
@@ -226,7 +226,7 @@ func ended(pid int) bool {
 	return err == nil && strings.Contains(string(stat), ") Z ")
 }
 
-func within(limit time.Duration, done func() bool) bool {
+func eventually(limit time.Duration, done func() bool) bool {
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if done() {
 			return true

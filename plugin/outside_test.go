@@ -36,7 +36,7 @@ func TestSecretsStayInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	var raw []byte
-	if !within(5*time.Second, func() bool { raw, _ = os.ReadFile(note); return strings.Count(string(raw), "\n") == 2 }) {
+	if !eventually(5*time.Second, func() bool { raw, _ = os.ReadFile(note); return strings.Count(string(raw), "\n") == 2 }) {
 		t.Fatalf("the program was asked %q", raw)
 	}
 	first, second, _ := strings.Cut(string(raw), "\n")
@@ -200,7 +200,7 @@ func TestReload(t *testing.T) {
 	g := newGuarded(t, toolward.Allow, nil, plugin.Config{Entries: map[string]plugin.Entry{"stays": stays, "z-goes": goes}})
 	ended := make(chan error)
 	go func() { ended <- g.write(t, `{"path":"a"}`) }()
-	if !within(5*time.Second, func() bool { raw, _ := os.ReadFile(filepath.Join(dir, "stays")); return len(raw) > 0 }) {
+	if !eventually(5*time.Second, func() bool { raw, _ := os.ReadFile(filepath.Join(dir, "stays")); return len(raw) > 0 }) {
 		t.Fatal("the call never came to the first plug-in")
 	}
 	if err := g.runner.Configure(plugin.Config{Entries: map[string]plugin.Entry{"stays": stays}}); err != nil {

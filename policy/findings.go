@@ -158,13 +158,7 @@ func escapes(t *toolward.Target, workspace string) bool {
 	case t.Place == place.Outside.String():
 		return true
 	}
-	return !within(t.Real, workspace)
-}
-
-// within reports whether a path is dir or below it, by whole segments.
-func within(path, dir string) bool {
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
-	return ok && dir != "" && (rest == "" || rest[0] == '/')
+	return !place.Within(t.Real, workspace)
 }
 
 // secrets looks for what must not leave: secrets that the gateway holds itself, and what looks like one.

@@ -219,7 +219,7 @@ func (m matcher) forFiles(r *toolward.Request) []matcher {
 	out := []matcher{m}
 	dir := path.Dir(m.files[0].Path)
 	elsewhere := slices.ContainsFunc(m.files, func(f use) bool { return path.Dir(f.Path) != dir })
-	if workspace := path.Clean(r.Call.Caller.Workspace); !elsewhere && dir != workspace && within(dir, workspace) {
+	if workspace := path.Clean(r.Call.Caller.Workspace); !elsewhere && dir != workspace && place.Within(dir, workspace) {
 		m.ops, m.files, m.directory, m.words = m.operations(), nil, dir, "files below "+dir
 		out = append(out, m)
 	}

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/toolward/toolward/place"
 )
 
 // The codes of a bind that is refused, and of a network or a profile.
@@ -70,13 +72,13 @@ func ParseBind(spec string) (Bind, error) {
 
 // badTarget reports whether a mount there would replace what confines, or what the program inside needs.
 func badTarget(target string) bool {
-	return target == "/" || slices.ContainsFunc([]string{"/proc", "/sys", "/dev", ownTarget}, func(dir string) bool { return within(target, dir) })
+	return target == "/" || slices.ContainsFunc([]string{"/proc", "/sys", "/dev", ownTarget}, func(dir string) bool { return place.Within(target, dir) })
 }
 
 // reservedTarget reports whether a workspace is there, or may be. workdir is where that of this sandbox is; "" is
 // WorkspaceTarget.
 func reservedTarget(target, workdir string) bool {
-	return within(target, WorkspaceTarget) || within(target, AgentTarget) || workdir != "" && within(target, path.Clean(workdir))
+	return place.Within(target, WorkspaceTarget) || place.Within(target, AgentTarget) || workdir != "" && place.Within(target, path.Clean(workdir))
 }
 
 func (b *Bind) options(list string) error {
@@ -93,11 +95,6 @@ func (b *Bind) options(list string) error {
 		}
 	}
 	return nil
-}
-
-// within reports whether a clean path is a directory or lies below it.
-func within(p, dir string) bool {
-	return p == dir || dir == "/" || strings.HasPrefix(p, dir) && p[len(dir)] == '/'
 }
 
 // blockedSources are the directories of the host that no bind may show: they hold the host's accounts, devices and
@@ -215,7 +212,7 @@ func (r *BindRules) check(source string, roots []string, target string) error {
 		return nil
 	}
 	folded := r.fold(source)
-	if !slices.ContainsFunc(roots, func(root string) bool { return within(folded, root) }) {
+	if !slices.ContainsFunc(roots, func(root string) bool { return place.Within(folded, root) }) {
 		return &Error{
 			Code: CodeOutsideRoots, Text: "bind source " + source + " is outside the agent's directories",
 			Fix: "move it there, or set dangerouslyAllowExternalBindSources",
@@ -265,12 +262,12 @@ func (r *BindRules) blocked(source string) (code Code, dir string) {
 		dirs = append(dirs, state...)
 	}
 	for _, dir := range dirs {
-		if within(r.fold(source), r.fold(dir)) {
+		if place.Within(r.fold(source), r.fold(dir)) {
 			return CodeTargets, dir
 		}
 	}
 	for _, dir := range dirs {
-		if within(r.fold(dir), r.fold(source)) {
+		if place.Within(r.fold(dir), r.fold(source)) {
 			return CodeCovers, dir
 		}
 	}
@@ -281,9 +278,11 @@ func (r *BindRules) blocked(source string) (code Code, dir string) {
 func (r *BindRules) replaces(source string) (code Code, program string) {
 	for _, program := range r.asItIs(r.Programs) {
 		switch {
-		case within(r.fold(source), r.fold(program)):
+		case !path.IsAbs(program): // it may be anywhere
 			return CodeTargets, program
-		case within(r.fold(program), r.fold(source)):
+		case place.Within(r.fold(source), r.fold(program)):
+			return CodeTargets, program
+		case place.Within(r.fold(program), r.fold(source)):
 			return CodeCovers, program
 		}
 	}
@@ -297,8 +296,8 @@ func (r *BindRules) private(source string, state []string) bool {
 		return false
 	}
 	root := r.fold(path.Clean(r.WorkspaceRoot))
-	strictlyIn := func(dir string) bool { return within(root, r.fold(dir)) && root != r.fold(dir) }
-	return within(r.fold(source), root) && slices.ContainsFunc(state, strictlyIn)
+	strictlyIn := func(dir string) bool { return place.Within(root, r.fold(dir)) && root != r.fold(dir) }
+	return place.Within(r.fold(source), root) && slices.ContainsFunc(state, strictlyIn)
 }
 
 func (r *BindRules) fold(p string) string {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/toolward/toolward/place"
 )
 
 // CacheTarget is where programs keep what is theirs and not the project's: caches, downloads, settings. HOME is the
@@ -40,8 +42,8 @@ const cachesName = "caches"
 // cacheDir is the cache of a scope for a workspace, on the host. It is not that of another workspace: what a hostile
 // project leaves there would be built into the next one.
 func (r *Resolved) cacheDir(l *Layout) (string, error) {
-	hidden := func(b Bind) bool { return within(CacheTarget, b.Target) }
-	if l.Access != AccessReadWrite || within(CacheTarget, l.Workdir) || within(l.Workdir, CacheTarget) || slices.ContainsFunc(l.Binds, hidden) {
+	hidden := func(b Bind) bool { return place.Within(CacheTarget, b.Target) }
+	if l.Access != AccessReadWrite || place.Within(CacheTarget, l.Workdir) || place.Within(l.Workdir, CacheTarget) || slices.ContainsFunc(l.Binds, hidden) {
 		return "", nil
 	}
 	dir, err := Resolve(r.settings.around.Files, filepath.Join(r.WorkspaceRoot, cachesName, r.privateName(l.ScopeKey), Slug(l.WorkspaceDir)))

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolward/toolward/place"
 )
 
 // cacheOf is the mount of the cache, "" without one.
@@ -25,7 +27,7 @@ func TestProgramsKeepTheirOwnBesideTheWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := cacheOf(plan)
-	if !within(dir, filepath.Join(w.state, "sandboxes", cachesName, Slug("agent:coder"))) {
+	if !place.Within(dir, filepath.Join(w.state, "sandboxes", cachesName, Slug("agent:coder"))) {
 		t.Fatalf("caches are in %q", dir)
 	}
 	if info, err := os.Stat(filepath.Join(dir, cacheTmp)); err != nil || info.Mode().Perm() != 0o700 {

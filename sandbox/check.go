@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolward/toolward/place"
 )
 
 // Problem is one setting that is wrong.
@@ -152,7 +154,7 @@ func (k *checker) workspaceRoot(key, root string) {
 		return
 	}
 	for _, dir := range []string{path.Clean(root), real} {
-		if within(dir, own) {
+		if place.Within(dir, own) {
 			continue
 		}
 		if code, secret := rules.blockedWorkspace(dir); code != "" {
@@ -297,7 +299,7 @@ func (k *checker) docker(at string, d *DockerConfig) {
 	} else if strings.Trim(d.ContainerPrefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") != "" || strings.IndexAny(d.ContainerPrefix, "_.-") == 0 {
 		k.wrong(at+".docker.containerPrefix", CodeConfig, "%q: write letters and digits, and between them _ . -", d.ContainerPrefix)
 	}
-	if d.Workdir != "" && (!path.IsAbs(d.Workdir) || badTarget(path.Clean(d.Workdir)) || within(path.Clean(d.Workdir), AgentTarget)) {
+	if d.Workdir != "" && (!path.IsAbs(d.Workdir) || badTarget(path.Clean(d.Workdir)) || place.Within(path.Clean(d.Workdir), AgentTarget)) {
 		k.wrong(at+".docker.workdir", CodeConfig, "%q: the workspace cannot be there", d.Workdir)
 	}
 	if p := d.SeccompProfile; p != "" && !path.IsAbs(p) && CheckProfile("", p) == nil {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox/task"
 )
 
@@ -164,17 +165,17 @@ func (r *Resolved) agentDir(workspace string, access Access) (string, error) {
 func (r *BindRules) blockedWorkspace(dir string) (Code, string) {
 	code, what := r.blocked(dir)
 	homes := r.homes()
-	inRoot := slices.ContainsFunc(homes, func(home string) bool { return within(home, "/root") })
+	inRoot := slices.ContainsFunc(homes, func(home string) bool { return place.Within(home, "/root") })
 	if code == CodeTargets && what == "/root" && inRoot && !slices.Contains(homes, dir) {
 		for _, home := range homes {
 			for _, name := range homeSources {
 				secret := filepath.Join(home, name)
-				if within(dir, secret) || within(secret, dir) {
+				if place.Within(dir, secret) || place.Within(secret, dir) {
 					return CodeTargets, secret
 				}
 			}
 		}
-		if state := filepath.Clean(r.StateDir); r.StateDir != "" && (within(dir, state) || within(state, dir)) {
+		if state := filepath.Clean(r.StateDir); r.StateDir != "" && (place.Within(dir, state) || place.Within(state, dir)) {
 			return CodeTargets, state
 		}
 		return "", ""

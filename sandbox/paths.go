@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/toolward/toolward/place"
 )
 
 // The codes of a path that cannot be mapped, besides CodeEscape and CodeReadOnly.
@@ -109,7 +111,7 @@ func (t *MountTable) clean(p string) (string, error) {
 // inside is the mount that a path inside lies in; nil is none.
 func (t *MountTable) inside(p string) *Mount {
 	for i := range t.mounts {
-		if within(p, t.mounts[i].Target) {
+		if place.Within(p, t.mounts[i].Target) {
 			return &t.mounts[i]
 		}
 	}
@@ -123,7 +125,7 @@ func (t *MountTable) fromHost(p string, files FileSystem) (string, *Mount) {
 	} else {
 		return "", nil
 	}
-	i := slices.IndexFunc(t.sources, func(m Mount) bool { return within(p, m.Source) })
+	i := slices.IndexFunc(t.sources, func(m Mount) bool { return place.Within(p, m.Source) })
 	if i < 0 {
 		return "", nil
 	}
@@ -139,7 +141,7 @@ func (t *MountTable) fromHost(p string, files FileSystem) (string, *Mount) {
 // relative is the path from the workdir. One that begins with two points would read as if it led out.
 func (t *MountTable) relative(p string) string {
 	rest := strings.TrimPrefix(strings.TrimPrefix(p, t.workdir), "/")
-	if !within(p, t.workdir) || strings.HasPrefix(rest, "..") {
+	if !place.Within(p, t.workdir) || strings.HasPrefix(rest, "..") {
 		return p
 	}
 	return rest
@@ -162,5 +164,5 @@ func (t *MountTable) Find(inside string) (host string, above, ok bool) {
 	if m := t.inside(inside); m != nil {
 		return path.Join(m.Source, strings.TrimPrefix(inside, m.Target)), false, true
 	}
-	return "", slices.ContainsFunc(t.mounts, func(m Mount) bool { return within(m.Target, inside) }), false
+	return "", slices.ContainsFunc(t.mounts, func(m Mount) bool { return place.Within(m.Target, inside) }), false
 }

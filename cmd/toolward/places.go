@@ -112,20 +112,14 @@ func (p *places) checkWorkspace(dir string) (string, error) {
 		return "", fmt.Errorf("workspace %s is not a directory", dir)
 	}
 	for _, forbidden := range []string{p.realHome, p.realStateDir} {
-		if within(real, forbidden) {
+		if place.Within(forbidden, real) {
 			return "", fmt.Errorf("workspace %s holds %s: choose a project directory", dir, forbidden)
 		}
 	}
-	if within(p.realStateDir, real) {
+	if place.Within(real, p.realStateDir) {
 		return "", fmt.Errorf("workspace %s lies in Toolward's own state", dir)
 	}
 	return real, nil
-}
-
-// within reports whether path is dir or lies below it.
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // systemDir is where other products keep settings of the whole machine.

@@ -73,7 +73,7 @@ func usesOf(room string) (Uses, int, error) {
 			return nil, 0, fmt.Errorf("load %s: %v", pkg.PkgPath, pkg.Errors[0])
 		}
 		for _, file := range pkg.Syntax {
-			from, inside := within(root, pkg.Fset.Position(file.Package).Filename)
+			from, inside := inRoom(root, pkg.Fset.Position(file.Package).Filename)
 			if !inside {
 				continue
 			}
@@ -87,7 +87,7 @@ func usesOf(room string) (Uses, int, error) {
 				if !declared(used) {
 					return true
 				}
-				if to, inside := within(root, pkg.Fset.Position(used.Pos()).Filename); inside && to != from {
+				if to, inside := inRoom(root, pkg.Fset.Position(used.Pos()).Filename); inside && to != from {
 					uses.add(from, to, used.Name())
 				}
 				return true
@@ -113,7 +113,7 @@ func declared(used types.Object) bool {
 	return false
 }
 
-func within(root, file string) (string, bool) {
+func inRoom(root, file string) (string, bool) {
 	rel, err := filepath.Rel(root, file)
 	return filepath.ToSlash(rel), err == nil && !strings.HasPrefix(rel, "..")
 }

@@ -2,8 +2,9 @@ package rule
 
 import (
 	"errors"
-	"path"
 	"strings"
+
+	"github.com/toolward/toolward/place"
 )
 
 // longestPath bounds the texts that pathUnder takes, in bytes: no system knows longer paths.
@@ -19,7 +20,7 @@ func pathUnder(file, dir string) (bool, error) {
 	if err := checkPath(dir); err != nil {
 		return false, err
 	}
-	return within(path.Clean(file), path.Clean(dir)), nil
+	return place.Within(file, dir), nil
 }
 
 func checkPath(text string) error {
@@ -32,15 +33,6 @@ func checkPath(text string) error {
 		return errors.New("the path holds a NUL")
 	}
 	return nil
-}
-
-// within is pathUnder for clean paths.
-func within(file, dir string) bool {
-	if dir == "/" {
-		return true
-	}
-	rest, ok := strings.CutPrefix(file, dir)
-	return ok && (rest == "" || rest[0] == '/')
 }
 
 // glob matches a whole text, byte by byte; * stands for any run of bytes, also of none, and "/" is a byte like any

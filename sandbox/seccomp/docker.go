@@ -43,7 +43,7 @@ func (p Profile) Docker() ([]byte, error) {
 	for _, rule := range p {
 		rest := []Case{{Action: rule.Else}}
 		for _, c := range rule.Cases {
-			for _, piece := range within(rest, c) {
+			for _, piece := range covered(rest, c) {
 				out.Syscalls = append(out.Syscalls, dockerForm(rule.Names, piece, c.Action))
 			}
 			rest = without(rest, c)
@@ -100,8 +100,8 @@ func (r region) meets(other region) bool {
 	return true
 }
 
-// within is the parts of regions that a case covers.
-func within(regions []Case, c Case) []Case {
+// covered is the parts of regions that a case covers.
+func covered(regions []Case, c Case) []Case {
 	var parts []Case
 	cover := regionOf(c)
 	for _, piece := range regions {
