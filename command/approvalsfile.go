@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolward/toolward/modes"
 )
 
 // ApprovalsFileName is the name of the file in the state directory. Its format is known to other tools.
@@ -25,7 +27,7 @@ const (
 // File is the content of exec-approvals.json.
 type File struct {
 	Socket   Socket
-	Defaults Settings
+	Defaults modes.Settings
 	Agents   map[string]*AgentFile
 }
 
@@ -49,7 +51,7 @@ func (Token) MarshalJSON() ([]byte, error) { return []byte(`"(hidden)"`), nil }
 
 // AgentFile is what the file says about one agent.
 type AgentFile struct {
-	Settings
+	modes.Settings
 	Allowlist []Entry `json:"allowlist,omitempty"`
 }
 
@@ -85,8 +87,8 @@ type Listed struct {
 }
 
 // settings are those of the file for an agent: its own, else those of every agent, else the defaults; each by itself.
-func (f *File) settings(agent string) Settings {
-	s := Settings{}
+func (f *File) settings(agent string) modes.Settings {
+	s := modes.Settings{}
 	for _, name := range []string{agent, AnyAgent} {
 		if a := f.Agents[name]; a != nil {
 			s = s.Over(a.Settings)
@@ -164,7 +166,7 @@ func (f *File) Remove(agent, pattern string) bool {
 	}
 	before := len(a.Allowlist)
 	a.Allowlist = slices.DeleteFunc(a.Allowlist, func(e Entry) bool { return e.Pattern == pattern || e.ID == pattern })
-	if len(a.Allowlist) == 0 && a.Settings == (Settings{}) {
+	if len(a.Allowlist) == 0 && a.Settings == (modes.Settings{}) {
 		delete(f.Agents, agent)
 	}
 	return len(a.Allowlist) < before
@@ -203,7 +205,7 @@ func (f *File) encode(socket map[string]string) ([]byte, error) {
 	err := encoder.Encode(struct {
 		Version  int                   `json:"version"`
 		Socket   map[string]string     `json:"socket,omitempty"`
-		Defaults Settings              `json:"defaults"`
+		Defaults modes.Settings        `json:"defaults"`
 		Agents   map[string]*AgentFile `json:"agents"`
 	}{1, socket, f.Defaults, agents})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward/internal/gatetest"
+	"github.com/toolward/toolward/modes"
 )
 
 func TestApprovalsFileVectors(t *testing.T) {
@@ -108,8 +109,8 @@ func TestInvalidModesClose(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // and again after it was written
-			m := mergeModes(Settings{Security: SecurityFull, Ask: AskOff}, file.settings("main"))
-			if m.Security != SecurityDeny || m.Ask != AskAlways || m.AskFallback != FallbackDeny {
+			m := modes.Merge(modes.Settings{Security: modes.SecurityFull, Ask: modes.AskOff}, file.settings("main"))
+			if m.Security != modes.SecurityDeny || m.Ask != modes.AskAlways || m.AskFallback != modes.FallbackDeny {
 				t.Errorf("%s: %+v", value, m)
 			}
 			content, err := file.Encode()
@@ -229,7 +230,7 @@ func FuzzApprovalsFile(f *testing.F) {
 	f.Add([]byte(`{"version":1,"defaults":{"security":"full","ask":"off"},"agents":{"default":{"ask":"always"},"*":{"allowlist":["/a",{"pattern":"/b","argv":["b"],"effects":[]}]}}}`))
 	f.Add([]byte(`{"version":1,"socket":{"path":" ","token":"x"},"agents":{"main":{"security":null,"autoAllowSkills":1,"allowlist":[{"pattern":"/c","lastUsedAt":1e3,"argPattern":"x"}]}}}`))
 	f.Add([]byte(`{`))
-	config := Settings{Security: SecurityAllowlist, Ask: AskOnMiss}
+	config := modes.Settings{Security: modes.SecurityAllowlist, Ask: modes.AskOnMiss}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		s := &Snapshot{File: &File{}}
 		if file, _, err := Parse(content); err != nil {
@@ -239,10 +240,10 @@ func FuzzApprovalsFile(f *testing.F) {
 		}
 		for _, agent := range []string{"", "main", "x", "*", "default"} {
 			m := s.Modes(config, agent)
-			if security, ask := strictness(m); security < 2 || ask < 2 {
+			if modes.SecurityAllowlist.StricterThan(m.Security) || modes.AskOnMiss.StricterThan(m.Ask) {
 				t.Fatalf("%s loosens to %+v", content, m)
 			}
-			if s.Corrupt != nil && (m.Security != SecurityDeny || len(s.Allowlist(agent)) > 0) {
+			if s.Corrupt != nil && (m.Security != modes.SecurityDeny || len(s.Allowlist(agent)) > 0) {
 				t.Fatalf("%s is corrupt and allows", content)
 			}
 		}

@@ -1,10 +1,13 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/toolward/toolward/modes"
 )
 
 // Changes says in words what differs between two states of the file, for records and for people. What only says when
@@ -37,7 +40,7 @@ func (f *File) part(agent string) AgentFile {
 	return AgentFile{}
 }
 
-func settingChanges(of string, before, after Settings) (changes []string) {
+func settingChanges(of string, before, after modes.Settings) (changes []string) {
 	compare := func(name, old, new string) {
 		if old != new {
 			changes = append(changes, fmt.Sprintf("%s, %s: %s → %s", of, name, spoken(old), spoken(new)))
@@ -78,7 +81,7 @@ func (e Entry) String() string {
 		text += fmt.Sprintf(" as exactly %q", e.Argv)
 	}
 	if e.Effects != nil {
-		text += " with the effects " + given(strings.Join(e.Effects, ", "), "none")
+		text += " with the effects " + cmp.Or(strings.Join(e.Effects, ", "), "none")
 	}
 	if e.ArgPattern != "" {
 		text += " (covers nothing: argPattern is not understood)"
@@ -99,7 +102,7 @@ func (e Entry) Check() error {
 	return nil
 }
 
-func spoken(s string) string { return given(s, "not set") }
+func spoken(s string) string { return cmp.Or(s, "not set") }
 
 func spokenBool(b *bool) string {
 	if b == nil {

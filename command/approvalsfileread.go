@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -132,10 +134,10 @@ func (p *parser) trimmed(at string, object map[string]any, name string) string {
 
 var settingNames = []string{"security", "ask", "askFallback", "autoAllowSkills"}
 
-func (p *parser) settings(at string, object map[string]any) Settings {
-	s := Settings{
-		Security: Security(modeWord(object, "security")), Ask: Ask(modeWord(object, "ask")),
-		AskFallback: Fallback(modeWord(object, "askFallback")),
+func (p *parser) settings(at string, object map[string]any) modes.Settings {
+	s := modes.Settings{
+		Security: modes.Security(modeWord(object, "security")), Ask: modes.Ask(modeWord(object, "ask")),
+		AskFallback: modes.Fallback(modeWord(object, "askFallback")),
 	}
 	if value, there := object["autoAllowSkills"]; there {
 		allow, ok := value.(bool)
@@ -169,15 +171,15 @@ func (p *parser) words(file *File) {
 	}
 }
 
-func (p *parser) modes(at string, s Settings) {
+func (p *parser) modes(at string, s modes.Settings) {
 	check := func(name, value, choices string, ok bool) {
 		if value != "" && !ok {
 			p.problem(at+"."+name, "%q is none of %s", value, choices)
 		}
 	}
-	check("security", string(s.Security), choices(securities), slices.Contains(securities, s.Security))
-	check("ask", string(s.Ask), choices(asks), slices.Contains(asks, s.Ask))
-	check("askFallback", string(s.AskFallback), choices(fallbacks), slices.Contains(fallbacks, s.AskFallback))
+	check("security", string(s.Security), choices(modes.Securities()), slices.Contains(modes.Securities(), s.Security))
+	check("ask", string(s.Ask), choices(modes.Asks()), slices.Contains(modes.Asks(), s.Ask))
+	check("askFallback", string(s.AskFallback), choices(modes.Fallbacks()), slices.Contains(modes.Fallbacks(), s.AskFallback))
 }
 
 func (p *parser) entries(at string, value any) []Entry {
@@ -227,7 +229,7 @@ func (p *parser) entry(at string, item any) (e Entry, ok bool) {
 	}
 	if value, there := object["argPattern"]; there {
 		text, _ := value.(string)
-		e.ArgPattern = given(text, "(invalid)")
+		e.ArgPattern = cmp.Or(text, "(invalid)")
 		p.problem(at+".argPattern", "is a restriction of another tool; the entry covers nothing here, use argv instead")
 	}
 	if e.ID = p.trimmed(at, object, "id"); e.ID == "" {

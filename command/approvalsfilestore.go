@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/redact"
 )
 
@@ -27,19 +29,19 @@ type Snapshot struct {
 }
 
 // Modes are those in force for an agent ("" is main) where the configuration meets the file.
-func (s *Snapshot) Modes(config Settings, agent string) Modes {
+func (s *Snapshot) Modes(config modes.Settings, agent string) modes.Modes {
 	if s.Corrupt != nil {
-		return mergeModes(Settings{Ask: config.Ask}, Settings{Security: SecurityDeny, Ask: AskOnMiss})
+		return modes.Merge(modes.Settings{Ask: config.Ask}, modes.Settings{Security: modes.SecurityDeny, Ask: modes.AskOnMiss})
 	}
-	return mergeModes(config, s.Settings(agent))
+	return modes.Merge(config, s.Settings(agent))
 }
 
 // Settings are what the file says about an agent ("" is main).
-func (s *Snapshot) Settings(agent string) Settings {
+func (s *Snapshot) Settings(agent string) modes.Settings {
 	if s.Corrupt != nil {
-		return Settings{Security: SecurityDeny, Ask: AskOnMiss, AskFallback: FallbackDeny}
+		return modes.Settings{Security: modes.SecurityDeny, Ask: modes.AskOnMiss, AskFallback: modes.FallbackDeny}
 	}
-	return s.File.settings(given(agent, MainAgent))
+	return s.File.settings(cmp.Or(agent, MainAgent))
 }
 
 // Allowlist is what an agent ("" is main) may run without a question: what holds for every agent first. A corrupt file
@@ -48,7 +50,7 @@ func (s *Snapshot) Allowlist(agent string) []Listed {
 	if s.Corrupt != nil {
 		return nil
 	}
-	return s.File.allowlist(given(agent, MainAgent))
+	return s.File.allowlist(cmp.Or(agent, MainAgent))
 }
 
 // The errors of a change that was made from another state of the file.
@@ -138,8 +140,8 @@ func (a *Approvals) Ensure(ctx context.Context) (*Snapshot, error) {
 		return s, nil
 	}
 	return a.Update(ctx, func(f *File) (bool, error) {
-		f.Socket.Path = given(f.Socket.Path, filepath.Join(a.dir, "exec-approvals.sock"))
-		f.Socket.Token = given(f.Socket.Token, newToken())
+		f.Socket.Path = cmp.Or(f.Socket.Path, filepath.Join(a.dir, "exec-approvals.sock"))
+		f.Socket.Token = cmp.Or(f.Socket.Token, newToken())
 		return true, nil
 	})
 }
@@ -180,11 +182,11 @@ func (a *Approvals) Set(ctx context.Context, content []byte, base string, record
 			return nil, err
 		}
 		current := s.File.Socket
-		file.Socket.Path = given(file.Socket.Path, current.Path, filepath.Join(a.dir, "exec-approvals.sock"))
+		file.Socket.Path = cmp.Or(file.Socket.Path, current.Path, filepath.Join(a.dir, "exec-approvals.sock"))
 		if file.Socket.Token != "" && len(file.Socket.Token) < len(current.Token) {
 			return nil, &InvalidContent{errors.New("socket.token: is shorter than the present one; leave it out to keep that")}
 		}
-		file.Socket.Token = given(file.Socket.Token, current.Token)
+		file.Socket.Token = cmp.Or(file.Socket.Token, current.Token)
 		if file.Socket.Token == "" {
 			file.Socket.Token = newToken()
 		}

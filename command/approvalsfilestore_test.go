@@ -17,6 +17,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolward/toolward/modes"
 )
 
 func openTest(t *testing.T) *Approvals {
@@ -81,7 +83,7 @@ func TestCorruptStays(t *testing.T) {
 	const broken = `{"version":1,"defaults":{"security":"deny"},}`
 	put(t, a, broken)
 	s := a.Current()
-	if m := s.Modes(Settings{Security: SecurityFull, Ask: AskOff}, "main"); s.Corrupt == nil || m != closed {
+	if m := s.Modes(modes.Settings{Security: modes.SecurityFull, Ask: modes.AskOff}, "main"); s.Corrupt == nil || m != modes.Closed() {
 		t.Fatalf("%+v, %v", m, s.Corrupt)
 	}
 	var corrupt *CorruptError
@@ -133,7 +135,7 @@ func TestForeignFiles(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(a.dir, 0o700), arrange(a)); err != nil {
 				t.Fatal(err)
 			}
-			if s := a.Current(); s.Corrupt == nil || len(s.Allowlist("main")) > 0 || s.Modes(Settings{}, "main").Security != SecurityDeny {
+			if s := a.Current(); s.Corrupt == nil || len(s.Allowlist("main")) > 0 || s.Modes(modes.Settings{}, "main").Security != modes.SecurityDeny {
 				t.Errorf("%+v", s)
 			}
 			if err := allow(t, a, "main", "/x"); err == nil {
@@ -166,7 +168,7 @@ func TestForeignWriteIsNotLost(t *testing.T) {
 		}
 		return f.Allow("main", Entry{Pattern: "/x"}, 1), nil
 	})
-	if err != nil || calls != 2 || s.File.Defaults.Security != SecurityDeny || len(s.Allowlist("main")) != 1 {
+	if err != nil || calls != 2 || s.File.Defaults.Security != modes.SecurityDeny || len(s.Allowlist("main")) != 1 {
 		t.Errorf("%d calls, %+v, %v", calls, s, err)
 	}
 	base := s.Hash
@@ -174,7 +176,7 @@ func TestForeignWriteIsNotLost(t *testing.T) {
 	if _, err := a.Set(t.Context(), []byte(`{"version":1}`), base, nil); !errors.Is(err, ErrBaseChanged) {
 		t.Errorf("got %v", err)
 	}
-	if a.Current().File.Defaults.Security != SecurityDeny {
+	if a.Current().File.Defaults.Security != modes.SecurityDeny {
 		t.Error("a denial was lost")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/toolward/toolward/shell"
 )
 
-// Assessment is everything that is known and decided about one command. It is what is shown, bound and run: whoever
-// uses it looks at nothing else again.
+// Assessment is everything that is known about one command: facts, of which [modes.Judge] makes the verdict. It is what is
+// shown, bound and run: whoever uses it looks at nothing else again.
 type Assessment struct {
 	Command string `json:"command"` // as given
 	Dir     string `json:"cwd"`     // where it would start
@@ -24,9 +24,6 @@ type Assessment struct {
 	Obscured  []string `json:"obfuscation,omitempty"` // ids of shell.Obfuscations
 	Dangers   []string `json:"dangers,omitempty"`     // what makes a prompt critical, for people
 
-	Requires bool    `json:"requiresApproval"`
-	Outcome  Outcome `json:"outcome"`
-
 	Always   []Always     `json:"always,omitempty"`          // what "always" would save; if there is none, it is not offered
 	Files    []LoadedFile `json:"files,omitempty"`           // files whose contents decide what runs
 	ByShell  string       `json:"byShell,omitempty"`         // why a shell has to run it as it is written; "": package job runs what was judged
@@ -34,16 +31,6 @@ type Assessment struct {
 	Enforced string       `json:"enforcedCommand,omitempty"` // the text of what would run without a person
 	Network  bool         `json:"network,omitempty"`         // it reads what strangers wrote
 }
-
-// Outcome is what happens to the command by the policy. The zero value refuses.
-type Outcome string
-
-// The outcomes.
-const (
-	Refuse Outcome = "deny"
-	Person Outcome = "ask"
-	Run    Outcome = "run"
-)
 
 // Satisfaction says what said yes to a segment.
 type Satisfaction string
@@ -54,7 +41,6 @@ const (
 	ByAllowlist  Satisfaction = "allowlist"
 	ByRule       Satisfaction = "rule"
 	BySafeBins   Satisfaction = "safeBins"
-	BySkills     Satisfaction = "skills"
 	ByBuiltin    Satisfaction = "builtin"
 	ByInner      Satisfaction = "inner"
 	ByPreset     Satisfaction = "preset"

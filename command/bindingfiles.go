@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,7 +95,7 @@ func regularFile(name, dir string) (path string, ok bool) {
 
 func below(dir, name string) string {
 	if name == "" || filepath.IsAbs(name) {
-		return given(name, dir)
+		return cmp.Or(name, dir)
 	}
 	return filepath.Join(dir, name)
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/place"
 )
 
@@ -104,25 +105,25 @@ func TestBeyondBoundsAsks(t *testing.T) {
 	for name, test := range map[string]struct {
 		command string
 		files   int
-		want    Outcome
+		want    toolward.Verdict
 	}{
-		"some files":             {"cat" + repeat(" a", 200), 0, Run},
-		"too many elements":      {"cat" + repeat(" "+repeat("a/", 64)+"b", 200), 0, Person},
-		"some patterns":          {"cat" + repeat(" f*", 8), 100, Run},
-		"too many patterns":      {"cat" + repeat(" f*", 65), 1, Person},
-		"too many names":         {"cat" + repeat(" z*", 60), 400, Person},
-		"too many levels":        {"cat " + repeat("*/", 65), 0, Person},
-		"scripts":                {repeat("sh -c 'ls;ls;ls';", 10), 0, Run},
-		"too many commands":      {repeat("sh -c 'ls;ls;ls';", 100), 0, Person},
-		"words of braces":        {repeat("echo {1..900};", 4), 0, Run},
-		"too many of them":       {repeat("echo {1..900};", 6), 0, Person},
-		"loaded files":           {"java -cp " + numbered("a%d:", 2000) + " B", 0, Run},
-		"too many loaded files":  {"java -cp " + numbered("a%d:", 8000) + " B", 0, Refuse},
-		"names below long names": {"cp " + repeat("a ", 500) + repeat("b/", 200), 0, Person},
+		"some files":             {"cat" + repeat(" a", 200), 0, toolward.Allow},
+		"too many elements":      {"cat" + repeat(" "+repeat("a/", 64)+"b", 200), 0, toolward.Ask},
+		"some patterns":          {"cat" + repeat(" f*", 8), 100, toolward.Allow},
+		"too many patterns":      {"cat" + repeat(" f*", 65), 1, toolward.Ask},
+		"too many names":         {"cat" + repeat(" z*", 60), 400, toolward.Ask},
+		"too many levels":        {"cat " + repeat("*/", 65), 0, toolward.Ask},
+		"scripts":                {repeat("sh -c 'ls;ls;ls';", 10), 0, toolward.Allow},
+		"too many commands":      {repeat("sh -c 'ls;ls;ls';", 100), 0, toolward.Ask},
+		"words of braces":        {repeat("echo {1..900};", 4), 0, toolward.Allow},
+		"too many of them":       {repeat("echo {1..900};", 6), 0, toolward.Ask},
+		"loaded files":           {"java -cp " + numbered("a%d:", 2000) + " B", 0, toolward.Allow},
+		"too many loaded files":  {"java -cp " + numbered("a%d:", 8000) + " B", 0, toolward.Deny},
+		"names below long names": {"cp " + repeat("a ", 500) + repeat("b/", 200), 0, toolward.Ask},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, _, _ := judgedCounting(t, test.command, test.files); got.Outcome != test.want {
-				t.Errorf("%s %v, want %s", got.Outcome, codes(got), test.want)
+			if got, _, _ := judgedCounting(t, test.command, test.files); verdict(got) != test.want {
+				t.Errorf("%s %v, want %s", verdict(got), codes(got), test.want)
 			}
 		})
 	}

@@ -19,47 +19,47 @@ func (w *world) evaluateByShell(t testing.TB, s Policy, command string) *Assessm
 // runs the words that were judged.
 func TestRunBySomebodyElsesShell(t *testing.T) {
 	w := newWorld(t, map[string]string{"/usr/bin/tar": "x", "/usr/bin/mkdir": "x", "/ws/a.txt": "f", "/ws/src/a.go": "f"})
-	for command, want := range map[string]struct{ own, other Outcome }{
-		"tar cf x.tar *":             {Run, Person}, // a command in the background may make a name that is an option
-		"sleep 2; tar cf x.tar *":    {Run, Person},
-		"timeout 5 tar cf x.tar *":   {Run, Person},
-		"tar cf x.tar [a-z]*":        {Run, Person},
-		"tar cf x.tar ./*":           {Run, Run},
-		"tar cf x.tar -- *":          {Run, Run},
-		"tar cf x.tar a* src/*":      {Run, Run},
-		"tar cf x.tar $PWD/*":        {Run, Run},
-		"wc -l *":                    {Run, Person}, // --files0-from=.env
-		"wc -l *.txt && grep a *.md": {Run, Run},
-		"ls *":                       {Run, Run},
-		"touch -- --checkpoint-action=exec=sh; tar cf x.tar *": {Run, Person},
-		"echo x > --checkpoint-action=exec=sh; tar cf x.tar *": {Run, Person},
-		"touch -- -x | tar cf x.tar *":                         {Run, Person},
-		"tar cf x.tar * | tee -- -x":                           {Run, Person},
-		"bash -c 'touch -- -x && tar cf x.tar *'":              {Run, Person},
-		"touch -- -x && bash -c 'cat *'":                       {Run, Person},
-		"go build ./... && ls *":                               {Run, Person},
-		"echo . | xargs touch; cat *":                          {Person, Person},
-		"ls *.txt | head -n 3 && cat *.txt":                    {Run, Run},
-		"cd src && ls *.go":                                    {Run, Run},
-		"ls *.txt 2>/dev/null && cat *.txt > /dev/null":        {Run, Run},
-		"ls *.txt && touch b.txt":                              {Run, Run},
-		"cat $NAME":                                            {Run, Person},
-		"echo \"$NAME\"":                                       {Run, Person},
-		"echo \"$HOME ${PWD}\"":                                {Run, Run},
-		"cat $PWD/a.txt":                                       {Run, Run},
-		"bash -c 'cat *.txt' > b.txt":                          {Run, Person},
-		"bash -c 'cat *.txt' > /dev/null":                      {Run, Run},
-		"ls -d .*":                                             {Run, Person},
-		"ls -d ./.git*":                                        {Run, Person},
-		"cat =id":                                              {Run, Person},
-		"mkdir -p a{1,2} && touch a{1,2}/b":                    {Run, Run},
-		"test -v 'x[$(id)]'":                                   {Person, Person},
+	for command, want := range map[string]struct{ own, other toolward.Verdict }{
+		"tar cf x.tar *":             {toolward.Allow, toolward.Ask}, // a command in the background may make a name that is an option
+		"sleep 2; tar cf x.tar *":    {toolward.Allow, toolward.Ask},
+		"timeout 5 tar cf x.tar *":   {toolward.Allow, toolward.Ask},
+		"tar cf x.tar [a-z]*":        {toolward.Allow, toolward.Ask},
+		"tar cf x.tar ./*":           {toolward.Allow, toolward.Allow},
+		"tar cf x.tar -- *":          {toolward.Allow, toolward.Allow},
+		"tar cf x.tar a* src/*":      {toolward.Allow, toolward.Allow},
+		"tar cf x.tar $PWD/*":        {toolward.Allow, toolward.Allow},
+		"wc -l *":                    {toolward.Allow, toolward.Ask}, // --files0-from=.env
+		"wc -l *.txt && grep a *.md": {toolward.Allow, toolward.Allow},
+		"ls *":                       {toolward.Allow, toolward.Allow},
+		"touch -- --checkpoint-action=exec=sh; tar cf x.tar *": {toolward.Allow, toolward.Ask},
+		"echo x > --checkpoint-action=exec=sh; tar cf x.tar *": {toolward.Allow, toolward.Ask},
+		"touch -- -x | tar cf x.tar *":                         {toolward.Allow, toolward.Ask},
+		"tar cf x.tar * | tee -- -x":                           {toolward.Allow, toolward.Ask},
+		"bash -c 'touch -- -x && tar cf x.tar *'":              {toolward.Allow, toolward.Ask},
+		"touch -- -x && bash -c 'cat *'":                       {toolward.Allow, toolward.Ask},
+		"go build ./... && ls *":                               {toolward.Allow, toolward.Ask},
+		"echo . | xargs touch; cat *":                          {toolward.Ask, toolward.Ask},
+		"ls *.txt | head -n 3 && cat *.txt":                    {toolward.Allow, toolward.Allow},
+		"cd src && ls *.go":                                    {toolward.Allow, toolward.Allow},
+		"ls *.txt 2>/dev/null && cat *.txt > /dev/null":        {toolward.Allow, toolward.Allow},
+		"ls *.txt && touch b.txt":                              {toolward.Allow, toolward.Allow},
+		"cat $NAME":                                            {toolward.Allow, toolward.Ask},
+		"echo \"$NAME\"":                                       {toolward.Allow, toolward.Ask},
+		"echo \"$HOME ${PWD}\"":                                {toolward.Allow, toolward.Allow},
+		"cat $PWD/a.txt":                                       {toolward.Allow, toolward.Allow},
+		"bash -c 'cat *.txt' > b.txt":                          {toolward.Allow, toolward.Ask},
+		"bash -c 'cat *.txt' > /dev/null":                      {toolward.Allow, toolward.Allow},
+		"ls -d .*":                                             {toolward.Allow, toolward.Ask},
+		"ls -d ./.git*":                                        {toolward.Allow, toolward.Ask},
+		"cat =id":                                              {toolward.Allow, toolward.Ask},
+		"mkdir -p a{1,2} && touch a{1,2}/b":                    {toolward.Allow, toolward.Allow},
+		"test -v 'x[$(id)]'":                                   {toolward.Ask, toolward.Ask},
 	} {
-		if a := w.evaluate(t, onMiss(Developer), command); a.Outcome != want.own {
-			t.Errorf("%s: %s %v, want %s", command, a.Outcome, codes(a), want.own)
+		if a := w.evaluate(t, onMiss(Developer), command); verdict(a) != want.own {
+			t.Errorf("%s: %s %v, want %s", command, verdict(a), codes(a), want.own)
 		}
-		if a := w.evaluateByShell(t, onMiss(Developer), command); a.Outcome != want.other {
-			t.Errorf("%s: %s %v by another shell, want %s", command, a.Outcome, codes(a), want.other)
+		if a := w.evaluateByShell(t, onMiss(Developer), command); verdict(a) != want.other {
+			t.Errorf("%s: %s %v by another shell, want %s", command, verdict(a), codes(a), want.other)
 		}
 	}
 }
@@ -68,14 +68,14 @@ func TestRunBySomebodyElsesShell(t *testing.T) {
 func TestBuiltinsThatEvaluate(t *testing.T) {
 	w := newWorld(t, map[string]string{"/usr/bin/read": "x", "/usr/bin/unset": "x", "/usr/bin/wait": "x", "/usr/bin/test": "x", "/usr/bin/[": "x"})
 	s := onMiss(Developer, "/usr/bin/*")
-	for command, want := range map[string]Outcome{
-		"read 'a[$(id)]'": Person, "wait -n": Person, "unset 'a[$(id)]'": Person, "mapfile x": Person,
-		"test 'a[$(id)]' -eq 1": Person, "[ 1 -lt 'a[`id`]' ]": Person, "[ -v 'a[$(id)]' ]": Person, "test -v a": Run,
-		"printf -v 'a[$(id)]' x": Person, "printf %d 'a[$(id)]'": Person, "printf '%s\\n' 'a[1]'": Run,
-		"[ 3 -gt 2 ]": Run, "test -f README.md": Run, "[ a = b ]": Run,
+	for command, want := range map[string]toolward.Verdict{
+		"read 'a[$(id)]'": toolward.Ask, "wait -n": toolward.Ask, "unset 'a[$(id)]'": toolward.Ask, "mapfile x": toolward.Ask,
+		"test 'a[$(id)]' -eq 1": toolward.Ask, "[ 1 -lt 'a[`id`]' ]": toolward.Ask, "[ -v 'a[$(id)]' ]": toolward.Ask, "test -v a": toolward.Allow,
+		"printf -v 'a[$(id)]' x": toolward.Ask, "printf %d 'a[$(id)]'": toolward.Ask, "printf '%s\\n' 'a[1]'": toolward.Allow,
+		"[ 3 -gt 2 ]": toolward.Allow, "test -f README.md": toolward.Allow, "[ a = b ]": toolward.Allow,
 	} {
-		if a := w.evaluate(t, s, command); a.Outcome != want {
-			t.Errorf("%s: %s %v, want %s", command, a.Outcome, codes(a), want)
+		if a := w.evaluate(t, s, command); verdict(a) != want {
+			t.Errorf("%s: %s %v, want %s", command, verdict(a), codes(a), want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
 )
@@ -21,7 +22,7 @@ func (a *Assessment) cautions() (found []string) {
 		}
 	}
 	// What the outline shows as a danger is no routine.
-	if slices.Contains(a.Forced, ForcedHeredoc) {
+	if slices.Contains(a.Forced, modes.ForcedHeredoc) {
 		add("a program reads the text that follows the command")
 	}
 	if a.OK && a.ByShell != "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -28,8 +29,8 @@ type Commands struct {
 // agentCommands is what commands of an agent are judged by, for one state of the file.
 type agentCommands struct {
 	file      *Snapshot
-	settings  Settings // of the file
-	host      Host     // configured
+	settings  modes.Settings // of the file
+	host      Host           // configured
 	evaluator *Evaluator
 	err       error
 }
@@ -58,9 +59,9 @@ func (c *Commands) Configure(config Configuration) (warnings []Warning, err erro
 // Ruling is an assessment together with what the host's file and the call say.
 type Ruling struct {
 	*Assessment
-	Place    Place    // where the command would run
-	Settings Settings // of the file, tightened by the call
-	Corrupt  error    // why the file cannot be used
+	Place    Place          // where the command would run
+	Settings modes.Settings // of the file, tightened by the call
+	Corrupt  error          // why the file cannot be used
 }
 
 // Judge says where a command runs, and judges it. The error is a *[HostError] if there is no such place.
@@ -76,23 +77,17 @@ func (c *Commands) Judge(caller toolward.Caller, params HostParams, r *Request) 
 	}
 	settings, corrupt := own.settings, file.Corrupt
 	if place.Host == HostSandbox {
-		settings, corrupt = Settings{}, nil // the file is about this machine
+		settings, corrupt = modes.Settings{}, nil // the file is about this machine
 	}
 	asked, err := params.read()
 	if err != nil {
 		return nil, err
 	}
-	settings.Security = stricterGiven(securities, settings.Security, asked.security)
-	settings.Ask = stricterGiven(asks, settings.Ask, asked.ask)
-	return &Ruling{own.evaluator.Evaluate(r), place, settings, corrupt}, nil
-}
-
-// stricterGiven is the stricter of two words of which either may be missing.
-func stricterGiven[W ~string](words []W, a, b W) W {
-	if a == "" || b == "" {
-		return cmp.Or(a, b)
+	assessment := own.evaluator.Evaluate(r)
+	if own.settings.Security.Denies() {
+		assessment.Always = nil // no entry lets a command run where the file denies all of them
 	}
-	return stricter(words, a, b)
+	return &Ruling{assessment, place, settings.Tightened(asked.security, asked.ask), corrupt}, nil
 }
 
 func (c *Commands) elevation(caller toolward.Caller) Elevation {
@@ -116,7 +111,7 @@ func (c *Commands) of(agent string, file *Snapshot) *agentCommands {
 	defer c.mu.Unlock()
 	section := c.config.For(agent)
 	made := &agentCommands{file: file, settings: file.Settings(agent), host: section.Host}
-	policy := section.policy(file.Modes(Settings{}, agent), file.Allowlist(agent), c.config.Writes, c.foldCase)
+	policy := section.policy(file.Allowlist(agent), c.config.Writes, c.foldCase)
 	made.evaluator, _, made.err = New(policy, c.home, c.resolver)
 	if len(c.compiled) >= mostAgents {
 		clear(c.compiled)
@@ -127,18 +122,24 @@ func (c *Commands) of(agent string, file *Snapshot) *agentCommands {
 
 // Analysis is the ruling in the words of the gateway.
 func (r *Ruling) Analysis() *toolward.CommandAnalysis {
-	a := &toolward.CommandAnalysis{
-		Understood: r.OK, Covered: r.Satisfied, Forced: r.Forced, Forbidden: r.Forbidden,
-		Security: string(r.Settings.Security), Ask: string(r.Settings.Ask),
-		Unanswered: r.Settings.AskFallback == FallbackAllowlist, Enforced: r.Enforced,
-	}
+	a := r.Assessment.Analysis()
+	a.Security, a.Ask = string(r.Settings.Security), string(r.Settings.Ask)
+	a.Unanswered = r.Settings.AskFallback == modes.FallbackAllowlist
 	if r.Corrupt != nil && a.Forbidden == "" {
 		a.Forbidden = "exec-approvals.json is corrupt: every command is refused until a person mends or replaces it"
 	}
-	for _, e := range r.Always {
-		a.Always = append(a.Always, toolward.CommandEntry(e))
-	}
 	return a
+}
+
+// Analysis is the assessment in the words of the gateway.
+func (a *Assessment) Analysis() *toolward.CommandAnalysis {
+	analysis := &toolward.CommandAnalysis{
+		Understood: a.OK, Covered: a.Satisfied, Forced: a.Forced, Forbidden: a.Forbidden, Enforced: a.Enforced,
+	}
+	for _, e := range a.Always {
+		analysis.Always = append(analysis.Always, toolward.CommandEntry(e))
+	}
+	return analysis
 }
 
 // RecordUse notes the entries that let a command run.
@@ -175,12 +176,12 @@ func (r *Ruling) Findings() (found []toolward.Finding) {
 	if len(r.Obscured) > 0 {
 		found = append(found, toolward.Finding{Code: "command_hidden", Effect: toolward.EffectAsk, Detail: strings.Join(r.Obscured, ", ")})
 	}
-	if r.Requires || !r.Satisfied { // what runs without a question is not explained to anybody
+	if !r.Satisfied || len(r.Forced) > 0 || r.Settings.Ask == modes.AskAlways { // what runs without a question is not explained to anybody
 		if cautions := r.cautions(); len(cautions) > 0 {
 			found = append(found, toolward.Finding{Code: "command_caution", Effect: toolward.EffectNote, Detail: strings.Join(cautions, "; ")})
 		}
 	}
-	if slices.Contains(r.Forced, ForcedInlineEval) {
+	if slices.Contains(r.Forced, modes.ForcedInlineEval) {
 		// It forces a question by itself where an allowlist applies; in a sandbox the container is the guard.
 		found = append(found, toolward.Finding{Code: "command_inline", Effect: toolward.EffectNote, Detail: "there is code in the arguments"})
 	}

@@ -3,18 +3,19 @@ package command
 import (
 	"slices"
 
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/place"
 )
 
-// conclude makes an answer of what is known of the segments.
+// conclude says of the whole command what follows from its segments.
 func (v *evaluation) conclude() {
-	a, s := v.out, &v.e.policy
+	a := v.out
 	a.Satisfied = a.OK && len(a.Segments) > 0
 	for i := range a.Segments {
 		a.Satisfied = a.Satisfied && a.Segments[i].By != NotSatisfied
 	}
 	if len(a.Obscured) > 0 {
-		v.force(ForcedObfuscation)
+		v.force(modes.ForcedObfuscation)
 	}
 	slices.Sort(a.Forced)
 	if !v.files() && a.Forbidden == "" {
@@ -23,19 +24,8 @@ func (v *evaluation) conclude() {
 	if a.Forbidden == "" && v.touchesGate(a.Segments) {
 		a.Forbidden = "it would start, read or change Toolward itself"
 	}
-	a.Requires = Requires(s.Security, s.Ask, a.OK, a.Satisfied) || a.forcedIn(s.Security)
-	switch {
-	case s.Security == SecurityDeny, a.Forbidden != "":
-		a.Outcome = Refuse
-	case a.Requires:
-		a.Outcome = Person
-	case s.Security == SecurityFull, a.Satisfied:
-		a.Outcome = Run
-	default:
-		a.Outcome = Refuse // not on the list, and nobody is to be asked
-	}
 	if !a.Satisfied {
-		if s.Security == SecurityAllowlist && a.OK && len(a.Obscured) == 0 {
+		if a.OK && len(a.Obscured) == 0 {
 			v.always(a.Segments)
 		}
 	} else if !heredocs(a.Segments) {
@@ -68,14 +58,6 @@ func (v *evaluation) touchesGate(segments []Segment) bool {
 		}
 	}
 	return false
-}
-
-// forcedIn reports whether a forced prompt applies: here-documents and inline code are a matter of what the allowlist
-// can vouch for.
-func (a *Assessment) forcedIn(s Security) bool {
-	return s != SecurityDeny && slices.ContainsFunc(a.Forced, func(reason string) bool {
-		return s == SecurityAllowlist || reason != ForcedHeredoc && reason != ForcedInlineEval
-	})
 }
 
 func heredocs(segments []Segment) bool {

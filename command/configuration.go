@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -36,7 +37,7 @@ type Configuration struct {
 // For is the section that counts for an agent.
 func (c *Configuration) For(agent string) Config {
 	merged, own := c.Gateway, c.Agents[agentKey(agent)]
-	merged.Host, merged.Preset = given(own.Host, merged.Host), given(own.Preset, merged.Preset)
+	merged.Host, merged.Preset = cmp.Or(own.Host, merged.Host), cmp.Or(own.Preset, merged.Preset)
 	merged.Rules = slices.Concat(merged.Rules, own.Rules)
 	if own.SafeBins != nil {
 		merged.SafeBins = own.SafeBins
@@ -51,7 +52,7 @@ func (c *Configuration) For(agent string) Config {
 	if own.SafeBinTrustedDirs != nil {
 		merged.SafeBinTrustedDirs = own.SafeBinTrustedDirs
 	}
-	merged.StrictInlineEval = given(own.StrictInlineEval, merged.StrictInlineEval)
+	merged.StrictInlineEval = cmp.Or(own.StrictInlineEval, merged.StrictInlineEval)
 	return merged
 }
 
@@ -103,7 +104,7 @@ func (c *Configuration) Check() (warnings []Warning, err error) {
 
 // warnings are those of the gateway's section, and those that an agent's section adds.
 func (c *Configuration) warnings(resolver *Resolver) (warnings []Warning, err error) {
-	_, common, err := New(c.Gateway.policy(Modes{}, nil, false, false), "", resolver)
+	_, common, err := New(c.Gateway.policy(nil, false, false), "", resolver)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func (c *Configuration) warnings(resolver *Resolver) (warnings []Warning, err er
 	}
 	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {
 		section := c.For(agent)
-		_, own, err := New(section.policy(Modes{}, nil, false, false), "", resolver)
+		_, own, err := New(section.policy(nil, false, false), "", resolver)
 		if err != nil {
 			return nil, fmt.Errorf("agent %s: %w", agent, err)
 		}
@@ -125,9 +126,9 @@ func (c *Configuration) warnings(resolver *Resolver) (warnings []Warning, err er
 	return warnings, nil
 }
 
-func (c *Config) policy(modes Modes, entries []Listed, writes, foldCase bool) Policy {
+func (c *Config) policy(entries []Listed, writes, foldCase bool) Policy {
 	return Policy{
-		Modes: modes, Preset: c.Preset, Writes: writes, Entries: entries, Rules: c.Rules,
+		Preset: c.Preset, Writes: writes, Entries: entries, Rules: c.Rules,
 		SafeBins: c.SafeBins, SafeBinProfiles: c.SafeBinProfiles, SafeBinTrustedDirs: c.SafeBinTrustedDirs,
 		LooseInlineEval: c.looseInlineEval(), FoldCase: foldCase,
 	}

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/toolward/toolward/modes"
 )
 
 // TestDocumentedExample keeps docs/exec-approvals.md true: its file is sound, and means what the page says.
@@ -23,7 +25,7 @@ func TestDocumentedExample(t *testing.T) {
 	}
 	s, got := &Snapshot{File: file}, ""
 	for _, agent := range []string{"main", "coder"} {
-		m := s.Modes(Settings{Security: SecurityFull, Ask: AskOff}, agent)
+		m := s.Modes(modes.Settings{Security: modes.SecurityFull, Ask: modes.AskOff}, agent)
 		got += agent + ": " + string(m.Security) + " " + string(m.Ask) + " " + string(m.AskFallback) + "\n"
 	}
 	if got != examples["modes"] {
@@ -32,7 +34,7 @@ func TestDocumentedExample(t *testing.T) {
 	if main, coder := s.Allowlist("main"), s.Allowlist("coder"); len(main) != 1 || len(coder) != 3 || coder[2].Argv[1] != "test" {
 		t.Errorf("%v %v", main, coder)
 	}
-	for _, words := range []string{choices(securities), choices(asks), choices(fallbacks)} {
+	for _, words := range []string{choices(modes.Securities()), choices(modes.Asks()), choices(modes.Fallbacks())} {
 		if row := "`" + strings.ReplaceAll(words, ", ", "`, `") + "`"; !strings.Contains(string(text), row) {
 			t.Errorf("the page does not have the values %s", row)
 		}

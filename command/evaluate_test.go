@@ -16,38 +16,38 @@ func TestDeveloper(t *testing.T) {
 		"/ws/scripts/test.sh": "x", "/ws/.env": "f", "/tmp/evil/Makefile": "f", "/ws/src/a.go": "f", "/ws/.git/config": "f",
 	})
 	for command, want := range map[string]struct {
-		outcome Outcome
+		outcome toolward.Verdict
 		code    Code
 	}{
-		"git status":                               {Run, ""},
-		"go test ./... > out.txt 2>&1":             {Run, ""},
-		"grep -rn TODO src | head -n 5":            {Run, ""},
-		"cat README.md && ls src":                  {Run, ""},
-		"./scripts/test.sh --fast":                 {Run, ""},
-		"bash scripts/test.sh":                     {Run, ""},
-		"cd src && go vet ./...":                   {Run, ""},
-		"find . -name '*.go' -exec grep -l x {} +": {Run, ""},
-		"cat .env":                      {Person, ArgumentRead},
-		"cat ~/.ssh/id_ed25519":         {Person, ArgumentRead},
-		"grep -r KEY /home/dev":         {Person, ArgumentRead},
-		"echo x > .git/config":          {Person, Redirected},
-		"echo x > /tmp/x":               {Person, Redirected},
-		"cp README.md /etc/motd":        {Person, ArgumentWrite},
-		"make -C /tmp/evil":             {Person, ArgumentExec},
-		"cd /tmp/evil && make":          {Person, ArgumentExec},
-		"curl https://example.com":      {Person, ArgumentNetwork},
-		"find . -exec rm {} +":          {Person, InlineCode},
-		"find . -delete":                {Person, InlineCode},
-		"python3 -c 'print(1)'":         {Person, InlineCode},
-		"sudo ls":                       {Person, BlockedWrapper},
-		"nothere":                       {Person, NotFound},
-		"bash":                          {Person, BlockedWrapper},
-		"cat < /dev/tcp/203.0.113.5/80": {Person, ""},
-		"echo /home/dev/.ssh/id_ed25519 | xargs cat": {Person, ArgumentExec},
+		"git status":                               {toolward.Allow, ""},
+		"go test ./... > out.txt 2>&1":             {toolward.Allow, ""},
+		"grep -rn TODO src | head -n 5":            {toolward.Allow, ""},
+		"cat README.md && ls src":                  {toolward.Allow, ""},
+		"./scripts/test.sh --fast":                 {toolward.Allow, ""},
+		"bash scripts/test.sh":                     {toolward.Allow, ""},
+		"cd src && go vet ./...":                   {toolward.Allow, ""},
+		"find . -name '*.go' -exec grep -l x {} +": {toolward.Allow, ""},
+		"cat .env":                      {toolward.Ask, ArgumentRead},
+		"cat ~/.ssh/id_ed25519":         {toolward.Ask, ArgumentRead},
+		"grep -r KEY /home/dev":         {toolward.Ask, ArgumentRead},
+		"echo x > .git/config":          {toolward.Ask, Redirected},
+		"echo x > /tmp/x":               {toolward.Ask, Redirected},
+		"cp README.md /etc/motd":        {toolward.Ask, ArgumentWrite},
+		"make -C /tmp/evil":             {toolward.Ask, ArgumentExec},
+		"cd /tmp/evil && make":          {toolward.Ask, ArgumentExec},
+		"curl https://example.com":      {toolward.Ask, ArgumentNetwork},
+		"find . -exec rm {} +":          {toolward.Ask, InlineCode},
+		"find . -delete":                {toolward.Ask, InlineCode},
+		"python3 -c 'print(1)'":         {toolward.Ask, InlineCode},
+		"sudo ls":                       {toolward.Ask, BlockedWrapper},
+		"nothere":                       {toolward.Ask, NotFound},
+		"bash":                          {toolward.Ask, BlockedWrapper},
+		"cat < /dev/tcp/203.0.113.5/80": {toolward.Ask, ""},
+		"echo /home/dev/.ssh/id_ed25519 | xargs cat": {toolward.Ask, ArgumentExec},
 	} {
 		a := w.evaluate(t, onMiss(Developer), command)
-		if a.Outcome != want.outcome || want.code != "" && !slices.Contains(codes(a), want.code) {
-			t.Errorf("%s: %s %v, want %s %s", command, a.Outcome, codes(a), want.outcome, want.code)
+		if verdict(a) != want.outcome || want.code != "" && !slices.Contains(codes(a), want.code) {
+			t.Errorf("%s: %s %v, want %s %s", command, verdict(a), codes(a), want.outcome, want.code)
 		}
 	}
 }
@@ -56,18 +56,18 @@ func TestATenseSession(t *testing.T) {
 	w := newWorld(t, map[string]string{"/usr/bin/tool": "x"})
 	s := onMiss(Developer, "/usr/bin/tool", "*")
 	s.Entries[1].Pattern = "/usr/bin/curl"
-	for command, normal := range map[string]Outcome{
-		"cat README.md": Run, "tool x": Run, "touch x": Run, "go test ./...": Run, "cat /etc/hostname": Run, "curl https://example.com": Run,
+	for command, normal := range map[string]toolward.Verdict{
+		"cat README.md": toolward.Allow, "tool x": toolward.Allow, "touch x": toolward.Allow, "go test ./...": toolward.Allow, "cat /etc/hostname": toolward.Allow, "curl https://example.com": toolward.Allow,
 	} {
-		if a := w.evaluate(t, s, command); a.Outcome != normal {
-			t.Errorf("%s: %s %v at level normal", command, a.Outcome, codes(a))
+		if a := w.evaluate(t, s, command); verdict(a) != normal {
+			t.Errorf("%s: %s %v at level normal", command, verdict(a), codes(a))
 		}
-		want := Person
+		want := toolward.Ask
 		if command == "cat README.md" {
-			want = Run
+			want = toolward.Allow
 		}
-		if a := w.evaluateAt(t, s, command, toolward.Elevated); a.Outcome != want {
-			t.Errorf("%s: %s at level elevated, want %s", command, a.Outcome, want)
+		if a := w.evaluateAt(t, s, command, toolward.Elevated); verdict(a) != want {
+			t.Errorf("%s: %s at level elevated, want %s", command, verdict(a), want)
 		}
 	}
 }
@@ -77,20 +77,20 @@ func TestPathHijack(t *testing.T) {
 		files map[string]string
 		path  []string
 		allow string
-		want  Outcome
+		want  toolward.Verdict
 	}{
-		"workspace on the path":       {map[string]string{"/ws/bin/git": "x"}, []string{"/ws/bin", "/usr/bin"}, "/**", Person},
-		"the very file is named":      {map[string]string{"/ws/bin/git": "x"}, []string{"/ws/bin", "/usr/bin"}, "/ws/bin/git", Run},
-		"a link into the workspace":   {map[string]string{"/usr/local/bin/git": "l:/ws/evil", "/ws/evil": "x"}, nil, "/usr/local/bin/git", Person},
-		"everybody can write there":   {map[string]string{"/opt/open": "w", "/opt/open/git": "x"}, []string{"/opt/open"}, "/opt/*/git", Person},
-		"empty and relative elements": {map[string]string{"/ws/git": "x"}, []string{"", ".", "bin", "/usr/bin"}, "/usr/bin/git", Person},
+		"workspace on the path":       {map[string]string{"/ws/bin/git": "x"}, []string{"/ws/bin", "/usr/bin"}, "/**", toolward.Ask},
+		"the very file is named":      {map[string]string{"/ws/bin/git": "x"}, []string{"/ws/bin", "/usr/bin"}, "/ws/bin/git", toolward.Allow},
+		"a link into the workspace":   {map[string]string{"/usr/local/bin/git": "l:/ws/evil", "/ws/evil": "x"}, nil, "/usr/local/bin/git", toolward.Ask},
+		"everybody can write there":   {map[string]string{"/opt/open": "w", "/opt/open/git": "x"}, []string{"/opt/open"}, "/opt/*/git", toolward.Ask},
+		"empty and relative elements": {map[string]string{"/ws/git": "x"}, []string{"", ".", "bin", "/usr/bin"}, "/usr/bin/git", toolward.Ask},
 	} {
 		w := newWorld(t, c.files)
 		if c.path != nil {
 			w.path = c.path
 		}
-		if a := w.evaluate(t, onMiss(Strict, c.allow), "git status"); a.Outcome != c.want {
-			t.Errorf("%s: %s %v %+v", name, a.Outcome, codes(a), a.Segments[0].Program)
+		if a := w.evaluate(t, onMiss(Strict, c.allow), "git status"); verdict(a) != c.want {
+			t.Errorf("%s: %s %v %+v", name, verdict(a), codes(a), a.Segments[0].Program)
 		}
 	}
 }
@@ -140,13 +140,13 @@ func TestRules(t *testing.T) {
 		{Prefix: []Alternatives{{"git"}, {"push"}, {"--force"}}, Decision: Forbidden},
 		{Prefix: []Alternatives{{"rm"}, {"-r"}, {"build"}}, Decision: Allow},
 	}
-	for command, want := range map[string]Outcome{
-		"git status": Run, "git pull": Person, "git push --force": Refuse, "/usr/bin/git push --force": Refuse,
-		"rm -r build": Run, "rm -r .git": Person, "rm -r build ~/.ssh": Person, "nice git push --force": Refuse,
-		"bash -c 'git push --force'": Refuse,
+	for command, want := range map[string]toolward.Verdict{
+		"git status": toolward.Allow, "git pull": toolward.Ask, "git push --force": toolward.Deny, "/usr/bin/git push --force": toolward.Deny,
+		"rm -r build": toolward.Allow, "rm -r .git": toolward.Ask, "rm -r build ~/.ssh": toolward.Ask, "nice git push --force": toolward.Deny,
+		"bash -c 'git push --force'": toolward.Deny,
 	} {
-		if a := w.evaluate(t, s, command); a.Outcome != want {
-			t.Errorf("%s: %s %v, want %s", command, a.Outcome, codes(a), want)
+		if a := w.evaluate(t, s, command); verdict(a) != want {
+			t.Errorf("%s: %s %v, want %s", command, verdict(a), codes(a), want)
 		}
 	}
 	s.Rules[0].NotMatch = []string{"git push"}
@@ -159,21 +159,21 @@ func TestExactArgv(t *testing.T) {
 	w := newWorld(t, nil)
 	s := onMiss(Strict)
 	s.Entries = []Listed{{Entry: Entry{Pattern: "/usr/bin/rm", Argv: []string{"/usr/bin/rm", "-r", "build"}}}}
-	for command, want := range map[string]Outcome{"rm -r build": Run, "rm -r build x": Person, "rm -r": Person, "rm build -r": Person} {
-		if a := w.evaluate(t, s, command); a.Outcome != want {
-			t.Errorf("%s: %s, want %s", command, a.Outcome, want)
+	for command, want := range map[string]toolward.Verdict{"rm -r build": toolward.Allow, "rm -r build x": toolward.Ask, "rm -r": toolward.Ask, "rm build -r": toolward.Ask} {
+		if a := w.evaluate(t, s, command); verdict(a) != want {
+			t.Errorf("%s: %s, want %s", command, verdict(a), want)
 		}
 	}
 }
 
 func TestAfterCd(t *testing.T) {
 	w := newWorld(t, map[string]string{"/ws/sub/run.sh": "x", "/ws/run.sh": "x"})
-	for command, want := range map[string]Outcome{
-		"cd sub && ./run.sh": Run, "cd sub; ./run.sh": Person, "cd sub && ls; ./run.sh": Run,
-		"cd new && ./run.sh": Person, "ls | cd sub && ./run.sh": Run, "false || cd sub && ./run.sh": Person,
+	for command, want := range map[string]toolward.Verdict{
+		"cd sub && ./run.sh": toolward.Allow, "cd sub; ./run.sh": toolward.Ask, "cd sub && ls; ./run.sh": toolward.Allow,
+		"cd new && ./run.sh": toolward.Ask, "ls | cd sub && ./run.sh": toolward.Allow, "false || cd sub && ./run.sh": toolward.Ask,
 	} {
-		if a := w.evaluate(t, onMiss(Strict, "/ws/sub/run.sh", "/ws/run.sh", "/usr/bin/ls", "/usr/bin/true"), command); a.Outcome != want {
-			t.Errorf("%s: %s %v, want %s", command, a.Outcome, codes(a), want)
+		if a := w.evaluate(t, onMiss(Strict, "/ws/sub/run.sh", "/ws/run.sh", "/usr/bin/ls", "/usr/bin/true"), command); verdict(a) != want {
+			t.Errorf("%s: %s %v, want %s", command, verdict(a), codes(a), want)
 		}
 	}
 }
@@ -219,23 +219,23 @@ func TestLaws(t *testing.T) {
 			s.Entries = append(s.Entries, Listed{Entry: Entry{Pattern: programs[r.IntN(len(programs))]}})
 		}
 		full := w.evaluate(t, s, command)
-		if full.Outcome == Run {
+		if verdict(full) == toolward.Allow {
 			ran++
 		}
 		for i := range s.Entries { // fewer entries never allow more
 			less := s
 			less.Entries = slices.Delete(slices.Clone(s.Entries), i, i+1)
-			if a := w.evaluate(t, less, command); a.Outcome == Run && full.Outcome != Run {
+			if a := w.evaluate(t, less, command); verdict(a) == toolward.Allow && verdict(full) != toolward.Allow {
 				t.Fatalf("%q: without %s it runs", command, s.Entries[i].Pattern)
 			}
 		}
-		if more := w.evaluate(t, s, command+" ; "+anyCommand(r)); more.OK && more.Outcome == Run && full.Outcome != Run {
+		if more := w.evaluate(t, s, command+" ; "+anyCommand(r)); more.OK && verdict(more) == toolward.Allow && verdict(full) != toolward.Allow {
 			t.Fatalf("%q: with another command it runs: %q", command, more.Command)
 		}
-		if tense := w.evaluateAt(t, s, command, toolward.Elevated); tense.Outcome == Run && full.Outcome != Run {
+		if tense := w.evaluateAt(t, s, command, toolward.Elevated); verdict(tense) == toolward.Allow && verdict(full) != toolward.Allow {
 			t.Fatalf("%q: a tense session allows more", command)
 		}
-		if full.Outcome != Run || full.Enforced == "" || strings.Contains(command, "cd ") {
+		if verdict(full) != toolward.Allow || full.Enforced == "" || strings.Contains(command, "cd ") {
 			continue
 		}
 		// What was expanded says no more than the same words written out.
@@ -267,7 +267,7 @@ func FuzzEvaluate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, command string) {
 		a := e.Evaluate(&Request{Command: command, Dir: w.dir, Getenv: w.getenv, Level: toolward.Normal, Places: w})
-		if a.Outcome == Run && (!a.OK || !a.Satisfied || len(a.Forced) > 0) {
+		if verdict(a) == toolward.Allow && (!a.OK || !a.Satisfied || len(a.Forced) > 0) {
 			t.Fatal(fmt.Sprintf("%q runs", command), a)
 		}
 	})

@@ -4,10 +4,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/toolward/toolward"
 )
 
 // everyday reads the commands of testdata/everyday.txt with what is expected of them.
-func everyday(t *testing.T) (commands []string, want []Outcome) {
+func everyday(t *testing.T) (commands []string, want []toolward.Verdict) {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/everyday.txt")
 	if err != nil {
@@ -18,9 +20,9 @@ func everyday(t *testing.T) (commands []string, want []Outcome) {
 		switch {
 		case answer == "" || strings.HasPrefix(answer, "#"):
 		case ok && answer == "allow":
-			commands, want = append(commands, strings.TrimSpace(command)), append(want, Run)
+			commands, want = append(commands, strings.TrimSpace(command)), append(want, toolward.Allow)
 		case ok && answer == "ask":
-			commands, want = append(commands, strings.TrimSpace(command)), append(want, Person)
+			commands, want = append(commands, strings.TrimSpace(command)), append(want, toolward.Ask)
 		default:
 			t.Fatalf("not a line: %q", line)
 		}
@@ -45,11 +47,11 @@ func TestEverydayCommands(t *testing.T) {
 	asks := 0
 	for i, command := range commands {
 		a := w.evaluate(t, onMiss(Developer), command)
-		if a.Outcome != Run {
+		if verdict(a) != toolward.Allow {
 			asks++
 		}
-		if a.Outcome != want[i] {
-			t.Errorf("%s: %s, want %s: %v %s", command, a.Outcome, want[i], codes(a), a.Reason)
+		if verdict(a) != want[i] {
+			t.Errorf("%s: %s, want %s: %v %s", command, verdict(a), want[i], codes(a), a.Reason)
 		}
 	}
 	if asks*100 > 12*len(commands) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -133,7 +134,7 @@ func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, 
 				seg.object(Expansion, "it depends on an earlier cd what $PWD is")
 			}
 		}
-		v.force(ForcedHeredoc)
+		v.force(modes.ForcedHeredoc)
 	}
 	if len(dirs) > maxDirs {
 		seg.object(Expansion, "it is not known in which directory it starts")

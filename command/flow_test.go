@@ -3,6 +3,8 @@ package command
 import (
 	"slices"
 	"testing"
+
+	"github.com/toolward/toolward"
 )
 
 // Where a command starts, after every cd that may have happened or not.
@@ -45,8 +47,8 @@ func TestOtherFormsOfCd(t *testing.T) {
 		"CI=1 cd sub && ls": true, "cd sub/../sub && ls": true, "cd //ws && ls": true, "cd ~ && ls": true, "cd s* && ls": true,
 	} {
 		a := w.evaluate(t, onMiss(Developer, "*"), command)
-		if blocked := a.Segments[0].Blocked != ""; blocked != want || want && a.Outcome == Run {
-			t.Errorf("%s: blocked %t, %s", command, blocked, a.Outcome)
+		if blocked := a.Segments[0].Blocked != ""; blocked != want || want && verdict(a) == toolward.Allow {
+			t.Errorf("%s: blocked %t, %s", command, blocked, verdict(a))
 		}
 	}
 }
@@ -59,8 +61,8 @@ func TestManyDirectories(t *testing.T) {
 		command += "cd a; "
 	}
 	a := w.evaluate(t, onMiss(Developer), command+"ls")
-	if last := a.Segments[len(a.Segments)-1]; !last.refuses(Expansion) || a.Outcome == Run {
-		t.Errorf("%s %v", a.Outcome, last.Asks)
+	if last := a.Segments[len(a.Segments)-1]; !last.refuses(Expansion) || verdict(a) == toolward.Allow {
+		t.Errorf("%s %v", verdict(a), last.Asks)
 	}
 }
 
@@ -81,12 +83,12 @@ func TestPWD(t *testing.T) {
 // With -u a shell ends where it would take a parameter that is not set for nothing.
 func TestUnsetParameters(t *testing.T) {
 	w := newWorld(t, map[string]string{"/bin/bash": "x", "/ws/a.txt": "f"})
-	for command, want := range map[string]Outcome{
-		"bash -c 'ls $NOWHERE'": Run, "bash -euc 'ls $NOWHERE'": Person, "bash -u -c 'ls \"$NOWHERE\"'": Person,
-		"bash -euc 'ls $PWD'": Run, "bash -ec 'ls $NOWHERE'": Run,
+	for command, want := range map[string]toolward.Verdict{
+		"bash -c 'ls $NOWHERE'": toolward.Allow, "bash -euc 'ls $NOWHERE'": toolward.Ask, "bash -u -c 'ls \"$NOWHERE\"'": toolward.Ask,
+		"bash -euc 'ls $PWD'": toolward.Allow, "bash -ec 'ls $NOWHERE'": toolward.Allow,
 	} {
-		if a := w.evaluate(t, onMiss(Developer), command); a.Outcome != want {
-			t.Errorf("%s: %s %v", command, a.Outcome, codes(a))
+		if a := w.evaluate(t, onMiss(Developer), command); verdict(a) != want {
+			t.Errorf("%s: %s %v", command, verdict(a), codes(a))
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package command
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/toolward/toolward"
+)
 
 // What means the working directory in the search path is skipped, but makes every program that is found through it
 // one to ask about.
@@ -9,12 +13,12 @@ func TestASearchPathThatLeadsHereAsks(t *testing.T) {
 		w := newWorld(t, nil)
 		w.path = dirs
 		a := w.evaluate(t, onMiss(Strict, "/usr/bin/git"), "git status")
-		if a.Outcome != Person || len(a.Segments) != 1 || a.Segments[0].Program.Path != "/usr/bin/git" {
-			t.Errorf("%q: %s, %+v", dirs, a.Outcome, a.Segments)
+		if verdict(a) != toolward.Ask || len(a.Segments) != 1 || a.Segments[0].Program.Path != "/usr/bin/git" {
+			t.Errorf("%q: %s, %+v", dirs, verdict(a), a.Segments)
 		}
 	}
 	w := newWorld(t, nil)
-	if a := w.evaluate(t, onMiss(Strict, "/usr/bin/git"), "git status"); a.Outcome != Run {
-		t.Errorf("a search path of absolute directories: %s", a.Outcome)
+	if a := w.evaluate(t, onMiss(Strict, "/usr/bin/git"), "git status"); verdict(a) != toolward.Allow {
+		t.Errorf("a search path of absolute directories: %s", verdict(a))
 	}
 }

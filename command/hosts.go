@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolward/toolward/modes"
 )
 
 // Host says where a command runs.
@@ -37,10 +39,10 @@ const (
 // HostConfig is what the configuration, with a session's overrides over it, says about the place of commands.
 type HostConfig struct {
 	Host             Host // "": the sandbox if there is one, else the gateway
-	Settings         Settings
+	Settings         modes.Settings
 	SandboxAvailable bool
 	// FileModes are the settings of exec-approvals.json for the agent, as [Snapshot.Settings] gives them.
-	FileModes Settings
+	FileModes modes.Settings
 	Elevation Elevation
 }
 
@@ -53,8 +55,8 @@ type HostParams struct {
 // Place is where and how a command runs.
 type Place struct {
 	Host      Host
-	Modes     Modes // of no meaning in the sandbox, where the container is the guard
-	Approvals bool  // modes, allowlist and questions apply
+	Modes     modes.Modes // of no meaning in the sandbox, where the container is the guard
+	Approvals bool        // modes, allowlist and questions apply
 	Elevated  ElevatedLevel
 }
 
@@ -75,33 +77,33 @@ func Choose(config HostConfig, params HostParams) (Place, error) {
 	if host == HostSandbox {
 		return Place{Host: host}, nil
 	}
-	modes := mergeModes(config.Settings, config.FileModes)
+	inForce := modes.Merge(config.Settings, config.FileModes)
 	if level == ElevatedFull {
 		// The owner's "deny" in the file is the last word: not even an elevated session gets past it.
-		if config.FileModes.Security != "" && known(securities, config.FileModes.Security) == SecurityDeny {
+		if config.FileModes.Security.Denies() {
 			return Place{}, &HostError{CodeDeniedByApprovalFile, "exec-approvals.json denies all commands of this agent"}
 		}
-		modes.Security, modes.Ask = SecurityFull, AskOff
+		inForce.Security, inForce.Ask = modes.SecurityFull, modes.AskOff
 	}
-	modes = modes.tightened(asked.security, asked.ask)
-	bypassed := level == ElevatedFull && modes.Security == SecurityFull && modes.Ask == AskOff
-	return Place{Host: host, Modes: modes, Approvals: !bypassed, Elevated: level}, nil
+	inForce = inForce.Tightened(asked.security, asked.ask)
+	bypassed := level == ElevatedFull && inForce.Security == modes.SecurityFull && inForce.Ask == modes.AskOff
+	return Place{Host: host, Modes: inForce, Approvals: !bypassed, Elevated: level}, nil
 }
 
 type askedFor struct {
 	host     Host
-	security Security
-	ask      Ask
+	security modes.Security
+	ask      modes.Ask
 }
 
 func (p HostParams) read() (asked askedFor, err error) {
 	if asked.host, err = word(hosts, CodeInvalidHost, p.Host); err != nil {
 		return asked, err
 	}
-	if asked.security, err = word(securities, CodeInvalidSecurity, p.Security); err != nil {
+	if asked.security, err = word(modes.Securities(), CodeInvalidSecurity, p.Security); err != nil {
 		return asked, err
 	}
-	asked.ask, err = word(asks, CodeInvalidAsk, p.Ask)
+	asked.ask, err = word(modes.Asks(), CodeInvalidAsk, p.Ask)
 	return asked, err
 }
 
@@ -177,4 +179,21 @@ func (e Elevation) level(asked *bool) (ElevatedLevel, error) {
 		return ElevatedAsk, nil
 	}
 	return level, nil
+}
+
+// word reads a parameter of a call or of a person: trimmed, in any case. "" stands for not given.
+func word[W ~string](words []W, code, text string) (W, error) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	if text == "" || slices.Contains(words, W(text)) {
+		return W(text), nil
+	}
+	return words[0], &HostError{Code: code, Text: fmt.Sprintf("%q is none of %s", text, choices(words))}
+}
+
+func choices[W ~string](words []W) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
 )
@@ -45,7 +46,7 @@ func (v *evaluation) inlineCode(seg *Segment, c circumstances) {
 	seg.Inline = hit
 	seg.object(InlineCode, hit)
 	if !v.e.policy.LooseInlineEval {
-		v.force(ForcedInlineEval)
+		v.force(modes.ForcedInlineEval)
 	}
 }
 

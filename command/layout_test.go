@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/place"
 )
 
@@ -156,9 +157,14 @@ func (w *world) evaluateAt(t testing.TB, s Policy, command string, level toolwar
 	return e.Evaluate(&Request{Command: command, Dir: w.dir, Getenv: w.getenv, Level: level, Places: w})
 }
 
+// verdict is what the modes that nobody has changed make of an assessment on this machine.
+func verdict(a *Assessment) toolward.Verdict {
+	return modes.Judge(modes.Default(), toolward.HostGateway, toolward.Normal, a.Analysis())
+}
+
 // onMiss are the settings of a usual installation with these entries.
 func onMiss(preset Preset, patterns ...string) Policy {
-	s := Policy{Modes: Modes{Security: SecurityAllowlist, Ask: AskOnMiss}, Preset: preset}
+	s := Policy{Preset: preset}
 	for _, p := range patterns {
 		s.Entries = append(s.Entries, Listed{Entry: Entry{Pattern: p}})
 	}

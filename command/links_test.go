@@ -3,6 +3,8 @@ package command
 import (
 	"fmt"
 	"testing"
+
+	"github.com/toolward/toolward"
 )
 
 // Programs that follow links below a directory run where no link leads to what they must not read.
@@ -31,46 +33,46 @@ func TestLinksBelow(t *testing.T) {
 		"find -L src -name '*.go'": true, "rg -L TODO src": true, "grep -r TODO src": false, "zip -ry out.zip src": false,
 		"tar cf out.tar src": false, "cp -r src copy": false,
 	} {
-		if a := plain.evaluate(t, onMiss(Developer), command); a.Outcome != Run {
-			t.Errorf("%s: %s %v", command, a.Outcome, a.Segments[0].Asks)
+		if a := plain.evaluate(t, onMiss(Developer), command); verdict(a) != toolward.Allow {
+			t.Errorf("%s: %s %v", command, verdict(a), a.Segments[0].Asks)
 		}
 		for name, w := range map[string]*world{"secret": secret, "behind": behind} {
-			want := Run
+			want := toolward.Allow
 			if reads {
-				want = Person
+				want = toolward.Ask
 			}
-			if a := w.evaluate(t, onMiss(Developer), command); a.Outcome != want {
-				t.Errorf("%s, %s: %s %v, want %s", command, name, a.Outcome, a.Segments[0].Asks, want)
+			if a := w.evaluate(t, onMiss(Developer), command); verdict(a) != want {
+				t.Errorf("%s, %s: %s %v, want %s", command, name, verdict(a), a.Segments[0].Asks, want)
 			}
 		}
 	}
-	if a := outside.evaluate(t, onMiss(Developer), "grep -R TODO src"); a.Outcome != Run {
-		t.Errorf("a link to what may be read: %s %v", a.Outcome, a.Segments[0].Asks)
+	if a := outside.evaluate(t, onMiss(Developer), "grep -R TODO src"); verdict(a) != toolward.Allow {
+		t.Errorf("a link to what may be read: %s %v", verdict(a), a.Segments[0].Asks)
 	}
-	if a := outside.evaluate(t, onMiss(Developer), "chown -R -L dev src"); a.Outcome != Person {
-		t.Errorf("a link to what must not be written: %s", a.Outcome)
+	if a := outside.evaluate(t, onMiss(Developer), "chown -R -L dev src"); verdict(a) != toolward.Ask {
+		t.Errorf("a link to what must not be written: %s", verdict(a))
 	}
 }
 
 // A link that the command itself makes is not there when it is judged.
 func TestLinksThatTheCommandMakes(t *testing.T) {
 	w := newWorld(t, map[string]string{"/usr/bin/ln": "x", "/usr/bin/tar": "x", "/usr/bin/mkdir": "x", "/ws/src/a.go": "f", "/ws/docs/x.md": "f", "/ws/a.tar": "f"})
-	for command, want := range map[string]Outcome{
-		"ln -s ../docs src/link && grep -R TODO src":         Person,
-		"tar xf a.tar && grep -R TODO src":                   Person,
-		"grep -R TODO src | ln -s ../docs src/link":          Person,
-		"bash -c 'ln -s ../docs src/link'; grep -R TODO src": Person,
-		"git checkout main && grep -R TODO src":              Person,
-		"mkdir -p out && grep -R TODO src > out/todo.txt":    Run,
-		"grep -R TODO src | tee todo.txt":                    Run,
-		"go test ./... && grep -R TODO src":                  Run,
-		"ln -s ../docs src/link && grep -r TODO src":         Run,
-		"ln -s /proc x && cat x/self/environ":                Person,
-		"ln -s ../proc x && cat x/self/environ":              Person,
-		"cd src && ln -s ../docs/x.md y.md && cat y.md":      Run,
+	for command, want := range map[string]toolward.Verdict{
+		"ln -s ../docs src/link && grep -R TODO src":         toolward.Ask,
+		"tar xf a.tar && grep -R TODO src":                   toolward.Ask,
+		"grep -R TODO src | ln -s ../docs src/link":          toolward.Ask,
+		"bash -c 'ln -s ../docs src/link'; grep -R TODO src": toolward.Ask,
+		"git checkout main && grep -R TODO src":              toolward.Ask,
+		"mkdir -p out && grep -R TODO src > out/todo.txt":    toolward.Allow,
+		"grep -R TODO src | tee todo.txt":                    toolward.Allow,
+		"go test ./... && grep -R TODO src":                  toolward.Allow,
+		"ln -s ../docs src/link && grep -r TODO src":         toolward.Allow,
+		"ln -s /proc x && cat x/self/environ":                toolward.Ask,
+		"ln -s ../proc x && cat x/self/environ":              toolward.Ask,
+		"cd src && ln -s ../docs/x.md y.md && cat y.md":      toolward.Allow,
 	} {
-		if a := w.evaluate(t, onMiss(Developer), command); a.Outcome != want {
-			t.Errorf("%s: %s %v, want %s", command, a.Outcome, codes(a), want)
+		if a := w.evaluate(t, onMiss(Developer), command); verdict(a) != want {
+			t.Errorf("%s: %s %v, want %s", command, verdict(a), codes(a), want)
 		}
 	}
 }
@@ -82,9 +84,9 @@ func TestTooManyNamesBelow(t *testing.T) {
 	}
 	files["/ws/few/a"] = "f"
 	w := newWorld(t, files)
-	for command, want := range map[string]Outcome{"grep -R x few": Run, "grep -R x many": Person, "grep -r x many": Run} {
-		if a := w.evaluate(t, onMiss(Developer), command); a.Outcome != want {
-			t.Errorf("%s: %s", command, a.Outcome)
+	for command, want := range map[string]toolward.Verdict{"grep -R x few": toolward.Allow, "grep -R x many": toolward.Ask, "grep -r x many": toolward.Allow} {
+		if a := w.evaluate(t, onMiss(Developer), command); verdict(a) != want {
+			t.Errorf("%s: %s", command, verdict(a))
 		}
 	}
 }

@@ -3,14 +3,13 @@ package command
 import (
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/gatetest"
+	"github.com/toolward/toolward/modes"
 )
 
 // runAsserted runs vectors of which only the keys that the wanted value has are asserted.
@@ -44,7 +43,7 @@ func runAsserted(t *testing.T, kind string, answer func(t *testing.T, input json
 func TestModesVectors(t *testing.T) {
 	runAsserted(t, "mergePolicy", func(t *testing.T, input json.RawMessage) map[string]any {
 		var in struct {
-			Config             Settings
+			Config             modes.Settings
 			File               json.RawMessage
 			FileState, AgentID string
 		}
@@ -56,23 +55,23 @@ func TestModesVectors(t *testing.T) {
 		if in.FileState == "corrupt" {
 			_, _, s.Corrupt = Parse([]byte("{"))
 		}
-		m := s.Modes(in.Config, in.AgentID)
+		m, skills := s.Modes(in.Config, in.AgentID), s.Settings(in.AgentID).AutoAllowSkills
 		patterns := []string{}
 		for _, e := range s.Allowlist(in.AgentID) {
 			patterns = append(patterns, e.Pattern)
 		}
 		return map[string]any{
-			"security": m.Security, "ask": m.Ask, "askFallback": m.AskFallback, "autoAllowSkills": m.AutoAllowSkills, "allowlist": patterns,
+			"security": m.Security, "ask": m.Ask, "askFallback": m.AskFallback, "autoAllowSkills": skills != nil && *skills, "allowlist": patterns,
 		}
 	})
 	runAsserted(t, "hostGate", func(t *testing.T, input json.RawMessage) map[string]any {
 		var in struct {
 			Config struct {
 				Host Host
-				Settings
+				modes.Settings
 			}
 			SandboxAvailable bool
-			FileSecurity     Security
+			FileSecurity     modes.Security
 			Elevated         *struct {
 				Enabled, Allowed bool
 				DefaultLevel     string
@@ -82,7 +81,7 @@ func TestModesVectors(t *testing.T) {
 		gatetest.Decode(t, input, &in)
 		config := HostConfig{
 			Host: in.Config.Host, Settings: in.Config.Settings, SandboxAvailable: in.SandboxAvailable,
-			FileModes: Settings{Security: in.FileSecurity}, Elevation: Elevation{FailedGates: []string{"tools.elevated.enabled"}},
+			FileModes: modes.Settings{Security: in.FileSecurity}, Elevation: Elevation{FailedGates: []string{"tools.elevated.enabled"}},
 		}
 		if e := in.Elevated; e != nil {
 			config.Elevation.Level = e.DefaultLevel
@@ -96,55 +95,6 @@ func TestModesVectors(t *testing.T) {
 		}
 		return map[string]any{"host": place.Host, "security": place.Modes.Security, "ask": place.Modes.Ask, "approvals": place.Approvals}
 	})
-}
-
-// strictness orders modes: a higher number lets less through.
-func strictness(m Modes) (security, ask int) {
-	return len(securities) - slices.Index(securities, m.Security), len(asks) - slices.Index(asks, m.Ask)
-}
-
-// TestMergeOnlyTightens: whatever the file says, and whatever a call asks for, nothing gets looser than the
-// configuration, nor than the file.
-func TestMergeOnlyTightens(t *testing.T) {
-	words := func(list ...string) string { return list[rand.IntN(len(list))] }
-	random := func() Settings {
-		return Settings{
-			Security: Security(words("", "deny", "allowlist", "full", "FULL", "open")), Ask: Ask(words("", "off", "on-miss", "always", "never")),
-			AskFallback: Fallback(words("", "deny", "allowlist", "full", "x")),
-		}
-	}
-	looser := func(a, b Modes) bool {
-		s1, a1 := strictness(a)
-		s2, a2 := strictness(b)
-		return s1 < s2 || a1 < a2
-	}
-	for range 20_000 {
-		config, file, other := random(), random(), random()
-		merged := mergeModes(config, file)
-		if looser(merged, mergeModes(config, Settings{})) {
-			t.Fatalf("the file %v loosens the configuration %v to %v", file, config, merged)
-		}
-		if file.Security != "" && looser(merged, Modes{Security: known(securities, file.Security), Ask: known(asks, given(file.Ask, AskOff))}) {
-			t.Fatalf("the configuration %v loosens the file %v to %v", config, file, merged)
-		}
-		if looser(merged.tightened(other.Security, other.Ask), merged) {
-			t.Fatalf("a call with %v loosens %v", other, merged)
-		}
-		file.Security, file.Ask = "nonsense", "nonsense"
-		if m := mergeModes(config, file); m.Security != SecurityDeny || m.Ask != AskAlways {
-			t.Fatalf("words that are not known leave %v", m)
-		}
-	}
-}
-
-func TestSettingsOver(t *testing.T) {
-	yes, no := true, false
-	wide := Settings{Security: SecurityFull, Ask: AskOff, AutoAllowSkills: &yes}
-	narrow := Settings{Ask: AskAlways, AutoAllowSkills: &no}
-	got := narrow.Over(wide)
-	if got.Security != SecurityFull || got.Ask != AskAlways || *got.AutoAllowSkills {
-		t.Errorf("got %+v", got)
-	}
 }
 
 func TestChoose(t *testing.T) {
@@ -162,12 +112,12 @@ func TestChoose(t *testing.T) {
 		"unknown host configured":             {HostConfig{Host: "Gateway"}, HostParams{}, CodeInvalidHost},
 		"unknown security":                    {HostConfig{}, HostParams{Security: "none"}, CodeInvalidSecurity},
 		"unknown ask":                         {HostConfig{}, HostParams{Ask: "never"}, CodeInvalidAsk},
-		"parameters in any case":              {HostConfig{Settings: Settings{Security: SecurityFull}}, HostParams{Security: " DENY", Ask: "Always "}, "gateway deny always true"},
-		"the node's file counts too":          {HostConfig{Host: HostNode, Settings: Settings{Security: SecurityFull, Ask: AskOff}, FileModes: Settings{Ask: AskAlways}}, HostParams{}, "node full always true"},
+		"parameters in any case":              {HostConfig{Settings: modes.Settings{Security: modes.SecurityFull}}, HostParams{Security: " DENY", Ask: "Always "}, "gateway deny always true"},
+		"the node's file counts too":          {HostConfig{Host: HostNode, Settings: modes.Settings{Security: modes.SecurityFull, Ask: modes.AskOff}, FileModes: modes.Settings{Ask: modes.AskAlways}}, HostParams{}, "node full always true"},
 		"full":                                {HostConfig{SandboxAvailable: true, Elevation: open}, HostParams{Elevated: &yes}, "gateway full off false"},
 		"full by the session":                 {HostConfig{Elevation: open}, HostParams{}, "gateway full off false"},
 		"full, but the call wants questions":  {HostConfig{Elevation: open}, HostParams{Ask: "always"}, "gateway full always true"},
-		"full against a broken file":          {HostConfig{Elevation: open, FileModes: Settings{Security: "open"}}, HostParams{}, CodeDeniedByApprovalFile},
+		"full against a broken file":          {HostConfig{Elevation: open, FileModes: modes.Settings{Security: "open"}}, HostParams{}, CodeDeniedByApprovalFile},
 		"full with an odd level":              {HostConfig{Elevation: Elevation{Level: "root"}}, HostParams{}, "gateway allowlist on-miss true"},
 	} {
 		place, err := Choose(c.config, c.params)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -88,13 +89,13 @@ func eachSegment(segments []Segment, visit func(*Segment)) {
 
 // forcedWords are for people. A rule says so itself, with the segment.
 var forcedWords = map[string]string{
-	ForcedHeredoc:     "text follows the command, which the program reads as its input: read it, too",
-	ForcedInlineEval:  "code stands in the arguments: read it, nobody else has",
-	ForcedObfuscation: "it is written as commands are that hide what they do:",
+	modes.ForcedHeredoc:     "text follows the command, which the program reads as its input: read it, too",
+	modes.ForcedInlineEval:  "code stands in the arguments: read it, nobody else has",
+	modes.ForcedObfuscation: "it is written as commands are that hide what they do:",
 }
 
 func obscuredIf(reason string, a *Assessment) []string {
-	if reason == ForcedObfuscation {
+	if reason == modes.ForcedObfuscation {
 		return a.Obscured
 	}
 	return nil
@@ -370,8 +371,8 @@ func (o *outliner) verdict(s *Segment, shown []Objection, depth int) {
 }
 
 var satisfactionWords = map[Satisfaction]string{
-	BySafeBins: "allowed as a safe bin: it only reads its input", BySkills: "allowed as the program of a skill",
-	ByPreset: "allowed by the preset",
+	BySafeBins: "allowed as a safe bin: it only reads its input",
+	ByPreset:   "allowed by the preset",
 }
 
 // files lists what the yes holds for besides the words.

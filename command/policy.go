@@ -2,20 +2,8 @@ package command
 
 import "fmt"
 
-// Requires reports whether a command must be put before a person, forced prompts aside.
-func Requires(security Security, ask Ask, analyzed, satisfied bool) bool {
-	switch known(asks, ask) {
-	case AskOff:
-		return false
-	case AskOnMiss:
-		return security == SecurityAllowlist && !(analyzed && satisfied)
-	}
-	return true
-}
-
-// Policy is what commands of one agent on one host are judged by. The zero value refuses everything.
+// Policy says what covers the commands of one agent on one host. The zero value covers nothing.
 type Policy struct {
-	Modes
 	Preset  Preset
 	Writes  bool // files of the workspace are written without a question, as with teg.preset "workspace"
 	Entries []Listed
@@ -24,8 +12,6 @@ type Policy struct {
 	SafeBins           []string // nil: DefaultSafeBins; empty: none
 	SafeBinProfiles    map[string]SafeBin
 	SafeBinTrustedDirs []string // besides /bin and /usr/bin; wrappers and shells must lie in one, too
-
-	Skills map[string]string // trusted programs of skills: name and path, if the modes allow them
 
 	LooseInlineEval bool // inline code under a path entry runs (strictInlineEval: false)
 	FoldCase        bool // the file system takes names that differ in case for the same

@@ -103,41 +103,41 @@ func TestPlantedRepositories(t *testing.T) {
 	w := newRepositories(t)
 	for _, c := range []struct {
 		command string
-		want    Outcome
+		want    toolward.Verdict
 	}{
-		{"git status", Run},
-		{"git -C deep/plain status", Run},
-		{"cd deep/plain && git log --oneline -3", Run},
-		{"cd sub && git status && git diff", Run},
-		{"git -C trees/a log --oneline", Run},
-		{"git -C trees/a/sub status", Run},
-		{"mkdir new && cd new && git init && git status", Run},
-		{"cd deep/plain && echo x > y && git add -A", Run},
+		{"git status", toolward.Allow},
+		{"git -C deep/plain status", toolward.Allow},
+		{"cd deep/plain && git log --oneline -3", toolward.Allow},
+		{"cd sub && git status && git diff", toolward.Allow},
+		{"git -C trees/a log --oneline", toolward.Allow},
+		{"git -C trees/a/sub status", toolward.Allow},
+		{"mkdir new && cd new && git init && git status", toolward.Allow},
+		{"cd deep/plain && echo x > y && git add -A", toolward.Allow},
 
-		{"git -C other status", Person},
-		{"cd other && git status", Person},
-		{"cd other && git diff", Person},
-		{"git -C other/.git status", Person},
-		{"cd evil && git status", Person},
-		{"git -C evil log", Person},
-		{"git -C evil/objects status", Person},
-		{"cd pointed && git status", Person},
-		{"git -C pointed diff", Person},
-		{"cd common && git status", Person},
-		{"ls | xargs git -C other show", Person},
-		{"bash -c 'cd other && git status'", Person},
-		{"tar xf kept.tar && git -C repo status", Person},
-		{"tar xf kept.tar && cd repo && git status", Person},
-		{"cp -r other copy && git -C copy status", Person},
-		{"mv other moved && git -C moved status", Person},
-		{"echo 'ref: refs/heads/main' > parts/HEAD && cd parts && git status", Person},
-		{"cp evil/HEAD parts && git -C parts status", Person},
+		{"git -C other status", toolward.Ask},
+		{"cd other && git status", toolward.Ask},
+		{"cd other && git diff", toolward.Ask},
+		{"git -C other/.git status", toolward.Ask},
+		{"cd evil && git status", toolward.Ask},
+		{"git -C evil log", toolward.Ask},
+		{"git -C evil/objects status", toolward.Ask},
+		{"cd pointed && git status", toolward.Ask},
+		{"git -C pointed diff", toolward.Ask},
+		{"cd common && git status", toolward.Ask},
+		{"ls | xargs git -C other show", toolward.Ask},
+		{"bash -c 'cd other && git status'", toolward.Ask},
+		{"tar xf kept.tar && git -C repo status", toolward.Ask},
+		{"tar xf kept.tar && cd repo && git status", toolward.Ask},
+		{"cp -r other copy && git -C copy status", toolward.Ask},
+		{"mv other moved && git -C moved status", toolward.Ask},
+		{"echo 'ref: refs/heads/main' > parts/HEAD && cd parts && git status", toolward.Ask},
+		{"cp evil/HEAD parts && git -C parts status", toolward.Ask},
 	} {
 		a := w.evaluate(c.command)
-		if a.Outcome != c.want {
-			t.Errorf("%s: %s %v, want %s", c.command, a.Outcome, a.Segments[len(a.Segments)-1].Asks, c.want)
+		if verdict(a) != c.want {
+			t.Errorf("%s: %s %v, want %s", c.command, verdict(a), a.Segments[len(a.Segments)-1].Asks, c.want)
 		}
-		if a.Outcome == Run && w.run(w.dir, c.command) {
+		if verdict(a) == toolward.Allow && w.run(w.dir, c.command) {
 			t.Errorf("%s: what was planted ran", c.command)
 		}
 	}
@@ -154,8 +154,8 @@ func TestPlantedRepositories(t *testing.T) {
 func TestRedirectionBelowAFile(t *testing.T) {
 	w := newRepositories(t)
 	a := w.evaluate("echo x > README.md/y")
-	if got := a.Segments[0].Asks; a.Outcome != Person || len(got) != 1 || !strings.Contains(got[0].Detail, "README.md is a regular file, not a directory") {
-		t.Errorf("%s %v", a.Outcome, got)
+	if got := a.Segments[0].Asks; verdict(a) != toolward.Ask || len(got) != 1 || !strings.Contains(got[0].Detail, "README.md is a regular file, not a directory") {
+		t.Errorf("%s %v", verdict(a), got)
 	}
 }
 
@@ -163,20 +163,20 @@ func TestRedirectionBelowAFile(t *testing.T) {
 func TestRepositoryAboveTheWorkspace(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
-		want  Outcome
+		want  toolward.Verdict
 	}{
-		"worktree":                  {map[string]string{"/ws/.git": "p:/home/dev/main/.git/worktrees/ws", "/home/dev/main/.git/worktrees/ws/HEAD": "f", "/ws/sub/.git": "p:/home/dev/main/.git/worktrees/ws/modules/sub", "/home/dev/main/.git/worktrees/ws/modules/sub/HEAD": "f"}, Run},
-		"elsewhere":                 {map[string]string{"/ws/.git": "p:/home/dev/main/.git/worktrees/ws", "/home/dev/main/.git/worktrees/ws/HEAD": "f", "/ws/sub/.git": "p:/tmp/evil/.git/worktrees/x", "/tmp/evil/.git/worktrees/x/HEAD": "f"}, Person},
-		"above":                     {map[string]string{"/.git/HEAD": "f", "/ws/sub/.git": "p:../../.git/modules/sub", "/.git/modules/sub/HEAD": "f"}, Run},
-		"into the workspace":        {map[string]string{"/ws/.git/HEAD": "f", "/ws/sub/.git": "p:../evil", "/ws/evil/HEAD": "f"}, Person},
-		"to nothing":                {map[string]string{"/ws/.git/HEAD": "f", "/ws/sub/.git": "p:../.git/modules/sub"}, Person},
-		"a link":                    {map[string]string{"/ws/.git/HEAD": "f", "/ws/sub/.git": "l:../evil", "/ws/evil/HEAD": "f"}, Person},
-		"the repository's own root": {map[string]string{"/ws/.git/HEAD": "f", "/ws/sub/.git": "p:../.git"}, Person},
-		"no repository":             {map[string]string{"/ws/sub/x": "f"}, Run},
-		"the workspace looks bare":  {map[string]string{"/ws/HEAD": "f", "/ws/objects/x": "f", "/ws/sub/x": "f"}, Person},
+		"worktree":                  {map[string]string{"/ws/.git": "p:/home/dev/main/.git/worktrees/ws", "/home/dev/main/.git/worktrees/ws/HEAD": "f", "/ws/sub/.git": "p:/home/dev/main/.git/worktrees/ws/modules/sub", "/home/dev/main/.git/worktrees/ws/modules/sub/HEAD": "f"}, toolward.Allow},
+		"elsewhere":                 {map[string]string{"/ws/.git": "p:/home/dev/main/.git/worktrees/ws", "/home/dev/main/.git/worktrees/ws/HEAD": "f", "/ws/sub/.git": "p:/tmp/evil/.git/worktrees/x", "/tmp/evil/.git/worktrees/x/HEAD": "f"}, toolward.Ask},
+		"above":                     {map[string]string{"/.git/HEAD": "f", "/ws/sub/.git": "p:../../.git/modules/sub", "/.git/modules/sub/HEAD": "f"}, toolward.Allow},
+		"into the workspace":        {map[string]string{"/ws/.git/HEAD": "f", "/ws/sub/.git": "p:../evil", "/ws/evil/HEAD": "f"}, toolward.Ask},
+		"to nothing":                {map[string]string{"/ws/.git/HEAD": "f", "/ws/sub/.git": "p:../.git/modules/sub"}, toolward.Ask},
+		"a link":                    {map[string]string{"/ws/.git/HEAD": "f", "/ws/sub/.git": "l:../evil", "/ws/evil/HEAD": "f"}, toolward.Ask},
+		"the repository's own root": {map[string]string{"/ws/.git/HEAD": "f", "/ws/sub/.git": "p:../.git"}, toolward.Ask},
+		"no repository":             {map[string]string{"/ws/sub/x": "f"}, toolward.Allow},
+		"the workspace looks bare":  {map[string]string{"/ws/HEAD": "f", "/ws/objects/x": "f", "/ws/sub/x": "f"}, toolward.Ask},
 	} {
-		if a := newWorld(t, c.files).evaluate(t, onMiss(Developer), "git -C sub status"); a.Outcome != c.want {
-			t.Errorf("%s: %s %v", name, a.Outcome, a.Segments[0].Asks)
+		if a := newWorld(t, c.files).evaluate(t, onMiss(Developer), "git -C sub status"); verdict(a) != c.want {
+			t.Errorf("%s: %s %v", name, verdict(a), a.Segments[0].Asks)
 		}
 	}
 }

@@ -5,15 +5,8 @@ import (
 	"slices"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/shell"
-)
-
-// Reasons for a prompt that no setting of "ask" switches off.
-const (
-	ForcedHeredoc     = "heredoc"
-	ForcedInlineEval  = "inline-eval"
-	ForcedObfuscation = "obfuscation"
-	ForcedRule        = "rule"
 )
 
 func (v *evaluation) force(reason string) {
@@ -101,7 +94,7 @@ func (v *evaluation) applyRules(seg *Segment) {
 	case Forbidden:
 		v.out.Forbidden = rule.reason()
 	}
-	v.force(ForcedRule)
+	v.force(modes.ForcedRule)
 	seg.block(rule.reason())
 }
 
@@ -130,7 +123,6 @@ func (v *evaluation) satisfy(seg *Segment, args []argument, c circumstances) {
 	switch {
 	case v.byEntry(seg, c):
 	case v.bySafeBin(seg, args):
-	case v.bySkill(seg, c):
 	case v.byPreset(seg, c):
 	case len(seg.Asks) == 0:
 		seg.object(NotListed, "nothing says yes to "+seg.Program.Path)
@@ -178,16 +170,5 @@ func (v *evaluation) bySafeBin(seg *Segment, args []argument) bool {
 		return false
 	}
 	seg.By = BySafeBins
-	return true
-}
-
-// bySkill tries the programs of skills, by their bare names only.
-func (v *evaluation) bySkill(seg *Segment, c circumstances) bool {
-	trusted, ok := v.e.policy.Skills[seg.Program.Word]
-	if !ok || !v.e.policy.AutoAllowSkills || trusted != seg.Program.Path || seg.Program.Hijack != "" ||
-		!v.permits(seg, v.presetPermit(), c) {
-		return false
-	}
-	seg.By = BySkills
 	return true
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/gatetest"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -23,11 +24,9 @@ type vectorInput struct {
 	Allowlist          []string
 	SafeBins           []string
 	SafeBinTrustedDirs []string
-	SkillBins          map[string]string
-	AutoAllowSkills    bool
 	StrictInlineEval   *bool
-	Security           *Security
-	Ask                *Ask
+	Security           *modes.Security
+	Ask                *modes.Ask
 }
 
 // vectorWorld is a layout of the vectors with what a case puts over it.
@@ -74,16 +73,15 @@ func TestEvaluateVectors(t *testing.T) {
 		gatetest.Decode(t, input, &in)
 		w := vectorWorld(t, &in)
 		s := Policy{
-			Modes: Modes{Security: SecurityAllowlist, Ask: AskOnMiss, AutoAllowSkills: in.AutoAllowSkills}, Preset: Strict,
-			SafeBins: in.SafeBins, SafeBinTrustedDirs: in.SafeBinTrustedDirs,
-			Skills:          in.SkillBins,
+			Preset: Strict, SafeBins: in.SafeBins, SafeBinTrustedDirs: in.SafeBinTrustedDirs,
 			LooseInlineEval: in.StrictInlineEval != nil && !*in.StrictInlineEval,
 		}
+		inForce := modes.Default()
 		if in.Security != nil {
-			s.Security = *in.Security
+			inForce.Security = *in.Security
 		}
 		if in.Ask != nil {
-			s.Ask = *in.Ask
+			inForce.Ask = *in.Ask
 		}
 		// An entry of the vectors is a path that says yes to any ordinary effect.
 		for _, p := range in.Allowlist {
@@ -96,11 +94,14 @@ func TestEvaluateVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return answerOf(e.Evaluate(&Request{Command: in.Command, Dir: w.dir, Getenv: w.getenv, Level: toolward.Normal, Places: plainPlaces{}}))
+		return answerOf(e.Evaluate(&Request{Command: in.Command, Dir: w.dir, Getenv: w.getenv, Level: toolward.Normal, Places: plainPlaces{}}), inForce)
 	})
 }
 
-func answerOf(a *Assessment) map[string]any {
+// outcomes are the verdicts in the words of the vectors.
+var outcomes = map[toolward.Verdict]string{toolward.Deny: "deny", toolward.Ask: "ask", toolward.Allow: "run"}
+
+func answerOf(a *Assessment, inForce modes.Modes) map[string]any {
 	by := []string{}
 	for i := range a.Segments {
 		if s := a.Segments[i].By; s != NotSatisfied {
@@ -111,13 +112,17 @@ func answerOf(a *Assessment) map[string]any {
 	}
 	patterns := []string{}
 	for _, entry := range a.Always {
+		if inForce.Security != modes.SecurityAllowlist {
+			break // nothing is offered where no allowlist applies
+		}
 		if !slices.Contains(patterns, entry.Pattern) {
 			patterns = append(patterns, entry.Pattern)
 		}
 	}
+	verdict := modes.Judge(inForce, toolward.HostGateway, toolward.Normal, a.Analysis())
 	answer := map[string]any{
 		"analysisOk": a.OK, "allowlistSatisfied": a.Satisfied, "satisfiedBy": by,
-		"forcedAsk": append([]string{}, a.Forced...), "requiresApproval": a.Requires, "outcome": a.Outcome,
+		"forcedAsk": append([]string{}, a.Forced...), "requiresApproval": verdict == toolward.Ask, "outcome": outcomes[verdict],
 		"allowAlwaysPatterns": patterns,
 	}
 	if a.Reason != "" {
@@ -183,18 +188,6 @@ func TestSafeBinVectors(t *testing.T) {
 			args = append(args, safeBinArgument{text: a})
 		}
 		return map[string]any{"allowed": bin != nil && bin.allows(args)}
-	})
-}
-
-func TestRequiresVectors(t *testing.T) {
-	runAsserted(t, "requires", func(t *testing.T, input json.RawMessage) map[string]any {
-		var in struct {
-			Ask                            Ask
-			Security                       Security
-			AnalysisOK, AllowlistSatisfied bool
-		}
-		gatetest.Decode(t, input, &in)
-		return map[string]any{"requires": Requires(in.Security, in.Ask, in.AnalysisOK, in.AllowlistSatisfied)}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/policy"
 )
 
@@ -23,10 +24,10 @@ type Exec struct {
 // withDefaults fills in what the gateway's section leaves out.
 func (e Exec) withDefaults() Exec {
 	if e.Security == "" {
-		e.Security = string(command.SecurityAllowlist)
+		e.Security = string(modes.SecurityAllowlist)
 	}
 	if e.Ask == "" {
-		e.Ask = string(command.AskOnMiss)
+		e.Ask = string(modes.AskOnMiss)
 	}
 	if e.Preset == "" {
 		e.Preset = command.Strict

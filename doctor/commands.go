@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/modes"
 )
 
 // manySenders is how many senders of a channel may have commands with more rights before that is worth a look.
@@ -50,12 +51,12 @@ func (e *examination) commands() error {
 // modes looks for agents whose commands run whatever they are. The file can only tighten.
 func (e *examination) modes(file *command.Snapshot) {
 	look := func(key, agent string, own config.Exec) {
-		given := command.Settings{Security: command.Security(own.Security), Ask: command.Ask(own.Ask)}
-		switch modes := file.Modes(given, agent); {
-		case given.Security != command.SecurityFull:
-		case modes.Security == command.SecurityFull && modes.Ask == command.AskOff:
+		given := modes.Settings{Security: modes.Security(own.Security), Ask: modes.Ask(own.Ask)}
+		switch inForce := file.Modes(given, agent); {
+		case given.Security != modes.SecurityFull:
+		case inForce.Security == modes.SecurityFull && inForce.Ask == modes.AskOff:
 			e.find("tools.exec.unguarded", "set security to allowlist, or ask to on-miss", "%s: security is full and ask is off: every command runs, and nobody is asked", key)
-		case given.Ask != command.AskAlways:
+		case given.Ask != modes.AskAlways:
 			e.find("config.insecure_or_dangerous_flags", "set security to allowlist, or ask to always", "%s.security is full: every command may run", key)
 		}
 	}

@@ -5,9 +5,10 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/modes"
 )
 
-// runsCommand reports whether the row stands for running a command, which ExecRules judge.
+// runsCommand reports whether the row stands for running a command, which modes.Judge judges.
 func (r *row) runsCommand() bool {
 	return r.Grant == byExec || r.Class == toolward.Blocked && (r.tool == "exec" || r.name == "nodes: run elevated")
 }
@@ -22,9 +23,6 @@ func (r *row) host(request *toolward.Request) toolward.Host {
 	}
 	return request.Host()
 }
-
-// notAnalyzed stands for a command that nobody looked at.
-var notAnalyzed toolward.CommandAnalysis
 
 // commandFindings are those of analysis. That a command was not understood is one: it is only noted in a sandbox at
 // level normal, where the container is the guard.
@@ -45,22 +43,19 @@ func (a *agent) weighCommand(analysis *toolward.CommandAnalysis, host toolward.H
 	if c.named && w.verdict == toolward.Deny {
 		return w
 	}
-	analyzed := analysis != nil
+	verdict, analyzed := modes.Judge(a.modes, host, level, analysis), analysis != nil
 	if !analyzed {
-		analysis = &notAnalyzed
+		analysis = &toolward.CommandAnalysis{}
 	}
-	rules := a.exec.At(host, level).tightened(analysis)
+	inForce := a.modes.At(host, level).For(analysis)
 	if c.row.Class == toolward.Blocked {
 		// Enabled elevated commands ask each time; settings that refuse all commands refuse these too.
-		if rules.Security == SecurityDeny || analysis.Forbidden != "" {
+		if inForce.Security == modes.SecurityDeny || analysis.Forbidden != "" {
 			w = weighed{code: toolward.CodeBlocked}
 		}
 		return w
 	}
-	verdict := a.exec.verdictAt(host, level, analysis)
 	if !analyzed {
-		// Nobody looked at what the command does, so no setting can vouch for it, not even for the sandbox.
-		verdict = toolward.Stricter(verdict, toolward.Ask)
 		c.Grant = exact
 		c.explain(toolward.Reason{Layer: "exec", Text: "nobody analysed this command: it asks, unless exactly this one was granted"})
 	}
@@ -74,24 +69,24 @@ func (a *agent) weighCommand(analysis *toolward.CommandAnalysis, host toolward.H
 	case toolward.Allow:
 		return weighed{verdict: toolward.Allow, listed: analysis.Covered}
 	case toolward.Deny:
-		c.explain(refusedCommand(analysis, rules))
+		c.explain(refusedCommand(analysis, inForce))
 		return weighed{code: toolward.CodeBlocked}
 	}
 	// What a person must look at each time is not covered by what somebody said earlier.
 	asks := weigh(approvalOf(c.Classification), false, level, worst)
-	ok := asks.grantOK && len(analysis.Forced) == 0 && rules.Ask != AskAlways
+	ok := asks.grantOK && len(analysis.Forced) == 0 && inForce.Ask != modes.AskAlways
 	return weighed{
-		verdict: toolward.Ask, grantOK: ok, allowAlways: ok && (!analyzed || len(analysis.Always) > 0 && rules.Security == SecurityAllowlist),
+		verdict: toolward.Ask, grantOK: ok, allowAlways: ok && (!analyzed || len(analysis.Always) > 0 && inForce.Security == modes.SecurityAllowlist),
 		unanswered: level == toolward.Normal && analysis.Unanswered && analysis.Understood && analysis.Covered &&
 			len(analysis.Forced) == 0 && worst == toolward.EffectNote && !c.named,
 	}
 }
 
-func refusedCommand(a *toolward.CommandAnalysis, rules ExecRules) toolward.Reason {
+func refusedCommand(a *toolward.CommandAnalysis, inForce modes.Modes) toolward.Reason {
 	if a.Forbidden != "" {
 		return toolward.Reason{Layer: "exec", Rule: "tools.exec", Matched: "forbidden", Text: a.Forbidden}
 	}
-	return toolward.Reason{Layer: "exec", Rule: "tools.exec", Matched: rules.Security.String(), Text: "the settings for commands refuse it without asking"}
+	return toolward.Reason{Layer: "exec", Rule: "tools.exec", Matched: string(inForce.Security), Text: "the settings for commands refuse it without asking"}
 }
 
 // approvalOf is the classification as one that people decide.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -214,19 +215,20 @@ func (b *builder) entries(entries []string, at Path, label string) {
 	b.warnUnknown(entries, at, label)
 }
 
-// exec lays the settings for commands of a narrower scope over those of a wider one.
-func (b *builder) exec(e Exec, rules ExecRules, at Path) ExecRules {
+// modes lays the settings for commands of a narrower scope over those of a wider one.
+func (b *builder) modes(e Exec, m modes.Modes, at Path) modes.Modes {
+	var err error
 	if e.Security != "" {
-		if err := rules.Security.UnmarshalText([]byte(e.Security)); err != nil {
+		if m.Security, err = modes.ParseSecurity(e.Security); err != nil {
 			b.fail(at.At("security"), "%v", err)
 		}
 	}
 	if e.Ask != "" {
-		if err := rules.Ask.UnmarshalText([]byte(e.Ask)); err != nil {
+		if m.Ask, err = modes.ParseAsk(e.Ask); err != nil {
 			b.fail(at.At("ask"), "%v", err)
 		}
 	}
-	return rules
+	return m
 }
 
 func orFalse(p *bool) bool { return p != nil && *p }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/modes"
 )
 
 // layers compiles everything that decides which tools a caller sees.
@@ -134,9 +135,10 @@ func (b *builder) httpTools() {
 // agents compiles the layers and settings of every agent, and those of agents that the file does not name.
 func (b *builder) agents() {
 	global := &b.config.Tools
-	exec := ExecRules{Security: SecurityAllowlist, Ask: AskOnMiss, SandboxAsk: b.config.TEG.Exec.Sandbox == "ask"}
+	usual := modes.Default()
+	usual.SandboxAsk = b.config.TEG.Exec.Sandbox == "ask"
 	base := agent{
-		exec: b.exec(global.Exec, exec, Path{"tools", "exec"}), workspaceOnly: orFalse(global.FS.WorkspaceOnly),
+		modes: b.modes(global.Exec, usual, Path{"tools", "exec"}), workspaceOnly: orFalse(global.FS.WorkspaceOnly),
 		patch: b.patch(patchRule{workspaceOnly: true}, global.Exec.ApplyPatch, Path{"tools", "exec", "applyPatch"}),
 	}
 	b.derive(&base, nil)
@@ -160,7 +162,7 @@ func (b *builder) agents() {
 func (b *builder) agent(one agent, a *Agent, at Path, id string) *agent {
 	b.gatewayOnly(&a.Tools, at.At("tools"))
 	one.scope = b.scope(&a.Tools, at.At("tools"), id)
-	one.exec = b.exec(a.Tools.Exec, one.exec, at.At("tools", "exec"))
+	one.modes = b.modes(a.Tools.Exec, one.modes, at.At("tools", "exec"))
 	one.patch = b.patch(one.patch, a.Tools.Exec.ApplyPatch, at.At("tools", "exec", "applyPatch"))
 	if a.Tools.FS.WorkspaceOnly != nil {
 		one.workspaceOnly = *a.Tools.FS.WorkspaceOnly

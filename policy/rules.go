@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,16 +23,24 @@ const (
 
 var thenNames = []string{"deny", "ask", "allow"}
 
-func (t Then) String() string { return word(thenNames, int(t)) }
+func (t Then) String() string {
+	if t < thenCount {
+		return thenNames[t]
+	}
+	return thenNames[ThenDeny]
+}
 
 // MarshalText writes "deny", "ask" or "allow".
 func (t Then) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText reads what MarshalText writes; anything else is an error and leaves deny.
 func (t *Then) UnmarshalText(text []byte) error {
-	i, err := fromWord("then", thenNames, string(text))
-	*t = Then(i)
-	return err
+	if i := slices.Index(thenNames, string(text)); i >= 0 {
+		*t = Then(i)
+		return nil
+	}
+	*t = ThenDeny
+	return fmt.Errorf("invalid then %q: use one of %q", text, thenNames)
 }
 
 // compiledRule is one entry of teg.rules.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -74,7 +75,7 @@ type agent struct {
 	selfLimit     *layer // nil if there is none
 	ownTools      bool
 	patch         patchRule
-	exec          ExecRules
+	modes         modes.Modes
 	workspaceOnly bool
 	overrides     overrides // those of the agent alone
 }

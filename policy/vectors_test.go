@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/gatetest"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -201,16 +202,17 @@ func TestExecVerdictVectors(t *testing.T) {
 		var in struct {
 			Host               toolward.Host
 			Level              toolward.Level
-			Security           Security
-			Ask                AskMode
+			Security           modes.Security
+			Ask                modes.Ask
 			AnalysisOK         bool
 			AllowlistSatisfied bool
 			Forced             []string
 		}
 		gatetest.Decode(t, input, &in)
-		rules := ExecRules{Security: in.Security, Ask: in.Ask}.At(in.Host, in.Level)
-		verdict := rules.Judge(&toolward.CommandAnalysis{Understood: in.AnalysisOK, Covered: in.AllowlistSatisfied, Forced: in.Forced})
-		return object{"security": rules.Security, "ask": rules.Ask, "verdict": verdict}
+		configured := modes.Modes{Security: in.Security, Ask: in.Ask}
+		verdict := modes.Judge(configured, in.Host, in.Level, &toolward.CommandAnalysis{Understood: in.AnalysisOK, Covered: in.AllowlistSatisfied, Forced: in.Forced})
+		inForce := configured.At(in.Host, in.Level)
+		return object{"security": inForce.Security, "ask": inForce.Ask, "verdict": verdict}
 	})
 }
 

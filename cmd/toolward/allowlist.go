@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/server"
 )
 
@@ -65,7 +66,7 @@ func (inv *invocation) printCommands(raw json.RawMessage) error {
 	return nil
 }
 
-func (inv *invocation) printSettings(of string, s command.Settings) {
+func (inv *invocation) printSettings(of string, s modes.Settings) {
 	text := ""
 	for _, field := range [][2]string{{"security", string(s.Security)}, {"ask", string(s.Ask)}, {"askFallback", string(s.AskFallback)}} {
 		if field[1] != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -66,12 +67,10 @@ func (c *shellExplainCommand) explain(inv *invocation, candidate *candidate) err
 		if ruling.Corrupt != nil {
 			return &exitErr{exitUnsound, ruling.Corrupt, "until it is mended every command is refused"}
 		}
-		explained.Assessment = ruling.Assessment
-		// The settings of the policy count, too: what analysis concludes from the file alone may differ.
-		if outcome := commandOutcomes[trace.Verdict]; ruling.Outcome == outcome.word {
+		explained.judgedCommand = &judgedCommand{ruling.Assessment, trace.Verdict == toolward.Ask, commandOutcomes[trace.Verdict].word}
+		// What would happen without any setting of the policy is explained by the command itself.
+		if modes.Judge(modes.Default(), toolward.HostGateway, toolward.Normal, ruling.Analysis()) == trace.Verdict {
 			explained.Reasons = nil
-		} else {
-			ruling.Outcome = outcome.word
 		}
 	}
 	if inv.json {
@@ -107,25 +106,29 @@ func (c *shellExplainCommand) call(inv *invocation) (toolward.Call, error) {
 
 // explainedCommand is what analysis knows of a command, and what a gateway would make of it.
 type explainedCommand struct {
-	*command.Assessment                   // nil if the call is refused before anybody looks at the command
-	Verdict             toolward.Verdict  `json:"verdict"`
-	Code                toolward.Code     `json:"code,omitempty"`
-	Reasons             []toolward.Reason `json:"reasons,omitempty"` // where analysis alone does not explain the verdict
+	*judgedCommand                   // nil if the call is refused before anybody looks at the command
+	Verdict        toolward.Verdict  `json:"verdict"`
+	Code           toolward.Code     `json:"code,omitempty"`
+	Reasons        []toolward.Reason `json:"reasons,omitempty"` // where the command alone does not explain the verdict
 }
 
-var commandOutcomes = map[toolward.Verdict]struct {
-	word command.Outcome
-	text string
-}{
-	toolward.Allow: {command.Run, "It runs without a question."},
-	toolward.Ask:   {command.Person, "A person is asked."},
-	toolward.Deny:  {command.Refuse, "It is refused."},
+// judgedCommand is what is known of a command, with the verdict in the words of scripts that read it.
+type judgedCommand struct {
+	*command.Assessment
+	Requires bool   `json:"requiresApproval"`
+	Outcome  string `json:"outcome"`
+}
+
+var commandOutcomes = map[toolward.Verdict]struct{ word, text string }{
+	toolward.Allow: {"run", "It runs without a question."},
+	toolward.Ask:   {"ask", "A person is asked."},
+	toolward.Deny:  {"deny", "It is refused."},
 }
 
 // printCommand prints a command as people are shown it when they are asked.
 func (inv *invocation) printCommand(command string, c explainedCommand) {
 	fmt.Fprintln(inv.stdout, display.Block(command))
-	if c.Assessment != nil {
+	if c.judgedCommand != nil {
 		inv.printOutline("", c.Outline())
 	}
 	for _, r := range c.Reasons {

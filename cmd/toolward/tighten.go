@@ -7,6 +7,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/policy"
 )
 
@@ -42,20 +43,18 @@ func stricterCommands(before, after config.File, agent string) bool {
 	}
 	securityBefore, askBefore := commandModes(before, agent)
 	security, ask := commandModes(after, agent)
-	return security < securityBefore || ask < askBefore
+	return security.StricterThan(securityBefore) || ask.StricterThan(askBefore)
 }
 
 // commandModes are the configured modes of an agent.
-func commandModes(f config.File, agent string) (security policy.Security, ask policy.AskMode) {
+func commandModes(f config.File, agent string) (modes.Security, modes.Ask) {
 	words := f.Tools.Exec.Exec
 	for i := range f.Agents.List {
 		if own := f.Agents.List[i].Tools.Exec; strings.EqualFold(strings.TrimSpace(f.Agents.List[i].ID), agent) {
 			words.Security, words.Ask = cmp.Or(own.Security, words.Security), cmp.Or(own.Ask, words.Ask)
 		}
 	}
-	_ = security.UnmarshalText([]byte(words.Security)) // what is not known is the strictest
-	_ = ask.UnmarshalText([]byte(words.Ask))
-	return security, ask
+	return modes.Security(words.Security), modes.Ask(words.Ask) // what is not known is the strictest
 }
 
 func writesFiles(tool string) bool {

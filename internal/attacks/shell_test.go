@@ -15,8 +15,8 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/place"
-	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -33,8 +33,8 @@ type machine struct {
 
 // machineProfile is a profile of the corpus: settings for commands.
 type machineProfile struct {
-	Security           command.Security
-	Ask                command.Ask
+	Security           modes.Security
+	Ask                modes.Ask
 	Allow              []string
 	SafeBins           []string
 	SafeBinTrustedDirs []string
@@ -76,7 +76,7 @@ func judgeCommand(t *testing.T, c *attack, env fields) (outcome, error) {
 		return outcome{}, err
 	}
 	settings := command.Policy{
-		Modes: command.Modes{Security: m.profile.Security, Ask: m.profile.Ask}, Writes: true, // as the file tools of the corpus
+		Writes:   true, // as the file tools of the corpus
 		SafeBins: append([]string{}, m.profile.SafeBins...), SafeBinTrustedDirs: m.profile.SafeBinTrustedDirs,
 	}
 	for _, pattern := range m.profile.Allow {
@@ -106,14 +106,14 @@ func judgeCommand(t *testing.T, c *attack, env fields) (outcome, error) {
 	return o, nil
 }
 
-// answer is what the gateway's modes make of the assessment, which must agree with its own outcome.
+// answer is what the modes of the profile make of the assessment.
 func (m *machine) answer(a *command.Assessment) answer {
-	rules := policy.ExecRules{Security: policy.SecurityAllowlist, Ask: policy.AskOnMiss}
-	verdict := rules.Judge(&toolward.CommandAnalysis{Understood: a.OK, Covered: a.Satisfied, Forced: a.Forced})
+	inForce := modes.Modes{Security: m.profile.Security, Ask: m.profile.Ask}
+	verdict := modes.Judge(inForce, toolward.HostGateway, toolward.Normal, a.Analysis())
 	switch {
-	case a.Forbidden != "" || a.Outcome == command.Refuse, a.Reason == shell.TooLong: // exec takes no such text
+	case verdict == toolward.Deny, a.Reason == shell.TooLong: // exec takes no such text
 		return denied
-	case verdict == toolward.Allow && a.Outcome == command.Run:
+	case verdict == toolward.Allow:
 		return allowed
 	}
 	return asked

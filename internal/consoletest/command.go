@@ -36,8 +36,7 @@ func judgeCommand(_ context.Context, r *toolward.Request) (toolward.Facts, error
 		return facts, err
 	}
 	m := machine{classifier}
-	modes := command.Modes{Security: command.SecurityAllowlist, Ask: command.AskOnMiss}
-	evaluator, _, err := command.New(command.Policy{Modes: modes, Preset: command.Developer}, "/home/ada", command.NewResolver(m))
+	evaluator, _, err := command.New(command.Policy{Preset: command.Developer}, "/home/ada", command.NewResolver(m))
 	if err != nil {
 		return facts, err
 	}

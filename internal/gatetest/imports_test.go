@@ -25,8 +25,9 @@ var layers = map[string][]string{
 	"companion": {},
 	"sandbox":   leaves,
 
-	"policy":    parts(leaves),
-	"command":   parts(leaves),
+	"modes":     parts(leaves),
+	"policy":    parts(leaves, []string{"modes"}),
+	"command":   parts(leaves, []string{"modes"}),
 	"approval":  parts(leaves),
 	"audit":     parts(leaves),
 	"plugin":    parts(leaves),
@@ -56,7 +57,7 @@ var layers = map[string][]string{
 
 var (
 	leaves    = []string{"shell", "job", "envname", "schema", "place", "redact", "display", "untrusted", "netguard", "companion", "sandbox"}
-	gateParts = []string{"policy", "command", "approval", "audit", "plugin", "session", "identity", "memory", "telemetry"}
+	gateParts = []string{"modes", "policy", "command", "approval", "audit", "plugin", "session", "identity", "memory", "telemetry"}
 	faces     = []string{"builtin", "mcp", "bridge", "egress", "node", "agent", "channel"}
 )
 

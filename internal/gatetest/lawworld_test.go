@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/internal/gatetest"
+	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/session"
 )
@@ -230,7 +231,7 @@ func lawAnalysis(command string) *toolward.CommandAnalysis {
 		Security: word("", "", "", "", "deny", "allowlist", "full", "nonsense"), Ask: word("", "", "", "", "off", "on-miss", "always", "nonsense"),
 	}
 	if draw.IntN(4) == 0 {
-		a.Forced = append(a.Forced, word(policy.ForcedHeredoc, policy.ForcedInlineEval, policy.ForcedObfuscation, policy.ForcedRule, "new"))
+		a.Forced = append(a.Forced, word(modes.ForcedHeredoc, modes.ForcedInlineEval, modes.ForcedObfuscation, modes.ForcedRule, "new"))
 	}
 	if draw.IntN(8) == 0 {
 		a.Forbidden = "a rule of the test"
