@@ -134,7 +134,7 @@ func (m *Manager) shownOf(s *Submission) (*Details, error) {
 	for _, r := range d.Reasons[:min(len(d.Reasons), maxReasons)] {
 		reasons = append(reasons, cut(m.redact(r), maxReasonText))
 	}
-	d.Reasons = append(reasons, m.misleading(s.Details.Command, argumentsOf(s.Details.Preview))...)
+	d.Reasons = append(reasons, m.misleading(s.Details.Command, decoded(s.Details.Preview))...)
 	if d.Exec != nil {
 		e := *d.Exec
 		e.Argv = nil
@@ -150,8 +150,8 @@ func (m *Manager) shownOf(s *Submission) (*Details, error) {
 	return &d, nil
 }
 
-// argumentsOf are the arguments in a preview; nil if it is none.
-func argumentsOf(preview json.RawMessage) (v any) {
+// decoded are the arguments in a preview; nil if it is none.
+func decoded(preview json.RawMessage) (v any) {
 	_ = json.Unmarshal(preview, &v) // what is no JSON has been refused
 	return v
 }

@@ -1,212 +1,198 @@
 package approval
 
 import (
-	"context"
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/display"
 )
 
-// Register makes a record pending that was not made by Ask, such as a request over RPC. It is committed when
-// Register returns. joined reports that the same request is pending under this id already. The record's decision
-// fields are ignored; CreatedMs and ExpiresMs are set from timeout, where zero means the default and too much is
-// cut.
-func (m *Manager) Register(ctx context.Context, r Record, timeout time.Duration) (joined bool, err error) {
-	if r.ID == "" {
-		return false, fmt.Errorf("register approval: %w", checkID(""))
-	}
-	if err := checkID(r.ID); err != nil {
-		return false, err
-	}
-	if r.Request == nil || r.Binding == "" || len(r.Allowed) == 0 {
-		return false, fmt.Errorf("register approval %s: request, binding and allowed decisions are required", r.ID)
-	}
-	s := m.settings.Load()
-	if timeout == 0 {
-		timeout = s.Timeout
-	}
-	if timeout < time.Millisecond {
-		return false, fmt.Errorf("register approval %s: time-out %s, expected at least 1ms", r.ID, timeout)
-	}
-	now := time.Now()
-	r.State, r.Decision, r.ResolvedBy, r.Reason, r.ResolvedMs, r.ConsumedMs, r.Grant = StatePending, toolward.NoDecision, "", "", 0, 0, ""
-	r.CreatedMs, r.ExpiresMs = now.UnixMilli(), now.Add(min(timeout, s.MaxTimeout)).UnixMilli()
-	r.Detached = true
-	e, joined, err := m.register(ctx, &r, true, false)
-	if err != nil {
-		return false, err
-	}
-	<-e.ready
-	return joined, e.failed
+// View is what a person must see of a call before they answer, in the order in which it matters. Console, terminal and
+// messages only render it, and each shows every field that is set: what one of them forgets, its readers approve without
+// having seen it. Texts are as callers and strangers wrote them; whoever shows them makes them safe with package display.
+type View struct {
+	Severity    toolward.Severity
+	Agent       string // who asks
+	Caller      string // what kind of caller that is, in our words; the client's name in it is its own word
+	Level       toolward.Level
+	Title       string
+	Description string           // more about the call, in the words of whoever asks
+	Dangers     *display.Outline // what nobody may overlook; never nil
+	Command     string
+	Directory   string // where it starts
+	Diff        string
+	Outline     *display.Outline // what it would do; never nil
+	Variables   []string         // names of environment variables that it sets
+	Targets     []string         // paths, hosts, recipients
+	Arguments   []Argument       // all of them, by name
+	Cut         bool             // the arguments are longer than what is shown
+	Reasons     []Reason         // why people are asked
+	Always      []Offer          // what "always" can save, each by itself
+	Expires     time.Time
+	Digest      string // over everything that the answer is bound to: people compare its beginning between two screens
+	Facts       []Fact // what identifies the call elsewhere
 }
 
-// NewID returns a random id for Register.
-func NewID() string { return newID() }
+// Argument is one argument as text: a text as it is, everything else as JSON.
+type Argument struct {
+	Name  string // "" if the arguments are no object: then this is all of them
+	Text  string
+	Above bool // it is the command, which stands above to the last character
+}
 
-// Wait returns the decision of an approval: at once when it is resolved, for 15 seconds after that; otherwise it
-// waits until it is. Any number of callers may wait; one that gives up does not resolve anything. It fails with
-// ErrUnknown when there is no such approval (any more), which callers treat as no decision.
-func (m *Manager) Wait(ctx context.Context, id string) (toolward.Decision, error) {
-	m.mu.Lock()
-	m.sweep(time.Now())
-	e := m.entries[id]
-	m.mu.Unlock()
-	if e == nil {
-		return toolward.NoDecision, ErrUnknown
+// Reason is why people are asked: something that validation saw in the arguments, or what a rule says.
+type Reason struct {
+	Text string // all of it
+	Code string // of a finding
+	Seen string // what the finding is about
+}
+
+// Offer is one thing that "always" can save.
+type Offer struct {
+	Text    string
+	Narrows bool // it can be kept for a shorter time or for a number of calls
+}
+
+// Fact is one name with its value.
+type Fact struct{ Name, Value string }
+
+// View is what a person must see of the approval.
+func (r *Record) View() *View {
+	d := r.Request
+	v := &View{
+		Severity: d.Severity, Agent: cmp.Or(d.Agent, "unknown agent"), Caller: callerOf(r), Level: d.Level,
+		Title: d.Title, Description: d.Description, Command: d.Command, Directory: d.WorkDir, Diff: d.Diff,
+		Variables: d.Variables, Targets: d.Targets, Arguments: argumentsOf(d), Cut: d.Cut, Reasons: reasonsOf(d),
+		Expires: time.UnixMilli(r.ExpiresMs), Digest: r.Binding, Facts: factsOf(r),
 	}
-	select {
-	case <-e.done: // known already: the context does not matter
-	default:
-		select {
-		case <-e.done:
-		case <-ctx.Done():
-			return toolward.NoDecision, ctx.Err()
-		case <-m.stop:
-			return toolward.NoDecision, ErrClosed
+	v.Dangers, v.Outline = splitOutline(d.Outline)
+	if d.Exec != nil && len(v.Variables) == 0 {
+		v.Variables = d.Exec.EnvKeys
+	}
+	if r.Offers(toolward.AllowAlways) {
+		for _, p := range d.Proposals {
+			v.Always = append(v.Always, Offer{Text: p.Text, Narrows: len(p.Match.Entries) == 0})
 		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if e.failed != nil {
-		return toolward.NoDecision, ErrUnknown
-	}
-	return e.record.Decision, nil
+	return v
 }
 
-// Expire ends a pending approval without a decision, for a reason that is recorded; false if it is not pending.
-func (m *Manager) Expire(id, reason string) bool {
-	m.mu.Lock()
-	e := m.entries[id]
-	m.mu.Unlock()
-	return e != nil && m.expire(e, reason)
+func callerOf(r *Record) string {
+	var parts []string
+	if r.Request.Depth > 0 {
+		parts = append(parts, fmt.Sprintf("sub-agent, level %d", r.Request.Depth))
+	}
+	switch {
+	case r.Client != "":
+		parts = append(parts, "via "+r.Client)
+	case r.Request.Surface == toolward.SurfaceMCP:
+		parts = append(parts, "over MCP")
+	}
+	return strings.Join(parts, ", ")
 }
 
-// Cancel withdraws an approval for the one who requested it.
-func (m *Manager) Cancel(id, connection, device string) error {
-	m.mu.Lock()
-	e := m.entries[id]
-	m.mu.Unlock()
-	if e == nil || !isSelf(e.record.Connection, e.record.Device, connection, device) {
-		return ErrUnknown // another's approval looks like none
+// splitOutline takes the dangers, with what says more about them, from the beginning of an outline.
+func splitOutline(o *display.Outline) (dangers, rest *display.Outline) {
+	if o == nil {
+		return &display.Outline{}, &display.Outline{}
 	}
-	if !m.expire(e, ByCanceled) {
-		return ErrResolved
+	n := 0
+	for n < len(o.Lines) && (o.Lines[n].Kind == display.LineDanger || n > 0 && o.Lines[n].Depth > 0) {
+		n++
 	}
-	return nil
+	return &display.Outline{Lines: o.Lines[:n]}, &display.Outline{Lines: o.Lines[n:], Cut: o.Cut}
 }
 
-// Count is the number of pending approvals.
-func (m *Manager) Count() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sweep(time.Now())
-	return m.pending
+// argumentsOf reads the arguments in the order in which they were written. A preview that cannot be read is shown raw.
+func argumentsOf(d *Details) []Argument {
+	list, ok := readArguments(d.Preview, d.Command)
+	if !ok {
+		list = []Argument{{Text: string(d.Preview)}}
+	}
+	return list
 }
 
-// Pending lists what waits for an answer, the next to expire first.
-func (m *Manager) Pending(ctx context.Context, by Authority) ([]*Record, error) {
-	if err := mayAnswer(by); err != nil {
-		return nil, err
+func readArguments(preview json.RawMessage, command string) (list []Argument, ok bool) {
+	if len(preview) == 0 {
+		return nil, true
 	}
-	type look struct {
-		record Record
-		detail []byte
+	dec := json.NewDecoder(bytes.NewReader(preview))
+	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+		return nil, false
 	}
-	m.mu.Lock()
-	m.sweep(time.Now())
-	list := make([]look, 0, m.pending)
-	for _, e := range m.entries {
-		if e.phase == pending {
-			list = append(list, look{e.record, e.detail})
+	for dec.More() {
+		key, err := dec.Token()
+		name, isName := key.(string)
+		var raw json.RawMessage
+		if err != nil || !isName || dec.Decode(&raw) != nil {
+			return nil, false
+		}
+		text := string(raw)
+		if raw[0] == '"' && json.Unmarshal(raw, &text) != nil {
+			text = string(raw)
+		}
+		list = append(list, Argument{Name: name, Text: text, Above: name == "command" && text == command})
+	}
+	return list, true
+}
+
+// reasonsOf says why people are asked. The approval holds findings and rules as text, the findings first.
+func reasonsOf(d *Details) []Reason {
+	var out []Reason
+	for i, text := range d.Reasons {
+		r := Reason{Text: text}
+		if i < len(d.Findings) {
+			r.Code, r.Seen = d.Findings[i].Code, cmp.Or(d.Findings[i].Detail, d.Findings[i].Code)
+		}
+		out = append(out, r)
+	}
+	for _, f := range d.Findings[min(len(d.Reasons), len(d.Findings)):] {
+		out = append(out, Reason{Text: strings.TrimSuffix(f.Code+": "+f.Detail, ": "), Code: f.Code, Seen: cmp.Or(f.Detail, f.Code)})
+	}
+	if len(out) == 0 {
+		out = append(out, Reason{Text: "Calls of this tool are asked about."})
+	}
+	return out
+}
+
+// factsOf is what identifies the call, for comparing with other surfaces and the record.
+func factsOf(r *Record) []Fact {
+	d := r.Request
+	var out []Fact
+	add := func(name string, values ...string) {
+		if value := strings.TrimSpace(strings.Join(values, " ")); value != "" {
+			out = append(out, Fact{name, value})
 		}
 	}
-	m.mu.Unlock()
-	slices.SortFunc(list, func(a, b look) int {
-		if a.record.ExpiresMs != b.record.ExpiresMs {
-			return int(a.record.ExpiresMs - b.record.ExpiresMs)
-		}
-		return strings.Compare(a.record.ID, b.record.ID)
-	})
-	out := make([]*Record, 0, len(list))
-	for _, l := range list {
-		d, err := m.details(ctx, l.record.Key(), l.detail)
-		if err != nil {
-			return nil, err
-		}
-		l.record.Request = d
-		out = append(out, &l.record)
+	add("tool", d.Tool, d.Action)
+	e := cmp.Or(d.Exec, &ExecRequest{})
+	add("runs on", string(d.Host), e.Node)
+	if d.ByClient {
+		add("run by", "the agent's own program")
 	}
-	return out, nil
+	add("program", e.ResolvedPath)
+	if len(e.Argv) > 0 { // they run, whatever the text of the command says
+		add("words", display.Words(e.Argv...))
+	}
+	if d.Command == "" {
+		add("directory", d.WorkDir)
+	}
+	add("session", string(d.Session))
+	add("run", d.Run)
+	add("sender", d.Channel, d.Sender)
+	add("account", d.Account)
+	add("thread", e.Thread)
+	add("arguments", d.Digest) // as the record of the call has it
+	add("approval", r.ID)
+	return out
 }
 
-// Get returns one approval, pending or past, by its id or, while it is pending, a unique prefix of at least 8
-// characters.
-func (m *Manager) Get(ctx context.Context, by Authority, id string) (*Record, error) {
-	if err := mayAnswer(by); err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	m.sweep(time.Now())
-	e := m.entries[id]
-	if e == nil {
-		e, _ = m.find(id)
-	}
-	if e == nil || e.phase == registering {
-		m.mu.Unlock()
-		return m.getStored(ctx, id)
-	}
-	r, detail := e.record, e.detail
-	m.mu.Unlock()
-	d, err := m.details(ctx, r.Key(), detail)
-	if err != nil {
-		return nil, err
-	}
-	r.Request = d
-	return &r, nil
-}
+// ShortDigest is as much of the digest as people compare.
+func (v *View) ShortDigest() string { return v.Digest[:min(comparedDigest, len(v.Digest))] }
 
-func (m *Manager) getStored(ctx context.Context, id string) (*Record, error) {
-	if checkID(id) != nil {
-		return nil, ErrUnknown
-	}
-	r, err := m.store.Approval(ctx, id)
-	if err != nil {
-		return nil, fmt.Errorf("look up approval %s: %w", id, err)
-	}
-	if r == nil {
-		return nil, ErrUnknown
-	}
-	r.Saved = r.saved()
-	return r, nil
-}
-
-// Shown returns what people are shown of an approval. It is for surfaces that pass on an event whose request was too long
-// for it, to people who may see it.
-func (m *Manager) Shown(ctx context.Context, key Key) (*Details, error) {
-	return m.details(ctx, key, nil)
-}
-
-// Recent lists the approvals that ended last, newest first, at most 500.
-func (m *Manager) Recent(ctx context.Context, by Authority, limit int) ([]*Record, error) {
-	if err := mayAnswer(by); err != nil {
-		return nil, err
-	}
-	list, err := m.store.RecentApprovals(ctx, min(max(limit, 1), 500))
-	if err != nil {
-		return nil, fmt.Errorf("list recent approvals: %w", err)
-	}
-	for _, r := range list {
-		r.Saved = r.saved()
-	}
-	return list, nil
-}
-
-func mayAnswer(by Authority) error {
-	if by == nil {
-		return ErrNotAllowed
-	}
-	return by.MayAnswer()
-}
+const comparedDigest = 12

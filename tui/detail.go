@@ -2,8 +2,8 @@ package tui
 
 import (
 	"cmp"
-	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
@@ -21,48 +21,58 @@ const (
 
 // rowsOf is all that a person must know to answer a call, dangers first. Nothing is left out but what the approval
 // itself does not hold, and that is said.
-func rowsOf(r *approval.Record, width int) []row {
-	d := r.Request
+func rowsOf(v *approval.View, width int) []row {
 	out := &rows{width: width}
-	severity := severities[d.Severity]
-	out.line(severity.color, "", severity.word+"  "+display.Line(cmp.Or(d.Agent, "unknown agent"))+callerNote(r))
-	out.line(bold, "", display.Line(d.Title))
-	if d.Level != toolward.Normal {
-		out.line(red, "", "Level of the session: "+d.Level.String())
+	severity := severities[v.Severity]
+	out.line(severity.color, "", severity.word+"  "+caller(v))
+	out.line(bold, "", display.Line(v.Title))
+	if v.Description != "" {
+		out.line("", "", "It says:")
+		out.quote(v.Description, nil)
 	}
-	dangers, rest := splitOutline(d.Outline.Without(display.LineAlways))
-	out.outline(dangers)
-	out.call(d)
-	if rest != nil && len(rest.Lines) > 0 || len(d.Variables) > 0 {
+	if v.Level != toolward.Normal {
+		out.line(red, "", "Level of the session: "+v.Level.String())
+	}
+	out.outline(v.Dangers)
+	out.call(v)
+	if rest := v.Outline.Without(display.LineAlways); len(rest.Lines) > 0 || len(v.Variables) > 0 {
 		out.line("", "", "What it would do:")
 		out.outline(rest)
 	}
-	if len(d.Variables) > 0 {
-		out.line("", "  ", "Sets in its environment: "+display.Line(display.Words(d.Variables...)))
+	if len(v.Variables) > 0 {
+		out.line("", "  ", "Sets in its environment: "+display.Line(display.Words(v.Variables...)))
 	}
-	out.arguments(d)
+	for _, a := range v.Arguments {
+		if !a.Above {
+			out.line("", "", argumentLabel(a)+":")
+			out.quote(a.Text, nil)
+		}
+	}
 	out.line("", "", "Why:")
-	for _, reason := range d.Reasons {
-		out.line("", "  - ", display.Line(reason))
+	for _, reason := range v.Reasons {
+		out.line("", "  - ", display.Line(reason.Text))
 	}
-	out.always(r)
-	if d.Cut {
-		out.line(yellow, "", "Some arguments are longer than what can be shown; deny the call if you need to see them.")
+	out.always(v)
+	if v.Cut {
+		out.line(yellow, "", approval.CutText)
 	}
-	out.facts(r)
+	out.facts(v)
 	return out.list
 }
 
-// splitOutline takes the dangers from the beginning of an outline.
-func splitOutline(o *display.Outline) (dangers, rest *display.Outline) {
-	if o == nil {
-		return nil, nil
+// caller is who asks.
+func caller(v *approval.View) string {
+	if v.Caller == "" {
+		return display.Line(v.Agent)
 	}
-	n := 0
-	for n < len(o.Lines) && (o.Lines[n].Kind == display.LineDanger || n > 0 && o.Lines[n].Depth > 0) {
-		n++
+	return display.Line(v.Agent) + ", " + display.Line(v.Caller)
+}
+
+func argumentLabel(a approval.Argument) string {
+	if a.Name == "" {
+		return "Arguments"
 	}
-	return &display.Outline{Lines: o.Lines[:n]}, &display.Outline{Lines: o.Lines[n:], Cut: o.Cut}
+	return "Argument " + display.Line(a.Name)
 }
 
 func (r *rows) outline(o *display.Outline) {
@@ -72,18 +82,22 @@ func (r *rows) outline(o *display.Outline) {
 }
 
 // call is the command and the change, which are what is approved.
-func (r *rows) call(d *approval.Details) {
-	if d.Command != "" {
-		r.line("", "", "Command in "+display.Line(cmp.Or(d.WorkDir, "an unknown directory"))+":")
-		r.quote(d.Command, nil)
+func (r *rows) call(v *approval.View) {
+	if v.Command != "" {
+		r.line("", "", commandLabel(v)+":")
+		r.quote(v.Command, nil)
 	}
-	if d.Diff != "" {
+	if v.Diff != "" {
 		r.line("", "", "Change:")
-		r.quote(d.Diff, diffColor)
+		r.quote(v.Diff, diffColor)
 	}
-	for _, target := range d.Targets {
+	for _, target := range v.Targets {
 		r.line("", "  ", display.Line(target))
 	}
+}
+
+func commandLabel(v *approval.View) string {
+	return "Command in " + display.Line(cmp.Or(v.Directory, "an unknown directory"))
 }
 
 func diffColor(line string) string {
@@ -98,58 +112,31 @@ func diffColor(line string) string {
 	return ""
 }
 
-// arguments are all arguments but a command that stands above to the last character.
-func (r *rows) arguments(d *approval.Details) {
-	var arguments map[string]json.RawMessage
-	if json.Unmarshal(d.Preview, &arguments) != nil {
-		if len(d.Preview) > 0 {
-			r.line("", "", "Arguments:")
-			r.quote(string(d.Preview), nil)
-		}
-		return
-	}
-	for _, name := range sortedNames(arguments) {
-		text := string(arguments[name])
-		var s string
-		if json.Unmarshal(arguments[name], &s) == nil {
-			text = s
-		}
-		if name == "command" && text == d.Command {
-			continue
-		}
-		r.line("", "", "Argument "+display.Line(name)+":")
-		r.quote(text, nil)
-	}
-}
-
 // always is what "always" would save, or that nothing can be saved.
-func (r *rows) always(a *approval.Record) {
-	if !a.Offers(toolward.AllowAlways) || len(a.Request.Proposals) == 0 {
+func (r *rows) always(v *approval.View) {
+	if len(v.Always) == 0 {
 		r.line("", "", "Always: nothing can be saved for this call.")
 		return
 	}
 	r.line("", "", "Always would save one of these, whichever you choose:")
-	for i, p := range a.Request.Proposals {
-		r.line("", proposalMark(i), display.Line(p.Text))
+	for i, offer := range v.Always {
+		r.line("", proposalMark(i), display.Line(offer.Text))
 	}
 }
 
 // facts identify the call, for comparing it with other surfaces and the record.
-func (r *rows) facts(a *approval.Record) {
-	d := a.Request
-	r.line(bold, "", "Digest "+display.Line(a.Binding[:min(12, len(a.Binding))]))
-	for _, fact := range []struct{ name, value string }{
-		{"tool", strings.TrimSpace(d.Tool + " " + d.Action)},
-		{"runs on", string(d.Host)},
-		{"session", string(d.Session)},
-		{"sender", strings.TrimSpace(d.Channel + " " + d.Sender)},
-		{"approval", a.ID},
-	} {
-		if fact.value != "" {
-			r.line(faint, "  ", fact.name+" "+display.Line(fact.value))
-		}
+func (r *rows) facts(v *approval.View) {
+	r.line(bold, "", "Digest "+display.Line(v.ShortDigest()))
+	for _, text := range factLines(v) {
+		r.line(faint, "  ", text)
 	}
-	if d.ByClient {
-		r.line(faint, "  ", "run by the agent's own program")
+}
+
+// factLines are the deadline, and the facts.
+func factLines(v *approval.View) []string {
+	lines := []string{"until " + v.Expires.Format(time.TimeOnly)}
+	for _, fact := range v.Facts {
+		lines = append(lines, display.Line(fact.Name+" "+fact.Value))
 	}
+	return lines
 }

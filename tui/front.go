@@ -136,7 +136,7 @@ func (c *console) lay() {
 		f.rows = nil
 		return
 	}
-	f.rows = rowsOf(c.queue.calls[at].Record, c.width)
+	f.rows = rowsOf(c.queue.calls[at].View(), c.width)
 	c.scroll(0)
 }
 

@@ -1,11 +1,6 @@
 package tui
 
 import (
-	"cmp"
-	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,48 +28,40 @@ var severities = map[toolward.Severity]struct{ word, color string }{
 
 // printCall prints a call, all of it or its beginning, and reports whether nothing was left out.
 func (t *Terminal) printCall(r *approval.Record, whole bool) bool {
+	return t.printView(r.View(), whole)
+}
+
+func (t *Terminal) printView(v *approval.View, whole bool) bool {
 	p := &printer{Terminal: t, whole: whole, complete: true}
-	d := r.Request
-	severity := severities[d.Severity]
-	left := time.Duration(r.ExpiresMs-time.Now().UnixMilli()) * time.Millisecond
-	t.printf("\n%s  %s%s  (answer within %s)\n", t.paint(severity.color, severity.word),
-		t.paint("1", display.Line(cmp.Or(d.Agent, "unknown agent"))), callerNote(r), max(left, 0).Round(time.Second))
-	t.rows("  ", display.Line(d.Title))
-	if d.Level != toolward.Normal {
-		t.printf("%s\n", t.paint("31", "Level of the session: "+d.Level.String()))
+	severity := severities[v.Severity]
+	t.printf("\n%s  %s  (answer within %s)\n", t.paint(severity.color, severity.word),
+		t.paint("1", caller(v)), max(time.Until(v.Expires), 0).Round(time.Second))
+	t.rows("  ", display.Line(v.Title))
+	if v.Level != toolward.Normal {
+		t.printf("%s\n", t.paint("31", "Level of the session: "+v.Level.String()))
 	}
-	p.parts(d)
+	p.parts(v)
 	t.printf("Why:\n")
-	for _, reason := range d.Reasons {
-		t.rows("  - ", display.Line(reason))
+	for _, reason := range v.Reasons {
+		t.rows("  - ", display.Line(reason.Text))
 	}
-	if d.Cut {
-		t.printf("Some arguments are longer than what can be shown; deny the call if you need to see them.\n")
+	if v.Cut {
+		t.printf("%s\n", approval.CutText)
 	}
-	t.printf("Digest %.12s\n", r.Binding)
+	for _, text := range factLines(v) {
+		t.rows("  ", text)
+	}
+	t.printf("Digest %s\n", display.Line(v.ShortDigest()))
 	t.printf("a: allow once   d: deny, with a reason if you like")
 	if !p.complete {
 		t.printf("   m: print all %d lines first", p.longest)
 	}
 	t.printf("\n")
-	if r.Offers(toolward.AllowAlways) {
-		for i, proposal := range d.Proposals {
-			t.printf("A%d: from now on without a question:\n", i+1)
-			t.rows("    ", display.Line(proposal.Text))
-		}
+	for i, offer := range v.Always {
+		t.printf("A%d: from now on without a question:\n", i+1)
+		t.rows("    ", display.Line(offer.Text))
 	}
 	return p.complete
-}
-
-func callerNote(r *approval.Record) string {
-	note := ""
-	if r.Request.Depth > 0 {
-		note += fmt.Sprintf(", sub-agent of level %d", r.Request.Depth)
-	}
-	if r.Client != "" {
-		note += ", via " + display.Line(r.Client)
-	}
-	return note
 }
 
 // paint colors our own words; text of callers never carries escapes.
@@ -93,38 +80,31 @@ type printer struct {
 	longest  int // lines of the longest part that was left out
 }
 
-func (p *printer) parts(d *approval.Details) {
-	if d.Command != "" {
-		p.part("Command in "+display.Line(d.WorkDir), d.Command)
+func (p *printer) parts(v *approval.View) {
+	if v.Description != "" {
+		p.part("It says", v.Description)
 	}
-	p.outline(d)
-	if d.Diff != "" {
-		p.part("Change", d.Diff)
+	if v.Command != "" {
+		p.part(commandLabel(v), v.Command)
 	}
-	for _, target := range d.Targets {
+	p.outline(v)
+	if v.Diff != "" {
+		p.part("Change", v.Diff)
+	}
+	for _, target := range v.Targets {
 		p.rows("  ", display.Line(target))
 	}
-	var arguments map[string]json.RawMessage
-	if json.Unmarshal(d.Preview, &arguments) != nil {
-		p.part("Arguments", string(d.Preview))
-		return
-	}
-	for _, name := range sortedNames(arguments) {
-		text := string(arguments[name])
-		var s string
-		if json.Unmarshal(arguments[name], &s) == nil {
-			text = s
+	for _, a := range v.Arguments {
+		if !a.Above {
+			p.part(argumentLabel(a), a.Text)
 		}
-		if name == "command" && text == d.Command {
-			continue // printed above, to the last character
-		}
-		p.part("Argument "+display.Line(name), text)
 	}
 }
 
 // outline prints what a command would do, but for what "always" would save: that stands beside the answers.
-func (p *printer) outline(d *approval.Details) {
-	if rows := d.Outline.Without(display.LineAlways).Rows(p.width() - 2); len(rows) > 0 {
+func (p *printer) outline(v *approval.View) {
+	width := p.width() - 2
+	if rows := append(v.Dangers.Rows(width), v.Outline.Without(display.LineAlways).Rows(width)...); len(rows) > 0 {
 		p.rows("", "What it would do:")
 		p.limited(len(rows), func(i int) {
 			text := rows[i].Text
@@ -134,8 +114,8 @@ func (p *printer) outline(d *approval.Details) {
 			p.printf("  %s\n", text)
 		})
 	}
-	if len(d.Variables) > 0 {
-		p.rows("  ", "Sets in its environment: "+display.Line(display.Words(d.Variables...)))
+	if len(v.Variables) > 0 {
+		p.rows("  ", "Sets in its environment: "+display.Line(display.Words(v.Variables...)))
 	}
 }
 
@@ -181,5 +161,3 @@ func (t *Terminal) rows(indent, text string) {
 		indent = strings.Repeat(" ", len(indent))
 	}
 }
-
-func sortedNames(m map[string]json.RawMessage) []string { return slices.Sorted(maps.Keys(m)) }

@@ -3,7 +3,9 @@ package socket
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolward/toolward/approval"
 )
@@ -53,14 +55,34 @@ func (p Prompter) Prompt(ctx context.Context, r *approval.Record) (decision, by 
 	return d.String(), program, nil
 }
 
-// callFrom is what the program is shown: what every other surface is shown.
+// callFrom is what the program is shown: what every other screen shows. What a frame has no field for stands in its
+// description, as far as it fits.
 func callFrom(r *approval.Record) *CallRequest {
-	d := r.Request
-	c := &CallRequest{
-		Kind: string(r.Kind), Tool: d.Tool, CallID: d.CallID, Title: d.Title, Description: d.Description, Severity: d.Severity.String(),
-		Class: d.Class.String(), Level: d.Level.String(), Reasons: d.Reasons, Preview: d.Preview, Digest: d.Digest, Binding: r.Binding,
-		Diff: d.Diff, Targets: d.Targets, Allowed: []string{"allow-once", "deny"}, Command: d.Command, WorkDir: d.WorkDir, Host: string(d.Host),
-		Agent: d.Agent, Session: string(d.Session), TimeoutMs: max(r.ExpiresMs-time.Now().UnixMilli(), 1),
-	}
+	d, c := r.Request, callOfView(r.View())
+	c.Kind, c.Tool, c.CallID, c.Class, c.Preview, c.Digest = string(r.Kind), d.Tool, d.CallID, d.Class.String(), d.Preview, d.Digest
+	c.Host, c.Session, c.Agent = string(d.Host), string(d.Session), d.Agent
 	return c
+}
+
+func callOfView(v *approval.View) *CallRequest {
+	c := &CallRequest{
+		Title: v.Title, Severity: v.Severity.String(), Level: v.Level.String(), Agent: v.Agent, Binding: v.Digest, Diff: v.Diff,
+		Targets: v.Targets, Command: v.Command, WorkDir: v.Directory, Allowed: []string{"allow-once", "deny"},
+		TimeoutMs: max(time.Until(v.Expires).Milliseconds(), 1),
+	}
+	for _, reason := range v.Reasons {
+		c.Reasons = append(c.Reasons, reason.Text)
+	}
+	c.Description = bounded(strings.TrimSpace(v.Description + "\n\n" + v.Remarks()))
+	return c
+}
+
+const notShown = "\n… the rest does not fit in this question: see the console"
+
+// bounded shortens a description to what a frame may hold, and says so.
+func bounded(text string) string {
+	if utf8.RuneCountInString(text) <= maxDescription {
+		return text
+	}
+	return string([]rune(text)[:maxDescription-utf8.RuneCountInString(notShown)]) + notShown
 }

@@ -85,25 +85,7 @@ func (inv *invocation) printApproval(a server.Approval) {
 	r := a.Request
 	left := time.Until(time.UnixMilli(a.ExpiresMs)).Round(time.Second)
 	fmt.Fprintf(inv.stdout, "%s  %s  %s  agent %s  %s\n", a.Slug, r.Severity, display.Line(r.Tool), display.Line(r.Agent), stateWords(a, left))
-	if r.Command != "" {
-		fmt.Fprintf(inv.stdout, "    %s\n", indent(display.Block(r.Command)))
-	} else {
-		fmt.Fprintf(inv.stdout, "    %s\n", indent(display.Block(string(r.Preview))))
-	}
-	inv.printOutline("    ", r.Outline.Without(display.LineAlways)) // the proposals below say the same
-	if len(r.Variables) > 0 {
-		fmt.Fprintf(inv.stdout, "    sets in its environment: %s\n", display.Line(display.Words(r.Variables...)))
-	}
-	for _, target := range r.Targets {
-		fmt.Fprintf(inv.stdout, "    target: %s\n", display.Line(target))
-	}
-	for _, reason := range r.Reasons {
-		fmt.Fprintf(inv.stdout, "    because %s\n", display.Line(reason))
-	}
-	for i, p := range r.Proposals {
-		fmt.Fprintf(inv.stdout, "    always (%d) would save: %s\n", i, display.Line(p.Text))
-	}
-	fmt.Fprintf(inv.stdout, "    digest %.12s\n\n", a.Binding)
+	fmt.Fprintf(inv.stdout, "    %s\n\n", indent(a.View().Text()))
 }
 
 func stateWords(a server.Approval, left time.Duration) string {
