@@ -1,12 +1,10 @@
 package server
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/identity"
 )
 
@@ -16,7 +14,7 @@ type accessPage struct {
 	Tabs []navItem
 }
 
-func (s *Server) newAccessPage(v *visitor, title, here string) accessPage {
+func (s *consoleServer) newAccessPage(v *visitor, title, here string) accessPage {
 	p := accessPage{page: s.newPage(v, title, "/sign-ins")}
 	p.Style = "sessions.css"
 	for _, tab := range []navItem{
@@ -61,11 +59,11 @@ type tokensPage struct {
 var lives = []choice{{Value: "720h", Name: "in 30 days"}, {Value: "2160h", Name: "in 90 days"}, {Value: "8760h", Name: "in a year"}, {Value: "", Name: "never"}}
 
 // showTokens is GET /c/{key}/tokens.
-func (s *Server) showTokens(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showTokens(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	return s.renderTokens(w, v, http.StatusOK, nil, NewToken{Life: "2160h"})
 }
 
-func (s *Server) renderTokens(w http.ResponseWriter, v *visitor, status int, made *madeToken, form NewToken, notices ...notice) error {
+func (s *consoleServer) renderTokens(w http.ResponseWriter, v *visitor, status int, made *madeToken, form NewToken, notices ...notice) error {
 	list, err := s.people.Tokens(v.by)
 	if err != nil {
 		return answerProblem(err)
@@ -112,7 +110,7 @@ func tokenFor(t *identity.Token) []span {
 }
 
 // createFromPage is POST /c/{key}/tokens. The answer is the only page that ever holds the secret.
-func (s *Server) createFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) createFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}
@@ -123,24 +121,24 @@ func (s *Server) createFromPage(w http.ResponseWriter, r *http.Request, v *visit
 		Name: strings.TrimSpace(r.PostForm.Get("name")), Agent: strings.TrimSpace(r.PostForm.Get("agent")),
 		Workspace: strings.TrimSpace(r.PostForm.Get("workspace")), Owner: r.PostForm.Get("owner") == "yes", Life: r.PostForm.Get("life"),
 	}
-	made, err := s.createToken(r, v.by, form)
+	made, err := s.api.createToken(r, v.by, form)
 	if err != nil {
 		p := problemOf(err)
 		return s.renderTokens(w, v, p.Status, nil, form, notice{"warn", sentence(p.Message)})
 	}
 	shown := &madeToken{
 		For: tokenFor(&made.Token), Secret: made.Secret,
-		Use: "Give it to the agent's MCP client as the bearer token of " + s.ConsoleURL() + "/mcp.",
+		Use: "Give it to the agent's MCP client as the bearer token of " + s.address.ConsoleURL() + "/mcp.",
 	}
 	return s.renderTokens(w, v, http.StatusOK, shown, NewToken{Life: "2160h"})
 }
 
 // revokeTokenFromPage is POST /c/{key}/tokens/{id}/revoke.
-func (s *Server) revokeTokenFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) revokeTokenFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}
-	if _, err := s.revokeToken(r, v.by); err != nil {
+	if _, err := s.api.revokeToken(r, v.by); err != nil {
 		return err
 	}
 	http.Redirect(w, r, v.base+"/tokens", http.StatusSeeOther)
@@ -148,12 +146,12 @@ func (s *Server) revokeTokenFromPage(w http.ResponseWriter, r *http.Request, v *
 }
 
 // showPassphrase is GET /c/{key}/passphrase.
-func (s *Server) showPassphrase(w http.ResponseWriter, _ *http.Request, v *visitor) error {
+func (s *consoleServer) showPassphrase(w http.ResponseWriter, _ *http.Request, v *visitor) error {
 	return renderPage(w, http.StatusOK, "passphrase", s.newAccessPage(v, "Passphrase", "/passphrase"))
 }
 
 // changeFromPage is POST /c/{key}/passphrase.
-func (s *Server) changeFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) changeFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if err := parseForm(r); err != nil {
 		return err
 	}
@@ -162,7 +160,7 @@ func (s *Server) changeFromPage(w http.ResponseWriter, r *http.Request, v *visit
 	fresh := r.PostForm.Get("passphrase")
 	if fresh != r.PostForm.Get("again") {
 		status, said = http.StatusUnprocessableEntity, notice{"warn", "The two new passphrases differ."}
-	} else if err := s.changePassphrase(r, v.by, r.PostForm.Get("old"), fresh); err != nil {
+	} else if err := s.api.changePassphrase(r, v.by, r.PostForm.Get("old"), fresh); err != nil {
 		why := problemOf(err)
 		if why.Status == http.StatusUnauthorized {
 			why.Status = http.StatusForbidden // 401 would be taken for "the sign-in has ended"
@@ -175,7 +173,7 @@ func (s *Server) changeFromPage(w http.ResponseWriter, r *http.Request, v *visit
 
 // passkeysStay reminds whoever changes a passphrase of the keys that open without it. Somebody who had the passphrase
 // could have added one.
-func (s *Server) passkeysStay(v *visitor) string {
+func (s *consoleServer) passkeysStay(v *visitor) string {
 	if s.passkeys == nil {
 		return ""
 	}
@@ -183,34 +181,4 @@ func (s *Server) passkeysStay(v *visitor) string {
 		return ""
 	}
 	return " Passkeys stay valid: look whether you know each of them."
-}
-
-// NewPassphrase is the body of POST /v1/passphrase.
-type NewPassphrase struct {
-	Old        string `json:"old"`
-	Passphrase string `json:"passphrase"`
-}
-
-func (s *Server) apiChangePassphrase(w http.ResponseWriter, r *http.Request, c caller) error {
-	var body NewPassphrase
-	if err := readJSON(r, &body); err != nil {
-		return err
-	}
-	if err := s.changePassphrase(r, c.by, body.Old, body.Passphrase); err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, struct{}{})
-	return nil
-}
-
-func (s *Server) changePassphrase(r *http.Request, by identity.Authority, old, fresh string) error {
-	// Whoever goes away while it is hashed must not leave it unknown whether it counts.
-	if err := s.people.ChangePassphrase(context.WithoutCancel(r.Context()), by, old, fresh); err != nil {
-		if p := signInProblem(err); p.Status != http.StatusForbidden {
-			return p
-		}
-		return problem(http.StatusUnprocessableEntity, "", "%s", err.Error())
-	}
-	s.note(r, audit.TypeConfig, map[string]any{"event": "passphrase-changed", "by": by.Name()})
-	return nil
 }

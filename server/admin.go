@@ -18,13 +18,13 @@ type Grants struct {
 	Grants []*approval.Grant `json:"grants"`
 }
 
-func (s *Server) apiGrants(w http.ResponseWriter, _ *http.Request, _ caller) error {
+func (s *apiServer) apiGrants(w http.ResponseWriter, _ *http.Request, _ Caller) error {
 	writeJSON(w, http.StatusOK, Grants{append([]*approval.Grant{}, s.approvals.Grants()...)})
 	return nil
 }
 
-func (s *Server) apiRevokeGrant(w http.ResponseWriter, r *http.Request, c caller) error {
-	grant, err := s.revoke(r, c.by)
+func (s *apiServer) apiRevokeGrant(w http.ResponseWriter, r *http.Request, c Caller) error {
+	grant, err := s.revoke(r, c.By)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (s *Server) apiRevokeGrant(w http.ResponseWriter, r *http.Request, c caller
 }
 
 // revoke ends the grant that the request names. A grant that is gone from memory only is an error that says so.
-func (s *Server) revoke(r *http.Request, by identity.Authority) (*approval.Grant, error) {
+func (s *apiServer) revoke(r *http.Request, by identity.Authority) (*approval.Grant, error) {
 	grant, err := s.approvals.Revoke(r.Context(), by, r.PathValue("id"))
 	if grant != nil {
 		s.note(r, audit.TypeGrant, map[string]any{
@@ -55,8 +55,8 @@ type Tokens struct {
 	Tokens []identity.Token `json:"tokens"`
 }
 
-func (s *Server) apiTokens(w http.ResponseWriter, _ *http.Request, c caller) error {
-	list, err := s.people.Tokens(c.by)
+func (s *apiServer) apiTokens(w http.ResponseWriter, _ *http.Request, c Caller) error {
+	list, err := s.people.Tokens(c.By)
 	if err != nil {
 		return answerProblem(err)
 	}
@@ -81,12 +81,12 @@ type CreatedToken struct {
 	Secret string `json:"secret"`
 }
 
-func (s *Server) apiCreateToken(w http.ResponseWriter, r *http.Request, c caller) error {
+func (s *apiServer) apiCreateToken(w http.ResponseWriter, r *http.Request, c Caller) error {
 	var body NewToken
 	if err := readJSON(r, &body); err != nil {
 		return err
 	}
-	made, err := s.createToken(r, c.by, body)
+	made, err := s.createToken(r, c.By, body)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (s *Server) apiCreateToken(w http.ResponseWriter, r *http.Request, c caller
 	return nil
 }
 
-func (s *Server) createToken(r *http.Request, by identity.Authority, body NewToken) (CreatedToken, error) {
+func (s *apiServer) createToken(r *http.Request, by identity.Authority, body NewToken) (CreatedToken, error) {
 	spec := identity.TokenSpec{Name: body.Name, Metrics: body.Metrics, Gateway: body.Gateway, Agent: body.Agent, Workspace: body.Workspace, Owner: body.Owner}
 	if body.Life != "" {
 		life, err := time.ParseDuration(body.Life)
@@ -113,8 +113,8 @@ func (s *Server) createToken(r *http.Request, by identity.Authority, body NewTok
 	return CreatedToken{token, secret}, nil
 }
 
-func (s *Server) apiRevokeToken(w http.ResponseWriter, r *http.Request, c caller) error {
-	token, err := s.revokeToken(r, c.by)
+func (s *apiServer) apiRevokeToken(w http.ResponseWriter, r *http.Request, c Caller) error {
+	token, err := s.revokeToken(r, c.By)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (s *Server) apiRevokeToken(w http.ResponseWriter, r *http.Request, c caller
 	return nil
 }
 
-func (s *Server) revokeToken(r *http.Request, by identity.Authority) (identity.Token, error) {
+func (s *apiServer) revokeToken(r *http.Request, by identity.Authority) (identity.Token, error) {
 	token, err := s.people.RevokeToken(r.Context(), by, r.PathValue("id"))
 	if err != nil {
 		return identity.Token{}, problem(http.StatusNotFound, "", "%s", err.Error())
@@ -132,7 +132,7 @@ func (s *Server) revokeToken(r *http.Request, by identity.Authority) (identity.T
 }
 
 // note records what a person did here. That it cannot be recorded does not undo it.
-func (s *Server) note(r *http.Request, kind audit.Type, data map[string]any) {
+func (s *apiServer) note(r *http.Request, kind audit.Type, data map[string]any) {
 	// Whoever hangs up before it is written must not have done it unseen.
 	if _, err := s.audit.Append(context.WithoutCancel(r.Context()), audit.Event{Type: kind, Data: data, Durable: true}); err != nil {
 		s.log.Error("an event could not be recorded", "type", kind, "err", err)
@@ -144,8 +144,8 @@ type SignIns struct {
 	SignIns []identity.Session `json:"signIns"`
 }
 
-func (s *Server) apiSignIns(w http.ResponseWriter, _ *http.Request, c caller) error {
-	list, err := s.people.Sessions(c.by)
+func (s *apiServer) apiSignIns(w http.ResponseWriter, _ *http.Request, c Caller) error {
+	list, err := s.people.Sessions(c.By)
 	if err != nil {
 		return answerProblem(err)
 	}
@@ -153,8 +153,8 @@ func (s *Server) apiSignIns(w http.ResponseWriter, _ *http.Request, c caller) er
 	return nil
 }
 
-func (s *Server) apiEndSignIn(w http.ResponseWriter, r *http.Request, c caller) error {
-	if err := s.people.EndSession(c.by, r.PathValue("id")); err != nil {
+func (s *apiServer) apiEndSignIn(w http.ResponseWriter, r *http.Request, c Caller) error {
+	if err := s.people.EndSession(c.By, r.PathValue("id")); err != nil {
 		if errors.Is(err, identity.ErrNotSignedIn) {
 			return answerProblem(err)
 		}
@@ -181,7 +181,7 @@ type ToolViews struct {
 	Sandbox     policy.SandboxPolicy `json:"sandbox"` // of the agent's sandboxed sessions, whether or not this is one
 }
 
-func (s *Server) apiExplain(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiExplain(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	var body ExplainRequest
 	if err := readJSON(r, &body); err != nil {
 		return err

@@ -33,7 +33,7 @@ func TestNoteWhoeverGoesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	s := &Server{audit: log, log: slog.New(slog.DiscardHandler)}
+	s := &apiServer{audit: log, log: slog.New(slog.DiscardHandler)}
 	gone, hangUp := context.WithCancel(t.Context())
 	hangUp()
 	s.note(httptest.NewRequest("POST", "/", nil).WithContext(gone), audit.TypeConfig, map[string]any{"event": "passkey-added"})

@@ -33,7 +33,7 @@ type Anomalies struct {
 }
 
 // apiAnomalies takes the filters of apiAudit.
-func (s *Server) apiAnomalies(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiAnomalies(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	filter, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (s *Server) apiAnomalies(w http.ResponseWriter, r *http.Request, _ caller) 
 	return nil
 }
 
-func (s *Server) anomalies(r *http.Request, filter audit.Filter) ([]Anomaly, error) {
+func (s *apiServer) anomalies(r *http.Request, filter audit.Filter) ([]Anomaly, error) {
 	filter.Type = audit.TypeAnomaly
 	records, err := s.audit.Query(r.Context(), filter)
 	if err != nil {

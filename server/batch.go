@@ -23,7 +23,7 @@ type answeredCall struct {
 
 // answerAll is POST /c/{key}/approvals: one answer for several identical calls. Each is answered on its own, with the
 // stamp of its own showing, so that a call which has just come in is never among those that a person meant.
-func (s *Server) answerAll(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) answerAll(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if err := parseForm(r); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (s *Server) answerAll(w http.ResponseWriter, r *http.Request, v *visitor) e
 
 // identicalCalls reads the calls of a form and refuses the whole if two of them differ in what they are bound to: a
 // person who says "these are all the same" was shown one of them.
-func (s *Server) identicalCalls(r *http.Request, v *visitor, values []string) ([]shownCall, error) {
+func (s *consoleServer) identicalCalls(r *http.Request, v *visitor, values []string) ([]shownCall, error) {
 	if len(values) == 0 || len(values) > maxCards {
 		return nil, problem(http.StatusBadRequest, "load the page again", "%d calls at once, expected 1 to %d", len(values), maxCards)
 	}
@@ -81,7 +81,7 @@ func (s *Server) identicalCalls(r *http.Request, v *visitor, values []string) ([
 	return calls, nil
 }
 
-func (s *Server) answerOne(r *http.Request, v *visitor, c shownCall, decision string) answeredCall {
+func (s *consoleServer) answerOne(r *http.Request, v *visitor, c shownCall, decision string) answeredCall {
 	rec, err := s.approvals.Resolve(r.Context(), approval.Response{
 		ID: c.ID, Decision: decision, By: v.by, Connection: v.connection(), Shown: c.Seen,
 	})

@@ -246,33 +246,6 @@ func noAlways(d *approval.Details) string {
 	return "There is no safe “Always” for this call"
 }
 
-// said tells what became of an approval.
-func said(r *approval.Record) string {
-	switch {
-	case r.State == approval.StatePending:
-		return "Waiting"
-	case r.State == approval.StateVoid:
-		return "Allowed before a restart, not used in time, so it did not run"
-	case r.Decision == toolward.AllowOnce:
-		return "Allowed once by " + r.ResolvedBy
-	case len(r.Saved) > 0:
-		return "Allowed by " + r.ResolvedBy + ", and from now on without a question"
-	case r.Decision == toolward.AllowAlways:
-		return "Allowed by " + r.ResolvedBy + ", and saved as a grant"
-	case r.Decision == toolward.DenyCall && r.Reason != "":
-		return "Denied by " + r.ResolvedBy + ": " + r.Reason
-	case r.Decision == toolward.DenyCall:
-		return "Denied by " + r.ResolvedBy
-	case r.ResolvedBy == approval.ByRequesterGone:
-		return "The agent went away; the call did not run"
-	case r.ResolvedBy == approval.ByCanceled:
-		return "The agent took the call back"
-	case r.ResolvedBy == approval.ByNoApprover:
-		return "Nobody was there to answer; the call was refused"
-	}
-	return "Nobody answered in time; the call was refused"
-}
-
 func outcomeOf(r *approval.Record) string {
 	switch {
 	case r.State != approval.StateVoid && r.Decision.Allows():

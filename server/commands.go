@@ -42,7 +42,7 @@ type AllowlistChanged struct {
 	Changes []string `json:"changes,omitempty"`
 }
 
-func (s *Server) apiCommands(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiCommands(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	if s.commands == nil {
 		return noCommands()
 	}
@@ -68,7 +68,7 @@ func sendCommands(w http.ResponseWriter, snapshot *command.Snapshot) error {
 	return nil
 }
 
-func (s *Server) apiSetCommands(w http.ResponseWriter, r *http.Request, c caller) error {
+func (s *apiServer) apiSetCommands(w http.ResponseWriter, r *http.Request, c Caller) error {
 	if s.commands == nil {
 		return noCommands()
 	}
@@ -85,7 +85,7 @@ func (s *Server) apiSetCommands(w http.ResponseWriter, r *http.Request, c caller
 	return sendCommands(w, snapshot)
 }
 
-func (s *Server) apiAllowCommand(w http.ResponseWriter, r *http.Request, c caller) error {
+func (s *apiServer) apiAllowCommand(w http.ResponseWriter, r *http.Request, c Caller) error {
 	var body CommandEntry
 	if err := readJSON(r, &body); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s *Server) apiAllowCommand(w http.ResponseWriter, r *http.Request, c calle
 	})
 }
 
-func (s *Server) apiDisallowCommand(w http.ResponseWriter, r *http.Request, c caller) error {
+func (s *apiServer) apiDisallowCommand(w http.ResponseWriter, r *http.Request, c Caller) error {
 	query := r.URL.Query()
 	return s.changeAllowlist(w, r, c, func(f *command.File) bool {
 		return f.Remove(agentOrAny(query.Get("agent")), query.Get("pattern"))
@@ -113,7 +113,7 @@ func agentOrAny(agent string) string {
 	return command.AnyAgent
 }
 
-func (s *Server) changeAllowlist(w http.ResponseWriter, r *http.Request, c caller, change func(*command.File) bool) error {
+func (s *apiServer) changeAllowlist(w http.ResponseWriter, r *http.Request, c Caller, change func(*command.File) bool) error {
 	if s.commands == nil {
 		return noCommands()
 	}
@@ -134,9 +134,9 @@ func (s *Server) changeAllowlist(w http.ResponseWriter, r *http.Request, c calle
 }
 
 // recordCommands records a change before it is made: nothing gets looser without a trace.
-func (s *Server) recordCommands(r *http.Request, c caller, changes []string) error {
+func (s *apiServer) recordCommands(r *http.Request, c Caller, changes []string) error {
 	event := audit.Event{Type: audit.TypeConfig, Durable: true, Data: map[string]any{
-		"event": "exec-approvals changed", "by": c.by.Name(), "changes": changes,
+		"event": "exec-approvals changed", "by": c.By.Name(), "changes": changes,
 	}}
 	if _, err := s.audit.Append(r.Context(), event); err != nil {
 		s.log.Error("a change of the allowed commands could not be recorded, so it is not made", "err", err)

@@ -2,11 +2,8 @@ package server
 
 import (
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/identity"
 )
 
 // configCard is a changed configuration file that waits for a person.
@@ -21,54 +18,12 @@ type configCard struct {
 // maxChanges is how many settings the card lists; the difference shows all.
 const maxChanges = 40
 
-// configShown remembers which change each sign-in was shown, and when. A change can only be applied by somebody who
-// has seen exactly this one for half a second: a click must not hit a card that has just appeared, nor apply a file
-// that an agent changed again after it was read.
-type configShown struct {
-	mu   sync.Mutex
-	seen map[string]shownChange // by sign-in
-}
-
-type shownChange struct {
-	revision string
-	at       time.Time
-}
-
-// leastShown is how long something must have been on the screen before an answer to it counts.
-const leastShown = 500 * time.Millisecond
-
-func (c *configShown) mark(session, revision string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.seen[session].revision == revision {
-		return
-	}
-	if c.seen == nil || len(c.seen) >= 1000 {
-		c.seen = map[string]shownChange{}
-	}
-	c.seen[session] = shownChange{revision, time.Now()}
-}
-
-func (c *configShown) check(session, revision string) *Problem {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	seen, ok := c.seen[session]
-	switch {
-	case !ok || revision == "" || seen.revision != revision:
-		return problem(http.StatusPreconditionFailed, "load it again and read the difference", "this change was not shown here")
-	case time.Since(seen.at) < leastShown:
-		return problem(http.StatusTooEarly, "", "answered within half a second of being shown: read it first, then answer again")
-	}
-	return nil
-}
-
 // configCard shows the configuration that waits for a person; nil if none does.
-func (s *Server) configCard(v *visitor) *configCard {
-	change, ok := s.config.PendingChange()
+func (s *consoleServer) configCard(v *visitor) *configCard {
+	change, ok := s.api.pendingChange(v.by)
 	if !ok {
 		return nil
 	}
-	s.shown.mark(v.by.Session(), change.Revision)
 	card := &configCard{
 		File: change.File, Revision: change.Revision, Block: block{Label: "Change", Diff: readDiff(change.Diff)},
 		More: max(0, len(change.Changes)-maxChanges),
@@ -80,54 +35,13 @@ func (s *Server) configCard(v *visitor) *configCard {
 }
 
 // applyFromPage is POST /c/{key}/config.
-func (s *Server) applyFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) applyFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if err := parseForm(r); err != nil {
 		return err
 	}
-	if err := s.applyConfig(r, v.by, r.PostForm.Get("revision")); err != nil {
+	if err := s.api.applyConfig(r, v.by, r.PostForm.Get("revision")); err != nil {
 		return err
 	}
 	http.Redirect(w, r, v.base+"/", http.StatusSeeOther)
-	return nil
-}
-
-// applyConfig puts the shown change in force.
-func (s *Server) applyConfig(r *http.Request, by identity.Authority, revision string) error {
-	if err := by.May(identity.RightConfigure); err != nil {
-		return answerProblem(err)
-	}
-	if p := s.shown.check(by.Session(), revision); p != nil {
-		return p
-	}
-	if err := s.config.ApplyChange(r.Context(), revision, by.Name()); err != nil {
-		return problem(http.StatusConflict, "", "%s", err.Error())
-	}
-	return nil
-}
-
-func (s *Server) apiPendingConfig(w http.ResponseWriter, _ *http.Request, c caller) error {
-	change, ok := s.config.PendingChange()
-	if !ok {
-		return problem(http.StatusNotFound, "", "no changed configuration is waiting")
-	}
-	s.shown.mark(c.by.Session(), change.Revision)
-	writeJSON(w, http.StatusOK, change)
-	return nil
-}
-
-// ConfigAnswer is the body of POST /v1/config/apply.
-type ConfigAnswer struct {
-	Revision string `json:"revision"` // of the change that was shown
-}
-
-func (s *Server) apiApplyConfig(w http.ResponseWriter, r *http.Request, c caller) error {
-	var body ConfigAnswer
-	if err := readJSON(r, &body); err != nil {
-		return err
-	}
-	if err := s.applyConfig(r, c.by, body.Revision); err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, body)
 	return nil
 }

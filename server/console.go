@@ -8,25 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/identity"
 )
 
-// visitor is a signed-in person in a browser.
-type visitor struct {
-	by   identity.Authority
-	base string // path of their console
-	key  string
-}
-
-func (v *visitor) connection() string { return "console:" + v.by.Session() }
-
 // newPage is the frame of a console page; here is the path of the page in the navigation.
-func (s *Server) newPage(v *visitor, title, here string) page {
+func (s *consoleServer) newPage(v *visitor, title, here string) page {
 	p := page{Title: title, Base: v.base, Waiting: s.approvals.Count(), Observe: s.observes}
 	for _, item := range []navItem{
 		{Name: "Waiting", Path: "/", Count: true},
@@ -44,7 +32,7 @@ func (s *Server) newPage(v *visitor, title, here string) page {
 }
 
 // showOne is GET /c/{key}/approvals/{id}: one call, waiting or decided. Links in chats and clients lead here.
-func (s *Server) showOne(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showOne(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	rec, err := s.approvals.Get(r.Context(), v.by, r.PathValue("id"))
 	if errors.Is(err, approval.ErrUnknown) {
 		return problem(http.StatusNotFound, "it may have been decided long ago; see Decisions", "there is no such call")
@@ -67,7 +55,7 @@ type answered struct {
 }
 
 // answer is POST /c/{key}/approvals/{id}: a person's answer from a form, with or without script.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) answer(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if err := parseForm(r); err != nil {
 		return err
 	}
@@ -113,29 +101,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, v *visitor) erro
 	return nil
 }
 
-// checkAnswer refuses an answer that could mean nothing, or whose reason could not be passed on.
-func checkAnswer(decision, reason string) *Problem {
-	if _, err := toolward.ParseDecision(decision); err != nil {
-		return problem(http.StatusBadRequest, "use allow-once, allow-always or deny", "%s", err.Error())
-	}
-	switch n := utf8.RuneCountInString(reason); {
-	case n > maxReason:
-		return problem(http.StatusBadRequest, "", "the reason has %d characters, at most %d are passed on", n, maxReason)
-	case !utf8.ValidString(reason):
-		return problem(http.StatusBadRequest, "", "the reason is not valid text (UTF-8)")
-	}
-	if i := strings.IndexFunc(reason, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }); i >= 0 {
-		return problem(http.StatusBadRequest, "", "the reason has a control character")
-	}
-	return nil
-}
-
-// maxReason is the longest reason in characters.
-const maxReason = 500
-
 // decided returns what became of a call when an answer came too late, because somebody else was first or time ran
 // out; nil if that was not the problem. The winner's answer may still be on its way to the disk.
-func (s *Server) decided(r *http.Request, by approval.Authority, id string, why error) *approval.Record {
+func (s *consoleServer) decided(r *http.Request, by approval.Authority, id string, why error) *approval.Record {
 	if !errors.Is(why, approval.ErrResolved) && !errors.Is(why, approval.ErrUnknown) {
 		return nil
 	}
@@ -147,28 +115,6 @@ func (s *Server) decided(r *http.Request, by approval.Authority, id string, why 
 		return nil
 	}
 	return rec
-}
-
-// answerProblem turns the manager's refusals of an answer into words for the person.
-func answerProblem(err error) error {
-	for _, known := range []struct {
-		err    error
-		status int
-	}{
-		{approval.ErrTooSoon, http.StatusTooEarly},
-		{approval.ErrNotShown, http.StatusPreconditionFailed},
-		{approval.ErrResolved, http.StatusConflict},
-		{approval.ErrUnknown, http.StatusNotFound},
-		{approval.ErrNotOffered, http.StatusUnprocessableEntity},
-		{approval.ErrSelfApproval, http.StatusForbidden},
-		{approval.ErrNotAllowed, http.StatusForbidden},
-		{identity.ErrNotSignedIn, http.StatusUnauthorized},
-	} {
-		if errors.Is(err, known.err) {
-			return problem(known.status, "", "%s", err.Error())
-		}
-	}
-	return err
 }
 
 func parseForm(r *http.Request) error {

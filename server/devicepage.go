@@ -79,7 +79,7 @@ type devicesPage struct {
 }
 
 // showDevices is GET /c/{key}/devices.
-func (s *Server) showDevices(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showDevices(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	var notices []notice
 	if said := deviceNews[r.URL.Query().Get("done")]; said != "" {
 		notices = append(notices, notice{"", said})
@@ -95,7 +95,7 @@ var deviceNews = map[string]string{
 	"revoked":  "The token is revoked.",
 }
 
-func (s *Server) renderDevices(w http.ResponseWriter, v *visitor, status int, notices ...notice) error {
+func (s *consoleServer) renderDevices(w http.ResponseWriter, v *visitor, status int, notices ...notice) error {
 	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}
@@ -153,7 +153,7 @@ func newPairedView(d *identity.PairedDevice) pairedView {
 }
 
 // approveFromPage is POST /c/{key}/devices/{id}/approve: for exactly what the page showed.
-func (s *Server) approveFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) approveFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if err := parseForm(r); err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (s *Server) approveFromPage(w http.ResponseWriter, r *http.Request, v *visi
 }
 
 // rejectFromPage is POST /c/{key}/devices/{id}/reject.
-func (s *Server) rejectFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) rejectFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	return s.changeDevice(w, r, v, "rejected", func(id string) error {
 		_, err := s.devices.Reject(v.by, id)
 		return err
@@ -172,12 +172,12 @@ func (s *Server) rejectFromPage(w http.ResponseWriter, r *http.Request, v *visit
 }
 
 // removeFromPage is POST /c/{key}/devices/{id}/remove.
-func (s *Server) removeFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) removeFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	return s.changeDevice(w, r, v, "removed", func(id string) error { return s.devices.Remove(r.Context(), v.by, id) })
 }
 
 // rotateFromPage is POST /c/{key}/devices/{id}/tokens/{role}/rotate. The new token is told to the device only.
-func (s *Server) rotateFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) rotateFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	return s.changeDevice(w, r, v, "rotated", func(id string) error {
 		// Whoever closes the page at once has still replaced it.
 		_, _, _, err := s.devices.Rotate(context.WithoutCancel(r.Context()), identity.Caller{By: v.by}, id, identity.Role(r.PathValue("role")), nil)
@@ -186,7 +186,7 @@ func (s *Server) rotateFromPage(w http.ResponseWriter, r *http.Request, v *visit
 }
 
 // revokeDeviceTokenFromPage is POST /c/{key}/devices/{id}/tokens/{role}/revoke.
-func (s *Server) revokeDeviceTokenFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) revokeDeviceTokenFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	return s.changeDevice(w, r, v, "revoked", func(id string) error {
 		_, err := s.devices.Revoke(r.Context(), identity.Caller{By: v.by}, id, identity.Role(r.PathValue("role")))
 		return err
@@ -194,7 +194,7 @@ func (s *Server) revokeDeviceTokenFromPage(w http.ResponseWriter, r *http.Reques
 }
 
 // changeDevice does one thing to a device, and shows the devices again.
-func (s *Server) changeDevice(w http.ResponseWriter, r *http.Request, v *visitor, done string, change func(id string) error) error {
+func (s *consoleServer) changeDevice(w http.ResponseWriter, r *http.Request, v *visitor, done string, change func(id string) error) error {
 	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}

@@ -42,7 +42,7 @@ type PairedDevice struct {
 	Seen     time.Time `json:"seen,omitzero"`
 }
 
-func (s *Server) apiDevices(w http.ResponseWriter, _ *http.Request, _ caller) error {
+func (s *apiServer) apiDevices(w http.ResponseWriter, _ *http.Request, _ Caller) error {
 	if s.devices == nil {
 		return noDevices()
 	}
@@ -73,11 +73,11 @@ func pairedDevice(d *identity.PairedDevice) PairedDevice {
 }
 
 // apiApproveDevice pairs the device of a request, or vouches for one that was paired without asking.
-func (s *Server) apiApproveDevice(w http.ResponseWriter, r *http.Request, c caller) error {
+func (s *apiServer) apiApproveDevice(w http.ResponseWriter, r *http.Request, c Caller) error {
 	if s.devices == nil {
 		return noDevices()
 	}
-	d, err := s.devices.Approve(r.Context(), c.by, r.PathValue("id"))
+	d, err := s.devices.Approve(r.Context(), c.By, r.PathValue("id"))
 	if err != nil {
 		return deviceProblem(err)
 	}
@@ -85,22 +85,22 @@ func (s *Server) apiApproveDevice(w http.ResponseWriter, r *http.Request, c call
 	return nil
 }
 
-func (s *Server) apiRejectDevice(w http.ResponseWriter, r *http.Request, c caller) error {
+func (s *apiServer) apiRejectDevice(w http.ResponseWriter, r *http.Request, c Caller) error {
 	if s.devices == nil {
 		return noDevices()
 	}
-	if _, err := s.devices.Reject(c.by, r.PathValue("id")); err != nil {
+	if _, err := s.devices.Reject(c.By, r.PathValue("id")); err != nil {
 		return deviceProblem(err)
 	}
 	writeJSON(w, http.StatusOK, struct{}{})
 	return nil
 }
 
-func (s *Server) apiRemoveDevice(w http.ResponseWriter, r *http.Request, c caller) error {
+func (s *apiServer) apiRemoveDevice(w http.ResponseWriter, r *http.Request, c Caller) error {
 	if s.devices == nil {
 		return noDevices()
 	}
-	if err := s.devices.Remove(r.Context(), c.by, r.PathValue("id")); err != nil {
+	if err := s.devices.Remove(r.Context(), c.By, r.PathValue("id")); err != nil {
 		return deviceProblem(err)
 	}
 	writeJSON(w, http.StatusOK, struct{}{})

@@ -23,7 +23,7 @@ type glimpse struct {
 }
 
 // looked notes that a person has just loaded a page.
-func (s *Server) looked(v *visitor) error {
+func (s *consoleServer) looked(v *visitor) error {
 	g, id := &s.glimpses, v.by.Session()
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -29,7 +29,7 @@ type grantView struct {
 }
 
 // showGrants is GET /c/{key}/grants.
-func (s *Server) showGrants(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showGrants(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	p := struct {
 		page
 		Grants []grantView
@@ -114,11 +114,11 @@ func narrowOf(form url.Values) (n approval.Narrow, err error) {
 }
 
 // revokeFromPage is POST /c/{key}/grants/{id}/revoke.
-func (s *Server) revokeFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) revokeFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}
-	if _, err := s.revoke(r, v.by); err != nil {
+	if _, err := s.api.revoke(r, v.by); err != nil {
 		return err
 	}
 	http.Redirect(w, r, v.base+"/grants", http.StatusSeeOther)

@@ -182,3 +182,18 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *Problem) {
 func boundsItsOwnBody(path string) bool {
 	return path == "/mcp" || path == "/v1/mcp" || path == protocol.ToolsPath || strings.HasPrefix(path, "/v1/hook/")
 }
+
+// transportSecurity makes browsers ask for the public origin encrypted for a year, so that nobody on the way can lead
+// them to it without. Other hosts of the domain are not ours to decide about, nor are other ports of this machine, which
+// the promise would bind too: at a loopback name nothing is promised, and nobody is on the way.
+const transportSecurity = "max-age=31536000"
+
+// encrypted adds Strict-Transport-Security to what is answered at an encrypted public origin, refusals included.
+func (s *Server) encrypted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.address.IsEncrypted(r) && !s.address.Public.IsLoopback() {
+			w.Header().Set("Strict-Transport-Security", transportSecurity)
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -12,10 +12,6 @@ import (
 	"github.com/toolward/toolward/audit"
 )
 
-// searchPatience is how long one page of a search may take. A text that nowhere occurs makes the search read the whole
-// record, which belongs to the calls that wait for it.
-const searchPatience = 3 * time.Second
-
 // longestSearch bounds each field of a search in bytes.
 const longestSearch = 256
 
@@ -46,7 +42,7 @@ func historyTabs(here string) (tabs []navItem) {
 }
 
 // showDecisions is GET /c/{key}/decisions: decided calls, newest first, and those that a search finds.
-func (s *Server) showDecisions(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showDecisions(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	query := r.URL.Query()
 	p := historyPage{page: s.newPage(v, "Decisions", "/decisions"), Tabs: historyTabs("/decisions"), Search: searchOf(query)}
 	p.Style = "sessions.css"
@@ -88,7 +84,7 @@ func searchOf(query url.Values) search {
 }
 
 // find looks for decisions, one more than a page holds. why says in words what is wrong with the search.
-func (s *Server) find(r *http.Request, look search) (records []audit.Record, why string, err error) {
+func (s *consoleServer) find(r *http.Request, look search) (records []audit.Record, why string, err error) {
 	filter, why := look.filter(time.Now())
 	if why != "" {
 		return nil, why, nil

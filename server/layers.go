@@ -51,18 +51,18 @@ type toolLink struct {
 }
 
 // showLayers is GET /c/{key}/tools/layers: the steps of one agent in order.
-func (s *Server) showLayers(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	l, a, bad := s.layersOf(r.URL.Query())
+func (s *consoleServer) showLayers(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	l, a, bad := s.api.layersOf(r.URL.Query())
 	if bad != nil {
 		return bad
 	}
 	p := layersPage{
-		page: s.newPage(v, "Layers", "/tools"), Agent: agentName(l.Agent), Angle: a.inWords(), Back: pickLink(v, a, l.Agent, ""),
-		Filter: filterView{Action: v.base + "/tools/layers", Agent: l.Agent, Model: a.Model, Session: string(a.Session), Kind: a.kinds()},
+		page: s.newPage(v, "Layers", "/tools"), Agent: agentName(l.Agent), Angle: inWords(a), Back: pickLink(v, a, l.Agent, ""),
+		Filter: filterView{Action: v.base + "/tools/layers", Agent: l.Agent, Model: a.Model, Session: string(a.Session), Kind: kinds(a)},
 	}
 	p.Style = "policy.css"
 	link := func(tool string) toolLink {
-		return toolLink{Name: oneLine(tool), Href: a.link(v, "/tools/one", "agent", l.Agent, "tool", tool)}
+		return toolLink{Name: oneLine(tool), Href: angleLink(v, a, "/tools/one", "agent", l.Agent, "tool", tool)}
 	}
 	for _, t := range l.Tools {
 		if t.Visible {

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -38,7 +39,7 @@ func checkSession(text string) (toolward.SessionKey, error) {
 	return key, nil
 }
 
-func (s *Server) apiLevel(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiLevel(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	key, err := sessionOf(r)
 	if err != nil {
 		return err
@@ -46,7 +47,7 @@ func (s *Server) apiLevel(w http.ResponseWriter, r *http.Request, _ caller) erro
 	return s.sendLevel(w, r, key)
 }
 
-func (s *Server) sendLevel(w http.ResponseWriter, r *http.Request, key toolward.SessionKey) error {
+func (s *apiServer) sendLevel(w http.ResponseWriter, r *http.Request, key toolward.SessionKey) error {
 	o, err := s.levels.Overview(r.Context(), key)
 	if err != nil {
 		return err
@@ -63,7 +64,7 @@ type LevelFloor struct {
 	Level string `json:"level"` // normal, elevated or lockdown
 }
 
-func (s *Server) apiSetLevel(w http.ResponseWriter, r *http.Request, c caller) error {
+func (s *apiServer) apiSetLevel(w http.ResponseWriter, r *http.Request, c Caller) error {
 	key, err := sessionOf(r)
 	if err != nil {
 		return err
@@ -72,14 +73,14 @@ func (s *Server) apiSetLevel(w http.ResponseWriter, r *http.Request, c caller) e
 	if err := readJSON(r, &body); err != nil {
 		return err
 	}
-	if err := s.setFloor(r, key, body.Level, c.by.Name()); err != nil {
+	if err := s.setFloor(r, key, body.Level, c.By.Name()); err != nil {
 		return err
 	}
 	return s.sendLevel(w, r, key)
 }
 
 // setFloor keeps a session at least as tense as a level.
-func (s *Server) setFloor(r *http.Request, key toolward.SessionKey, text, by string) error {
+func (s *apiServer) setFloor(r *http.Request, key toolward.SessionKey, text, by string) error {
 	var level toolward.Level
 	if err := level.UnmarshalText([]byte(text)); err != nil {
 		return problem(http.StatusBadRequest, "use normal, elevated or lockdown", "%s", err.Error())
@@ -93,12 +94,12 @@ func (s *Server) setFloor(r *http.Request, key toolward.SessionKey, text, by str
 
 // apiClearLevel takes a session's floor away; with external=STAMP also the mark that it has seen what strangers
 // wrote, which is the caller's word that a person has read the list of sources that has this stamp.
-func (s *Server) apiClearLevel(w http.ResponseWriter, r *http.Request, c caller) error {
+func (s *apiServer) apiClearLevel(w http.ResponseWriter, r *http.Request, c Caller) error {
 	key, err := sessionOf(r)
 	if err != nil {
 		return err
 	}
-	if err := s.clearLevel(r, key, r.URL.Query().Get("external"), c.by.Name()); err != nil {
+	if err := s.clearLevel(r, key, r.URL.Query().Get("external"), c.By.Name()); err != nil {
 		return err
 	}
 	return s.sendLevel(w, r, key)
@@ -106,7 +107,7 @@ func (s *Server) apiClearLevel(w http.ResponseWriter, r *http.Request, c caller)
 
 // clearLevel takes a session's floor and suspicion away, and with the stamp of the sources that were read also the
 // mark of content from outside.
-func (s *Server) clearLevel(r *http.Request, key toolward.SessionKey, read, by string) error {
+func (s *apiServer) clearLevel(r *http.Request, key toolward.SessionKey, read, by string) error {
 	o, err := s.levels.Overview(r.Context(), key)
 	if err != nil {
 		return err
@@ -134,7 +135,7 @@ func answerSources(err error) error {
 }
 
 // recordLevel records what a person does to a session's level.
-func (s *Server) recordLevel(r *http.Request, key toolward.SessionKey, data map[string]any) error {
+func (s *apiServer) recordLevel(r *http.Request, key toolward.SessionKey, data map[string]any) error {
 	event := audit.Event{Type: audit.TypeLevel, Session: key, Agent: key.Agent(), Data: data, Durable: true}
 	if _, err := s.audit.Append(r.Context(), event); err != nil {
 		s.log.Error("a change of level could not be recorded, so it is not made", "session", key, "err", err)
@@ -171,7 +172,7 @@ type Sessions struct {
 	Sessions []Session `json:"sessions"`
 }
 
-func (s *Server) apiSessions(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiSessions(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	limit, err := limitOf(r.URL.Query())
 	if err != nil {
 		return err
@@ -199,7 +200,7 @@ func limitOf(query url.Values) (int, error) {
 
 // recentSessions lists the sessions that have called or changed last, the latest first. It looks at the latest
 // decisions of all sessions once, not at the whole record for each session.
-func (s *Server) recentSessions(r *http.Request, limit int) ([]Session, error) {
+func (s *apiServer) recentSessions(r *http.Request, limit int) ([]Session, error) {
 	ctx := r.Context()
 	changed, err := s.levels.Recent(ctx, limit)
 	if err != nil {
@@ -261,4 +262,39 @@ func (s *Session) latest() time.Time {
 		return s.LastCall.At
 	}
 	return s.Updated
+}
+
+// signalWords are the signals that are not at rest, in words.
+func signalWords(in *toolward.LevelInputs, sources int) []string {
+	var words []string
+	if text := contextWords(in); text != "" {
+		words = append(words, "context "+text)
+	}
+	if in.Compacted {
+		words = append(words, "older text dropped")
+	}
+	switch {
+	case in.External && sources == 1:
+		words = append(words, "content from outside, 1 source")
+	case in.External:
+		words = append(words, fmt.Sprintf("content from outside, %d sources", sources))
+	}
+	if in.Suspicious {
+		words = append(words, "suspicious content")
+	}
+	if in.Floor != toolward.Normal {
+		words = append(words, "floor "+in.Floor.String())
+	}
+	return words
+}
+
+// contextWords says how full the context is; "" if its client does not tell.
+func contextWords(in *toolward.LevelInputs) string {
+	switch {
+	case in.ContextTokens < 0:
+		return ""
+	case in.ContextWindow <= 0:
+		return "of unknown size"
+	}
+	return fmt.Sprintf("%d %% full", in.ContextTokens*100/in.ContextWindow)
 }

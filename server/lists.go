@@ -44,7 +44,7 @@ func olderLink(path string, query url.Values, seq int64, keep ...string) string 
 }
 
 // showProblem is the page of a request that went wrong.
-func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
+func (s *consoleServer) showProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
 	base := ""
 	if v, err := s.visitorOf(r); err == nil {
 		base = v.base

@@ -20,12 +20,12 @@ const syncRhythm = 500 * time.Millisecond
 const configRhythm = 2 * time.Second
 
 // follow is GET /c/{key}/events: the console's live updates. While it is open its person counts as an approver.
-func (s *Server) follow(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if !s.streams.enter() {
+func (s *consoleServer) follow(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	if !s.streams.Enter() {
 		return problem(http.StatusServiceUnavailable, "close some of them", "%d consoles are open already", maxStreams)
 	}
-	defer s.streams.leave()
-	ctx, cancel := endedBy(r, s.stopping)
+	defer s.streams.Leave()
+	ctx, cancel := s.streams.EndedBy(r)
 	defer cancel()
 	news, err := s.approvals.Subscribe(v.by, eventBuffer)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, v *visitor) erro
 }
 
 // followAgain replaces a tail that ended because more happened than anybody can read.
-func (s *Server) followAgain(ctx context.Context, old *audit.Tail) *audit.Tail {
+func (s *consoleServer) followAgain(ctx context.Context, old *audit.Tail) *audit.Tail {
 	old.Close()
 	select {
 	case <-time.After(time.Second):
@@ -92,7 +92,7 @@ func (s *Server) followAgain(ctx context.Context, old *audit.Tail) *audit.Tail {
 
 // follower is one open console page.
 type follower struct {
-	server   *Server
+	server   *consoleServer
 	visitor  *visitor
 	out      *eventStream
 	request  *http.Request
@@ -127,7 +127,7 @@ type countEvent struct {
 // sync tells the page everything that waits now: after connecting, and after events were lost.
 func (f *follower) sync() error {
 	f.again = nil
-	list, err := f.server.waiting(f.request, f.visitor.by)
+	list, err := f.server.api.waiting(f.request, f.visitor.by)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func typeOf(query url.Values) (audit.Type, error) {
 }
 
 // showLog is GET /c/{key}/log.
-func (s *Server) showLog(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showLog(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	query := r.URL.Query()
 	kind, err := typeOf(query)
 	if err != nil {
@@ -102,16 +102,16 @@ func typeChoices() []choice {
 
 // followLog is GET /c/{key}/log/events: each record as it is committed. After a connection was lost the newest ones
 // come again; the page knows which it has.
-func (s *Server) followLog(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) followLog(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	kind, err := typeOf(r.URL.Query())
 	if err != nil {
 		return err
 	}
-	if !s.streams.enter() {
+	if !s.streams.Enter() {
 		return problem(http.StatusServiceUnavailable, "close some of them", "%d event streams are open already", maxStreams)
 	}
-	defer s.streams.leave()
-	ctx, cancel := endedBy(r, s.stopping)
+	defer s.streams.Leave()
+	ctx, cancel := s.streams.EndedBy(r)
 	defer cancel()
 	tail := s.audit.Tail() // before the query, so that nothing falls between the two
 	defer func() { tail.Close() }()
@@ -261,16 +261,4 @@ func eventInWords(r *audit.Record) string {
 	}
 	slices.Sort(parts)
 	return shortened(strings.Join(parts, ", "))
-}
-
-// shortened is a text for one line, marked where it was cut.
-func shortened(text string) string {
-	const most = 200
-	if line, _, more := strings.Cut(text, "\n"); more {
-		text = line + " …"
-	}
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
 }

@@ -39,7 +39,7 @@ type pastPage struct {
 
 // showPast is GET /c/{key}/approvals/{id}/past/{proposal}: what an "always" would have allowed in the last week. The
 // console's script asks for the part alone.
-func (s *Server) showPast(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showPast(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	rec, err := s.approvals.Get(r.Context(), v.by, r.PathValue("id"))
 	if errors.Is(err, approval.ErrUnknown) {
 		return problem(http.StatusNotFound, "it may have been decided long ago; see Decisions", "there is no such call")
@@ -73,7 +73,7 @@ func (s *Server) showPast(w http.ResponseWriter, r *http.Request, v *visitor) er
 }
 
 // past goes through the decisions of the last week, newest first, for a bounded time.
-func (s *Server) past(ctx context.Context, v *visitor, look *approval.Lookback) (*pastView, error) {
+func (s *consoleServer) past(ctx context.Context, v *visitor, look *approval.Lookback) (*pastView, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookbackPatience)
 	defer cancel()
 	since := time.Now().Add(-lookbackAge)

@@ -116,37 +116,6 @@ func levelChoices(of toolward.Level) []choice {
 	return out
 }
 
-func (a angle) kinds() []choice {
-	out := slices.Clone(callerKinds)
-	for i := range out {
-		out[i].Here = out[i].Value == a.As
-	}
-	return out
-}
-
-// inWords says from where the policy is looked at.
-func (a angle) inWords() string {
-	words := map[string]string{
-		"agent": "for a caller that is not proven to be the owner", "owner": "for a call that is proven to be the owner's",
-		"subagent": "for a sub-agent", "sandbox": "in a sandboxed session",
-	}[a.As]
-	return fmt.Sprintf("At level %s, %s", a.Level, words)
-}
-
-// link makes an address below the console from the angle and further parameters; empty ones are left out.
-func (a angle) link(v *visitor, path string, more ...string) string {
-	q := a.query()
-	for i := 0; i < len(more); i += 2 {
-		if more[i+1] != "" {
-			q.Set(more[i], more[i+1])
-		}
-	}
-	if len(q) == 0 {
-		return v.base + path
-	}
-	return v.base + path + "?" + q.Encode()
-}
-
 func agentName(id string) []span {
 	if id == "" {
 		return oneLine(otherAgents)
@@ -155,7 +124,7 @@ func agentName(id string) []span {
 }
 
 // showMatrix is GET /c/{key}/tools: agents × tools.
-func (s *Server) showMatrix(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showMatrix(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	query := r.URL.Query()
 	a, bad := readAngle(query)
 	if bad != nil {
@@ -169,12 +138,12 @@ func (s *Server) showMatrix(w http.ResponseWriter, r *http.Request, v *visitor) 
 	text := strings.TrimSpace(query.Get("q"))
 	p := matrixPage{
 		page: s.newPage(v, "Tools", "/tools"), Total: len(m.Tools), Columns: len(m.Agents) + 1, Revision: m.Revision,
-		Filter: filterView{Action: v.base + "/tools", Text: text, Agent: chosen, Levels: levelChoices(a.Level), Kind: a.kinds()},
+		Filter: filterView{Action: v.base + "/tools", Text: text, Agent: chosen, Levels: levelChoices(a.Level), Kind: kinds(a)},
 	}
 	p.Script, p.Style = "matrix.js", "policy.css"
 	for i, id := range m.Agents {
 		p.Agents = append(p.Agents, agentView{
-			ID: id, Name: agentName(id), Chosen: id == chosen, Layers: a.link(v, "/tools/layers", "agent", id),
+			ID: id, Name: agentName(id), Chosen: id == chosen, Layers: angleLink(v, a, "/tools/layers", "agent", id),
 			Pick: pickLink(v, a, id, text), Overview: overview(m.Tools, i),
 		})
 	}
@@ -223,7 +192,7 @@ func newToolLine(v *visitor, a angle, t *MatrixTool, agents []string, chosen str
 	for i, cell := range t.Cells {
 		view := cellView{
 			Agent: agentName(agents[i]), Chosen: agents[i] == chosen, Marks: marksOf(cell.Visible, cell.Possible),
-			Href: a.link(v, "/tools/one", "agent", agents[i], "tool", t.Name),
+			Href: angleLink(v, a, "/tools/one", "agent", agents[i], "tool", t.Name),
 		}
 		if cell.Removed != nil {
 			view.Why = oneLine(cell.Removed.Layer)
@@ -259,4 +228,35 @@ func intoSection(sections []sectionView, t *MatrixTool, line toolLine) []section
 		note = "group:plugins"
 	}
 	return append(sections, sectionView{Name: title, Note: note, Tools: []toolLine{line}, Hidden: line.Hidden})
+}
+
+func kinds(a angle) []choice {
+	var out []choice
+	for _, k := range callerKinds {
+		out = append(out, choice{k.Value, k.Name, k.Value == a.As})
+	}
+	return out
+}
+
+// inWords says from where the policy is looked at.
+func inWords(a angle) string {
+	words := map[string]string{
+		"agent": "for a caller that is not proven to be the owner", "owner": "for a call that is proven to be the owner's",
+		"subagent": "for a sub-agent", "sandbox": "in a sandboxed session",
+	}[a.As]
+	return fmt.Sprintf("At level %s, %s", a.Level, words)
+}
+
+// link makes an address below the console from the angle and further parameters; empty ones are left out.
+func angleLink(v *visitor, a angle, path string, more ...string) string {
+	q := a.query()
+	for i := 0; i < len(more); i += 2 {
+		if more[i+1] != "" {
+			q.Set(more[i], more[i+1])
+		}
+	}
+	if len(q) == 0 {
+		return v.base + path
+	}
+	return v.base + path + "?" + q.Encode()
 }

@@ -30,7 +30,7 @@ type fact struct {
 }
 
 // showRecord is GET /c/{key}/record/{seq}: one record as it is kept, and what became of the call.
-func (s *Server) showRecord(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showRecord(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	seq, err := strconv.ParseInt(r.PathValue("seq"), 10, 64)
 	if err != nil || seq < 1 {
 		return problem(http.StatusBadRequest, "", "%s is not a position in the record", quoteShort(r.PathValue("seq")))
@@ -81,7 +81,7 @@ func factsOfRecord(v *visitor, rec *audit.Record) []fact {
 
 // outcomesOf looks for what became of a decided call, for as long as a search may take. Nothing found is nothing shown:
 // the decision is what the page is about.
-func (s *Server) outcomesOf(r *http.Request, rec *audit.Record) []audit.Record {
+func (s *consoleServer) outcomesOf(r *http.Request, rec *audit.Record) []audit.Record {
 	if rec.Type != audit.TypeDecision {
 		return nil
 	}

@@ -47,14 +47,14 @@ type caseLine struct {
 type reasonLine struct{ Text, Key []span }
 
 // showOutlook is GET /c/{key}/tools/one: why a cell of the matrix is what it is.
-func (s *Server) showOutlook(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	o, a, bad := s.outlookOf(r.URL.Query())
+func (s *consoleServer) showOutlook(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	o, a, bad := s.api.outlookOf(r.URL.Query())
 	if bad != nil {
 		return bad
 	}
 	p := outlookPage{
-		page: s.newPage(v, o.Tool, "/tools"), Tool: oneLine(o.Tool), Agent: agentName(o.Agent), Angle: a.inWords(),
-		Marks: marksOf(o.Visible, o.Possible), Back: pickLink(v, a, o.Agent, ""), Layers: a.link(v, "/tools/layers", "agent", o.Agent),
+		page: s.newPage(v, o.Tool, "/tools"), Tool: oneLine(o.Tool), Agent: agentName(o.Agent), Angle: inWords(a),
+		Marks: marksOf(o.Visible, o.Possible), Back: pickLink(v, a, o.Agent, ""), Layers: angleLink(v, a, "/tools/layers", "agent", o.Agent),
 		Command: explainCommand(&o, a),
 	}
 	p.Style = "policy.css"

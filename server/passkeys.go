@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/protocol"
 )
 
 // passkeyPrefix is where a browser at the door asks for a question to its passkey, and below which it answers. The path
@@ -22,18 +23,18 @@ type PasskeyQuestion struct {
 }
 
 // askPasskey is POST /sign-in/passkey.
-func (s *Server) askPasskey(w http.ResponseWriter, r *http.Request) error {
+func (s *consoleServer) askPasskey(w http.ResponseWriter, r *http.Request) error {
 	site, err := s.passkeySite(r)
 	if err != nil {
 		return err
 	}
-	token, question, err := s.passkeys.BeginSignIn(s.sourceOf(r), site)
+	token, question, err := s.passkeys.BeginSignIn(s.address.SourceOf(r), site)
 	if err != nil {
 		return passkeyProblem(err)
 	}
 	path := passkeyPrefix + "/" + pathKey(token)
 	http.SetCookie(w, &http.Cookie{
-		Name: passkeyCookie, Value: token, Path: path, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.isEncrypted(r),
+		Name: passkeyCookie, Value: token, Path: path, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.address.IsEncrypted(r),
 	})
 	writeJSON(w, http.StatusOK, PasskeyQuestion{question, path})
 	return nil
@@ -46,7 +47,7 @@ type PasskeyAnswer struct {
 }
 
 // signInWithPasskey is POST /sign-in/passkey/{key}.
-func (s *Server) signInWithPasskey(w http.ResponseWriter, r *http.Request) error {
+func (s *consoleServer) signInWithPasskey(w http.ResponseWriter, r *http.Request) error {
 	site, err := s.passkeySite(r)
 	if err != nil {
 		return err
@@ -60,25 +61,25 @@ func (s *Server) signInWithPasskey(w http.ResponseWriter, r *http.Request) error
 		return passkeyProblem(identity.ErrPasskeyLate)
 	}
 	http.SetCookie(w, &http.Cookie{Name: passkeyCookie, Path: r.URL.Path, MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	token, _, err := s.passkeys.SignIn(r.Context(), s.sourceOf(r), asked, site, body.Answer)
+	token, _, err := s.passkeys.SignIn(r.Context(), s.address.SourceOf(r), asked, site, body.Answer)
 	if err != nil {
 		s.noteSuspect(r, err)
 		return passkeyProblem(err)
 	}
-	http.SetCookie(w, sessionCookie(token, s.isEncrypted(r)))
+	http.SetCookie(w, sessionCookie(token, s.address.IsEncrypted(r)))
 	writeJSON(w, http.StatusOK, map[string]string{"to": consolePrefix + pathKey(token) + afterSignIn(body.For)})
 	return nil
 }
 
 // noteSuspect records that somebody showed a passkey of which there may be a copy.
-func (s *Server) noteSuspect(r *http.Request, err error) {
+func (s *consoleServer) noteSuspect(r *http.Request, err error) {
 	if errors.Is(err, identity.ErrPasskeySuspect) {
-		s.note(r, audit.TypeConfig, map[string]any{"event": "passkey-suspect", "from": s.sourceOf(r)})
+		s.api.note(r, audit.TypeConfig, map[string]any{"event": "passkey-suspect", "from": s.address.SourceOf(r)})
 	}
 }
 
 // passkeySite is where passkeys are used, or a problem that says why they cannot be.
-func (s *Server) passkeySite(r *http.Request) (identity.Site, error) {
+func (s *consoleServer) passkeySite(r *http.Request) (identity.Site, error) {
 	site, why := s.siteOf(r)
 	if why != "" {
 		return identity.Site{}, problem(http.StatusConflict, "", "%s", why)
@@ -123,7 +124,7 @@ type passkeysPage struct {
 }
 
 // showPasskeys is GET /c/{key}/passkeys.
-func (s *Server) showPasskeys(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showPasskeys(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	var notices []notice
 	switch {
 	case r.URL.Query().Has("added"):
@@ -134,7 +135,7 @@ func (s *Server) showPasskeys(w http.ResponseWriter, r *http.Request, v *visitor
 	return s.renderPasskeys(w, r, v, http.StatusOK, notices...)
 }
 
-func (s *Server) renderPasskeys(w http.ResponseWriter, r *http.Request, v *visitor, status int, notices ...notice) error {
+func (s *consoleServer) renderPasskeys(w http.ResponseWriter, r *http.Request, v *visitor, status int, notices ...notice) error {
 	p := passkeysPage{accessPage: s.newAccessPage(v, "Passkeys", "/passkeys")}
 	p.Notices = notices
 	var site identity.Site
@@ -163,7 +164,7 @@ func (s *Server) renderPasskeys(w http.ResponseWriter, r *http.Request, v *visit
 }
 
 // askPresence is POST /c/{key}/passkeys/presence: a question to a passkey, to prove that the person is there.
-func (s *Server) askPresence(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) askPresence(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	site, err := s.passkeySite(r)
 	if err != nil {
 		return err
@@ -183,7 +184,7 @@ type NewPasskey struct {
 }
 
 // beginPasskey is POST /c/{key}/passkeys/new.
-func (s *Server) beginPasskey(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) beginPasskey(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	site, err := s.passkeySite(r)
 	if err != nil {
 		return err
@@ -208,7 +209,7 @@ type NamedPasskey struct {
 }
 
 // addPasskey is POST /c/{key}/passkeys.
-func (s *Server) addPasskey(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) addPasskey(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	site, err := s.passkeySite(r)
 	if err != nil {
 		return err
@@ -221,7 +222,7 @@ func (s *Server) addPasskey(w http.ResponseWriter, r *http.Request, v *visitor) 
 	if err != nil {
 		return nameProblem(err)
 	}
-	s.note(r, audit.TypeConfig, map[string]any{"event": "passkey-added", "passkey": made.ID, "name": made.Name, "site": made.Site, "by": v.by.Name()})
+	s.api.note(r, audit.TypeConfig, map[string]any{"event": "passkey-added", "passkey": made.ID, "name": made.Name, "site": made.Site, "by": v.by.Name()})
 	writeJSON(w, http.StatusOK, map[string]string{"to": v.base + "/passkeys?added=1"})
 	return nil
 }
@@ -239,7 +240,7 @@ func nameProblem(err error) error {
 }
 
 // renamePasskey is POST /c/{key}/passkeys/{id}/rename.
-func (s *Server) renamePasskey(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) renamePasskey(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if s.passkeys == nil {
 		return passkeyProblem(identity.ErrNoPasskey)
 	}
@@ -260,13 +261,13 @@ func (s *Server) renamePasskey(w http.ResponseWriter, r *http.Request, v *visito
 
 // removePasskey is POST /c/{key}/passkeys/{id}/remove. It may end the very sign-in that asks for it; the next page is
 // the door then.
-func (s *Server) removePasskey(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) removePasskey(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if s.passkeys == nil {
 		return passkeyProblem(identity.ErrNoPasskey)
 	}
 	gone, err := s.passkeys.Remove(r.Context(), v.by, r.PathValue("id"))
 	if gone.ID != "" {
-		s.note(r, audit.TypeConfig, map[string]any{"event": "passkey-removed", "passkey": gone.ID, "name": gone.Name, "site": gone.Site, "by": v.by.Name()})
+		s.api.note(r, audit.TypeConfig, map[string]any{"event": "passkey-removed", "passkey": gone.ID, "name": gone.Name, "site": gone.Site, "by": v.by.Name()})
 	}
 	switch {
 	case err == nil:
@@ -277,4 +278,25 @@ func (s *Server) removePasskey(w http.ResponseWriter, r *http.Request, v *visito
 		return problem(http.StatusInternalServerError, "start the gateway again once the disk is well, and look", "%s", err.Error())
 	}
 	return passkeyProblem(err)
+}
+
+// passkeysElsewhere is an origin at which a passkey may open the console, for people who came to another; "" if there
+// is none. Only people who are on this machine are sent to localhost: on another one it is whatever runs there.
+func (s *consoleServer) passkeysElsewhere(r *http.Request) string {
+	switch {
+	case s.passkeys == nil:
+	case s.address.Public.TLS() && s.passkeys.Any(s.address.Public.Name()):
+		return s.address.Public.String()
+	case s.address.OwnsLocalhost && protocol.IsLoopbackHost(r.Host) && s.passkeys.Any("localhost"):
+		return "http://" + s.address.Localhost()
+	}
+	return ""
+}
+
+// siteOf is where the browser of a request sees the console, for passkeys; or why they cannot be used there.
+func (s *consoleServer) siteOf(r *http.Request) (site identity.Site, why string) {
+	if s.passkeys == nil {
+		return identity.Site{}, "This gateway keeps no passkeys."
+	}
+	return s.address.SiteOf(r)
 }

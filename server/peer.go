@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"os"
 
@@ -17,17 +18,19 @@ func PeerOf(ctx context.Context) (identity.Process, bool) {
 	return peer, ok
 }
 
-// withPeer is the socket server's ConnContext. A connection whose peer cannot be named, or that belongs to another
+// WithPeer is the socket server's ConnContext. A connection whose peer cannot be named, or that belongs to another
 // user, gets no peer, and every request on it is refused.
-func (s *Server) withPeer(ctx context.Context, conn net.Conn) context.Context {
-	peer, err := s.people.Peer(conn)
-	if err != nil {
-		s.log.Debug("peer of a socket connection is unknown", "err", err)
-		return ctx
+func WithPeer(people *identity.Keeper, log *slog.Logger) func(context.Context, net.Conn) context.Context {
+	return func(ctx context.Context, conn net.Conn) context.Context {
+		peer, err := people.Peer(conn)
+		if err != nil {
+			log.Debug("peer of a socket connection is unknown", "err", err)
+			return ctx
+		}
+		if int(peer.UID) != os.Geteuid() {
+			log.Warn("another user's process at the socket was refused", "pid", peer.PID, "uid", peer.UID)
+			return ctx
+		}
+		return context.WithValue(ctx, peerKey{}, peer)
 	}
-	if int(peer.UID) != os.Geteuid() {
-		s.log.Warn("another user's process at the socket was refused", "pid", peer.PID, "uid", peer.UID)
-		return ctx
-	}
-	return context.WithValue(ctx, peerKey{}, peer)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -10,8 +11,8 @@ import (
 // nothing of the kind themselves: the door must.
 func TestTheSocketServesNobodyUnknown(t *testing.T) {
 	reached := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a handler was reached") })
-	s := &Server{}
-	door := s.socketRoutes(Options{MCPStream: reached, Hooks: reached})
+	s := &Server{api: newAPI(&apiOptions{Log: slog.New(slog.DiscardHandler)})}
+	door := s.socketRoutes(&Options{MCPStream: reached, Hooks: reached})
 	for _, path := range []string{"/healthz", "/v1/status", "/v1/login", "/v1/hook/claude-code/PreToolUse", StreamPath} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			w := httptest.NewRecorder()

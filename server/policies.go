@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -36,7 +37,7 @@ type angle struct {
 }
 
 // callerKinds are the callers that the console tells apart, in the order in which it offers them.
-var callerKinds = []choice{
+var callerKinds = []callerKind{
 	{Value: "agent", Name: "The agent, not proven to be the owner's"},
 	{Value: "owner", Name: "The agent on a call that is proven to be the owner's"},
 	{Value: "subagent", Name: "A sub-agent of the first level"},
@@ -52,7 +53,7 @@ func readAngle(query url.Values) (angle, *Problem) {
 		}
 	}
 	if as := query.Get("as"); as != "" {
-		if !hasChoice(callerKinds, as) {
+		if !slices.ContainsFunc(callerKinds, func(k callerKind) bool { return k.Value == as }) {
 			return a, problem(http.StatusBadRequest, "use agent, owner, subagent or sandbox", "as: %s is no kind of caller", quoteShort(as))
 		}
 		a.As = as
@@ -63,15 +64,6 @@ func readAngle(query url.Values) (angle, *Problem) {
 		}
 	}
 	return a, nil
-}
-
-func hasChoice(of []choice, value string) bool {
-	for _, c := range of {
-		if c.Value == value {
-			return true
-		}
-	}
-	return false
 }
 
 // query is the angle as links carry it; what is usual is left out.
@@ -177,7 +169,7 @@ func agentIn(query url.Values) (string, *Problem) {
 }
 
 // outlookOf is one cell, as a query asks for it.
-func (s *Server) outlookOf(query url.Values) (ToolOutlook, angle, *Problem) {
+func (s *apiServer) outlookOf(query url.Values) (ToolOutlook, angle, *Problem) {
 	a, bad := readAngle(query)
 	if bad != nil {
 		return ToolOutlook{}, a, bad
@@ -195,7 +187,7 @@ func (s *Server) outlookOf(query url.Values) (ToolOutlook, angle, *Problem) {
 }
 
 // layersOf is the layers of one agent, as a query asks for them.
-func (s *Server) layersOf(query url.Values) (AgentLayers, angle, *Problem) {
+func (s *apiServer) layersOf(query url.Values) (AgentLayers, angle, *Problem) {
 	a, bad := readAngle(query)
 	if bad != nil {
 		return AgentLayers{}, a, bad
@@ -211,7 +203,7 @@ func (s *Server) layersOf(query url.Values) (AgentLayers, angle, *Problem) {
 	}, a, nil
 }
 
-func (s *Server) apiMatrix(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiMatrix(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	a, bad := readAngle(r.URL.Query())
 	if bad != nil {
 		return bad
@@ -220,7 +212,7 @@ func (s *Server) apiMatrix(w http.ResponseWriter, r *http.Request, _ caller) err
 	return nil
 }
 
-func (s *Server) apiOutlook(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiOutlook(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	o, _, bad := s.outlookOf(r.URL.Query())
 	if bad != nil {
 		return bad
@@ -229,7 +221,7 @@ func (s *Server) apiOutlook(w http.ResponseWriter, r *http.Request, _ caller) er
 	return nil
 }
 
-func (s *Server) apiLayers(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiLayers(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	l, _, bad := s.layersOf(r.URL.Query())
 	if bad != nil {
 		return bad
@@ -237,3 +229,6 @@ func (s *Server) apiLayers(w http.ResponseWriter, r *http.Request, _ caller) err
 	writeJSON(w, http.StatusOK, l)
 	return nil
 }
+
+// callerKind is a kind of caller, with what the console calls it.
+type callerKind struct{ Value, Name string }

@@ -96,11 +96,11 @@ func sameCall(r *approval.Record) string {
 }
 
 // showQueue is GET /c/{key}/.
-func (s *Server) showQueue(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showQueue(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if err := s.looked(v); err != nil {
 		return err
 	}
-	waiting, err := s.waiting(r, v.by)
+	waiting, err := s.api.waiting(r, v.by)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (s *Server) showQueue(w http.ResponseWriter, r *http.Request, v *visitor) e
 
 // cardsOf makes the cards of a whole page: with the heads of sessions, and beside the first of several identical calls
 // what answers all of them.
-func (s *Server) cardsOf(v *visitor, list []*approval.Record, a arrangement) []card {
+func (s *consoleServer) cardsOf(v *visitor, list []*approval.Record, a arrangement) []card {
 	now := time.Now()
 	var cards []card
 	first := map[string]int{} // card by call
@@ -147,7 +147,7 @@ func (s *Server) cardsOf(v *visitor, list []*approval.Record, a arrangement) []c
 }
 
 // answeredNotices says what became of an answer that was given without script.
-func (s *Server) answeredNotices(r *http.Request, v *visitor) []notice {
+func (s *consoleServer) answeredNotices(r *http.Request, v *visitor) []notice {
 	query := r.URL.Query()
 	if done := query.Get("done"); done != "" {
 		if rec, err := s.approvals.Get(r.Context(), v.by, done); err == nil && rec.State != approval.StatePending {
@@ -163,17 +163,6 @@ func (s *Server) answeredNotices(r *http.Request, v *visitor) []notice {
 		return []notice{{"warn", strconv.Itoa(n) + " of " + strconv.Itoa(of) + " identical calls answered. The others had ended, or had not been on the screen for half a second."}}
 	}
 	return []notice{{Text: strconv.Itoa(n) + " identical calls answered."}}
-}
-
-// waiting lists pending approvals in the order in which they arrived, so that a new one never pushes another away
-// from under a person's finger.
-func (s *Server) waiting(r *http.Request, by approval.Authority) ([]*approval.Record, error) {
-	list, err := s.approvals.Pending(r.Context(), by)
-	if err != nil {
-		return nil, err
-	}
-	arrangement{}.sort(list)
-	return list, nil
 }
 
 func headline(waiting int) (head, sub string) {

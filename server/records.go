@@ -17,7 +17,7 @@ type Records struct {
 	Records []audit.Record `json:"records"`
 }
 
-func (s *Server) apiAudit(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiAudit(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	filter, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (s *Server) apiAudit(w http.ResponseWriter, r *http.Request, _ caller) erro
 }
 
 // apiDecisions is apiAudit for decisions only.
-func (s *Server) apiDecisions(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiDecisions(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	filter, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (s *Server) apiDecisions(w http.ResponseWriter, r *http.Request, _ caller) 
 	return s.sendRecords(w, r, filter)
 }
 
-func (s *Server) sendRecords(w http.ResponseWriter, r *http.Request, filter audit.Filter) error {
+func (s *apiServer) sendRecords(w http.ResponseWriter, r *http.Request, filter audit.Filter) error {
 	records, err := s.audit.Query(r.Context(), filter)
 	if err != nil {
 		return problem(http.StatusBadRequest, "", "%s", err.Error())
@@ -106,7 +106,7 @@ func readTime(text string) (time.Time, error) {
 }
 
 // apiAuditTail follows the record as NDJSON: the newest records first (last=n), then each as it is committed.
-func (s *Server) apiAuditTail(w http.ResponseWriter, r *http.Request, c caller) error {
+func (s *apiServer) apiAuditTail(w http.ResponseWriter, r *http.Request, c Caller) error {
 	last := 10
 	if text := r.URL.Query().Get("last"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -115,11 +115,11 @@ func (s *Server) apiAuditTail(w http.ResponseWriter, r *http.Request, c caller) 
 		}
 		last = n
 	}
-	if !s.streams.enter() {
+	if !s.streams.Enter() {
 		return problem(http.StatusServiceUnavailable, "close some of them", "%d event streams are open already", maxStreams)
 	}
-	defer s.streams.leave()
-	ctx, cancel := endedBy(r, s.stopping)
+	defer s.streams.Leave()
+	ctx, cancel := s.streams.EndedBy(r)
 	defer cancel()
 	tail := s.audit.Tail() // before the query, so that nothing falls between the two
 	defer tail.Close()
@@ -142,7 +142,7 @@ func (s *Server) apiAuditTail(w http.ResponseWriter, r *http.Request, c caller) 
 		select {
 		case record, open := <-tail.C:
 			// The sign-in may end while the tail is open.
-			if !open || c.by.MayAnswer() != nil {
+			if !open || c.By.MayAnswer() != nil {
 				return nil
 			}
 			if record.Seq <= shown {
@@ -203,7 +203,7 @@ type Break struct {
 	Detail string `json:"detail"`
 }
 
-func (s *Server) apiAuditVerify(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiAuditVerify(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	report, err := s.audit.Verify(r.Context())
 	out := Verified{Report: report, Sound: err == nil}
 	var broken *audit.Break
@@ -225,7 +225,7 @@ const (
 
 // apiAuditExport writes the whole record, or what follows position from, as NDJSON or as a table. An export that breaks off is cut
 // by closing the connection, never ended as if it were whole.
-func (s *Server) apiAuditExport(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiAuditExport(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	var from int64
 	if text := r.URL.Query().Get("from"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"strings"
 )
@@ -100,4 +102,32 @@ func quoteShort(s string) string {
 		s = s[:most] + "…"
 	}
 	return strconv.QuoteToASCII(s)
+}
+
+// Run calls a handler and turns its error, or its panic, into what the client is told; nil if it answered itself.
+func Run(log *slog.Logger, handle func(http.ResponseWriter, *http.Request) error, w http.ResponseWriter, r *http.Request) (p *Problem) {
+	defer func() {
+		if v := recover(); v != nil && v != http.ErrAbortHandler {
+			log.Error("a request panicked", "route", r.Pattern, "panic", v, "stack", string(debug.Stack()))
+			p = problemOf(fmt.Errorf("panic: %v", v))
+		}
+	}()
+	err := handle(w, r)
+	if err == nil {
+		return nil
+	}
+	p = problemOf(err)
+	if p.Status == http.StatusInternalServerError {
+		log.Error("a request failed", "route", r.Pattern, "err", err)
+	}
+	return p
+}
+
+// JSON turns an error of a handler into a JSON answer, and a panic into an error.
+func JSON(log *slog.Logger, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if p := Run(log, handle, w, r); p != nil {
+			writeJSON(w, p.Status, p)
+		}
+	}
 }

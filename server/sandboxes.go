@@ -62,7 +62,7 @@ func noSandbox(name string) *Problem {
 }
 
 // look lists the sandboxes and what they use, within the patience of a page.
-func (s *Server) look(ctx context.Context) (list []Sandbox, warning string) {
+func (s *apiServer) look(ctx context.Context) (list []Sandbox, warning string) {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
 	infos, err := s.sandboxes.List(ctx)
@@ -72,7 +72,7 @@ func (s *Server) look(ctx context.Context) (list []Sandbox, warning string) {
 	return s.withUsage(ctx, infos), warning
 }
 
-func (s *Server) withUsage(ctx context.Context, infos []sandbox.Info) []Sandbox {
+func (s *apiServer) withUsage(ctx context.Context, infos []sandbox.Info) []Sandbox {
 	used := s.sandboxes.Usage(ctx, infos)
 	list := make([]Sandbox, 0, len(infos))
 	for _, i := range infos {
@@ -85,7 +85,7 @@ func (s *Server) withUsage(ctx context.Context, infos []sandbox.Info) []Sandbox 
 	return list
 }
 
-func (s *Server) apiSandboxes(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiSandboxes(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	if s.sandboxes == nil {
 		return noSandboxes()
 	}
@@ -95,7 +95,7 @@ func (s *Server) apiSandboxes(w http.ResponseWriter, r *http.Request, _ caller) 
 	return nil
 }
 
-func (s *Server) apiSandbox(w http.ResponseWriter, r *http.Request, _ caller) error {
+func (s *apiServer) apiSandbox(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	if s.sandboxes == nil {
 		return noSandboxes()
 	}
@@ -108,7 +108,7 @@ func (s *Server) apiSandbox(w http.ResponseWriter, r *http.Request, _ caller) er
 }
 
 // oneSandbox is everything about the sandbox that the request names.
-func (s *Server) oneSandbox(r *http.Request) (*SandboxDetail, error) {
+func (s *apiServer) oneSandbox(r *http.Request) (*SandboxDetail, error) {
 	name := r.PathValue("name")
 	if name == "" {
 		name = r.URL.Query().Get("name")
@@ -125,7 +125,7 @@ func (s *Server) oneSandbox(r *http.Request) (*SandboxDetail, error) {
 }
 
 // describe says what is known of a sandbox, within the patience of a page.
-func (s *Server) describe(ctx context.Context, name string) (*sandbox.Detail, error) {
+func (s *apiServer) describe(ctx context.Context, name string) (*sandbox.Detail, error) {
 	detail, err := s.sandboxes.Describe(ctx, name)
 	switch {
 	case sandbox.CodeOf(err) == sandbox.CodeNotFound:
@@ -147,19 +147,19 @@ var (
 	removing = ending{"removed", Sandboxes.Remove}
 )
 
-func (s *Server) apiStopSandbox(w http.ResponseWriter, r *http.Request, c caller) error {
+func (s *apiServer) apiStopSandbox(w http.ResponseWriter, r *http.Request, c Caller) error {
 	return s.apiEndSandbox(w, r, c, stopping)
 }
 
-func (s *Server) apiRemoveSandbox(w http.ResponseWriter, r *http.Request, c caller) error {
+func (s *apiServer) apiRemoveSandbox(w http.ResponseWriter, r *http.Request, c Caller) error {
 	return s.apiEndSandbox(w, r, c, removing)
 }
 
-func (s *Server) apiEndSandbox(w http.ResponseWriter, r *http.Request, c caller, how ending) error {
+func (s *apiServer) apiEndSandbox(w http.ResponseWriter, r *http.Request, c Caller, how ending) error {
 	if s.sandboxes == nil {
 		return noSandboxes()
 	}
-	if err := s.endSandbox(r, c.by, r.PathValue("name"), how); err != nil {
+	if err := s.endSandbox(r, c.By, r.PathValue("name"), how); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"done": how.done})
@@ -167,7 +167,7 @@ func (s *Server) apiEndSandbox(w http.ResponseWriter, r *http.Request, c caller,
 }
 
 // endSandbox does what a person wants done to a sandbox, and records it. Whoever hangs up meanwhile has still done it.
-func (s *Server) endSandbox(r *http.Request, by identity.Authority, name string, how ending) error {
+func (s *apiServer) endSandbox(r *http.Request, by identity.Authority, name string, how ending) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), endPatience)
 	defer cancel()
 	err := how.do(s.sandboxes, ctx, name, "by "+by.Name())
@@ -185,11 +185,11 @@ func (s *Server) endSandbox(r *http.Request, by identity.Authority, name string,
 	return nil
 }
 
-func (s *Server) apiPruneSandboxes(w http.ResponseWriter, r *http.Request, c caller) error {
+func (s *apiServer) apiPruneSandboxes(w http.ResponseWriter, r *http.Request, c Caller) error {
 	if s.sandboxes == nil {
 		return noSandboxes()
 	}
-	pruned, err := s.pruneSandboxes(r, c.by)
+	pruned, err := s.pruneSandboxes(r, c.By)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (s *Server) apiPruneSandboxes(w http.ResponseWriter, r *http.Request, c cal
 }
 
 // pruneSandboxes ends what is old or unused, and records who wanted that.
-func (s *Server) pruneSandboxes(r *http.Request, by identity.Authority) (sandbox.Pruned, error) {
+func (s *apiServer) pruneSandboxes(r *http.Request, by identity.Authority) (sandbox.Pruned, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), endPatience)
 	defer cancel()
 	pruned, err := s.sandboxes.Prune(ctx)

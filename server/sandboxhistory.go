@@ -51,7 +51,7 @@ type SandboxEvent struct {
 }
 
 // sandboxHistory is what the record has of a sandbox, for as long as a search may take.
-func (s *Server) sandboxHistory(ctx context.Context, i *sandbox.Info) (commands []SandboxCommand, events []SandboxEvent, warning string) {
+func (s *apiServer) sandboxHistory(ctx context.Context, i *sandbox.Info) (commands []SandboxCommand, events []SandboxEvent, warning string) {
 	ctx, cancel := context.WithTimeout(ctx, searchPatience)
 	defer cancel()
 	commands, err := s.sandboxCalls(ctx, i)
@@ -64,7 +64,7 @@ func (s *Server) sandboxHistory(ctx context.Context, i *sandbox.Info) (commands 
 }
 
 // sandboxCalls are the latest calls that were decided for a sandbox.
-func (s *Server) sandboxCalls(ctx context.Context, i *sandbox.Info) ([]SandboxCommand, error) {
+func (s *apiServer) sandboxCalls(ctx context.Context, i *sandbox.Info) ([]SandboxCommand, error) {
 	commands := []SandboxCommand{}
 	filter := audit.Filter{Type: audit.TypeDecision, Text: i.Name, Since: i.Created.Add(-beforeMade), Limit: callsAtOnce}
 	switch i.Scope {
@@ -114,7 +114,7 @@ func newSandboxCommand(r *audit.Record, i *sandbox.Info) (SandboxCommand, bool) 
 }
 
 // addOutcome adds what became of a call.
-func (s *Server) addOutcome(ctx context.Context, c *SandboxCommand) error {
+func (s *apiServer) addOutcome(ctx context.Context, c *SandboxCommand) error {
 	list, err := s.audit.Query(ctx, audit.Filter{Type: audit.TypeOutcome, Ref: c.Seq, Since: c.At, Limit: 1})
 	if err != nil || len(list) == 0 {
 		return err
@@ -132,7 +132,7 @@ func (s *Server) addOutcome(ctx context.Context, c *SandboxCommand) error {
 }
 
 // sandboxLife is what happened to a sandbox, newest first.
-func (s *Server) sandboxLife(ctx context.Context, name string) ([]SandboxEvent, error) {
+func (s *apiServer) sandboxLife(ctx context.Context, name string) ([]SandboxEvent, error) {
 	events := []SandboxEvent{}
 	records, err := s.audit.Query(ctx, audit.Filter{Type: audit.TypeSandbox, Text: name, Limit: sandboxEvents})
 	if err != nil {
@@ -185,3 +185,7 @@ func durationWords(d time.Duration) string {
 	}
 	return d.Round(time.Second).String()
 }
+
+// searchPatience is how long one page of a search may take. A text that nowhere occurs makes the search read the whole
+// record, which belongs to the calls that wait for it.
+const searchPatience = 3 * time.Second

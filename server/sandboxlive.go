@@ -26,7 +26,7 @@ type sharedLook struct {
 }
 
 // lookTogether is look, but a list that is not older than a moment is good enough.
-func (s *Server) lookTogether(ctx context.Context) []sandbox.Info {
+func (s *consoleServer) lookTogether(ctx context.Context) []sandbox.Info {
 	l := &s.shared
 	l.mu.Lock()
 	if time.Since(l.at) >= sandboxRhythm/2 && l.done == nil {
@@ -60,18 +60,18 @@ func (s *Server) lookTogether(ctx context.Context) []sandbox.Info {
 
 // followSandboxes is GET /c/{key}/sandboxes/events: what sandboxes use, while a page is open; with name= of one, and its
 // latest calls.
-func (s *Server) followSandboxes(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) followSandboxes(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if err := v.by.May(identity.RightWatch); err != nil {
 		return answerProblem(err)
 	}
 	if s.sandboxes == nil {
 		return noSandboxes()
 	}
-	if !s.streams.enter() {
+	if !s.streams.Enter() {
 		return problem(http.StatusServiceUnavailable, "close some of them", "%d event streams are open already", maxStreams)
 	}
-	defer s.streams.leave()
-	ctx, cancel := endedBy(r, s.stopping)
+	defer s.streams.Leave()
+	ctx, cancel := s.streams.EndedBy(r)
 	defer cancel()
 	tail := s.audit.Tail()
 	defer func() { tail.Close() }()
@@ -110,7 +110,7 @@ func (s *Server) followSandboxes(w http.ResponseWriter, r *http.Request, v *visi
 
 // sandboxFollower is one open page of sandboxes.
 type sandboxFollower struct {
-	server  *Server
+	server  *consoleServer
 	visitor *visitor
 	out     *eventStream
 	name    string            // of the one that the page is about; "" for all
@@ -137,7 +137,7 @@ func (f *sandboxFollower) tell(ctx context.Context) error {
 	for i := range list[:min(len(list), sandboxesShown)] {
 		infos = append(infos, list[i].Info)
 	}
-	shown := f.server.withUsage(ctx, infos)
+	shown := f.server.api.withUsage(ctx, infos)
 	boxes, _ := boxViews(f.visitor, shown)
 	if err := f.tellShape(boxes); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (f *sandboxFollower) tell(ctx context.Context) error {
 		return nil
 	}
 	f.news = false
-	commands, events, _ := f.server.sandboxHistory(ctx, &infos[0])
+	commands, events, _ := f.server.api.sandboxHistory(ctx, &infos[0])
 	if err := f.tellPart("calls", "boxcalls", newCallsPart(f.visitor, commands)); err != nil {
 		return err
 	}

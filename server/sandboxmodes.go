@@ -39,7 +39,7 @@ type SandboxCheck struct {
 }
 
 // sandboxModes says for everybody, and for each agent that the configuration names, which sessions are sandboxed.
-func (s *Server) sandboxModes() []SandboxMode {
+func (s *apiServer) sandboxModes() []SandboxMode {
 	settings := s.sandboxes.Settings()
 	if settings == nil {
 		return []SandboxMode{}
@@ -52,7 +52,7 @@ func (s *Server) sandboxModes() []SandboxMode {
 	return modes
 }
 
-func (s *Server) modeOf(agent string, r *sandbox.Resolved) SandboxMode {
+func (s *apiServer) modeOf(agent string, r *sandbox.Resolved) SandboxMode {
 	m := SandboxMode{Agent: agent, Mode: r.Mode, From: r.Sources["mode"], Engine: r.Engine, Scope: r.Scope, Access: r.Access}
 	switch m.From.Level {
 	case sandbox.FromAgent:
@@ -68,7 +68,7 @@ func (s *Server) modeOf(agent string, r *sandbox.Resolved) SandboxMode {
 }
 
 // decidedWhy is what the first start of this gateway has found out about the machine.
-func (s *Server) decidedWhy() string {
+func (s *apiServer) decidedWhy() string {
 	machine, _, err := sandbox.ReadMachine(s.home)
 	switch {
 	case err != nil:
@@ -84,7 +84,7 @@ func (s *Server) decidedWhy() string {
 }
 
 // sandboxEngines says what the engines can enforce here, as far as that is known.
-func (s *Server) sandboxEngines() []SandboxEngine {
+func (s *apiServer) sandboxEngines() []SandboxEngine {
 	engines := []SandboxEngine{}
 	for _, f := range s.sandboxes.Found() {
 		e := SandboxEngine{

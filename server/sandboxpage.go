@@ -38,8 +38,8 @@ type boxesPart struct {
 // enginesPart is what the engines can enforce here.
 type enginesPart struct{ Engines []engineView }
 
-func (s *Server) newEnginesPart() (part enginesPart) {
-	for _, e := range s.sandboxEngines() {
+func (s *consoleServer) newEnginesPart() (part enginesPart) {
+	for _, e := range s.api.sandboxEngines() {
 		part.Engines = append(part.Engines, newEngineView(&e))
 	}
 	return part
@@ -70,7 +70,7 @@ type checkView struct {
 }
 
 // showSandboxes is GET /c/{key}/sandboxes.
-func (s *Server) showSandboxes(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showSandboxes(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if err := v.by.May(identity.RightWatch); err != nil {
 		return answerProblem(err)
 	}
@@ -83,12 +83,12 @@ func (s *Server) showSandboxes(w http.ResponseWriter, r *http.Request, v *visito
 	if said := endedNews(r.URL.Query()); said != "" {
 		p.Notices = append(p.Notices, notice{"", said})
 	}
-	list, warning := s.look(r.Context())
+	list, warning := s.api.look(r.Context())
 	if warning != "" {
 		p.Notices = append(p.Notices, notice{"warn", "Not everything could be found out: " + sentence(warning)})
 	}
 	p.Boxes, p.Beyond = boxViews(v, list)
-	for _, m := range s.sandboxModes() {
+	for _, m := range s.api.sandboxModes() {
 		p.Modes = append(p.Modes, newModeView(&m))
 	}
 	p.None = allOff(p.Modes)
@@ -194,18 +194,18 @@ type mountView struct {
 type settingView struct{ Key, Value, From []span }
 
 // showSandbox is GET /c/{key}/sandboxes/one.
-func (s *Server) showSandbox(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showSandbox(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	return s.renderSandbox(w, r, v, http.StatusOK)
 }
 
-func (s *Server) renderSandbox(w http.ResponseWriter, r *http.Request, v *visitor, status int, notices ...notice) error {
+func (s *consoleServer) renderSandbox(w http.ResponseWriter, r *http.Request, v *visitor, status int, notices ...notice) error {
 	if err := v.by.May(identity.RightWatch); err != nil {
 		return answerProblem(err)
 	}
 	if s.sandboxes == nil {
 		return noSandboxes()
 	}
-	d, err := s.oneSandbox(r)
+	d, err := s.api.oneSandbox(r)
 	if err != nil {
 		return err
 	}
@@ -306,17 +306,17 @@ func lostWords(d *sandbox.Detail) []string {
 }
 
 // stopFromPage is POST /c/{key}/sandboxes/stop.
-func (s *Server) stopFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) stopFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	return s.endFromPage(w, r, v, stopping)
 }
 
 // recreateFromPage is POST /c/{key}/sandboxes/recreate: the sandbox is removed, so that the next call makes it anew.
-func (s *Server) recreateFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) recreateFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	return s.endFromPage(w, r, v, removing)
 }
 
 // endFromPage ends the very sandbox that the page showed.
-func (s *Server) endFromPage(w http.ResponseWriter, r *http.Request, v *visitor, how ending) error {
+func (s *consoleServer) endFromPage(w http.ResponseWriter, r *http.Request, v *visitor, how ending) error {
 	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}
@@ -330,14 +330,14 @@ func (s *Server) endFromPage(w http.ResponseWriter, r *http.Request, v *visitor,
 	r.URL.RawQuery = url.Values{"name": {name}}.Encode() // of the page that is shown if nothing is ended
 	ctx, cancel := context.WithTimeout(r.Context(), lookPatience)
 	defer cancel()
-	now, err := s.describe(ctx, name)
+	now, err := s.api.describe(ctx, name)
 	if err != nil {
 		return err
 	}
 	if r.PostForm.Get("seen") != seenOf(&now.Info) {
 		return s.renderSandbox(w, r, v, http.StatusConflict, notice{"warn", "Nothing was ended: the sandbox has changed since the page showed it. Look at it again."})
 	}
-	if err := s.endSandbox(r, v.by, name, how); err != nil {
+	if err := s.api.endSandbox(r, v.by, name, how); err != nil {
 		var p *Problem
 		if !errors.As(err, &p) || p.Status == http.StatusNotFound {
 			return err
@@ -353,14 +353,14 @@ func (s *Server) endFromPage(w http.ResponseWriter, r *http.Request, v *visitor,
 }
 
 // pruneFromPage is POST /c/{key}/sandboxes/prune.
-func (s *Server) pruneFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) pruneFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if err := v.by.May(identity.RightAdmin); err != nil {
 		return answerProblem(err)
 	}
 	if s.sandboxes == nil {
 		return noSandboxes()
 	}
-	pruned, err := s.pruneSandboxes(r, v.by)
+	pruned, err := s.api.pruneSandboxes(r, v.by)
 	if err != nil {
 		return err
 	}

@@ -8,55 +8,17 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/protocol"
-	"github.com/toolward/toolward/session"
 )
 
 // DefaultListen is where the console is served unless somebody says otherwise.
 const DefaultListen = "127.0.0.1:7411"
-
-// Explainer says what would happen to a call. The gateway implements it.
-type Explainer interface {
-	Explain(context.Context, toolward.Call, toolward.ExplainOptions) toolward.Trace
-}
-
-// Levels is how tense sessions are. The session package's tracker implements it.
-type Levels interface {
-	// Overview tells a session's level and what it comes from.
-	Overview(context.Context, toolward.SessionKey) (session.Overview, error)
-	// Recent lists the sessions that changed last, newest first.
-	Recent(ctx context.Context, limit int) ([]session.Overview, error)
-	// SetFloor keeps a session at least as tense as level until it is cleared.
-	SetFloor(ctx context.Context, key toolward.SessionKey, level toolward.Level, by string) error
-	// Clear takes the floor away, and if read is the stamp of the sources also the mark that the session has seen
-	// what strangers wrote. It is session.ErrSourcesChanged if the sources are no longer those of the stamp.
-	Clear(ctx context.Context, key toolward.SessionKey, read, by string) error
-}
-
-// Configuration is the configuration file as people meet it here.
-type Configuration interface {
-	// PendingChange returns the changed file that waits for a person; false if none does.
-	PendingChange() (ConfigChange, bool)
-	// ApplyChange puts the waiting change in force if it still has this revision, and records who said so.
-	ApplyChange(ctx context.Context, revision, by string) error
-}
-
-// ConfigChange is a changed configuration file that is sound and waits for a person.
-type ConfigChange struct {
-	File     string `json:"file"`
-	Revision string `json:"revision"` // names exactly this content
-	Diff     string `json:"diff"`     // unified
-	// Changes are the settings that differ, in words: what counts in the end, whatever the file looks like.
-	Changes []string `json:"changes"`
-}
 
 // Options says what a server serves. All parts are required unless they say otherwise.
 type Options struct {
@@ -101,39 +63,17 @@ const StreamPath = "/mcp/stdio"
 
 // Server is the two doors. Its methods may be called from any goroutine.
 type Server struct {
-	people    *identity.Keeper
-	approvals *approval.Manager
-	audit     *audit.Log
-	records   audit.Source
-	levels    Levels
-	gateway   Explainer
-	policy    func() Policy
-	config    Configuration
-	commands  *command.Approvals
-	devices   *identity.Pairings
-	passkeys  *identity.Passkeys
-	sandboxes Sandboxes
-	shared    sharedLook // at the sandboxes
-	home      string
-	public    protocol.PublicOrigin
-	proxies   protocol.Proxies
-	ready     func(*http.Request) (bool, map[string]any)
-	observes  bool
-	version   string
-	stop      func()
-	log       *slog.Logger
-
-	shown    configShown
-	glimpses glimpses
-	started  time.Time
-	streams  streams
-	stopping chan struct{}
-	once     sync.Once
+	people  *identity.Keeper
+	ready   func(*http.Request) (bool, map[string]any)
+	log     *slog.Logger
+	address Address
+	streams *Streams
+	api     *apiServer
+	console *consoleServer
 
 	tcp, unix           *http.Server
 	tcpDoor, socketDoor net.Listener
 	twinDoor            net.Listener // the other loopback address; nil if there is none
-	ownsLocalhost       bool         // whoever asks for localhost at our port reaches us
 }
 
 // Limits of both HTTP servers. There is no write time-out: calls wait for people. Event streams set their own.
@@ -159,10 +99,7 @@ func Open(o Options) (*Server, error) {
 		return nil, fmt.Errorf("open server: %w", err)
 	}
 	s := &Server{
-		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels,
-		gateway: o.Gateway, policy: o.Policy, config: o.Config, commands: o.Commands, sandboxes: o.Sandboxes, devices: o.Devices, ready: o.Ready, observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log,
-		passkeys: o.Passkeys, home: o.Home, public: o.Public, proxies: o.Proxies,
-		started: time.Now(), streams: newStreams(), stopping: make(chan struct{}),
+		people: o.People, ready: o.Ready, log: o.Log, address: Address{Public: o.Public, Proxies: o.Proxies}, streams: NewStreams(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -177,10 +114,26 @@ func Open(o Options) (*Server, error) {
 		s.socketDoor.Close()
 		return nil, fmt.Errorf("open server: %w (choose another address with --listen)", err)
 	}
-	s.tcp = s.httpServer(s.encrypted(guardTCP(names, o.WebSocket, s.tcpRoutes(o))))
-	s.unix = s.httpServer(s.socketRoutes(o))
-	s.unix.ConnContext = s.withPeer
+	s.openRooms(&o)
+	s.tcp = s.httpServer(s.encrypted(guardTCP(names, o.WebSocket, s.tcpRoutes(&o))))
+	s.unix = s.httpServer(s.socketRoutes(&o))
+	s.unix.ConnContext = WithPeer(s.people, s.log)
 	return s, nil
+}
+
+// openRooms makes what stands behind the doors.
+func (s *Server) openRooms(o *Options) {
+	s.api = newAPI(&apiOptions{
+		Home: o.Home, Address: &s.address, Streams: s.streams,
+		People: o.People, Approvals: o.Approvals, Audit: o.Audit, Records: o.Records, Levels: o.Levels, Gateway: o.Gateway,
+		Policy: o.Policy, Config: o.Config, Commands: o.Commands, Devices: o.Devices, Sandboxes: o.Sandboxes,
+		ObserveOnly: o.ObserveOnly, Version: o.Version, Stop: o.Stop, Log: s.log,
+	})
+	s.console = newConsole(&consoleOptions{
+		API: s.api, Address: &s.address, Streams: s.streams,
+		People: o.People, Approvals: o.Approvals, Audit: o.Audit, Levels: o.Levels, Policy: o.Policy, Devices: o.Devices,
+		Passkeys: o.Passkeys, Sandboxes: o.Sandboxes, Metrics: o.Metrics, ObserveOnly: o.ObserveOnly, Log: s.log,
+	})
 }
 
 func (s *Server) httpServer(h http.Handler) *http.Server {
@@ -191,7 +144,10 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 }
 
 // URL is the console's address on this machine.
-func (s *Server) URL() string { return "http://" + s.tcpDoor.Addr().String() }
+func (s *Server) URL() string { return s.address.URL() }
+
+// ConsoleURL is where people reach the console: the public origin if there is one.
+func (s *Server) ConsoleURL() string { return s.address.ConsoleURL() }
 
 // SocketPath is the address of the local socket.
 func (s *Server) SocketPath() string { return s.socketDoor.Addr().String() }
@@ -224,7 +180,7 @@ func (s *Server) Serve() error {
 // Close stops listening, ends event streams and gives requests in flight until ctx ends. The caller makes waiting
 // calls return first, by closing the approval manager.
 func (s *Server) Close(ctx context.Context) error {
-	s.once.Do(func() { close(s.stopping) })
+	s.streams.Stop()
 	err := errors.Join(s.tcp.Shutdown(ctx), s.unix.Shutdown(ctx))
 	if err != nil {
 		err = errors.Join(err, s.tcp.Close(), s.unix.Close())

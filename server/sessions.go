@@ -35,8 +35,8 @@ type sessionLine struct {
 }
 
 // showSessions is GET /c/{key}/sessions: the sessions that called or changed last.
-func (s *Server) showSessions(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	list, err := s.recentSessions(r, sessionsShown)
+func (s *consoleServer) showSessions(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	list, err := s.api.recentSessions(r, sessionsShown)
 	if err != nil {
 		return err
 	}
@@ -64,41 +64,6 @@ func newSessionLine(v *visitor, one *Session) sessionLine {
 
 func sessionLink(v *visitor, key toolward.SessionKey) string {
 	return v.base + "/sessions/one?" + url.Values{"session": {string(key)}}.Encode()
-}
-
-// signalWords are the signals that are not at rest, in words.
-func signalWords(in *toolward.LevelInputs, sources int) []string {
-	var words []string
-	if text := contextWords(in); text != "" {
-		words = append(words, "context "+text)
-	}
-	if in.Compacted {
-		words = append(words, "older text dropped")
-	}
-	switch {
-	case in.External && sources == 1:
-		words = append(words, "content from outside, 1 source")
-	case in.External:
-		words = append(words, fmt.Sprintf("content from outside, %d sources", sources))
-	}
-	if in.Suspicious {
-		words = append(words, "suspicious content")
-	}
-	if in.Floor != toolward.Normal {
-		words = append(words, "floor "+in.Floor.String())
-	}
-	return words
-}
-
-// contextWords says how full the context is; "" if its client does not tell.
-func contextWords(in *toolward.LevelInputs) string {
-	switch {
-	case in.ContextTokens < 0:
-		return ""
-	case in.ContextWindow <= 0:
-		return "of unknown size"
-	}
-	return fmt.Sprintf("%d %% full", in.ContextTokens*100/in.ContextWindow)
 }
 
 // sessionPage is one session.
@@ -135,7 +100,7 @@ type signal struct {
 }
 
 // showSession is GET /c/{key}/sessions/one: level, signals, sources and last calls of a session.
-func (s *Server) showSession(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showSession(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	key, err := sessionOf(r)
 	if err != nil {
 		return err
@@ -148,7 +113,7 @@ func (s *Server) showSession(w http.ResponseWriter, r *http.Request, v *visitor)
 	if err != nil {
 		return problem(http.StatusBadRequest, "", "%s", err.Error())
 	}
-	noticed, err := s.anomalies(r, audit.Filter{Session: string(key), Limit: sessionAnomaly})
+	noticed, err := s.api.anomalies(r, audit.Filter{Session: string(key), Limit: sessionAnomaly})
 	if err != nil {
 		return err
 	}
@@ -215,12 +180,12 @@ func signalsOf(o *session.Overview) []signal {
 }
 
 // setFloorFromPage is POST /c/{key}/sessions/floor.
-func (s *Server) setFloorFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) setFloorFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	key, err := s.sessionForm(r, v)
 	if err != nil {
 		return err
 	}
-	if err := s.setFloor(r, key, r.PostForm.Get("level"), v.by.Name()); err != nil {
+	if err := s.api.setFloor(r, key, r.PostForm.Get("level"), v.by.Name()); err != nil {
 		return err
 	}
 	http.Redirect(w, r, sessionLink(v, key), http.StatusSeeOther)
@@ -230,7 +195,7 @@ func (s *Server) setFloorFromPage(w http.ResponseWriter, r *http.Request, v *vis
 // clearFromPage is POST /c/{key}/sessions/clear: the floor and the suspicion. With "external" also the mark of content
 // from outside: that form has a box by which a person says that they read the list, and its value is the stamp of the
 // list that was shown.
-func (s *Server) clearFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) clearFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	key, err := s.sessionForm(r, v)
 	if err != nil {
 		return err
@@ -247,7 +212,7 @@ func (s *Server) clearFromPage(w http.ResponseWriter, r *http.Request, v *visito
 		// A page may be old: an alarm that has gone off since then must not be cleared by somebody who has not seen it.
 		return problem(http.StatusConflict, "load the session again and look at its floor", "what raises the level has changed since it was shown")
 	}
-	if err := s.clearLevel(r, key, read, v.by.Name()); err != nil {
+	if err := s.api.clearLevel(r, key, read, v.by.Name()); err != nil {
 		return err
 	}
 	http.Redirect(w, r, sessionLink(v, key), http.StatusSeeOther)
@@ -255,7 +220,7 @@ func (s *Server) clearFromPage(w http.ResponseWriter, r *http.Request, v *visito
 }
 
 // sessionForm reads the session of a form by somebody who may change levels.
-func (s *Server) sessionForm(r *http.Request, v *visitor) (toolward.SessionKey, error) {
+func (s *consoleServer) sessionForm(r *http.Request, v *visitor) (toolward.SessionKey, error) {
 	if err := v.by.May(identity.RightClearLevel); err != nil {
 		return "", answerProblem(err)
 	}
@@ -291,7 +256,7 @@ func newAnomalyLine(v *visitor, a *Anomaly) anomalyLine {
 }
 
 // showAnomalies is GET /c/{key}/anomalies: what the detectors noticed, newest first.
-func (s *Server) showAnomalies(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showAnomalies(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	query := r.URL.Query()
 	filter := audit.Filter{Agent: query.Get("agent"), Text: query.Get("text"), Limit: pageLength + 1}
 	below, err := belowOf(query)
@@ -299,7 +264,7 @@ func (s *Server) showAnomalies(w http.ResponseWriter, r *http.Request, v *visito
 		return err
 	}
 	filter.Below = below
-	list, err := s.anomalies(r, filter)
+	list, err := s.api.anomalies(r, filter)
 	if err != nil {
 		return problem(http.StatusBadRequest, "", "%s", err.Error())
 	}

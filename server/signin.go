@@ -31,12 +31,12 @@ func afterSignIn(id string) string {
 
 // showDoor is GET / and GET /approvals/{id}: set-up at the first start, else the sign-in. A browser that is signed in
 // goes on by script, since only its own storage knows the console's path.
-func (s *Server) showDoor(w http.ResponseWriter, r *http.Request) error {
+func (s *consoleServer) showDoor(w http.ResponseWriter, r *http.Request) error {
 	return s.renderDoor(w, r, http.StatusOK)
 }
 
-func (s *Server) renderDoor(w http.ResponseWriter, r *http.Request, status int, notices ...notice) error {
-	p := doorPage{page: page{Title: "Sign in", Script: "door.js", Notices: notices}, Host: s.originOf(r)}
+func (s *consoleServer) renderDoor(w http.ResponseWriter, r *http.Request, status int, notices ...notice) error {
+	p := doorPage{page: page{Title: "Sign in", Script: "door.js", Notices: notices}, Host: s.address.OriginOf(r)}
 	if id := cmp.Or(r.PathValue("id"), r.PostForm.Get("for")); afterSignIn(id) != "/" {
 		p.For = id
 	}
@@ -53,11 +53,11 @@ func (s *Server) renderDoor(w http.ResponseWriter, r *http.Request, status int, 
 }
 
 // signIn is POST /sign-in.
-func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
+func (s *consoleServer) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(r); err != nil {
 		return err
 	}
-	token, _, err := s.people.SignInWeb(r.Context(), s.sourceOf(r), r.PostForm.Get("passphrase"))
+	token, _, err := s.people.SignInWeb(r.Context(), s.address.SourceOf(r), r.PostForm.Get("passphrase"))
 	if err != nil {
 		p := signInProblem(err)
 		if p.Status == http.StatusForbidden {
@@ -71,7 +71,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setUp is POST /setup: the first passphrase, by somebody who can read the daemon's terminal.
-func (s *Server) setUp(w http.ResponseWriter, r *http.Request) error {
+func (s *consoleServer) setUp(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(r); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *Server) setUp(w http.ResponseWriter, r *http.Request) error {
 	if passphrase != r.PostForm.Get("again") {
 		return s.renderDoor(w, r, http.StatusUnprocessableEntity, notice{"warn", "The two passphrases differ."})
 	}
-	source := s.sourceOf(r)
+	source := s.address.SourceOf(r)
 	if err := s.people.SetUp(r.Context(), source, r.PostForm.Get("code"), passphrase); err != nil {
 		return s.renderDoor(w, r, http.StatusUnprocessableEntity, notice{"warn", sentence(signInProblem(err).Message)})
 	}
@@ -91,13 +91,13 @@ func (s *Server) setUp(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) enter(w http.ResponseWriter, r *http.Request, token string) {
-	http.SetCookie(w, sessionCookie(token, s.isEncrypted(r)))
+func (s *consoleServer) enter(w http.ResponseWriter, r *http.Request, token string) {
+	http.SetCookie(w, sessionCookie(token, s.address.IsEncrypted(r)))
 	http.Redirect(w, r, consolePrefix+pathKey(token)+afterSignIn(r.PostForm.Get("for")), http.StatusSeeOther)
 }
 
 // signOut is POST /c/{key}/sign-out.
-func (s *Server) signOut(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) signOut(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	s.people.SignOut(v.by)
 	http.SetCookie(w, endedCookie(v.key))
 	http.Redirect(w, r, "/?out=1", http.StatusSeeOther)
@@ -116,7 +116,7 @@ type signInView struct {
 }
 
 // showSignIns is GET /c/{key}/sign-ins.
-func (s *Server) showSignIns(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) showSignIns(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	list, err := s.people.Sessions(v.by)
 	if err != nil {
 		return answerProblem(err)
@@ -148,7 +148,7 @@ func (s *Server) showSignIns(w http.ResponseWriter, r *http.Request, v *visitor)
 }
 
 // endSignIn is POST /c/{key}/sign-ins/{id}/end.
-func (s *Server) endSignIn(w http.ResponseWriter, r *http.Request, v *visitor) error {
+func (s *consoleServer) endSignIn(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	id := r.PathValue("id")
 	if id == v.by.Session() {
 		return s.signOut(w, r, v)

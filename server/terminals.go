@@ -8,46 +8,20 @@ import (
 	"github.com/toolward/toolward/identity"
 )
 
-// visited gives a console handler its signed-in person, or refuses. Every request asks anew whether the sign-in
-// still holds.
-func (s *Server) visited(handle func(http.ResponseWriter, *http.Request, *visitor) error) func(http.ResponseWriter, *http.Request) error {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		v, err := s.visitorOf(r)
-		if err != nil {
-			return err
-		}
-		return handle(w, r, v)
-	}
-}
-
-func (s *Server) visitorOf(r *http.Request) (*visitor, error) {
-	notSignedIn := problem(http.StatusUnauthorized, "sign in at "+s.ConsoleURL(), "not signed in")
-	token, ok := sessionToken(r)
-	if !ok {
-		return nil, notSignedIn
-	}
-	by, err := s.people.Web(token)
-	if err != nil {
-		return nil, notSignedIn
-	}
-	key := r.PathValue("key")
-	return &visitor{by: by, base: consolePrefix + key, key: key}, nil
-}
-
 // callerAtSocket says who is behind a socket request: the person who signed in the terminal of the process that
 // asks, else a requester. Being able to open the socket proves nothing.
-func (s *Server) callerAtSocket(r *http.Request) (caller, error) {
+func (s *apiServer) callerAtSocket(r *http.Request) (Caller, error) {
 	peer, ok := PeerOf(r.Context())
 	if !ok {
-		return caller{}, problem(http.StatusForbidden, "", "the process that asks cannot be told")
+		return Caller{}, problem(http.StatusForbidden, "", "the process that asks cannot be told")
 	}
-	c := caller{by: identity.Requester(), connection: "socket:" + strconv.Itoa(peer.PID), terminal: true}
+	c := Caller{By: identity.Requester(), Connection: "socket:" + strconv.Itoa(peer.PID), Terminal: true}
 	by, err := s.people.Terminal(peer)
 	if err != nil {
-		c.why = err
+		c.Why = err
 		return c, nil
 	}
-	c.by = by
+	c.By = by
 	return c, nil
 }
 
@@ -63,7 +37,7 @@ type SignedIn struct {
 }
 
 // signInTerminal is POST /v1/login: "toolward login" in a terminal.
-func (s *Server) signInTerminal(w http.ResponseWriter, r *http.Request) error {
+func (s *apiServer) signInTerminal(w http.ResponseWriter, r *http.Request) error {
 	var body Passphrase
 	if err := readJSON(r, &body); err != nil {
 		return err
@@ -87,7 +61,7 @@ type FirstPassphrase struct {
 }
 
 // setUpTerminal is POST /v1/setup: the first passphrase, set from a terminal, which is then signed in.
-func (s *Server) setUpTerminal(w http.ResponseWriter, r *http.Request) error {
+func (s *apiServer) setUpTerminal(w http.ResponseWriter, r *http.Request) error {
 	var body FirstPassphrase
 	if err := readJSON(r, &body); err != nil {
 		return err
@@ -109,15 +83,15 @@ func (s *Server) setUpTerminal(w http.ResponseWriter, r *http.Request) error {
 }
 
 // signOutTerminal is POST /v1/logout.
-func (s *Server) signOutTerminal(w http.ResponseWriter, r *http.Request) error {
+func (s *apiServer) signOutTerminal(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.callerAtSocket(r)
 	if err != nil {
 		return err
 	}
-	if !c.by.IsPerson() {
+	if !c.By.IsPerson() {
 		return problem(http.StatusConflict, "", "this terminal is not signed in")
 	}
-	s.people.SignOut(c.by)
+	s.people.SignOut(c.By)
 	writeJSON(w, http.StatusOK, struct{}{})
 	return nil
 }
@@ -134,18 +108,4 @@ func signInProblem(err error) *Problem {
 		return problem(http.StatusConflict, "run: toolward login", "%s", err.Error())
 	}
 	return problem(http.StatusForbidden, "", "%s", err.Error())
-}
-
-// sourceOf names where a browser is, for the limit on wrong passphrases. Behind a reverse proxy that is not trusted all
-// browsers are in one place: what anybody may write into a header must not give a guesser a new start. This machine is
-// one place, too: a program may connect from every address of 127.0.0.0/8, and to either loopback address.
-func (s *Server) sourceOf(r *http.Request) string {
-	switch client := s.proxies.Client(r); {
-	case !client.IsValid():
-		return "unknown"
-	case client.IsLoopback():
-		return "127.0.0.1"
-	default:
-		return client.String()
-	}
 }

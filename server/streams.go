@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -68,30 +69,51 @@ func (s *eventStream) flush() error {
 	return nil
 }
 
-// streams counts the open event streams.
-type streams chan struct{}
+// Streams counts the open event streams of all doors, and ends them with the server.
+type Streams struct {
+	places   chan struct{}
+	stopping chan struct{}
+	once     sync.Once
+}
 
-func newStreams() streams { return make(streams, maxStreams) }
+// NewStreams makes room for event streams.
+func NewStreams() *Streams {
+	return &Streams{places: make(chan struct{}, maxStreams), stopping: make(chan struct{})}
+}
 
-// enter takes a place; false if there is none.
-func (s streams) enter() bool {
+// Enter takes a place; false if there is none.
+func (s *Streams) Enter() bool {
 	select {
-	case s <- struct{}{}:
+	case s.places <- struct{}{}:
 		return true
 	default:
 		return false
 	}
 }
 
-func (s streams) leave() { <-s }
+// Leave gives the place back.
+func (s *Streams) Leave() { <-s.places }
 
-// endedBy returns a context that ends with the request or with the server: an open stream must not hold up the
+// Stop ends all streams.
+func (s *Streams) Stop() { s.once.Do(func() { close(s.stopping) }) }
+
+// Stopping reports whether the server ends.
+func (s *Streams) Stopping() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// EndedBy returns a context that ends with the request or with the server: an open stream must not hold up the
 // daemon's end.
-func endedBy(r *http.Request, stopping <-chan struct{}) (context.Context, context.CancelFunc) {
+func (s *Streams) EndedBy(r *http.Request) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(r.Context())
 	go func() {
 		select {
-		case <-stopping:
+		case <-s.stopping:
 			cancel()
 		case <-ctx.Done():
 		}

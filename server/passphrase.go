@@ -1,0 +1,39 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/identity"
+)
+
+// NewPassphrase is the body of POST /v1/passphrase.
+type NewPassphrase struct {
+	Old        string `json:"old"`
+	Passphrase string `json:"passphrase"`
+}
+
+func (s *apiServer) apiChangePassphrase(w http.ResponseWriter, r *http.Request, c Caller) error {
+	var body NewPassphrase
+	if err := readJSON(r, &body); err != nil {
+		return err
+	}
+	if err := s.changePassphrase(r, c.By, body.Old, body.Passphrase); err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, struct{}{})
+	return nil
+}
+
+func (s *apiServer) changePassphrase(r *http.Request, by identity.Authority, old, fresh string) error {
+	// Whoever goes away while it is hashed must not leave it unknown whether it counts.
+	if err := s.people.ChangePassphrase(context.WithoutCancel(r.Context()), by, old, fresh); err != nil {
+		if p := signInProblem(err); p.Status != http.StatusForbidden {
+			return p
+		}
+		return problem(http.StatusUnprocessableEntity, "", "%s", err.Error())
+	}
+	s.note(r, audit.TypeConfig, map[string]any{"event": "passphrase-changed", "by": by.Name()})
+	return nil
+}
