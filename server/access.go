@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // accessPage is the frame of the pages about who has access.
@@ -123,7 +124,7 @@ func (s *consoleServer) createFromPage(w http.ResponseWriter, r *http.Request, v
 	}
 	made, err := s.api.createToken(r, v.by, form)
 	if err != nil {
-		p := problemOf(err)
+		p := door.ProblemOf(err)
 		return s.renderTokens(w, v, p.Status, nil, form, notice{"warn", sentence(p.Message)})
 	}
 	shown := &madeToken{
@@ -161,7 +162,7 @@ func (s *consoleServer) changeFromPage(w http.ResponseWriter, r *http.Request, v
 	if fresh != r.PostForm.Get("again") {
 		status, said = http.StatusUnprocessableEntity, notice{"warn", "The two new passphrases differ."}
 	} else if err := s.api.changePassphrase(r, v.by, r.PostForm.Get("old"), fresh); err != nil {
-		why := problemOf(err)
+		why := door.ProblemOf(err)
 		if why.Status == http.StatusUnauthorized {
 			why.Status = http.StatusForbidden // 401 would be taken for "the sign-in has ended"
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/server/door"
 )
 
 // Grants is the answer of GET /v1/grants.
@@ -19,7 +20,7 @@ type Grants struct {
 }
 
 func (s *apiServer) apiGrants(w http.ResponseWriter, _ *http.Request, _ Caller) error {
-	writeJSON(w, http.StatusOK, Grants{append([]*approval.Grant{}, s.approvals.Grants()...)})
+	door.WriteJSON(w, http.StatusOK, Grants{append([]*approval.Grant{}, s.approvals.Grants()...)})
 	return nil
 }
 
@@ -28,7 +29,7 @@ func (s *apiServer) apiRevokeGrant(w http.ResponseWriter, r *http.Request, c Cal
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, grant)
+	door.WriteJSON(w, http.StatusOK, grant)
 	return nil
 }
 
@@ -44,10 +45,10 @@ func (s *apiServer) revoke(r *http.Request, by identity.Authority) (*approval.Gr
 	case err == nil:
 		return grant, nil
 	case grant == nil:
-		return nil, problem(http.StatusNotFound, "", "%s", err.Error())
+		return nil, door.NewProblem(http.StatusNotFound, "", "%s", err.Error())
 	}
 	s.log.Error("a revocation could not be recorded", "grant", grant.ID, "err", err)
-	return nil, problem(http.StatusInternalServerError, "revoke it again once the disk is well", "%s", err.Error())
+	return nil, door.NewProblem(http.StatusInternalServerError, "revoke it again once the disk is well", "%s", err.Error())
 }
 
 // Tokens is the answer of GET /v1/tokens.
@@ -60,7 +61,7 @@ func (s *apiServer) apiTokens(w http.ResponseWriter, _ *http.Request, c Caller) 
 	if err != nil {
 		return answerProblem(err)
 	}
-	writeJSON(w, http.StatusOK, Tokens{append([]identity.Token{}, list...)})
+	door.WriteJSON(w, http.StatusOK, Tokens{append([]identity.Token{}, list...)})
 	return nil
 }
 
@@ -83,14 +84,14 @@ type CreatedToken struct {
 
 func (s *apiServer) apiCreateToken(w http.ResponseWriter, r *http.Request, c Caller) error {
 	var body NewToken
-	if err := readJSON(r, &body); err != nil {
+	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
 	made, err := s.createToken(r, c.By, body)
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusCreated, made)
+	door.WriteJSON(w, http.StatusCreated, made)
 	return nil
 }
 
@@ -99,13 +100,13 @@ func (s *apiServer) createToken(r *http.Request, by identity.Authority, body New
 	if body.Life != "" {
 		life, err := time.ParseDuration(body.Life)
 		if err != nil || life <= 0 {
-			return CreatedToken{}, problem(http.StatusBadRequest, "use a duration such as 720h", "life: %s", quoteShort(body.Life))
+			return CreatedToken{}, door.NewProblem(http.StatusBadRequest, "use a duration such as 720h", "life: %s", door.QuoteShort(body.Life))
 		}
 		spec.Life = life
 	}
 	secret, token, err := s.people.CreateToken(r.Context(), by, spec)
 	if err != nil {
-		return CreatedToken{}, problem(http.StatusUnprocessableEntity, "", "%s", err.Error())
+		return CreatedToken{}, door.NewProblem(http.StatusUnprocessableEntity, "", "%s", err.Error())
 	}
 	s.note(r, audit.TypeConfig, map[string]any{
 		"event": "token-created", "token": token.ID, "agent": token.Agent, "owner": token.Owner, "metrics": token.ForMetrics(), "gateway": token.Gateway, "by": by.Name(),
@@ -118,14 +119,14 @@ func (s *apiServer) apiRevokeToken(w http.ResponseWriter, r *http.Request, c Cal
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, token)
+	door.WriteJSON(w, http.StatusOK, token)
 	return nil
 }
 
 func (s *apiServer) revokeToken(r *http.Request, by identity.Authority) (identity.Token, error) {
 	token, err := s.people.RevokeToken(r.Context(), by, r.PathValue("id"))
 	if err != nil {
-		return identity.Token{}, problem(http.StatusNotFound, "", "%s", err.Error())
+		return identity.Token{}, door.NewProblem(http.StatusNotFound, "", "%s", err.Error())
 	}
 	s.note(r, audit.TypeConfig, map[string]any{"event": "token-revoked", "token": token.ID, "by": by.Name()})
 	return token, nil
@@ -149,7 +150,7 @@ func (s *apiServer) apiSignIns(w http.ResponseWriter, _ *http.Request, c Caller)
 	if err != nil {
 		return answerProblem(err)
 	}
-	writeJSON(w, http.StatusOK, SignIns{append([]identity.Session{}, list...)})
+	door.WriteJSON(w, http.StatusOK, SignIns{append([]identity.Session{}, list...)})
 	return nil
 }
 
@@ -158,9 +159,9 @@ func (s *apiServer) apiEndSignIn(w http.ResponseWriter, r *http.Request, c Calle
 		if errors.Is(err, identity.ErrNotSignedIn) {
 			return answerProblem(err)
 		}
-		return problem(http.StatusNotFound, "", "%s", err.Error())
+		return door.NewProblem(http.StatusNotFound, "", "%s", err.Error())
 	}
-	writeJSON(w, http.StatusOK, struct{}{})
+	door.WriteJSON(w, http.StatusOK, struct{}{})
 	return nil
 }
 
@@ -183,7 +184,7 @@ type ToolViews struct {
 
 func (s *apiServer) apiExplain(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	var body ExplainRequest
-	if err := readJSON(r, &body); err != nil {
+	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
 	call, err := body.call()
@@ -191,12 +192,12 @@ func (s *apiServer) apiExplain(w http.ResponseWriter, r *http.Request, _ Caller)
 		return err
 	}
 	if body.Tool != "" {
-		writeJSON(w, http.StatusOK, s.gateway.Explain(r.Context(), call, toolward.ExplainOptions{Hooks: body.Hooks}))
+		door.WriteJSON(w, http.StatusOK, s.gateway.Explain(r.Context(), call, toolward.ExplainOptions{Hooks: body.Hooks}))
 		return nil
 	}
 	caller := call.Caller
 	caller.Session, caller.Surface = call.Session, call.Surface // as the gateway does for a call
-	writeJSON(w, http.StatusOK, toolViews(s.policy(), caller))
+	door.WriteJSON(w, http.StatusOK, toolViews(s.policy(), caller))
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/server/door"
 )
 
 // Anomaly is what a detector noticed, in the answer of GET /v1/anomalies.
@@ -40,9 +41,9 @@ func (s *apiServer) apiAnomalies(w http.ResponseWriter, r *http.Request, _ Calle
 	}
 	list, err := s.anomalies(r, filter)
 	if err != nil {
-		return problem(http.StatusBadRequest, "", "%s", err.Error())
+		return door.NewProblem(http.StatusBadRequest, "", "%s", err.Error())
 	}
-	writeJSON(w, http.StatusOK, Anomalies{list})
+	door.WriteJSON(w, http.StatusOK, Anomalies{list})
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // Caller is who makes an API request.
@@ -59,7 +60,7 @@ func (s *apiServer) apiStatus(w http.ResponseWriter, _ *http.Request, c Caller) 
 		n := s.approvals.Count()
 		status.Waiting = &n
 	}
-	writeJSON(w, http.StatusOK, status)
+	door.WriteJSON(w, http.StatusOK, status)
 	return nil
 }
 
@@ -91,7 +92,7 @@ func (e *ExplainRequest) call() (toolward.Call, error) {
 	if e.Session == "" {
 		var err error
 		if key, err = toolward.NewSessionKey(agent, "explain"); err != nil {
-			return toolward.Call{}, problem(http.StatusBadRequest, "name the agent, for instance \"main\"", "%s", err.Error())
+			return toolward.Call{}, door.NewProblem(http.StatusBadRequest, "name the agent, for instance \"main\"", "%s", err.Error())
 		}
 	}
 	if len(e.Arguments) == 0 {
@@ -119,7 +120,7 @@ func (e *ExplainRequest) call() (toolward.Call, error) {
 
 func (s *apiServer) apiShutdown(w http.ResponseWriter, _ *http.Request, c Caller) error {
 	s.log.Info("shutdown asked for", "by", c.By.Name())
-	writeJSON(w, http.StatusOK, struct {
+	door.WriteJSON(w, http.StatusOK, struct {
 		Stopping bool `json:"stopping"`
 	}{true})
 	go s.stop() // after the answer: stopping waits for requests in flight

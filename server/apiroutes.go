@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // routes is the JSON API, the same at both doors; docs/api.md is its reference. What each route needs is checked
@@ -59,22 +60,22 @@ func (s *apiServer) routes() http.Handler {
 		{"POST /v1/sandboxes/{name}/remove", identity.RightAdmin, s.apiRemoveSandbox},
 		{"POST /v1/shutdown", identity.RightAdmin, s.apiShutdown},
 	} {
-		mux.HandleFunc(route.pattern, JSON(s.log, func(w http.ResponseWriter, r *http.Request) error {
+		mux.HandleFunc(route.pattern, door.JSON(s.log, func(w http.ResponseWriter, r *http.Request) error {
 			c, ok := r.Context().Value(callerKey{}).(Caller)
 			if !ok {
-				return problem(http.StatusForbidden, "", "nobody is known to ask")
+				return door.NewProblem(http.StatusForbidden, "", "nobody is known to ask")
 			}
 			if err := c.By.May(route.right); err != nil {
 				if c.Why != nil {
 					err = c.Why // says what is wrong with this terminal, not only that it is not signed in
 				}
-				return problem(http.StatusUnauthorized, "run: toolward login", "%s", err.Error())
+				return door.NewProblem(http.StatusUnauthorized, "run: toolward login", "%s", err.Error())
 			}
 			return route.handle(w, r, c)
 		}))
 	}
-	mux.HandleFunc("/", JSON(s.log, func(_ http.ResponseWriter, r *http.Request) error {
-		return problem(http.StatusNotFound, "docs/api.md lists all routes", "there is no %s %s", r.Method, quoteShort(r.URL.Path))
+	mux.HandleFunc("/", door.JSON(s.log, func(_ http.ResponseWriter, r *http.Request) error {
+		return door.NewProblem(http.StatusNotFound, "docs/api.md lists all routes", "there is no %s %s", r.Method, door.QuoteShort(r.URL.Path))
 	}))
 	return mux
 }
@@ -84,7 +85,7 @@ func (s *apiServer) As(c Caller) http.Handler { return withCaller(s.handler, c) 
 
 // SocketRoutes adds the API to the socket door, with the sign-in of terminals.
 func (s *apiServer) SocketRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("/v1/", JSON(s.log, func(w http.ResponseWriter, r *http.Request) error {
+	mux.HandleFunc("/v1/", door.JSON(s.log, func(w http.ResponseWriter, r *http.Request) error {
 		c, err := s.callerAtSocket(r)
 		if err != nil {
 			return err
@@ -92,7 +93,7 @@ func (s *apiServer) SocketRoutes(mux *http.ServeMux) {
 		s.As(c).ServeHTTP(w, r)
 		return nil
 	}))
-	mux.HandleFunc("POST /v1/login", JSON(s.log, s.signInTerminal))
-	mux.HandleFunc("POST /v1/setup", JSON(s.log, s.setUpTerminal))
-	mux.HandleFunc("POST /v1/logout", JSON(s.log, s.signOutTerminal))
+	mux.HandleFunc("POST /v1/login", door.JSON(s.log, s.signInTerminal))
+	mux.HandleFunc("POST /v1/setup", door.JSON(s.log, s.setUpTerminal))
+	mux.HandleFunc("POST /v1/logout", door.JSON(s.log, s.signOutTerminal))
 }

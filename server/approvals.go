@@ -13,6 +13,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // Approval is an approval as the API shows it: the record, and what an answer must bring back.
@@ -45,7 +46,7 @@ func (s *apiServer) apiApprovals(w http.ResponseWriter, r *http.Request, c Calle
 	case "recent":
 		list, err = s.approvals.Recent(r.Context(), c.By, 100)
 	default:
-		return problem(http.StatusBadRequest, "use state=pending or state=recent", "unknown state %s", quoteShort(state))
+		return door.NewProblem(http.StatusBadRequest, "use state=pending or state=recent", "unknown state %s", door.QuoteShort(state))
 	}
 	if err != nil {
 		return answerProblem(err)
@@ -54,7 +55,7 @@ func (s *apiServer) apiApprovals(w http.ResponseWriter, r *http.Request, c Calle
 	for _, rec := range list {
 		out.Approvals = append(out.Approvals, s.apiApprovalOf(rec, c.By))
 	}
-	writeJSON(w, http.StatusOK, out)
+	door.WriteJSON(w, http.StatusOK, out)
 	return nil
 }
 
@@ -63,7 +64,7 @@ func (s *apiServer) apiApproval(w http.ResponseWriter, r *http.Request, c Caller
 	if err != nil {
 		return answerProblem(err)
 	}
-	writeJSON(w, http.StatusOK, s.apiApprovalOf(rec, c.By))
+	door.WriteJSON(w, http.StatusOK, s.apiApprovalOf(rec, c.By))
 	return nil
 }
 
@@ -84,7 +85,7 @@ func (a *Answer) narrow() (n approval.Narrow, err error) {
 	n.Uses = a.Uses
 	if a.Life != "" {
 		if n.Life, err = time.ParseDuration(a.Life); err != nil || n.Life <= 0 {
-			return n, problem(http.StatusBadRequest, "write it as 10m or 24h", "life %s is not a time", quoteShort(a.Life))
+			return n, door.NewProblem(http.StatusBadRequest, "write it as 10m or 24h", "life %s is not a time", door.QuoteShort(a.Life))
 		}
 	}
 	return n, nil
@@ -92,7 +93,7 @@ func (a *Answer) narrow() (n approval.Narrow, err error) {
 
 func (s *apiServer) apiResolve(w http.ResponseWriter, r *http.Request, c Caller) error {
 	var a Answer
-	if err := readJSON(r, &a); err != nil {
+	if err := door.ReadJSON(r, &a); err != nil {
 		return err
 	}
 	if p := checkAnswer(a.Decision, a.Reason); p != nil {
@@ -112,7 +113,7 @@ func (s *apiServer) apiResolve(w http.ResponseWriter, r *http.Request, c Caller)
 	if err != nil {
 		s.log.Error("an answer counts, but could not be recorded", "approval", rec.ID, "err", err)
 	}
-	writeJSON(w, http.StatusOK, s.apiApprovalOf(rec, c.By))
+	door.WriteJSON(w, http.StatusOK, s.apiApprovalOf(rec, c.By))
 	return nil
 }
 
@@ -123,12 +124,12 @@ type WatchEvent = Approval
 // apiWatch follows approvals. Whoever watches counts as an approver, so it needs the right to answer.
 func (s *apiServer) apiWatch(w http.ResponseWriter, r *http.Request, c Caller) error {
 	if !s.streams.Enter() {
-		return problem(http.StatusServiceUnavailable, "close some of them", "%d event streams are open already", maxStreams)
+		return door.NewProblem(http.StatusServiceUnavailable, "close some of them", "%d event streams are open already", door.MaxStreams)
 	}
 	defer s.streams.Leave()
 	ctx, cancel := s.streams.EndedBy(r)
 	defer cancel()
-	news, err := s.approvals.Subscribe(c.By, eventBuffer)
+	news, err := s.approvals.Subscribe(c.By, door.EventBuffer)
 	if err != nil {
 		return answerProblem(err)
 	}
@@ -138,7 +139,7 @@ func (s *apiServer) apiWatch(w http.ResponseWriter, r *http.Request, c Caller) e
 		return answerProblem(err)
 	}
 	defer presence.Close()
-	out, err := openStream(w, writePatience)
+	out, err := door.OpenStream(w, door.WritePatience)
 	if err != nil {
 		return nil // the reader has gone; there is nobody to tell
 	}
@@ -151,10 +152,10 @@ func (s *apiServer) apiWatch(w http.ResponseWriter, r *http.Request, c Caller) e
 		for _, rec := range list {
 			all.Approvals = append(all.Approvals, s.apiApprovalOf(rec, c.By))
 		}
-		return out.send("sync", all)
+		return out.Send("sync", all)
 	}
 	err = sync()
-	beats := time.NewTicker(heartbeat)
+	beats := time.NewTicker(door.Heartbeat)
 	defer beats.Stop()
 	for err == nil && ctx.Err() == nil {
 		select {
@@ -165,12 +166,12 @@ func (s *apiServer) apiWatch(w http.ResponseWriter, r *http.Request, c Caller) e
 			case event.Missed:
 				err = sync()
 			case event.Type == approval.EventRequested:
-				err = out.send("approval", s.apiApprovalOf(&event.Approval, c.By))
+				err = out.Send("approval", s.apiApprovalOf(&event.Approval, c.By))
 			default:
-				err = out.send("resolved", s.apiApprovalOf(&event.Approval, c.By))
+				err = out.Send("resolved", s.apiApprovalOf(&event.Approval, c.By))
 			}
 		case <-beats.C:
-			err = out.beat()
+			err = out.Beat()
 		case <-ctx.Done():
 		}
 	}
@@ -218,18 +219,18 @@ func said(r *approval.Record) string {
 }
 
 // checkAnswer refuses an answer that could mean nothing, or whose reason could not be passed on.
-func checkAnswer(decision, reason string) *Problem {
+func checkAnswer(decision, reason string) *door.Problem {
 	if _, err := toolward.ParseDecision(decision); err != nil {
-		return problem(http.StatusBadRequest, "use allow-once, allow-always or deny", "%s", err.Error())
+		return door.NewProblem(http.StatusBadRequest, "use allow-once, allow-always or deny", "%s", err.Error())
 	}
 	switch n := utf8.RuneCountInString(reason); {
 	case n > maxReason:
-		return problem(http.StatusBadRequest, "", "the reason has %d characters, at most %d are passed on", n, maxReason)
+		return door.NewProblem(http.StatusBadRequest, "", "the reason has %d characters, at most %d are passed on", n, maxReason)
 	case !utf8.ValidString(reason):
-		return problem(http.StatusBadRequest, "", "the reason is not valid text (UTF-8)")
+		return door.NewProblem(http.StatusBadRequest, "", "the reason is not valid text (UTF-8)")
 	}
 	if i := strings.IndexFunc(reason, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }); i >= 0 {
-		return problem(http.StatusBadRequest, "", "the reason has a control character")
+		return door.NewProblem(http.StatusBadRequest, "", "the reason has a control character")
 	}
 	return nil
 }
@@ -253,7 +254,7 @@ func answerProblem(err error) error {
 		{identity.ErrNotSignedIn, http.StatusUnauthorized},
 	} {
 		if errors.Is(err, known.err) {
-			return problem(known.status, "", "%s", err.Error())
+			return door.NewProblem(known.status, "", "%s", err.Error())
 		}
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/server/door"
 )
 
 // shownCall is one of several identical calls, with the stamp of its showing.
@@ -29,7 +30,7 @@ func (s *consoleServer) answerAll(w http.ResponseWriter, r *http.Request, v *vis
 	}
 	decision := r.PostForm.Get("decision")
 	if decision != toolward.DenyCall.String() && decision != toolward.AllowOnce.String() {
-		return problem(http.StatusBadRequest, "use deny or allow-once", "several calls at once cannot be answered with %s", quoteShort(decision))
+		return door.NewProblem(http.StatusBadRequest, "use deny or allow-once", "several calls at once cannot be answered with %s", door.QuoteShort(decision))
 	}
 	calls, err := s.identicalCalls(r, v, r.PostForm["call"])
 	if err != nil {
@@ -45,7 +46,7 @@ func (s *consoleServer) answerAll(w http.ResponseWriter, r *http.Request, v *vis
 		all = append(all, one)
 	}
 	if r.Header.Get("Accept") == "application/json" {
-		writeJSON(w, http.StatusOK, struct {
+		door.WriteJSON(w, http.StatusOK, struct {
 			Calls []answeredCall `json:"calls"`
 		}{all})
 		return nil
@@ -59,7 +60,7 @@ func (s *consoleServer) answerAll(w http.ResponseWriter, r *http.Request, v *vis
 // person who says "these are all the same" was shown one of them.
 func (s *consoleServer) identicalCalls(r *http.Request, v *visitor, values []string) ([]shownCall, error) {
 	if len(values) == 0 || len(values) > maxCards {
-		return nil, problem(http.StatusBadRequest, "load the page again", "%d calls at once, expected 1 to %d", len(values), maxCards)
+		return nil, door.NewProblem(http.StatusBadRequest, "load the page again", "%d calls at once, expected 1 to %d", len(values), maxCards)
 	}
 	var calls []shownCall
 	same := ""
@@ -72,7 +73,7 @@ func (s *consoleServer) identicalCalls(r *http.Request, v *visitor, values []str
 		case err != nil:
 			return nil, answerProblem(err)
 		case sameCall(rec) == "" || same != "" && sameCall(rec) != same:
-			return nil, problem(http.StatusUnprocessableEntity, "answer them one by one", "these calls are not identical")
+			return nil, door.NewProblem(http.StatusUnprocessableEntity, "answer them one by one", "these calls are not identical")
 		default:
 			same = sameCall(rec)
 		}
@@ -86,7 +87,7 @@ func (s *consoleServer) answerOne(r *http.Request, v *visitor, c shownCall, deci
 		ID: c.ID, Decision: decision, By: v.by, Connection: v.connection(), Shown: c.Seen,
 	})
 	if err != nil && rec == nil {
-		one := answeredCall{ID: c.ID, Error: problemOf(answerProblem(err)).Message}
+		one := answeredCall{ID: c.ID, Error: door.ProblemOf(answerProblem(err)).Message}
 		if now := s.decided(r, v.by, c.ID, err); now != nil {
 			one.answered = answered{"Already decided. " + said(now), outcomeOf(now)}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/server/door"
 )
 
 // Commands is the answer of GET /v1/exec-approvals: the file, without its token.
@@ -54,7 +55,7 @@ func (s *apiServer) apiCommands(w http.ResponseWriter, r *http.Request, _ Caller
 }
 
 func noCommands() error {
-	return problem(http.StatusNotFound, "", "this gateway keeps no %s", command.ApprovalsFileName)
+	return door.NewProblem(http.StatusNotFound, "", "this gateway keeps no %s", command.ApprovalsFileName)
 }
 
 func sendCommands(w http.ResponseWriter, snapshot *command.Snapshot) error {
@@ -64,7 +65,7 @@ func sendCommands(w http.ResponseWriter, snapshot *command.Snapshot) error {
 	if snapshot.Corrupt != nil {
 		answer.Corrupt = snapshot.Corrupt.Error()
 	}
-	writeJSON(w, http.StatusOK, answer)
+	door.WriteJSON(w, http.StatusOK, answer)
 	return nil
 }
 
@@ -73,7 +74,7 @@ func (s *apiServer) apiSetCommands(w http.ResponseWriter, r *http.Request, c Cal
 		return noCommands()
 	}
 	var body CommandsChange
-	if err := readJSON(r, &body); err != nil {
+	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
 	snapshot, err := s.commands.Set(r.Context(), body.File, body.BaseHash, func(changes []string) error {
@@ -87,7 +88,7 @@ func (s *apiServer) apiSetCommands(w http.ResponseWriter, r *http.Request, c Cal
 
 func (s *apiServer) apiAllowCommand(w http.ResponseWriter, r *http.Request, c Caller) error {
 	var body CommandEntry
-	if err := readJSON(r, &body); err != nil {
+	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
 	entry := command.Entry{Pattern: body.Pattern, Effects: body.Effects, Argv: body.Argv}
@@ -129,7 +130,7 @@ func (s *apiServer) changeAllowlist(w http.ResponseWriter, r *http.Request, c Ca
 	if err != nil {
 		return answerCommands(err)
 	}
-	writeJSON(w, http.StatusOK, answer)
+	door.WriteJSON(w, http.StatusOK, answer)
 	return nil
 }
 
@@ -140,7 +141,7 @@ func (s *apiServer) recordCommands(r *http.Request, c Caller, changes []string) 
 	}}
 	if _, err := s.audit.Append(r.Context(), event); err != nil {
 		s.log.Error("a change of the allowed commands could not be recorded, so it is not made", "err", err)
-		return problem(http.StatusServiceUnavailable, "see the daemon's log", "the change could not be recorded, so it was not made")
+		return door.NewProblem(http.StatusServiceUnavailable, "see the daemon's log", "the change could not be recorded, so it was not made")
 	}
 	return nil
 }
@@ -148,18 +149,18 @@ func (s *apiServer) recordCommands(r *http.Request, c Caller, changes []string) 
 func answerCommands(err error) error {
 	var corrupt *command.CorruptError
 	var invalid *command.InvalidContent
-	var told *Problem
+	var told *door.Problem
 	switch {
 	case errors.As(err, &told):
 		return err
 	case errors.Is(err, command.ErrBaseRequired), errors.Is(err, command.ErrBaseChanged):
-		return problem(http.StatusConflict, "load it again, look at what changed, and send the new hash", "%s", err.Error())
+		return door.NewProblem(http.StatusConflict, "load it again, look at what changed, and send the new hash", "%s", err.Error())
 	case errors.As(err, &invalid):
-		return problem(http.StatusBadRequest, "docs/exec-approvals.md describes the file", "%s", err.Error())
+		return door.NewProblem(http.StatusBadRequest, "docs/exec-approvals.md describes the file", "%s", err.Error())
 	case errors.As(err, &corrupt):
-		return problem(http.StatusConflict, "mend the file, or replace it with: toolward approvals set", "%s", err.Error())
+		return door.NewProblem(http.StatusConflict, "mend the file, or replace it with: toolward approvals set", "%s", err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
-		return problem(http.StatusServiceUnavailable, "try again", "%s", err.Error())
+		return door.NewProblem(http.StatusServiceUnavailable, "try again", "%s", err.Error())
 	}
-	return problem(http.StatusInternalServerError, "check the file and its directory", "%s", err.Error())
+	return door.NewProblem(http.StatusInternalServerError, "check the file and its directory", "%s", err.Error())
 }

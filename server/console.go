@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/server/door"
 )
 
 // newPage is the frame of a console page; here is the path of the page in the navigation.
@@ -35,7 +36,7 @@ func (s *consoleServer) newPage(v *visitor, title, here string) page {
 func (s *consoleServer) showOne(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	rec, err := s.approvals.Get(r.Context(), v.by, r.PathValue("id"))
 	if errors.Is(err, approval.ErrUnknown) {
-		return problem(http.StatusNotFound, "it may have been decided long ago; see Decisions", "there is no such call")
+		return door.NewProblem(http.StatusNotFound, "it may have been decided long ago; see Decisions", "there is no such call")
 	} else if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (s *consoleServer) answer(w http.ResponseWriter, r *http.Request, v *visito
 	decision, key, _ := strings.Cut(r.PostForm.Get("decision"), " ")
 	proposal, err := strconv.Atoi(key)
 	if decision == toolward.AllowAlways.String() && err != nil {
-		return problem(http.StatusBadRequest, "load the page again", "the answer does not say what it saves")
+		return door.NewProblem(http.StatusBadRequest, "load the page again", "the answer does not say what it saves")
 	}
 	reason := strings.TrimSpace(r.PostForm.Get("reason"))
 	if decision != toolward.DenyCall.String() {
@@ -85,7 +86,7 @@ func (s *consoleServer) answer(w http.ResponseWriter, r *http.Request, v *visito
 	script := r.Header.Get("Accept") == "application/json"
 	if err != nil && rec == nil {
 		if now := s.decided(r, v.by, id, err); now != nil && script {
-			writeJSON(w, http.StatusConflict, answered{"Already decided. " + said(now), outcomeOf(now)})
+			door.WriteJSON(w, http.StatusConflict, answered{"Already decided. " + said(now), outcomeOf(now)})
 			return nil
 		}
 		return answerProblem(err)
@@ -94,7 +95,7 @@ func (s *consoleServer) answer(w http.ResponseWriter, r *http.Request, v *visito
 		s.log.Error("an answer counts, but could not be recorded", "approval", id, "err", err)
 	}
 	if script {
-		writeJSON(w, http.StatusOK, answered{said(rec), outcomeOf(rec)})
+		door.WriteJSON(w, http.StatusOK, answered{said(rec), outcomeOf(rec)})
 		return nil
 	}
 	http.Redirect(w, r, v.base+"/?done="+url.QueryEscape(rec.ID)+"&"+arrangedOf(r).Query(), http.StatusSeeOther)
@@ -107,7 +108,7 @@ func (s *consoleServer) decided(r *http.Request, by approval.Authority, id strin
 	if !errors.Is(why, approval.ErrResolved) && !errors.Is(why, approval.ErrUnknown) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), writePatience)
+	ctx, cancel := context.WithTimeout(r.Context(), door.WritePatience)
 	defer cancel()
 	_, _ = s.approvals.Wait(ctx, id) // unknown by now: the record below still tells
 	rec, err := s.approvals.Get(ctx, by, id)
@@ -123,7 +124,7 @@ func parseForm(r *http.Request) error {
 		if errors.As(err, &tooLarge) {
 			return err
 		}
-		return problem(http.StatusBadRequest, "", "the form cannot be read")
+		return door.NewProblem(http.StatusBadRequest, "", "the form cannot be read")
 	}
 	return nil
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // consoleOptions are the parts that the pages show. All are required unless they say otherwise.
 type consoleOptions struct {
 	API     *apiServer
-	Address *Address
-	Streams *Streams
+	Address *door.Address
+	Streams *door.Streams
 
 	People    *identity.Keeper
 	Approvals *approval.Manager
@@ -33,8 +34,8 @@ type consoleOptions struct {
 // consoleServer serves the pages. Its methods may be called from any goroutine.
 type consoleServer struct {
 	api     *apiServer
-	address *Address
-	streams *Streams
+	address *door.Address
+	streams *door.Streams
 
 	people    *identity.Keeper
 	approvals *approval.Manager
@@ -124,7 +125,7 @@ func (s *consoleServer) Routes(mux *http.ServeMux) {
 	person("POST /sign-out", s.signOut)
 	person("POST /config", s.applyFromPage)
 
-	mux.HandleFunc("/c/{key}/v1/", JSON(s.log, func(w http.ResponseWriter, r *http.Request) error {
+	mux.HandleFunc("/c/{key}/v1/", door.JSON(s.log, func(w http.ResponseWriter, r *http.Request) error {
 		v, err := s.visitorOf(r)
 		if err != nil {
 			return err
@@ -139,18 +140,18 @@ func (s *consoleServer) Routes(mux *http.ServeMux) {
 		})
 	}
 	mux.HandleFunc("/", s.page(func(http.ResponseWriter, *http.Request) error {
-		return problem(http.StatusNotFound, "", "there is no such page")
+		return door.NewProblem(http.StatusNotFound, "", "there is no such page")
 	}))
 }
 
 // page turns an error of a handler into a page, or JSON for the console's script.
 func (s *consoleServer) page(handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		p := Run(s.log, handle, w, r)
+		p := door.Run(s.log, handle, w, r)
 		switch {
 		case p == nil:
 		case r.Header.Get("Accept") == "application/json":
-			writeJSON(w, p.Status, p)
+			door.WriteJSON(w, p.Status, p)
 		case p.Status == http.StatusUnauthorized:
 			http.Redirect(w, r, afterSignIn(r.PathValue("id"))+"?out=1", http.StatusSeeOther)
 		default:

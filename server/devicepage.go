@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // scopeWords are what the scopes of a device mean, for people who decide about them.
@@ -212,7 +213,7 @@ func (s *consoleServer) changeDevice(w http.ResponseWriter, r *http.Request, v *
 	case errors.Is(err, identity.ErrPairChanged):
 		return s.renderDevices(w, v, http.StatusConflict, notice{"warn", "Nothing was approved: the device asks for something else by now. Look at it again."})
 	default:
-		p := problemOf(deviceProblem(err))
+		p := door.ProblemOf(deviceProblem(err))
 		if p.Status == http.StatusInternalServerError {
 			return err
 		}

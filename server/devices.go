@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // Devices is the answer of GET /v1/devices.
@@ -57,7 +58,7 @@ func (s *apiServer) apiDevices(w http.ResponseWriter, _ *http.Request, _ Caller)
 	for i := range paired {
 		answer.Paired = append(answer.Paired, pairedDevice(&paired[i]))
 	}
-	writeJSON(w, http.StatusOK, answer)
+	door.WriteJSON(w, http.StatusOK, answer)
 	return nil
 }
 
@@ -81,7 +82,7 @@ func (s *apiServer) apiApproveDevice(w http.ResponseWriter, r *http.Request, c C
 	if err != nil {
 		return deviceProblem(err)
 	}
-	writeJSON(w, http.StatusOK, pairedDevice(&d))
+	door.WriteJSON(w, http.StatusOK, pairedDevice(&d))
 	return nil
 }
 
@@ -92,7 +93,7 @@ func (s *apiServer) apiRejectDevice(w http.ResponseWriter, r *http.Request, c Ca
 	if _, err := s.devices.Reject(c.By, r.PathValue("id")); err != nil {
 		return deviceProblem(err)
 	}
-	writeJSON(w, http.StatusOK, struct{}{})
+	door.WriteJSON(w, http.StatusOK, struct{}{})
 	return nil
 }
 
@@ -103,18 +104,20 @@ func (s *apiServer) apiRemoveDevice(w http.ResponseWriter, r *http.Request, c Ca
 	if err := s.devices.Remove(r.Context(), c.By, r.PathValue("id")); err != nil {
 		return deviceProblem(err)
 	}
-	writeJSON(w, http.StatusOK, struct{}{})
+	door.WriteJSON(w, http.StatusOK, struct{}{})
 	return nil
 }
 
-func noDevices() error { return problem(http.StatusNotFound, "", "this gateway pairs no devices") }
+func noDevices() error {
+	return door.NewProblem(http.StatusNotFound, "", "this gateway pairs no devices")
+}
 
 func deviceProblem(err error) error {
 	switch {
 	case errors.Is(err, identity.ErrNoRequest), errors.Is(err, identity.ErrNoDevice):
-		return problem(http.StatusNotFound, "toolward devices list", "no such device waits or is paired")
+		return door.NewProblem(http.StatusNotFound, "toolward devices list", "no such device waits or is paired")
 	case errors.Is(err, identity.ErrTooManyPair), errors.Is(err, identity.ErrScopeHeld), errors.Is(err, identity.ErrDeviceScope):
-		return problem(http.StatusUnprocessableEntity, "", "%s", err.Error())
+		return door.NewProblem(http.StatusUnprocessableEntity, "", "%s", err.Error())
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/door"
 )
 
 func TestSignIn(t *testing.T) {
@@ -244,7 +245,7 @@ func TestTerminalSignIn(t *testing.T) {
 		w.Processes.Change(func(p *identity.Process) { p.TTY = 0 })
 		defer w.Processes.Change(func(p *identity.Process) { p.TTY = 5 })
 		other := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
-		var p server.Problem
+		var p door.Problem
 		other.want(http.StatusUnauthorized, "GET", "/v1/approvals", nil, &p)
 		if !strings.Contains(p.Message, "terminal") {
 			t.Errorf("the refusal does not say why: %q", p.Message)
@@ -258,7 +259,7 @@ func TestTerminalSignIn(t *testing.T) {
 func TestPeerOf(t *testing.T) {
 	peers := make(chan identity.Process, 1)
 	w := consoletest.New(t, consoletest.Options{Hooks: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		peer, _ := server.PeerOf(r.Context())
+		peer, _ := door.PeerOf(r.Context())
 		peers <- peer
 	})})
 	resp, err := w.SocketClient().Post("http://toolward/v1/hook/claude-code/PreToolUse", "application/json", strings.NewReader("{}"))

@@ -13,6 +13,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // grantView is one line of the list of grants.
@@ -101,7 +102,7 @@ func narrowOf(form url.Values) (n approval.Narrow, err error) {
 		}
 		value, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || value < 1 {
-			return 0, problem(http.StatusBadRequest, hint, "%s: %s is not a whole number above 0", field, quoteShort(text))
+			return 0, door.NewProblem(http.StatusBadRequest, hint, "%s: %s is not a whole number above 0", field, door.QuoteShort(text))
 		}
 		return value, nil
 	}

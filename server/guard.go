@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/server/protocol"
 )
 
@@ -75,7 +76,7 @@ func guardTCP(names hostNames, sockets, next http.Handler) http.Handler {
 		setSafeHeaders(w.Header())
 		switch {
 		case !names.accepts(r.Host):
-			refuse(w, r, http.StatusMisdirectedRequest, "this server does not answer to the host name "+quoteShort(r.Host),
+			refuse(w, r, http.StatusMisdirectedRequest, "this server does not answer to the host name "+door.QuoteShort(r.Host),
 				"open it as http://127.0.0.1:<port>, or add the name to server.hosts in toolward.jsonc")
 		case sockets != nil && protocol.IsUpgrade(r) && odd(r) == "":
 			sockets.ServeHTTP(w, r)
@@ -148,7 +149,7 @@ func limitBody(next http.Handler) http.Handler {
 			body, p := readBody(w, r)
 			if p != nil {
 				w.Header().Set("Connection", "close") // what is left of the body is not read
-				writeJSON(w, p.Status, p)
+				door.WriteJSON(w, p.Status, p)
 				return
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
@@ -157,23 +158,23 @@ func limitBody(next http.Handler) http.Handler {
 	})
 }
 
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *Problem) {
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *door.Problem) {
 	if r.ContentLength > maxBody {
-		return nil, problem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d bytes", maxBody)
+		return nil, door.NewProblem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d bytes", maxBody)
 	}
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(bodyPatience)); err != nil {
-		return nil, problem(http.StatusInternalServerError, "", "this connection cannot be timed")
+		return nil, door.NewProblem(http.StatusInternalServerError, "", "this connection cannot be timed")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		if p := problemOf(err); p.Status == http.StatusRequestEntityTooLarge {
+		if p := door.ProblemOf(err); p.Status == http.StatusRequestEntityTooLarge {
 			return nil, p
 		}
-		return nil, problem(http.StatusRequestTimeout, "", "the body did not arrive whole")
+		return nil, door.NewProblem(http.StatusRequestTimeout, "", "the body did not arrive whole")
 	}
 	if err := control.SetReadDeadline(time.Time{}); err != nil {
-		return nil, problem(http.StatusInternalServerError, "", "this connection cannot be timed")
+		return nil, door.NewProblem(http.StatusInternalServerError, "", "this connection cannot be timed")
 	}
 	return body, nil
 }
@@ -196,4 +197,9 @@ func (s *Server) encrypted(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// refuse answers with a problem as JSON. Console pages use showProblem instead.
+func refuse(w http.ResponseWriter, _ *http.Request, status int, message, hint string) {
+	door.WriteJSON(w, status, &door.Problem{Status: status, Message: message, Hint: hint})
 }

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/server/protocol"
 )
 
@@ -27,7 +28,7 @@ func TestTransportSecurity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Server{address: Address{Public: public}}
+		s := &Server{address: door.Address{Public: public}}
 		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
 		r.Host = c.host
 		s.encrypted(http.NotFoundHandler()).ServeHTTP(w, r)

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"fmt"
+	"github.com/toolward/toolward/server/door"
 	"io"
 	"net"
 	"net/http"
@@ -128,7 +129,7 @@ func TestGuardOversizedBodies(t *testing.T) {
 	var readErr error
 	server := httptest.NewServer(guardTCP(names, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, readErr = io.Copy(io.Discard, r.Body); readErr != nil {
-			problemStatus := problemOf(readErr).Status
+			problemStatus := door.ProblemOf(readErr).Status
 			w.WriteHeader(problemStatus)
 		}
 	})))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/session"
 )
 
@@ -34,7 +35,7 @@ func sessionOf(r *http.Request) (toolward.SessionKey, error) {
 func checkSession(text string) (toolward.SessionKey, error) {
 	key := toolward.SessionKey(text)
 	if key.Agent() == "" {
-		return "", problem(http.StatusBadRequest, "sessions are named agent:<id>:<rest>; see audit tail", "session %s is not a session key", quoteShort(text))
+		return "", door.NewProblem(http.StatusBadRequest, "sessions are named agent:<id>:<rest>; see audit tail", "session %s is not a session key", door.QuoteShort(text))
 	}
 	return key, nil
 }
@@ -52,7 +53,7 @@ func (s *apiServer) sendLevel(w http.ResponseWriter, r *http.Request, key toolwa
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, Level{
+	door.WriteJSON(w, http.StatusOK, Level{
 		Session: key, Level: o.Level, Inputs: o.Inputs, FloorUntil: o.Floor.Until, FloorBy: o.Floor.By,
 		Sources: append([]string{}, o.Sources...), SourcesCut: o.SourcesCut, Stamp: o.SourcesStamp(),
 	})
@@ -70,7 +71,7 @@ func (s *apiServer) apiSetLevel(w http.ResponseWriter, r *http.Request, c Caller
 		return err
 	}
 	var body LevelFloor
-	if err := readJSON(r, &body); err != nil {
+	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
 	if err := s.setFloor(r, key, body.Level, c.By.Name()); err != nil {
@@ -83,7 +84,7 @@ func (s *apiServer) apiSetLevel(w http.ResponseWriter, r *http.Request, c Caller
 func (s *apiServer) setFloor(r *http.Request, key toolward.SessionKey, text, by string) error {
 	var level toolward.Level
 	if err := level.UnmarshalText([]byte(text)); err != nil {
-		return problem(http.StatusBadRequest, "use normal, elevated or lockdown", "%s", err.Error())
+		return door.NewProblem(http.StatusBadRequest, "use normal, elevated or lockdown", "%s", err.Error())
 	}
 	// The record comes first: a floor may also be lowered, and nothing gets calmer without a trace.
 	if err := s.recordLevel(r, key, map[string]any{"event": "floor set", "to": level.String(), "by": by}); err != nil {
@@ -129,7 +130,7 @@ func (s *apiServer) clearLevel(r *http.Request, key toolward.SessionKey, read, b
 
 func answerSources(err error) error {
 	if errors.Is(err, session.ErrSourcesChanged) {
-		return problem(http.StatusConflict, "read the list of sources and send the stamp that comes with it", "%s", err.Error())
+		return door.NewProblem(http.StatusConflict, "read the list of sources and send the stamp that comes with it", "%s", err.Error())
 	}
 	return err
 }
@@ -139,7 +140,7 @@ func (s *apiServer) recordLevel(r *http.Request, key toolward.SessionKey, data m
 	event := audit.Event{Type: audit.TypeLevel, Session: key, Agent: key.Agent(), Data: data, Durable: true}
 	if _, err := s.audit.Append(r.Context(), event); err != nil {
 		s.log.Error("a change of level could not be recorded, so it is not made", "session", key, "err", err)
-		return problem(http.StatusServiceUnavailable, "try again once the record can be written", "it could not be recorded, so it was not done")
+		return door.NewProblem(http.StatusServiceUnavailable, "try again once the record can be written", "it could not be recorded, so it was not done")
 	}
 	return nil
 }
@@ -181,7 +182,7 @@ func (s *apiServer) apiSessions(w http.ResponseWriter, r *http.Request, _ Caller
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, Sessions{list})
+	door.WriteJSON(w, http.StatusOK, Sessions{list})
 	return nil
 }
 
@@ -191,7 +192,7 @@ func limitOf(query url.Values) (int, error) {
 	for name, values := range query {
 		n, err := strconv.Atoi(values[0])
 		if name != "limit" || len(values) > 1 || err != nil || n < 1 || n > audit.MaxLimit {
-			return 0, problem(http.StatusBadRequest, "only limit can be given, 1 to 1000", "%s: %s", name, quoteShort(values[0]))
+			return 0, door.NewProblem(http.StatusBadRequest, "only limit can be given, 1 to 1000", "%s: %s", name, door.QuoteShort(values[0]))
 		}
 		limit = n
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"github.com/toolward/toolward/server/door"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -27,7 +28,7 @@ func belowOf(query url.Values) (int64, error) {
 	}
 	n, err := strconv.ParseInt(below, 10, 64)
 	if err != nil || n < 1 {
-		return 0, problem(http.StatusBadRequest, "", "below: %s is not a position", quoteShort(below))
+		return 0, door.NewProblem(http.StatusBadRequest, "", "below: %s is not a position", door.QuoteShort(below))
 	}
 	return n, nil
 }
@@ -44,7 +45,7 @@ func olderLink(path string, query url.Values, seq int64, keep ...string) string 
 }
 
 // showProblem is the page of a request that went wrong.
-func (s *consoleServer) showProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
+func (s *consoleServer) showProblem(w http.ResponseWriter, r *http.Request, p *door.Problem) {
 	base := ""
 	if v, err := s.visitorOf(r); err == nil {
 		base = v.base
@@ -55,7 +56,7 @@ func (s *consoleServer) showProblem(w http.ResponseWriter, r *http.Request, p *P
 	}{page{Title: sentence(p.Message), Base: base}, sentence(p.Hint)}
 	if err := renderPage(w, p.Status, "problem", view); err != nil {
 		s.log.Error("a problem page failed", "err", err)
-		writeJSON(w, p.Status, p)
+		door.WriteJSON(w, p.Status, p)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/server/door"
 )
 
 // logRhythm is how often the log beside the queue is brought up to date at most. An agent that reads a hundred
@@ -22,12 +23,12 @@ const configRhythm = 2 * time.Second
 // follow is GET /c/{key}/events: the console's live updates. While it is open its person counts as an approver.
 func (s *consoleServer) follow(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if !s.streams.Enter() {
-		return problem(http.StatusServiceUnavailable, "close some of them", "%d consoles are open already", maxStreams)
+		return door.NewProblem(http.StatusServiceUnavailable, "close some of them", "%d consoles are open already", door.MaxStreams)
 	}
 	defer s.streams.Leave()
 	ctx, cancel := s.streams.EndedBy(r)
 	defer cancel()
-	news, err := s.approvals.Subscribe(v.by, eventBuffer)
+	news, err := s.approvals.Subscribe(v.by, door.EventBuffer)
 	if err != nil {
 		return err
 	}
@@ -40,20 +41,20 @@ func (s *consoleServer) follow(w http.ResponseWriter, r *http.Request, v *visito
 	tail := s.audit.Tail()
 	defer func() { tail.Close() }()
 
-	out, err := openStream(w, writePatience)
+	out, err := door.OpenStream(w, door.WritePatience)
 	if err != nil {
 		return nil // the browser has gone; there is nobody to tell
 	}
 	f := &follower{server: s, visitor: v, out: out, request: r, arranged: arrangementOf(r.URL.Query())}
 	err = f.sync()
-	beats, looks := time.NewTicker(heartbeat), time.NewTicker(configRhythm)
+	beats, looks := time.NewTicker(door.Heartbeat), time.NewTicker(configRhythm)
 	defer beats.Stop()
 	defer looks.Stop()
 	for err == nil && ctx.Err() == nil {
 		select {
 		case event, open := <-news.C:
 			if !open {
-				_ = out.send("reload", struct{}{}) // signed out, or the daemon ends
+				_ = out.Send("reload", struct{}{}) // signed out, or the daemon ends
 				return nil
 			}
 			err = f.tell(event)
@@ -70,7 +71,7 @@ func (s *consoleServer) follow(w http.ResponseWriter, r *http.Request, v *visito
 		case <-looks.C:
 			err = f.lookAtConfig()
 		case <-beats.C:
-			err = out.beat()
+			err = out.Beat()
 		case <-ctx.Done():
 		}
 	}
@@ -94,7 +95,7 @@ func (s *consoleServer) followAgain(ctx context.Context, old *audit.Tail) *audit
 type follower struct {
 	server   *consoleServer
 	visitor  *visitor
-	out      *eventStream
+	out      *door.EventStream
 	request  *http.Request
 	arranged arrangement
 	config   string           // revision of the waiting configuration that the page shows
@@ -135,7 +136,7 @@ func (f *follower) sync() error {
 	for _, r := range list {
 		event.IDs = append(event.IDs, r.ID)
 	}
-	if err := f.out.send("sync", event); err != nil {
+	if err := f.out.Send("sync", event); err != nil {
 		return err
 	}
 	f.arranged.sort(list)
@@ -153,7 +154,7 @@ func (f *follower) tell(event approval.Event) error {
 	}
 	r := event.Approval
 	if event.Type == approval.EventResolved {
-		if err := f.out.send("gone", goneEvent{r.ID, said(&r), outcomeOf(&r)}); err != nil {
+		if err := f.out.Send("gone", goneEvent{r.ID, said(&r), outcomeOf(&r)}); err != nil {
 			return err
 		}
 		if f.server.approvals.Count() >= maxCards {
@@ -188,13 +189,13 @@ func (f *follower) card(r *approval.Record) error {
 	if err != nil {
 		return err
 	}
-	return f.out.send("card", cardEvent{html})
+	return f.out.Send("card", cardEvent{html})
 }
 
 func (f *follower) count() error {
 	n := f.server.approvals.Count()
 	head, sub := headline(n)
-	return f.out.send("count", countEvent{n, head, sub})
+	return f.out.Send("count", countEvent{n, head, sub})
 }
 
 // lookAtConfig shows, replaces or removes the card of a changed configuration.
@@ -215,7 +216,7 @@ func (f *follower) lookAtConfig() error {
 			return err
 		}
 	}
-	return f.out.send("config", cardEvent{html})
+	return f.out.Send("config", cardEvent{html})
 }
 
 // configPart is what the template of the card needs of a page.
@@ -245,7 +246,7 @@ func (f *follower) flushLog() error {
 		if err != nil {
 			return err
 		}
-		if err := f.out.send("entry", cardEvent{html}); err != nil {
+		if err := f.out.Send("entry", cardEvent{html}); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // Lengths of the live log.
@@ -54,7 +55,7 @@ var recordTypes = []audit.Type{
 func typeOf(query url.Values) (audit.Type, error) {
 	kind := audit.Type(query.Get("type"))
 	if kind != "" && !slices.Contains(recordTypes, kind) {
-		return "", problem(http.StatusBadRequest, "", "there are no records of type %s", quoteShort(string(kind)))
+		return "", door.NewProblem(http.StatusBadRequest, "", "there are no records of type %s", door.QuoteShort(string(kind)))
 	}
 	return kind, nil
 }
@@ -108,7 +109,7 @@ func (s *consoleServer) followLog(w http.ResponseWriter, r *http.Request, v *vis
 		return err
 	}
 	if !s.streams.Enter() {
-		return problem(http.StatusServiceUnavailable, "close some of them", "%d event streams are open already", maxStreams)
+		return door.NewProblem(http.StatusServiceUnavailable, "close some of them", "%d event streams are open already", door.MaxStreams)
 	}
 	defer s.streams.Leave()
 	ctx, cancel := s.streams.EndedBy(r)
@@ -119,7 +120,7 @@ func (s *consoleServer) followLog(w http.ResponseWriter, r *http.Request, v *vis
 	if err != nil {
 		return err
 	}
-	out, err := openStream(w, writePatience)
+	out, err := door.OpenStream(w, door.WritePatience)
 	if err != nil {
 		return nil // the browser has gone
 	}
@@ -129,7 +130,7 @@ func (s *consoleServer) followLog(w http.ResponseWriter, r *http.Request, v *vis
 		l.take(record, linesShown)
 	}
 	err = l.flush()
-	beats := time.NewTicker(heartbeat)
+	beats := time.NewTicker(door.Heartbeat)
 	defer beats.Stop()
 	for err == nil && ctx.Err() == nil {
 		select {
@@ -143,12 +144,12 @@ func (s *consoleServer) followLog(w http.ResponseWriter, r *http.Request, v *vis
 		case <-l.due:
 			// The sign-in may have ended while the page was open.
 			if v.by.May(identity.RightWatch) != nil {
-				_ = out.send("reload", struct{}{})
+				_ = out.Send("reload", struct{}{})
 				return nil
 			}
 			err = l.flush()
 		case <-beats.C:
-			err = out.beat()
+			err = out.Beat()
 		case <-ctx.Done():
 		}
 	}
@@ -157,7 +158,7 @@ func (s *consoleServer) followLog(w http.ResponseWriter, r *http.Request, v *vis
 
 // logFollower is one open page of the live log.
 type logFollower struct {
-	out    *eventStream
+	out    *door.EventStream
 	base   string
 	kind   audit.Type
 	lines  []audit.Record
@@ -195,7 +196,7 @@ func (l *logFollower) flush() error {
 		event.HTML = append(event.HTML, html)
 	}
 	l.lines, l.missed, l.due = l.lines[:0], 0, nil
-	return l.out.send("lines", event)
+	return l.out.Send("lines", event)
 }
 
 // newLogLine is a record in one line.

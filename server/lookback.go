@@ -12,6 +12,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/server/door"
 )
 
 // How far back people are told what an "always" would have allowed, and how long it may take to find out.
@@ -42,7 +43,7 @@ type pastPage struct {
 func (s *consoleServer) showPast(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	rec, err := s.approvals.Get(r.Context(), v.by, r.PathValue("id"))
 	if errors.Is(err, approval.ErrUnknown) {
-		return problem(http.StatusNotFound, "it may have been decided long ago; see Decisions", "there is no such call")
+		return door.NewProblem(http.StatusNotFound, "it may have been decided long ago; see Decisions", "there is no such call")
 	} else if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (s *consoleServer) showPast(w http.ResponseWriter, r *http.Request, v *visi
 	}
 	look, ok := rec.Lookback(proposal)
 	if !ok {
-		return problem(http.StatusNotFound, "load the call again", "there is no such proposal")
+		return door.NewProblem(http.StatusNotFound, "load the call again", "there is no such proposal")
 	}
 	past, err := s.past(r.Context(), v, look)
 	if err != nil {
@@ -64,7 +65,7 @@ func (s *consoleServer) showPast(w http.ResponseWriter, r *http.Request, v *visi
 		if err != nil {
 			return err
 		}
-		writeJSON(w, http.StatusOK, cardEvent{html})
+		door.WriteJSON(w, http.StatusOK, cardEvent{html})
 		return nil
 	}
 	p := pastPage{page: s.newPage(v, "What “always” would have allowed", ""), ID: rec.ID, Past: past}

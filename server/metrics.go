@@ -1,6 +1,7 @@
 package server
 
 import (
+	"github.com/toolward/toolward/server/door"
 	"net/http"
 	"strings"
 )
@@ -12,7 +13,7 @@ func (s *Server) withMetricsToken(metrics http.Handler) func(http.ResponseWriter
 		scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		if !strings.EqualFold(scheme, "Bearer") || s.people.MetricsToken(r.Context(), strings.TrimSpace(secret)) != nil {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="toolward metrics"`)
-			return problem(http.StatusUnauthorized, "make a token with toolward token create --metrics, or sign in to the console",
+			return door.NewProblem(http.StatusUnauthorized, "make a token with toolward token create --metrics, or sign in to the console",
 				"metrics need a token of their own")
 		}
 		metrics.ServeHTTP(w, r)

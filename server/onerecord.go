@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/server/door"
 )
 
 // recordPage is one entry of the record, whole.
@@ -33,14 +34,14 @@ type fact struct {
 func (s *consoleServer) showRecord(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	seq, err := strconv.ParseInt(r.PathValue("seq"), 10, 64)
 	if err != nil || seq < 1 {
-		return problem(http.StatusBadRequest, "", "%s is not a position in the record", quoteShort(r.PathValue("seq")))
+		return door.NewProblem(http.StatusBadRequest, "", "%s is not a position in the record", door.QuoteShort(r.PathValue("seq")))
 	}
 	found, err := s.audit.Query(r.Context(), audit.Filter{Below: seq + 1, Limit: 1})
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 || found[0].Seq != seq {
-		return problem(http.StatusNotFound, "old records are deleted after the time that the configuration names", "there is no record %d", seq)
+		return door.NewProblem(http.StatusNotFound, "old records are deleted after the time that the configuration names", "there is no record %d", seq)
 	}
 	rec := &found[0]
 	p := recordPage{page: s.newPage(v, "Record "+strconv.FormatInt(seq, 10), "/decisions"), Number: strconv.FormatInt(seq, 10), Kind: rec.Verdict}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/server/protocol"
 )
 
@@ -36,7 +37,7 @@ func (s *consoleServer) askPasskey(w http.ResponseWriter, r *http.Request) error
 	http.SetCookie(w, &http.Cookie{
 		Name: passkeyCookie, Value: token, Path: path, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.address.IsEncrypted(r),
 	})
-	writeJSON(w, http.StatusOK, PasskeyQuestion{question, path})
+	door.WriteJSON(w, http.StatusOK, PasskeyQuestion{question, path})
 	return nil
 }
 
@@ -53,7 +54,7 @@ func (s *consoleServer) signInWithPasskey(w http.ResponseWriter, r *http.Request
 		return err
 	}
 	var body PasskeyAnswer
-	if err := readJSON(r, &body); err != nil {
+	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
 	asked, ok := cookieOf(r, passkeyCookie)
@@ -67,7 +68,7 @@ func (s *consoleServer) signInWithPasskey(w http.ResponseWriter, r *http.Request
 		return passkeyProblem(err)
 	}
 	http.SetCookie(w, sessionCookie(token, s.address.IsEncrypted(r)))
-	writeJSON(w, http.StatusOK, map[string]string{"to": consolePrefix + pathKey(token) + afterSignIn(body.For)})
+	door.WriteJSON(w, http.StatusOK, map[string]string{"to": consolePrefix + pathKey(token) + afterSignIn(body.For)})
 	return nil
 }
 
@@ -82,7 +83,7 @@ func (s *consoleServer) noteSuspect(r *http.Request, err error) {
 func (s *consoleServer) passkeySite(r *http.Request) (identity.Site, error) {
 	site, why := s.siteOf(r)
 	if why != "" {
-		return identity.Site{}, problem(http.StatusConflict, "", "%s", why)
+		return identity.Site{}, door.NewProblem(http.StatusConflict, "", "%s", why)
 	}
 	return site, nil
 }
@@ -93,16 +94,16 @@ func passkeyProblem(err error) error {
 	case errors.Is(err, identity.ErrNotSignedIn):
 		return answerProblem(err)
 	case errors.Is(err, identity.ErrNoPasskey):
-		return problem(http.StatusNotFound, "", "%s", err.Error())
+		return door.NewProblem(http.StatusNotFound, "", "%s", err.Error())
 	case errors.Is(err, identity.ErrPasskeySuspect):
-		return problem(http.StatusForbidden, "", "%s", identity.ErrPasskeySuspect.Error())
+		return door.NewProblem(http.StatusForbidden, "", "%s", identity.ErrPasskeySuspect.Error())
 	case errors.Is(err, identity.ErrPasskey), errors.Is(err, identity.ErrPasskeyLate), errors.Is(err, identity.ErrPassphrase):
-		return problem(http.StatusForbidden, "", "%s", err.Error())
+		return door.NewProblem(http.StatusForbidden, "", "%s", err.Error())
 	case errors.Is(err, identity.ErrPasskeyHere):
-		return problem(http.StatusConflict, "", "%s", err.Error())
+		return door.NewProblem(http.StatusConflict, "", "%s", err.Error())
 	}
 	if rate := new(identity.RateError); errors.As(err, &rate) {
-		return problem(http.StatusTooManyRequests, "", "%s", rate.Error())
+		return door.NewProblem(http.StatusTooManyRequests, "", "%s", rate.Error())
 	}
 	return err
 }
@@ -173,7 +174,7 @@ func (s *consoleServer) askPresence(w http.ResponseWriter, r *http.Request, v *v
 	if err != nil {
 		return passkeyProblem(err)
 	}
-	writeJSON(w, http.StatusOK, PasskeyQuestion{Question: question})
+	door.WriteJSON(w, http.StatusOK, PasskeyQuestion{Question: question})
 	return nil
 }
 
@@ -190,7 +191,7 @@ func (s *consoleServer) beginPasskey(w http.ResponseWriter, r *http.Request, v *
 		return err
 	}
 	var body NewPasskey
-	if err := readJSON(r, &body); err != nil {
+	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
 	question, err := s.passkeys.BeginAdd(r.Context(), v.by, site, identity.Presence{Passphrase: body.Passphrase, Answer: body.Answer})
@@ -198,7 +199,7 @@ func (s *consoleServer) beginPasskey(w http.ResponseWriter, r *http.Request, v *
 		s.noteSuspect(r, err)
 		return passkeyProblem(err)
 	}
-	writeJSON(w, http.StatusOK, PasskeyQuestion{Question: question})
+	door.WriteJSON(w, http.StatusOK, PasskeyQuestion{Question: question})
 	return nil
 }
 
@@ -215,7 +216,7 @@ func (s *consoleServer) addPasskey(w http.ResponseWriter, r *http.Request, v *vi
 		return err
 	}
 	var body NamedPasskey
-	if err := readJSON(r, &body); err != nil {
+	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
 	made, err := s.passkeys.Add(r.Context(), v.by, site, body.Name, body.Answer)
@@ -223,20 +224,20 @@ func (s *consoleServer) addPasskey(w http.ResponseWriter, r *http.Request, v *vi
 		return nameProblem(err)
 	}
 	s.api.note(r, audit.TypeConfig, map[string]any{"event": "passkey-added", "passkey": made.ID, "name": made.Name, "site": made.Site, "by": v.by.Name()})
-	writeJSON(w, http.StatusOK, map[string]string{"to": v.base + "/passkeys?added=1"})
+	door.WriteJSON(w, http.StatusOK, map[string]string{"to": v.base + "/passkeys?added=1"})
 	return nil
 }
 
 // nameProblem is passkeyProblem, where what is left over is about what the person typed.
 func nameProblem(err error) error {
-	var known *Problem
+	var known *door.Problem
 	if p := passkeyProblem(err); errors.As(p, &known) {
 		return p
 	}
 	if errors.Unwrap(err) != nil {
 		return err // of the store
 	}
-	return problem(http.StatusUnprocessableEntity, "", "%s", err.Error())
+	return door.NewProblem(http.StatusUnprocessableEntity, "", "%s", err.Error())
 }
 
 // renamePasskey is POST /c/{key}/passkeys/{id}/rename.
@@ -249,7 +250,7 @@ func (s *consoleServer) renamePasskey(w http.ResponseWriter, r *http.Request, v 
 	}
 	if err := s.passkeys.Rename(r.Context(), v.by, r.PathValue("id"), r.PostForm.Get("name")); err != nil {
 		err := nameProblem(err)
-		p := problemOf(err)
+		p := door.ProblemOf(err)
 		if p.Status != http.StatusUnprocessableEntity {
 			return err
 		}
@@ -275,7 +276,7 @@ func (s *consoleServer) removePasskey(w http.ResponseWriter, r *http.Request, v 
 		return nil
 	case gone.ID != "":
 		s.log.Error("a removed passkey is still in the store", "passkey", gone.ID, "err", err)
-		return problem(http.StatusInternalServerError, "start the gateway again once the disk is well, and look", "%s", err.Error())
+		return door.NewProblem(http.StatusInternalServerError, "start the gateway again once the disk is well, and look", "%s", err.Error())
 	}
 	return passkeyProblem(err)
 }

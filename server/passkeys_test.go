@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/internal/passkeytest"
 	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/door"
 )
 
 // at is a browser that shows the console under another name than the world's address.
@@ -265,7 +266,7 @@ func TestPasskeysElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var p server.Problem
+		var p door.Problem
 		if err := json.NewDecoder(resp.Body).Decode(&p); err != nil {
 			t.Fatal(err)
 		}

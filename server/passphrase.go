@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // NewPassphrase is the body of POST /v1/passphrase.
@@ -16,13 +17,13 @@ type NewPassphrase struct {
 
 func (s *apiServer) apiChangePassphrase(w http.ResponseWriter, r *http.Request, c Caller) error {
 	var body NewPassphrase
-	if err := readJSON(r, &body); err != nil {
+	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
 	if err := s.changePassphrase(r, c.By, body.Old, body.Passphrase); err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, struct{}{})
+	door.WriteJSON(w, http.StatusOK, struct{}{})
 	return nil
 }
 
@@ -32,7 +33,7 @@ func (s *apiServer) changePassphrase(r *http.Request, by identity.Authority, old
 		if p := signInProblem(err); p.Status != http.StatusForbidden {
 			return p
 		}
-		return problem(http.StatusUnprocessableEntity, "", "%s", err.Error())
+		return door.NewProblem(http.StatusUnprocessableEntity, "", "%s", err.Error())
 	}
 	s.note(r, audit.TypeConfig, map[string]any{"event": "passphrase-changed", "by": by.Name()})
 	return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // configShown remembers which change each sign-in was shown, and when. A change can only be applied by somebody who
@@ -36,15 +37,15 @@ func (c *configShown) mark(session, revision string) {
 	c.seen[session] = shownChange{revision, time.Now()}
 }
 
-func (c *configShown) check(session, revision string) *Problem {
+func (c *configShown) check(session, revision string) *door.Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	seen, ok := c.seen[session]
 	switch {
 	case !ok || revision == "" || seen.revision != revision:
-		return problem(http.StatusPreconditionFailed, "load it again and read the difference", "this change was not shown here")
+		return door.NewProblem(http.StatusPreconditionFailed, "load it again and read the difference", "this change was not shown here")
 	case time.Since(seen.at) < leastShown:
-		return problem(http.StatusTooEarly, "", "answered within half a second of being shown: read it first, then answer again")
+		return door.NewProblem(http.StatusTooEarly, "", "answered within half a second of being shown: read it first, then answer again")
 	}
 	return nil
 }
@@ -58,7 +59,7 @@ func (s *apiServer) applyConfig(r *http.Request, by identity.Authority, revision
 		return p
 	}
 	if err := s.config.ApplyChange(r.Context(), revision, by.Name()); err != nil {
-		return problem(http.StatusConflict, "", "%s", err.Error())
+		return door.NewProblem(http.StatusConflict, "", "%s", err.Error())
 	}
 	return nil
 }
@@ -66,9 +67,9 @@ func (s *apiServer) applyConfig(r *http.Request, by identity.Authority, revision
 func (s *apiServer) apiPendingConfig(w http.ResponseWriter, _ *http.Request, c Caller) error {
 	change, ok := s.pendingChange(c.By)
 	if !ok {
-		return problem(http.StatusNotFound, "", "no changed configuration is waiting")
+		return door.NewProblem(http.StatusNotFound, "", "no changed configuration is waiting")
 	}
-	writeJSON(w, http.StatusOK, change)
+	door.WriteJSON(w, http.StatusOK, change)
 	return nil
 }
 
@@ -79,13 +80,13 @@ type ConfigAnswer struct {
 
 func (s *apiServer) apiApplyConfig(w http.ResponseWriter, r *http.Request, c Caller) error {
 	var body ConfigAnswer
-	if err := readJSON(r, &body); err != nil {
+	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
 	if err := s.applyConfig(r, c.By, body.Revision); err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, body)
+	door.WriteJSON(w, http.StatusOK, body)
 	return nil
 }
 

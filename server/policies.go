@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/server/door"
 )
 
 // Policy is the tool policy in force, as people look at it. policy.Snapshot implements it.
@@ -45,22 +46,22 @@ var callerKinds = []callerKind{
 }
 
 // readAngle reads level, as, model and session from a query.
-func readAngle(query url.Values) (angle, *Problem) {
+func readAngle(query url.Values) (angle, *door.Problem) {
 	a := angle{Level: toolward.Normal, As: "agent", Model: query.Get("model"), Session: toolward.SessionKey(query.Get("session"))}
 	if text := query.Get("level"); text != "" {
 		if err := a.Level.UnmarshalText([]byte(text)); err != nil {
-			return a, problem(http.StatusBadRequest, "use normal, elevated or lockdown", "level: %s is no level", quoteShort(text))
+			return a, door.NewProblem(http.StatusBadRequest, "use normal, elevated or lockdown", "level: %s is no level", door.QuoteShort(text))
 		}
 	}
 	if as := query.Get("as"); as != "" {
 		if !slices.ContainsFunc(callerKinds, func(k callerKind) bool { return k.Value == as }) {
-			return a, problem(http.StatusBadRequest, "use agent, owner, subagent or sandbox", "as: %s is no kind of caller", quoteShort(as))
+			return a, door.NewProblem(http.StatusBadRequest, "use agent, owner, subagent or sandbox", "as: %s is no kind of caller", door.QuoteShort(as))
 		}
 		a.As = as
 	}
 	for name, text := range map[string]string{"model": a.Model, "session": string(a.Session)} {
 		if len(text) > 256 || !utf8.ValidString(text) {
-			return a, problem(http.StatusBadRequest, "", "%s: at most 256 bytes of text", name)
+			return a, door.NewProblem(http.StatusBadRequest, "", "%s: at most 256 bytes of text", name)
 		}
 	}
 	return a, nil
@@ -160,16 +161,16 @@ type AgentLayers struct {
 }
 
 // agentOf reads the agent of a query; none is any agent that the configuration does not name.
-func agentIn(query url.Values) (string, *Problem) {
+func agentIn(query url.Values) (string, *door.Problem) {
 	agent := query.Get("agent")
 	if len(agent) > 256 || !utf8.ValidString(agent) {
-		return "", problem(http.StatusBadRequest, "", "agent: at most 256 bytes of text")
+		return "", door.NewProblem(http.StatusBadRequest, "", "agent: at most 256 bytes of text")
 	}
 	return agent, nil
 }
 
 // outlookOf is one cell, as a query asks for it.
-func (s *apiServer) outlookOf(query url.Values) (ToolOutlook, angle, *Problem) {
+func (s *apiServer) outlookOf(query url.Values) (ToolOutlook, angle, *door.Problem) {
 	a, bad := readAngle(query)
 	if bad != nil {
 		return ToolOutlook{}, a, bad
@@ -180,14 +181,14 @@ func (s *apiServer) outlookOf(query url.Values) (ToolOutlook, angle, *Problem) {
 	}
 	p, tool := s.policy(), query.Get("tool")
 	if !p.Knows(tool) {
-		return ToolOutlook{}, a, problem(http.StatusNotFound, "the matrix lists all tools", "there is no tool %s", quoteShort(tool))
+		return ToolOutlook{}, a, door.NewProblem(http.StatusNotFound, "the matrix lists all tools", "there is no tool %s", door.QuoteShort(tool))
 	}
 	c := a.caller(agent)
 	return ToolOutlook{p.Revision(), a.Level, a.As, agent, p.LayerTrace(c, tool), p.Outlook(c, tool, a.Level)}, a, nil
 }
 
 // layersOf is the layers of one agent, as a query asks for them.
-func (s *apiServer) layersOf(query url.Values) (AgentLayers, angle, *Problem) {
+func (s *apiServer) layersOf(query url.Values) (AgentLayers, angle, *door.Problem) {
 	a, bad := readAngle(query)
 	if bad != nil {
 		return AgentLayers{}, a, bad
@@ -208,7 +209,7 @@ func (s *apiServer) apiMatrix(w http.ResponseWriter, r *http.Request, _ Caller) 
 	if bad != nil {
 		return bad
 	}
-	writeJSON(w, http.StatusOK, newMatrix(s.policy(), a))
+	door.WriteJSON(w, http.StatusOK, newMatrix(s.policy(), a))
 	return nil
 }
 
@@ -217,7 +218,7 @@ func (s *apiServer) apiOutlook(w http.ResponseWriter, r *http.Request, _ Caller)
 	if bad != nil {
 		return bad
 	}
-	writeJSON(w, http.StatusOK, o)
+	door.WriteJSON(w, http.StatusOK, o)
 	return nil
 }
 
@@ -226,7 +227,7 @@ func (s *apiServer) apiLayers(w http.ResponseWriter, r *http.Request, _ Caller) 
 	if bad != nil {
 		return bad
 	}
-	writeJSON(w, http.StatusOK, l)
+	door.WriteJSON(w, http.StatusOK, l)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/server/door"
 )
 
 // Records is the answer of GET /v1/audit and /v1/decisions, newest first.
@@ -38,12 +39,12 @@ func (s *apiServer) apiDecisions(w http.ResponseWriter, r *http.Request, _ Calle
 func (s *apiServer) sendRecords(w http.ResponseWriter, r *http.Request, filter audit.Filter) error {
 	records, err := s.audit.Query(r.Context(), filter)
 	if err != nil {
-		return problem(http.StatusBadRequest, "", "%s", err.Error())
+		return door.NewProblem(http.StatusBadRequest, "", "%s", err.Error())
 	}
 	if records == nil {
 		records = []audit.Record{}
 	}
-	writeJSON(w, http.StatusOK, Records{records})
+	door.WriteJSON(w, http.StatusOK, Records{records})
 	return nil
 }
 
@@ -53,7 +54,7 @@ func readFilter(query url.Values) (audit.Filter, error) {
 	var f audit.Filter
 	for name, values := range query {
 		if len(values) != 1 {
-			return f, problem(http.StatusBadRequest, "", "%s is given more than once", name)
+			return f, door.NewProblem(http.StatusBadRequest, "", "%s is given more than once", name)
 		}
 		value := values[0]
 		var err error
@@ -86,7 +87,7 @@ func readFilter(query url.Values) (audit.Filter, error) {
 			err = errors.New("there is no such filter")
 		}
 		if err != nil {
-			return f, problem(http.StatusBadRequest,
+			return f, door.NewProblem(http.StatusBadRequest,
 				"filters: since, until, session, agent, tool, verdict, status, type, text, ref, below, limit", "%s: %s", name, err)
 		}
 	}
@@ -100,7 +101,7 @@ func readTime(text string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, fmt.Errorf("%s is neither a time such as 2026-11-21T14:00:00Z nor a duration such as 90m", quoteShort(text))
+		return t, fmt.Errorf("%s is neither a time such as 2026-11-21T14:00:00Z nor a duration such as 90m", door.QuoteShort(text))
 	}
 	return t, nil
 }
@@ -111,12 +112,12 @@ func (s *apiServer) apiAuditTail(w http.ResponseWriter, r *http.Request, c Calle
 	if text := r.URL.Query().Get("last"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 || n > audit.MaxLimit {
-			return problem(http.StatusBadRequest, "", "last: expected 0 to %d", audit.MaxLimit)
+			return door.NewProblem(http.StatusBadRequest, "", "last: expected 0 to %d", audit.MaxLimit)
 		}
 		last = n
 	}
 	if !s.streams.Enter() {
-		return problem(http.StatusServiceUnavailable, "close some of them", "%d event streams are open already", maxStreams)
+		return door.NewProblem(http.StatusServiceUnavailable, "close some of them", "%d event streams are open already", door.MaxStreams)
 	}
 	defer s.streams.Leave()
 	ctx, cancel := s.streams.EndedBy(r)
@@ -183,7 +184,7 @@ func (l *lineWriter) flush() error {
 
 // Write lets the lines be written directly; every write has a deadline.
 func (l *lineWriter) Write(b []byte) (int, error) {
-	if err := l.control.SetWriteDeadline(time.Now().Add(writePatience)); err != nil {
+	if err := l.control.SetWriteDeadline(time.Now().Add(door.WritePatience)); err != nil {
 		return 0, err
 	}
 	return l.w.Write(b)
@@ -213,7 +214,7 @@ func (s *apiServer) apiAuditVerify(w http.ResponseWriter, r *http.Request, _ Cal
 	case err != nil:
 		return err
 	}
-	writeJSON(w, http.StatusOK, out)
+	door.WriteJSON(w, http.StatusOK, out)
 	return nil
 }
 
@@ -230,7 +231,7 @@ func (s *apiServer) apiAuditExport(w http.ResponseWriter, r *http.Request, _ Cal
 	if text := r.URL.Query().Get("from"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
-			return problem(http.StatusBadRequest, "", "from: %s is not a position", quoteShort(text))
+			return door.NewProblem(http.StatusBadRequest, "", "from: %s is not a position", door.QuoteShort(text))
 		}
 		from = n
 	}
@@ -240,7 +241,7 @@ func (s *apiServer) apiAuditExport(w http.ResponseWriter, r *http.Request, _ Cal
 	case "csv":
 		export, kind = audit.ExportCSV, typeCSV
 	default:
-		return problem(http.StatusBadRequest, "", "format: %s: use json or csv", quoteShort(format))
+		return door.NewProblem(http.StatusBadRequest, "", "format: %s: use json or csv", door.QuoteShort(format))
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

@@ -3,12 +3,13 @@ package server
 import (
 	"net/http"
 
+	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/server/protocol"
 )
 
 // health says that the daemon answers, and nothing else.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]bool{"ok": true})
+	door.WriteJSON(w, http.StatusOK, map[string]bool{"ok": true})
 }
 
 // readiness says whether the gateway takes work: not while it ends.
@@ -27,7 +28,7 @@ func (s *Server) readiness(w http.ResponseWriter, r *http.Request) {
 	if !ready {
 		status = http.StatusServiceUnavailable
 	}
-	writeJSON(w, status, body)
+	door.WriteJSON(w, status, body)
 }
 
 // tcpRoutes are the routes of the TCP door.
@@ -47,7 +48,7 @@ func (s *Server) tcpRoutes(o *Options) http.Handler {
 		mux.Handle(protocol.ToolsPath, o.Invoke)
 	}
 	if o.Metrics != nil {
-		mux.HandleFunc("GET /metrics", JSON(s.log, s.withMetricsToken(o.Metrics)))
+		mux.HandleFunc("GET /metrics", door.JSON(s.log, s.withMetricsToken(o.Metrics)))
 	}
 	return mux
 }
@@ -67,7 +68,7 @@ func (s *Server) socketRoutes(o *Options) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setSafeHeaders(w.Header())
 		// The socket's mode keeps other users out; root and a socket passed on to somebody are stopped here.
-		if _, ok := PeerOf(r.Context()); !ok {
+		if _, ok := door.PeerOf(r.Context()); !ok {
 			refuse(w, r, http.StatusForbidden, "this socket serves programs of its own user only", "")
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/server/door"
 )
 
 // Sandboxes has the sandboxes of the gateway. The manager of package sandbox implements it.
@@ -55,10 +56,12 @@ type SandboxDetail struct {
 	Warning  string           `json:"warning,omitempty"`
 }
 
-func noSandboxes() error { return problem(http.StatusNotFound, "", "this gateway has no sandboxes") }
+func noSandboxes() error {
+	return door.NewProblem(http.StatusNotFound, "", "this gateway has no sandboxes")
+}
 
-func noSandbox(name string) *Problem {
-	return problem(http.StatusNotFound, "toolward sandbox list", "there is no sandbox %s", quoteShort(name))
+func noSandbox(name string) *door.Problem {
+	return door.NewProblem(http.StatusNotFound, "toolward sandbox list", "there is no sandbox %s", door.QuoteShort(name))
 }
 
 // look lists the sandboxes and what they use, within the patience of a page.
@@ -91,7 +94,7 @@ func (s *apiServer) apiSandboxes(w http.ResponseWriter, r *http.Request, _ Calle
 	}
 	list := SandboxList{Browsers: []Sandbox{}, Modes: s.sandboxModes(), Engines: s.sandboxEngines()}
 	list.Containers, list.Warning = s.look(r.Context())
-	writeJSON(w, http.StatusOK, list)
+	door.WriteJSON(w, http.StatusOK, list)
 	return nil
 }
 
@@ -103,7 +106,7 @@ func (s *apiServer) apiSandbox(w http.ResponseWriter, r *http.Request, _ Caller)
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, d)
+	door.WriteJSON(w, http.StatusOK, d)
 	return nil
 }
 
@@ -131,7 +134,7 @@ func (s *apiServer) describe(ctx context.Context, name string) (*sandbox.Detail,
 	case sandbox.CodeOf(err) == sandbox.CodeNotFound:
 		return nil, noSandbox(name)
 	case err != nil:
-		return nil, problem(http.StatusBadGateway, "toolward sandbox probe", "%s", err.Error())
+		return nil, door.NewProblem(http.StatusBadGateway, "toolward sandbox probe", "%s", err.Error())
 	}
 	return detail, nil
 }
@@ -162,7 +165,7 @@ func (s *apiServer) apiEndSandbox(w http.ResponseWriter, r *http.Request, c Call
 	if err := s.endSandbox(r, c.By, r.PathValue("name"), how); err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"done": how.done})
+	door.WriteJSON(w, http.StatusOK, map[string]string{"done": how.done})
 	return nil
 }
 
@@ -180,7 +183,7 @@ func (s *apiServer) endSandbox(r *http.Request, by identity.Authority, name stri
 	}
 	s.note(r, audit.TypeConfig, data)
 	if err != nil {
-		return problem(http.StatusBadGateway, "toolward sandbox probe", "%s", err.Error())
+		return door.NewProblem(http.StatusBadGateway, "toolward sandbox probe", "%s", err.Error())
 	}
 	return nil
 }
@@ -193,7 +196,7 @@ func (s *apiServer) apiPruneSandboxes(w http.ResponseWriter, r *http.Request, c 
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, pruned)
+	door.WriteJSON(w, http.StatusOK, pruned)
 	return nil
 }
 
@@ -210,7 +213,7 @@ func (s *apiServer) pruneSandboxes(r *http.Request, by identity.Authority) (sand
 	}
 	s.note(r, audit.TypeConfig, data)
 	if err != nil {
-		return pruned, problem(http.StatusBadGateway, "toolward sandbox list", "%s", err.Error())
+		return pruned, door.NewProblem(http.StatusBadGateway, "toolward sandbox list", "%s", err.Error())
 	}
 	return pruned, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/server/door"
 )
 
 // sandboxRhythm is how often an open page is told what sandboxes use. Nobody looks while none is open.
@@ -68,20 +69,20 @@ func (s *consoleServer) followSandboxes(w http.ResponseWriter, r *http.Request, 
 		return noSandboxes()
 	}
 	if !s.streams.Enter() {
-		return problem(http.StatusServiceUnavailable, "close some of them", "%d event streams are open already", maxStreams)
+		return door.NewProblem(http.StatusServiceUnavailable, "close some of them", "%d event streams are open already", door.MaxStreams)
 	}
 	defer s.streams.Leave()
 	ctx, cancel := s.streams.EndedBy(r)
 	defer cancel()
 	tail := s.audit.Tail()
 	defer func() { tail.Close() }()
-	out, err := openStream(w, writePatience)
+	out, err := door.OpenStream(w, door.WritePatience)
 	if err != nil {
 		return nil // the browser has gone
 	}
 	f := &sandboxFollower{server: s, visitor: v, out: out, name: r.URL.Query().Get("name"), news: true, parts: map[string]string{}}
 	err = f.tell(ctx)
-	looks, beats := time.NewTicker(sandboxRhythm), time.NewTicker(heartbeat)
+	looks, beats := time.NewTicker(sandboxRhythm), time.NewTicker(door.Heartbeat)
 	defer looks.Stop()
 	defer beats.Stop()
 	for err == nil && ctx.Err() == nil {
@@ -96,12 +97,12 @@ func (s *consoleServer) followSandboxes(w http.ResponseWriter, r *http.Request, 
 		case <-looks.C:
 			// The sign-in may have ended while the page was open.
 			if v.by.May(identity.RightWatch) != nil {
-				_ = out.send("reload", struct{}{})
+				_ = out.Send("reload", struct{}{})
 				return nil
 			}
 			err = f.tell(ctx)
 		case <-beats.C:
-			err = out.beat()
+			err = out.Beat()
 		case <-ctx.Done():
 		}
 	}
@@ -112,7 +113,7 @@ func (s *consoleServer) followSandboxes(w http.ResponseWriter, r *http.Request, 
 type sandboxFollower struct {
 	server  *consoleServer
 	visitor *visitor
-	out     *eventStream
+	out     *door.EventStream
 	name    string            // of the one that the page is about; "" for all
 	news    bool              // something was recorded that may concern it
 	shape   string            // of what the page shows, without its figures
@@ -146,7 +147,7 @@ func (f *sandboxFollower) tell(ctx context.Context) error {
 	for _, b := range boxes {
 		numbers[b.Name] = b.Figures
 	}
-	if err := f.out.send("figures", numbers); err != nil {
+	if err := f.out.Send("figures", numbers); err != nil {
 		return err
 	}
 	if f.name == "" {
@@ -179,7 +180,7 @@ func (f *sandboxFollower) tellShape(boxes []boxView) error {
 	if err != nil {
 		return err
 	}
-	return f.out.send("boxes", cardEvent{html})
+	return f.out.Send("boxes", cardEvent{html})
 }
 
 // tellPart replaces a part of the page if it is another one by now.
@@ -189,7 +190,7 @@ func (f *sandboxFollower) tellPart(event, template string, data any) error {
 		return err
 	}
 	f.parts[event] = html
-	return f.out.send(event, cardEvent{html})
+	return f.out.Send(event, cardEvent{html})
 }
 
 // callView is a call in a sandbox as a page shows it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/server/door"
 )
 
 // sandboxesShown is how many sandboxes a page shows, and looks at.
@@ -338,7 +339,7 @@ func (s *consoleServer) endFromPage(w http.ResponseWriter, r *http.Request, v *v
 		return s.renderSandbox(w, r, v, http.StatusConflict, notice{"warn", "Nothing was ended: the sandbox has changed since the page showed it. Look at it again."})
 	}
 	if err := s.api.endSandbox(r, v.by, name, how); err != nil {
-		var p *Problem
+		var p *door.Problem
 		if !errors.As(err, &p) || p.Status == http.StatusNotFound {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/server/door"
 )
 
 // A page that shows one sandbox does not end another one of the same name.
@@ -36,7 +37,7 @@ func TestSandboxesWithoutTheRight(t *testing.T) {
 		"stop": s.stopFromPage, "recreate": s.recreateFromPage, "prune": s.pruneFromPage, "list": s.showSandboxes, "one": s.showSandbox, "events": s.followSandboxes,
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(url.Values{"name": {"a"}}.Encode()))
-		if err := handle(httptest.NewRecorder(), r, nobody); err == nil || problemOf(err).Status != http.StatusUnauthorized {
+		if err := handle(httptest.NewRecorder(), r, nobody); err == nil || door.ProblemOf(err).Status != http.StatusUnauthorized {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

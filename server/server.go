@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/server/protocol"
 )
 
@@ -66,8 +67,8 @@ type Server struct {
 	people  *identity.Keeper
 	ready   func(*http.Request) (bool, map[string]any)
 	log     *slog.Logger
-	address Address
-	streams *Streams
+	address door.Address
+	streams *door.Streams
 	api     *apiServer
 	console *consoleServer
 
@@ -99,7 +100,7 @@ func Open(o Options) (*Server, error) {
 		return nil, fmt.Errorf("open server: %w", err)
 	}
 	s := &Server{
-		people: o.People, ready: o.Ready, log: o.Log, address: Address{Public: o.Public, Proxies: o.Proxies}, streams: NewStreams(),
+		people: o.People, ready: o.Ready, log: o.Log, address: door.Address{Public: o.Public, Proxies: o.Proxies}, streams: door.NewStreams(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -117,7 +118,7 @@ func Open(o Options) (*Server, error) {
 	s.openRooms(&o)
 	s.tcp = s.httpServer(s.encrypted(guardTCP(names, o.WebSocket, s.tcpRoutes(&o))))
 	s.unix = s.httpServer(s.socketRoutes(&o))
-	s.unix.ConnContext = WithPeer(s.people, s.log)
+	s.unix.ConnContext = door.WithPeer(s.people, s.log)
 	return s, nil
 }
 

@@ -9,13 +9,14 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // apiOptions are the parts that the API works on. All are required unless they say otherwise.
 type apiOptions struct {
 	Home    string
-	Address *Address
-	Streams *Streams
+	Address *door.Address
+	Streams *door.Streams
 
 	People    *identity.Keeper
 	Approvals *approval.Manager
@@ -38,8 +39,8 @@ type apiOptions struct {
 // apiServer answers the HTTP API. Its methods may be called from any goroutine.
 type apiServer struct {
 	home    string
-	address *Address
-	streams *Streams
+	address *door.Address
+	streams *door.Streams
 
 	people    *identity.Keeper
 	approvals *approval.Manager

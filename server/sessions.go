@@ -11,6 +11,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/session"
 )
 
@@ -111,7 +112,7 @@ func (s *consoleServer) showSession(w http.ResponseWriter, r *http.Request, v *v
 	}
 	calls, err := s.audit.Query(r.Context(), audit.Filter{Type: audit.TypeDecision, Session: string(key), Limit: sessionCalls})
 	if err != nil {
-		return problem(http.StatusBadRequest, "", "%s", err.Error())
+		return door.NewProblem(http.StatusBadRequest, "", "%s", err.Error())
 	}
 	noticed, err := s.api.anomalies(r, audit.Filter{Session: string(key), Limit: sessionAnomaly})
 	if err != nil {
@@ -202,7 +203,7 @@ func (s *consoleServer) clearFromPage(w http.ResponseWriter, r *http.Request, v 
 	}
 	read := r.PostForm.Get("read")
 	if r.PostForm.Has("external") && read == "" {
-		return problem(http.StatusUnprocessableEntity, "go back, read the list of sources and tick the box below it", "the list of sources was not confirmed as read")
+		return door.NewProblem(http.StatusUnprocessableEntity, "go back, read the list of sources and tick the box below it", "the list of sources was not confirmed as read")
 	}
 	o, err := s.levels.Overview(r.Context(), key)
 	if err != nil {
@@ -210,7 +211,7 @@ func (s *consoleServer) clearFromPage(w http.ResponseWriter, r *http.Request, v 
 	}
 	if r.PostForm.Get("raised") != o.RaisedStamp() {
 		// A page may be old: an alarm that has gone off since then must not be cleared by somebody who has not seen it.
-		return problem(http.StatusConflict, "load the session again and look at its floor", "what raises the level has changed since it was shown")
+		return door.NewProblem(http.StatusConflict, "load the session again and look at its floor", "what raises the level has changed since it was shown")
 	}
 	if err := s.api.clearLevel(r, key, read, v.by.Name()); err != nil {
 		return err
@@ -266,7 +267,7 @@ func (s *consoleServer) showAnomalies(w http.ResponseWriter, r *http.Request, v 
 	filter.Below = below
 	list, err := s.api.anomalies(r, filter)
 	if err != nil {
-		return problem(http.StatusBadRequest, "", "%s", err.Error())
+		return door.NewProblem(http.StatusBadRequest, "", "%s", err.Error())
 	}
 	p := struct {
 		page

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // doorPage is the sign-in and the set-up page.
@@ -154,7 +155,7 @@ func (s *consoleServer) endSignIn(w http.ResponseWriter, r *http.Request, v *vis
 		return s.signOut(w, r, v)
 	}
 	if err := s.people.EndSession(v.by, id); err != nil {
-		return problem(http.StatusNotFound, "", "%s", err.Error())
+		return door.NewProblem(http.StatusNotFound, "", "%s", err.Error())
 	}
 	http.Redirect(w, r, v.base+"/sign-ins", http.StatusSeeOther)
 	return nil

@@ -6,14 +6,15 @@ import (
 	"strconv"
 
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // callerAtSocket says who is behind a socket request: the person who signed in the terminal of the process that
 // asks, else a requester. Being able to open the socket proves nothing.
 func (s *apiServer) callerAtSocket(r *http.Request) (Caller, error) {
-	peer, ok := PeerOf(r.Context())
+	peer, ok := door.PeerOf(r.Context())
 	if !ok {
-		return Caller{}, problem(http.StatusForbidden, "", "the process that asks cannot be told")
+		return Caller{}, door.NewProblem(http.StatusForbidden, "", "the process that asks cannot be told")
 	}
 	c := Caller{By: identity.Requester(), Connection: "socket:" + strconv.Itoa(peer.PID), Terminal: true}
 	by, err := s.people.Terminal(peer)
@@ -39,18 +40,18 @@ type SignedIn struct {
 // signInTerminal is POST /v1/login: "toolward login" in a terminal.
 func (s *apiServer) signInTerminal(w http.ResponseWriter, r *http.Request) error {
 	var body Passphrase
-	if err := readJSON(r, &body); err != nil {
+	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
-	peer, ok := PeerOf(r.Context())
+	peer, ok := door.PeerOf(r.Context())
 	if !ok {
-		return problem(http.StatusForbidden, "", "the process that asks cannot be told")
+		return door.NewProblem(http.StatusForbidden, "", "the process that asks cannot be told")
 	}
 	by, err := s.people.SignInTerminal(r.Context(), peer, body.Passphrase)
 	if err != nil {
 		return signInProblem(err)
 	}
-	writeJSON(w, http.StatusOK, SignedIn{Name: by.Name()})
+	door.WriteJSON(w, http.StatusOK, SignedIn{Name: by.Name()})
 	return nil
 }
 
@@ -63,22 +64,22 @@ type FirstPassphrase struct {
 // setUpTerminal is POST /v1/setup: the first passphrase, set from a terminal, which is then signed in.
 func (s *apiServer) setUpTerminal(w http.ResponseWriter, r *http.Request) error {
 	var body FirstPassphrase
-	if err := readJSON(r, &body); err != nil {
+	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
-	peer, ok := PeerOf(r.Context())
+	peer, ok := door.PeerOf(r.Context())
 	if !ok {
-		return problem(http.StatusForbidden, "", "the process that asks cannot be told")
+		return door.NewProblem(http.StatusForbidden, "", "the process that asks cannot be told")
 	}
 	if err := s.people.SetUp(r.Context(), "socket", body.Code, body.Passphrase); err != nil {
 		return signInProblem(err)
 	}
 	by, err := s.people.SignInTerminal(r.Context(), peer, body.Passphrase)
 	if err != nil {
-		writeJSON(w, http.StatusOK, SignedIn{Note: err.Error()})
+		door.WriteJSON(w, http.StatusOK, SignedIn{Note: err.Error()})
 		return nil
 	}
-	writeJSON(w, http.StatusOK, SignedIn{Name: by.Name()})
+	door.WriteJSON(w, http.StatusOK, SignedIn{Name: by.Name()})
 	return nil
 }
 
@@ -89,23 +90,23 @@ func (s *apiServer) signOutTerminal(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	if !c.By.IsPerson() {
-		return problem(http.StatusConflict, "", "this terminal is not signed in")
+		return door.NewProblem(http.StatusConflict, "", "this terminal is not signed in")
 	}
 	s.people.SignOut(c.By)
-	writeJSON(w, http.StatusOK, struct{}{})
+	door.WriteJSON(w, http.StatusOK, struct{}{})
 	return nil
 }
 
 // signInProblem says why a sign-in failed. What the device package says is meant for the person who tries.
-func signInProblem(err error) *Problem {
+func signInProblem(err error) *door.Problem {
 	var rate *identity.RateError
 	switch {
 	case errors.As(err, &rate):
-		return problem(http.StatusTooManyRequests, "", "%s", rate.Error())
+		return door.NewProblem(http.StatusTooManyRequests, "", "%s", rate.Error())
 	case errors.Is(err, identity.ErrPassphrase):
-		return problem(http.StatusUnauthorized, "", "%s", err.Error())
+		return door.NewProblem(http.StatusUnauthorized, "", "%s", err.Error())
 	case errors.Is(err, identity.ErrNeedsSetup):
-		return problem(http.StatusConflict, "run: toolward login", "%s", err.Error())
+		return door.NewProblem(http.StatusConflict, "run: toolward login", "%s", err.Error())
 	}
-	return problem(http.StatusForbidden, "", "%s", err.Error())
+	return door.NewProblem(http.StatusForbidden, "", "%s", err.Error())
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // visitor is a signed-in person in a browser.
@@ -28,7 +29,7 @@ func (s *consoleServer) visited(handle func(http.ResponseWriter, *http.Request, 
 }
 
 func (s *consoleServer) visitorOf(r *http.Request) (*visitor, error) {
-	notSignedIn := problem(http.StatusUnauthorized, "sign in at "+s.address.ConsoleURL(), "not signed in")
+	notSignedIn := door.NewProblem(http.StatusUnauthorized, "sign in at "+s.address.ConsoleURL(), "not signed in")
 	token, ok := sessionToken(r)
 	if !ok {
 		return nil, notSignedIn

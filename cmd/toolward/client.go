@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/bridge/hookclient"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/door"
 )
 
 // daemonClient talks to the daemon over its local socket.
@@ -105,7 +105,7 @@ func (d *daemonClient) absent(err error) error {
 // problemOf reads the daemon's own words.
 func problemOf(response *http.Response) error {
 	raw, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	var p server.Problem
+	var p door.Problem
 	if json.Unmarshal(raw, &p) != nil || p.Message == "" {
 		p.Message = strings.TrimSpace(string(raw))
 	}

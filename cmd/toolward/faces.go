@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/server/protocol"
 )
 
@@ -114,7 +115,7 @@ func (d *daemon) deriveKey(purpose string) ([]byte, error) {
 // descends from it can use a terminal's sign-in. It stops an agent that was started from a signed-in terminal.
 func (d *daemon) fromAgent(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if peer, ok := server.PeerOf(r.Context()); ok {
+		if peer, ok := door.PeerOf(r.Context()); ok {
 			d.people.RegisterAgent(peer)
 		}
 		next.ServeHTTP(w, r)

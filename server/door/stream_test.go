@@ -1,4 +1,4 @@
-package server
+package door
 
 import (
 	"net"
@@ -13,9 +13,9 @@ import (
 func TestStreamCutsOffWhoDoesNotRead(t *testing.T) {
 	ended := make(chan error, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		s, err := openStream(w, 50*time.Millisecond)
+		s, err := OpenStream(w, 50*time.Millisecond)
 		for err == nil {
-			err = s.send("card", cardEvent{strings.Repeat("x", 64<<10)})
+			err = s.Send("card", map[string]string{"html": strings.Repeat("x", 64<<10)})
 		}
 		ended <- err
 	}))
@@ -37,8 +37,8 @@ func TestStreamCutsOffWhoDoesNotRead(t *testing.T) {
 
 func TestStreamEventsCannotBeForged(t *testing.T) {
 	recorder := httptest.NewRecorder()
-	s := &eventStream{w: recorder, control: http.NewResponseController(deadlines{recorder}), patience: time.Second}
-	if err := s.send("card", cardEvent{"a\n\nevent: gone\ndata: {}\r\r"}); err != nil {
+	s := &EventStream{w: recorder, control: http.NewResponseController(deadlines{recorder}), patience: time.Second}
+	if err := s.Send("card", map[string]string{"html": "a\n\nevent: gone\ndata: {}\r\r"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Count(recorder.Body.String(), "\n"); got != 3 || strings.Contains(recorder.Body.String(), "\r") {

@@ -1,4 +1,4 @@
-package server
+package door
 
 import (
 	"bytes"
@@ -12,15 +12,15 @@ import (
 
 // Bounds of an event stream.
 const (
-	writePatience = 10 * time.Second // a reader that takes nothing for so long is gone
-	heartbeat     = 20 * time.Second
-	eventBuffer   = 64 // events that may wait for a reader; past that it is told to look again
-	maxStreams    = 64 // open event streams altogether
+	WritePatience = 10 * time.Second // a reader that takes nothing for so long is gone
+	Heartbeat     = 20 * time.Second
+	EventBuffer   = 64 // events that may wait for a reader; past that it is told to look again
+	MaxStreams    = 64 // open event streams altogether
 )
 
 // eventStream writes server-sent events to one reader. Each write has a deadline, so that a reader that stops
 // reading holds a connection for seconds and never more than a small buffer.
-type eventStream struct {
+type EventStream struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
 	patience time.Duration
@@ -28,8 +28,8 @@ type eventStream struct {
 }
 
 // openStream begins a stream of events; patience is how long one write may take.
-func openStream(w http.ResponseWriter, patience time.Duration) (*eventStream, error) {
-	s := &eventStream{w: w, control: http.NewResponseController(w), patience: patience}
+func OpenStream(w http.ResponseWriter, patience time.Duration) (*EventStream, error) {
+	s := &EventStream{w: w, control: http.NewResponseController(w), patience: patience}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // a reverse proxy must not hold events back
@@ -40,7 +40,7 @@ func openStream(w http.ResponseWriter, patience time.Duration) (*eventStream, er
 }
 
 // send writes one event. JSON has no line breaks, so the data is one line and cannot end the event early.
-func (s *eventStream) send(name string, data any) error {
+func (s *EventStream) Send(name string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encode event %s: %w", name, err)
@@ -50,12 +50,12 @@ func (s *eventStream) send(name string, data any) error {
 }
 
 // beat keeps proxies from closing a quiet stream, and finds readers that are gone.
-func (s *eventStream) beat() error {
+func (s *EventStream) Beat() error {
 	s.buf.WriteString(": \n\n")
 	return s.flush()
 }
 
-func (s *eventStream) flush() error {
+func (s *EventStream) flush() error {
 	defer s.buf.Reset()
 	if err := s.control.SetWriteDeadline(time.Now().Add(s.patience)); err != nil {
 		return fmt.Errorf("event stream: %w", err)
@@ -78,7 +78,7 @@ type Streams struct {
 
 // NewStreams makes room for event streams.
 func NewStreams() *Streams {
-	return &Streams{places: make(chan struct{}, maxStreams), stopping: make(chan struct{})}
+	return &Streams{places: make(chan struct{}, MaxStreams), stopping: make(chan struct{})}
 }
 
 // Enter takes a place; false if there is none.

@@ -1,4 +1,4 @@
-package server
+package door
 
 import (
 	"bytes"
@@ -28,30 +28,25 @@ func (p *Problem) Error() string {
 	return p.Message + " (" + p.Hint + ")"
 }
 
-func problem(status int, hint, format string, args ...any) *Problem {
+func NewProblem(status int, hint, format string, args ...any) *Problem {
 	return &Problem{Status: status, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // problemOf turns any error into a Problem. Errors nobody meant for the outside become a plain 500: their text goes
 // to the log, not to whoever asked.
-func problemOf(err error) *Problem {
+func ProblemOf(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
 		return p
 	}
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return problem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d bytes", tooLarge.Limit)
+		return NewProblem(http.StatusRequestEntityTooLarge, "", "the body is larger than %d bytes", tooLarge.Limit)
 	}
-	return problem(http.StatusInternalServerError, "see the daemon's log", "internal error")
+	return NewProblem(http.StatusInternalServerError, "see the daemon's log", "internal error")
 }
 
-// refuse answers with a problem as JSON. Console pages use showProblem instead.
-func refuse(w http.ResponseWriter, _ *http.Request, status int, message, hint string) {
-	writeJSON(w, status, &Problem{Status: status, Message: message, Hint: hint})
-}
-
-func writeJSON(w http.ResponseWriter, status int, body any) {
+func WriteJSON(w http.ResponseWriter, status int, body any) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(true)
@@ -68,10 +63,10 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 
 // readJSON decodes a body strictly: the right media type, one value, no unknown keys. The media type matters, since
 // a cross-site form can post text/plain but not application/json without a pre-flight.
-func readJSON(r *http.Request, into any) error {
+func ReadJSON(r *http.Request, into any) error {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
-		return problem(http.StatusUnsupportedMediaType, "set Content-Type: application/json", "the body must be JSON")
+		return NewProblem(http.StatusUnsupportedMediaType, "set Content-Type: application/json", "the body must be JSON")
 	}
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()
@@ -80,10 +75,10 @@ func readJSON(r *http.Request, into any) error {
 		if errors.As(err, &tooLarge) {
 			return err
 		}
-		return problem(http.StatusBadRequest, "docs/api.md lists the fields of every request", "the body is not what this route takes: %s", cleanJSONError(err))
+		return NewProblem(http.StatusBadRequest, "docs/api.md lists the fields of every request", "the body is not what this route takes: %s", cleanJSONError(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return problem(http.StatusBadRequest, "", "the body holds more than one JSON value")
+		return NewProblem(http.StatusBadRequest, "", "the body holds more than one JSON value")
 	}
 	return nil
 }
@@ -96,7 +91,7 @@ func cleanJSONError(err error) string {
 }
 
 // quoteShort quotes untrusted text for a message, bounded and with everything unprintable escaped.
-func quoteShort(s string) string {
+func QuoteShort(s string) string {
 	const most = 80
 	if len(s) > most {
 		s = s[:most] + "…"
@@ -109,14 +104,14 @@ func Run(log *slog.Logger, handle func(http.ResponseWriter, *http.Request) error
 	defer func() {
 		if v := recover(); v != nil && v != http.ErrAbortHandler {
 			log.Error("a request panicked", "route", r.Pattern, "panic", v, "stack", string(debug.Stack()))
-			p = problemOf(fmt.Errorf("panic: %v", v))
+			p = ProblemOf(fmt.Errorf("panic: %v", v))
 		}
 	}()
 	err := handle(w, r)
 	if err == nil {
 		return nil
 	}
-	p = problemOf(err)
+	p = ProblemOf(err)
 	if p.Status == http.StatusInternalServerError {
 		log.Error("a request failed", "route", r.Pattern, "err", err)
 	}
@@ -127,7 +122,7 @@ func Run(log *slog.Logger, handle func(http.ResponseWriter, *http.Request) error
 func JSON(log *slog.Logger, handle func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if p := Run(log, handle, w, r); p != nil {
-			writeJSON(w, p.Status, p)
+			WriteJSON(w, p.Status, p)
 		}
 	}
 }
