@@ -17,7 +17,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/internal/consoletest"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 // seen finds the stamp of a call on a page.
@@ -282,33 +282,33 @@ func TestTwoApproversAtOnce(t *testing.T) {
 
 func TestAnswerThroughTheAPI(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{})
-	api := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
-	api.want(200, "POST", "/v1/login", server.Passphrase{Passphrase: consoletest.Passphrase}, nil)
+	wire := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
+	wire.want(200, "POST", "/v1/login", api.Passphrase{Passphrase: consoletest.Passphrase}, nil)
 	call := w.Call("coder", "exec", map[string]any{"command": "make"})
 	w.AwaitPending(1)
-	var list server.Approvals
-	api.want(200, "GET", "/v1/approvals", nil, &list)
+	var list api.Approvals
+	wire.want(200, "GET", "/v1/approvals", nil, &list)
 	if len(list.Approvals) != 1 || list.Approvals[0].Seen == "" || list.Approvals[0].Request.Command != "make" {
 		t.Fatalf("approvals: %+v", list)
 	}
 	a := list.Approvals[0]
-	api.want(http.StatusTooEarly, "POST", "/v1/approvals/"+a.ID, server.Answer{Decision: "allow-once", Seen: a.Seen}, nil)
-	api.want(400, "POST", "/v1/approvals/"+a.ID, server.Answer{Decision: "yes"}, nil)
-	api.want(400, "POST", "/v1/approvals/"+a.ID, map[string]string{"decision": "deny", "surprise": "x"}, nil)
+	wire.want(http.StatusTooEarly, "POST", "/v1/approvals/"+a.ID, api.Answer{Decision: "allow-once", Seen: a.Seen}, nil)
+	wire.want(400, "POST", "/v1/approvals/"+a.ID, api.Answer{Decision: "yes"}, nil)
+	wire.want(400, "POST", "/v1/approvals/"+a.ID, map[string]string{"decision": "deny", "surprise": "x"}, nil)
 	for created := time.UnixMilli(a.CreatedMs); time.Since(created) < 600*time.Millisecond; {
-		api.want(200, "GET", "/v1/status", nil, nil)
+		wire.want(200, "GET", "/v1/status", nil, nil)
 	}
 	// A person who typed the short id in a terminal needs no stamp.
-	var done server.Approval
-	api.want(200, "POST", "/v1/approvals/"+a.Slug, server.Answer{Decision: "deny", Reason: "not now"}, &done)
+	var done api.Approval
+	wire.want(200, "POST", "/v1/approvals/"+a.Slug, api.Answer{Decision: "deny", Reason: "not now"}, &done)
 	if done.Decision != toolward.DenyCall || done.Said != "Denied by owner (terminal): not now" {
 		t.Errorf("answer: %+v", done)
 	}
 	if result := <-call; result.Ran {
 		t.Error("a denied call ran")
 	}
-	api.want(409, "POST", "/v1/approvals/"+a.ID, server.Answer{Decision: "allow-once"}, nil)
-	api.want(404, "POST", "/v1/approvals/ffffffff", server.Answer{Decision: "allow-once"}, nil)
+	wire.want(409, "POST", "/v1/approvals/"+a.ID, api.Answer{Decision: "allow-once"}, nil)
+	wire.want(404, "POST", "/v1/approvals/ffffffff", api.Answer{Decision: "allow-once"}, nil)
 }
 
 // TestHostileText puts text that tries to break out of the page, or to look like something else, everywhere a caller
@@ -342,7 +342,7 @@ func TestHostileText(t *testing.T) {
 func TestConfigurationWaitsForAPerson(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{})
 	b := signedIn(t, w)
-	w.Config.Offer(server.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n"})
+	w.Config.Offer(api.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n"})
 	apply := func(revision string) int {
 		resp, _ := b.post(b.base+"/config", url.Values{"revision": {revision}})
 		return resp.StatusCode
@@ -357,7 +357,7 @@ func TestConfigurationWaitsForAPerson(t *testing.T) {
 	if status := apply("r1"); status != http.StatusTooEarly {
 		t.Errorf("applied at once: %d", status)
 	}
-	w.Config.Offer(server.ConfigChange{File: "toolward.jsonc", Revision: "r2", Diff: "another"})
+	w.Config.Offer(api.ConfigChange{File: "toolward.jsonc", Revision: "r2", Diff: "another"})
 	for time.Since(shown) < 600*time.Millisecond {
 		b.get("/healthz")
 	}

@@ -7,7 +7,8 @@
 // A door says where somebody stands, never who they are. Whoever reaches the socket is a requester: a guarded agent
 // usually runs under the same user id as its user, so it can reach the socket too. Answering, granting, reading the
 // record and changing anything needs a person, and a person is somebody who gave the passphrase: in this browser
-// (cookie), or in this terminal (the device package knows the terminal's session).
+// (cookie), or in this terminal (package identity knows which process belongs to it).
 //
-// What the doors check, in order, is in guard.go; who somebody is, in who.go; the routes are in routes.go.
+// What the doors check, in order, is in guard.go; what stands where, in routes.go. Who somebody is, and what they may,
+// is the business of the rooms behind the doors: console, api and protocol.
 package server

@@ -12,7 +12,7 @@ import (
 
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/consoletest"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -213,7 +213,7 @@ func TestRequesterHasNoRights(t *testing.T) {
 			}
 		}
 	}
-	var status server.Status
+	var status api.Status
 	resp, err := socket.Get("http://toolward/v1/status")
 	if err != nil {
 		t.Fatal(err)
@@ -226,20 +226,20 @@ func TestRequesterHasNoRights(t *testing.T) {
 
 func TestTerminalSignIn(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{})
-	api := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
+	wire := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
 
-	api.want(http.StatusUnauthorized, "POST", "/v1/login", server.Passphrase{Passphrase: "wrong"}, nil)
-	var in server.SignedIn
-	api.want(200, "POST", "/v1/login", server.Passphrase{Passphrase: consoletest.Passphrase}, &in)
+	wire.want(http.StatusUnauthorized, "POST", "/v1/login", api.Passphrase{Passphrase: "wrong"}, nil)
+	var in api.SignedIn
+	wire.want(200, "POST", "/v1/login", api.Passphrase{Passphrase: consoletest.Passphrase}, &in)
 	if !strings.Contains(in.Name, "terminal") {
 		t.Errorf("signed in as %q", in.Name)
 	}
-	var status server.Status
-	api.want(200, "GET", "/v1/status", nil, &status)
+	var status api.Status
+	wire.want(200, "GET", "/v1/status", nil, &status)
 	if !status.SignedIn || status.Waiting == nil {
 		t.Errorf("status after sign-in: %+v", status)
 	}
-	api.want(200, "GET", "/v1/approvals", nil, nil)
+	wire.want(200, "GET", "/v1/approvals", nil, nil)
 
 	t.Run("not for a process outside that terminal", func(t *testing.T) {
 		w.Processes.Change(func(p *identity.Process) { p.TTY = 0 })
@@ -251,9 +251,9 @@ func TestTerminalSignIn(t *testing.T) {
 			t.Errorf("the refusal does not say why: %q", p.Message)
 		}
 	})
-	api.want(200, "POST", "/v1/logout", nil, nil)
-	api.want(http.StatusUnauthorized, "GET", "/v1/approvals", nil, nil)
-	api.want(http.StatusConflict, "POST", "/v1/logout", nil, nil)
+	wire.want(200, "POST", "/v1/logout", nil, nil)
+	wire.want(http.StatusUnauthorized, "GET", "/v1/approvals", nil, nil)
+	wire.want(http.StatusConflict, "POST", "/v1/logout", nil, nil)
 }
 
 func TestPeerOf(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/consoletest"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 // stream reads server-sent events.
@@ -144,7 +144,7 @@ func TestConfigurationInTheStream(t *testing.T) {
 	b := signedIn(t, w)
 	events := openStream(t, b.http, w.URL+b.base+"/events")
 	events.next("sync", nil)
-	w.Config.Offer(server.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+<new>\n"})
+	w.Config.Offer(api.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+<new>\n"})
 	var shown struct{ HTML string }
 	events.next("config", &shown)
 	if !strings.Contains(shown.HTML, `data-revision="r1"`) || strings.Contains(shown.HTML, "<new>") {
@@ -161,24 +161,24 @@ func TestConfigurationInTheStream(t *testing.T) {
 func TestWatchThroughTheAPI(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{})
 	client := w.SocketClient()
-	api := &apiClient{t: t, http: client, base: "http://toolward"}
-	api.want(200, "POST", "/v1/login", server.Passphrase{Passphrase: consoletest.Passphrase}, nil)
+	wire := &apiClient{t: t, http: client, base: "http://toolward"}
+	wire.want(200, "POST", "/v1/login", api.Passphrase{Passphrase: consoletest.Passphrase}, nil)
 	events := openStream(t, client, "http://toolward/v1/approvals/events")
 	events.next("sync", nil)
 	call := w.Call("coder", "exec", map[string]any{"command": "make"})
-	var a server.Approval
+	var a api.Approval
 	events.next("approval", &a)
 	if a.Request == nil || a.Request.Command != "make" || a.Seen == "" {
 		t.Fatalf("approval: %+v", a)
 	}
 	for shown := time.Now(); time.Since(shown) < 600*time.Millisecond; {
-		api.want(200, "GET", "/v1/status", nil, nil)
+		wire.want(200, "GET", "/v1/status", nil, nil)
 	}
-	api.want(200, "POST", "/v1/approvals/"+a.ID, server.Answer{Decision: "allow-once", Seen: a.Seen}, nil)
+	wire.want(200, "POST", "/v1/approvals/"+a.ID, api.Answer{Decision: "allow-once", Seen: a.Seen}, nil)
 	if result := <-call; !result.Ran {
 		t.Errorf("an allowed call did not run: %v", result.Err)
 	}
-	var done server.Approval
+	var done api.Approval
 	if events.next("resolved", &done); done.ID != a.ID || done.Said != "Allowed once by owner (terminal)" {
 		t.Errorf("resolved: %+v", done)
 	}
@@ -240,8 +240,8 @@ func TestStreamsAreBounded(t *testing.T) {
 func TestAuditThroughTheAPI(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{})
 	client := w.SocketClient()
-	api := &apiClient{t: t, http: client, base: "http://toolward"}
-	api.want(200, "POST", "/v1/login", server.Passphrase{Passphrase: consoletest.Passphrase}, nil)
+	wire := &apiClient{t: t, http: client, base: "http://toolward"}
+	wire.want(200, "POST", "/v1/login", api.Passphrase{Passphrase: consoletest.Passphrase}, nil)
 	for _, path := range []string{"a.txt", "b.txt", "c.txt"} {
 		if result := <-w.Call("coder", "read", map[string]any{"path": path}); !result.Ran {
 			t.Fatal(result.Err)
@@ -254,15 +254,15 @@ func TestAuditThroughTheAPI(t *testing.T) {
 			Tool string
 		}
 	}
-	api.want(200, "GET", "/v1/decisions?tool=read&limit=2", nil, &records)
+	wire.want(200, "GET", "/v1/decisions?tool=read&limit=2", nil, &records)
 	if len(records.Records) != 2 || records.Records[0].Type != "decision" || records.Records[0].Seq <= records.Records[1].Seq {
 		t.Errorf("decisions: %+v", records)
 	}
 	for _, bad := range []string{"limit=x", "limit=5000", "verdict=maybe", "tools=read", "since=yesterday", "type=x", "agent=a&agent=b"} {
-		api.want(400, "GET", "/v1/audit?"+bad, nil, nil)
+		wire.want(400, "GET", "/v1/audit?"+bad, nil, nil)
 	}
-	var verified server.Verified
-	api.want(200, "GET", "/v1/audit/verify", nil, &verified)
+	var verified api.Verified
+	wire.want(200, "GET", "/v1/audit/verify", nil, &verified)
 	if !verified.Sound || verified.Records < 6 {
 		t.Errorf("verify: %+v", verified)
 	}
@@ -302,58 +302,58 @@ func TestAuditThroughTheAPI(t *testing.T) {
 
 func TestAdministrationThroughTheAPI(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{})
-	api := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
-	api.want(200, "POST", "/v1/login", server.Passphrase{Passphrase: consoletest.Passphrase}, nil)
+	wire := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
+	wire.want(200, "POST", "/v1/login", api.Passphrase{Passphrase: consoletest.Passphrase}, nil)
 
-	var created server.CreatedToken
-	api.want(201, "POST", "/v1/tokens", server.NewToken{Agent: "coder", Workspace: w.Workspace, Life: "24h"}, &created)
+	var created api.CreatedToken
+	wire.want(201, "POST", "/v1/tokens", api.NewToken{Agent: "coder", Workspace: w.Workspace, Life: "24h"}, &created)
 	if created.Secret == "" || created.Agent != "coder" || created.Expires.IsZero() {
 		t.Errorf("token: %+v", created)
 	}
-	api.want(422, "POST", "/v1/tokens", server.NewToken{Agent: "Not An Agent", Workspace: w.Workspace}, nil)
-	api.want(400, "POST", "/v1/tokens", server.NewToken{Agent: "coder", Workspace: w.Workspace, Life: "soon"}, nil)
-	var tokens server.Tokens
-	api.want(200, "GET", "/v1/tokens", nil, &tokens)
+	wire.want(422, "POST", "/v1/tokens", api.NewToken{Agent: "Not An Agent", Workspace: w.Workspace}, nil)
+	wire.want(400, "POST", "/v1/tokens", api.NewToken{Agent: "coder", Workspace: w.Workspace, Life: "soon"}, nil)
+	var tokens api.Tokens
+	wire.want(200, "GET", "/v1/tokens", nil, &tokens)
 	if len(tokens.Tokens) != 1 {
 		t.Errorf("tokens: %+v", tokens)
 	}
-	api.want(200, "POST", "/v1/tokens/"+created.ID+"/revoke", nil, nil)
-	api.want(404, "POST", "/v1/tokens/"+created.ID+"/revoke", nil, nil)
+	wire.want(200, "POST", "/v1/tokens/"+created.ID+"/revoke", nil, nil)
+	wire.want(404, "POST", "/v1/tokens/"+created.ID+"/revoke", nil, nil)
 
-	var level server.Level
-	api.want(200, "POST", "/v1/level?session=agent:coder:main", server.LevelFloor{Level: "lockdown"}, &level)
+	var level api.Level
+	wire.want(200, "POST", "/v1/level?session=agent:coder:main", api.LevelFloor{Level: "lockdown"}, &level)
 	if level.Level.String() != "lockdown" {
 		t.Errorf("level: %+v", level)
 	}
-	api.want(400, "POST", "/v1/level?session=agent:coder:main", server.LevelFloor{Level: "relaxed"}, nil)
-	api.want(400, "GET", "/v1/level?session=coder", nil, nil)
-	api.want(200, "DELETE", "/v1/level?session=agent:coder:main", nil, &level)
+	wire.want(400, "POST", "/v1/level?session=agent:coder:main", api.LevelFloor{Level: "relaxed"}, nil)
+	wire.want(400, "GET", "/v1/level?session=coder", nil, nil)
+	wire.want(200, "DELETE", "/v1/level?session=agent:coder:main", nil, &level)
 	if level.Level.String() != "normal" {
 		t.Errorf("level: %+v", level)
 	}
 
 	var trace struct{ Verdict string }
-	api.want(200, "POST", "/v1/explain", map[string]any{"tool": "exec", "agent": "coder", "arguments": map[string]any{"command": "make"}}, &trace)
+	wire.want(200, "POST", "/v1/explain", map[string]any{"tool": "exec", "agent": "coder", "arguments": map[string]any{"command": "make"}}, &trace)
 	if trace.Verdict != "ask" {
 		t.Errorf("explain: %+v", trace)
 	}
-	var views server.ToolViews
-	api.want(200, "POST", "/v1/explain", map[string]any{"agent": "coder"}, &views)
+	var views api.ToolViews
+	wire.want(200, "POST", "/v1/explain", map[string]any{"agent": "coder"}, &views)
 	if len(views.Tools) != 5 || !views.Tools[0].Visible || views.Tools[4].Tool != "write" || views.Tools[4].Removed == nil {
 		t.Errorf("explain without a tool: %+v", views)
 	}
-	api.want(400, "POST", "/v1/explain", map[string]any{"agent": ""}, nil)
+	wire.want(400, "POST", "/v1/explain", map[string]any{"agent": ""}, nil)
 
-	var signIns server.SignIns
-	api.want(200, "GET", "/v1/sign-ins", nil, &signIns)
+	var signIns api.SignIns
+	wire.want(200, "GET", "/v1/sign-ins", nil, &signIns)
 	if len(signIns.SignIns) != 1 {
 		t.Errorf("sign-ins: %+v", signIns)
 	}
-	api.want(404, "POST", "/v1/sign-ins/s-nothing/end", nil, nil)
-	api.want(404, "GET", "/v1/config/pending", nil, nil)
-	api.want(404, "GET", "/v1/nothing", nil, nil)
-	api.want(415, "POST", "/v1/tokens", nil, nil)
-	api.want(200, "POST", "/v1/shutdown", nil, nil)
-	api.want(200, "POST", "/v1/sign-ins/"+signIns.SignIns[0].ID+"/end", nil, nil)
-	api.want(401, "GET", "/v1/sign-ins", nil, nil)
+	wire.want(404, "POST", "/v1/sign-ins/s-nothing/end", nil, nil)
+	wire.want(404, "GET", "/v1/config/pending", nil, nil)
+	wire.want(404, "GET", "/v1/nothing", nil, nil)
+	wire.want(415, "POST", "/v1/tokens", nil, nil)
+	wire.want(200, "POST", "/v1/shutdown", nil, nil)
+	wire.want(200, "POST", "/v1/sign-ins/"+signIns.SignIns[0].ID+"/end", nil, nil)
+	wire.want(401, "GET", "/v1/sign-ins", nil, nil)
 }

@@ -3,13 +3,14 @@ package server
 import (
 	"bufio"
 	"fmt"
-	"github.com/toolward/toolward/server/door"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/toolward/toolward/server/door"
 )
 
 func TestHostNamesAccepts(t *testing.T) {

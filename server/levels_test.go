@@ -10,20 +10,20 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/internal/consoletest"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 // person is a signed-in person's way to the API of a new world.
 func person(t *testing.T) (*consoletest.World, *apiClient) {
 	t.Helper()
 	w := consoletest.New(t, consoletest.Options{})
-	api := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
-	api.want(200, "POST", "/v1/login", server.Passphrase{Passphrase: consoletest.Passphrase}, nil)
-	return w, api
+	wire := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
+	wire.want(200, "POST", "/v1/login", api.Passphrase{Passphrase: consoletest.Passphrase}, nil)
+	return w, wire
 }
 
 func TestSessionsThroughTheAPI(t *testing.T) {
-	w, api := person(t)
+	w, wire := person(t)
 	<-w.Call("coder", "read", map[string]any{"path": "a.go"})
 	<-w.Call("writer", "read", map[string]any{"path": "b.go"})
 	must(t, w.Levels.Expose(t.Context(), "agent:quiet:main", toolward.Exposure{External: []string{"mail", "web"}}))
@@ -35,9 +35,9 @@ func TestSessionsThroughTheAPI(t *testing.T) {
 	})
 	must(t, err)
 
-	var list server.Sessions
-	api.want(200, "GET", "/v1/sessions", nil, &list)
-	at := slices.IndexFunc(list.Sessions, func(s server.Session) bool { return s.Agent == "quiet" })
+	var list api.Sessions
+	wire.want(200, "GET", "/v1/sessions", nil, &list)
+	at := slices.IndexFunc(list.Sessions, func(s api.Session) bool { return s.Agent == "quiet" })
 	if len(list.Sessions) != 3 || at < 0 {
 		t.Fatalf("sessions: %+v", list.Sessions)
 	}
@@ -51,48 +51,48 @@ func TestSessionsThroughTheAPI(t *testing.T) {
 			t.Errorf("a caller: %+v", s)
 		}
 	}
-	api.want(200, "GET", "/v1/sessions?limit=2", nil, &list)
+	wire.want(200, "GET", "/v1/sessions?limit=2", nil, &list)
 	if len(list.Sessions) != 2 {
 		t.Errorf("with a limit: %+v", list.Sessions)
 	}
-	api.want(400, "GET", "/v1/sessions?limit=0", nil, nil)
-	api.want(400, "GET", "/v1/sessions?session=x", nil, nil)
+	wire.want(400, "GET", "/v1/sessions?limit=0", nil, nil)
+	wire.want(400, "GET", "/v1/sessions?session=x", nil, nil)
 
-	var anomalies server.Anomalies
-	api.want(200, "GET", "/v1/anomalies?session=agent:quiet:main", nil, &anomalies)
+	var anomalies api.Anomalies
+	wire.want(200, "GET", "/v1/anomalies?session=agent:quiet:main", nil, &anomalies)
 	if len(anomalies.Anomalies) != 1 {
 		t.Fatalf("anomalies: %+v", anomalies)
 	}
 	got := anomalies.Anomalies[0]
-	want := server.Anomaly{
+	want := api.Anomaly{
 		Seq: got.Seq, At: got.At, Session: "agent:quiet:main", Agent: "quiet", Tool: "exec", CallID: "c7", Run: "r1",
 		Detector: "denied", Count: 3, Action: "elevate", Text: "3 refusals within 5 minutes", Notified: true,
 	}
 	if got != want || got.Seq == 0 || time.Since(got.At) > time.Minute {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	api.want(200, "GET", "/v1/anomalies?session=agent:other:main", nil, &anomalies)
+	wire.want(200, "GET", "/v1/anomalies?session=agent:other:main", nil, &anomalies)
 	if len(anomalies.Anomalies) != 0 {
 		t.Errorf("of another session: %+v", anomalies)
 	}
-	api.want(400, "GET", "/v1/anomalies?colour=red", nil, nil)
+	wire.want(400, "GET", "/v1/anomalies?colour=red", nil, nil)
 }
 
 // Whoever clears what a session has seen has read exactly that, and the record says so.
 func TestClearingALevelThroughTheAPI(t *testing.T) {
-	w, api := person(t)
+	w, wire := person(t)
 	const path = "/v1/level?session=agent:coder:main"
 	must(t, w.Levels.Expose(t.Context(), "agent:coder:main", toolward.Exposure{External: []string{"https://a.example"}}))
-	var read, after server.Level
-	api.want(200, "GET", path, nil, &read)
+	var read, after api.Level
+	wire.want(200, "GET", path, nil, &read)
 	must(t, w.Levels.Expose(t.Context(), "agent:coder:main", toolward.Exposure{External: []string{"https://b.example"}}))
-	api.want(409, "DELETE", path+"&external="+url.QueryEscape(read.Stamp), nil, nil)
-	api.want(200, "POST", path, server.LevelFloor{Level: "lockdown"}, nil)
-	api.want(200, "DELETE", path, nil, &after)
+	wire.want(409, "DELETE", path+"&external="+url.QueryEscape(read.Stamp), nil, nil)
+	wire.want(200, "POST", path, api.LevelFloor{Level: "lockdown"}, nil)
+	wire.want(200, "DELETE", path, nil, &after)
 	if !after.Inputs.External || len(after.Sources) != 2 || after.Level != toolward.Normal {
 		t.Errorf("clearing the floor: %+v", after)
 	}
-	api.want(200, "DELETE", path+"&external="+url.QueryEscape(after.Stamp), nil, &after)
+	wire.want(200, "DELETE", path+"&external="+url.QueryEscape(after.Stamp), nil, &after)
 	if after.Inputs.External || len(after.Sources) != 0 {
 		t.Errorf("clearing the mark: %+v", after)
 	}

@@ -1,9 +1,10 @@
 package server
 
 import (
-	"github.com/toolward/toolward/server/door"
 	"net/http"
 	"strings"
+
+	"github.com/toolward/toolward/server/door"
 )
 
 // withMetricsToken lets whoever shows a token for metrics read them. They name tools and agents, so the agents under

@@ -13,7 +13,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/internal/passkeytest"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/console"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -68,8 +68,8 @@ func (b *browser) ask(path string, body any) question {
 
 func (b *browser) register(a *passkeytest.Authenticator, name string) {
 	b.t.Helper()
-	q := b.ask(b.base+"/passkeys/new", server.NewPasskey{Passphrase: consoletest.Passphrase})
-	if status, text := b.json(b.base+"/passkeys", server.NamedPasskey{Name: name, Answer: a.Make(b.t, []byte(q.Question))}, nil); status != http.StatusOK {
+	q := b.ask(b.base+"/passkeys/new", console.NewPasskey{Passphrase: consoletest.Passphrase})
+	if status, text := b.json(b.base+"/passkeys", console.NamedPasskey{Name: name, Answer: a.Make(b.t, []byte(q.Question))}, nil); status != http.StatusOK {
 		b.t.Fatalf("add: %d %s", status, text)
 	}
 }
@@ -79,7 +79,7 @@ func (b *browser) enterWith(a *passkeytest.Authenticator) (status int, said stri
 	b.t.Helper()
 	q := b.ask("/sign-in/passkey", nil)
 	var in struct{ To string }
-	status, said = b.json(q.Answer, server.PasskeyAnswer{Answer: a.Sign(b.t, []byte(q.Question))}, &in)
+	status, said = b.json(q.Answer, console.PasskeyAnswer{Answer: a.Sign(b.t, []byte(q.Question))}, &in)
 	b.base = strings.TrimSuffix(in.To, "/")
 	return status, said
 }
@@ -93,7 +93,7 @@ func TestPasskeys(t *testing.T) {
 	}
 	b.enter()
 	a := passkeytest.New(b.origin)
-	if status, _ := b.json(b.base+"/passkeys/new", server.NewPasskey{Passphrase: "wrong and wrong again"}, nil); status != http.StatusForbidden {
+	if status, _ := b.json(b.base+"/passkeys/new", console.NewPasskey{Passphrase: "wrong and wrong again"}, nil); status != http.StatusForbidden {
 		t.Errorf("a wrong passphrase: %d", status)
 	}
 	b.register(a, `<b>laptop</b>`)
@@ -119,12 +119,12 @@ func TestPasskeys(t *testing.T) {
 	}
 	// A second one, with the first in place of the passphrase.
 	presence := c.ask(c.base+"/passkeys/presence", nil)
-	q := c.ask(c.base+"/passkeys/new", server.NewPasskey{Answer: a.Sign(t, []byte(presence.Question))})
+	q := c.ask(c.base+"/passkeys/new", console.NewPasskey{Answer: a.Sign(t, []byte(presence.Question))})
 	second := passkeytest.New(b.origin)
-	if status, said := c.json(c.base+"/passkeys", server.NamedPasskey{Name: " ", Answer: second.Make(t, []byte(q.Question))}, nil); status != http.StatusUnprocessableEntity {
+	if status, said := c.json(c.base+"/passkeys", console.NamedPasskey{Name: " ", Answer: second.Make(t, []byte(q.Question))}, nil); status != http.StatusUnprocessableEntity {
 		t.Errorf("without a name: %d %s", status, said)
 	}
-	if status, said := c.json(c.base+"/passkeys", server.NamedPasskey{Name: "phone", Answer: second.Make(t, []byte(q.Question))}, nil); status != http.StatusOK {
+	if status, said := c.json(c.base+"/passkeys", console.NamedPasskey{Name: "phone", Answer: second.Make(t, []byte(q.Question))}, nil); status != http.StatusOK {
 		t.Errorf("%d %s", status, said)
 	}
 
@@ -168,7 +168,7 @@ func TestPasskeyAnswersAreBound(t *testing.T) {
 	a.Count = thief.Count
 	c := at(t, w, "localhost")
 	q := c.ask("/sign-in/passkey", nil)
-	answer := server.PasskeyAnswer{Answer: a.Sign(t, []byte(q.Question)), For: "../../evil"}
+	answer := console.PasskeyAnswer{Answer: a.Sign(t, []byte(q.Question)), For: "../../evil"}
 	if status, _ := at(t, w, "localhost").json(q.Answer, answer, nil); status != http.StatusForbidden {
 		t.Errorf("without the cookie: %d", status)
 	}
@@ -188,7 +188,7 @@ func TestPasskeyAnswersAreBound(t *testing.T) {
 		"a form":       {"Origin": b.origin, "Content-Type": "application/x-www-form-urlencoded"},
 	} {
 		q := c.ask("/sign-in/passkey", nil)
-		raw, _ := json.Marshal(server.PasskeyAnswer{Answer: a.Sign(t, []byte(q.Question))})
+		raw, _ := json.Marshal(console.PasskeyAnswer{Answer: a.Sign(t, []byte(q.Question))})
 		header["Accept"] = "application/json"
 		if resp, _ := c.do("POST", q.Answer, strings.NewReader(string(raw)), header); resp.StatusCode == http.StatusOK {
 			t.Errorf("%s got in", name)
@@ -234,7 +234,7 @@ func TestPasskeysElsewhere(t *testing.T) {
 	if status, said := b.json("/sign-in/passkey", nil, nil); status != http.StatusConflict {
 		t.Errorf("at an address: %d %s", status, said)
 	}
-	if status, said := b.json(b.base+"/passkeys/new", server.NewPasskey{Passphrase: consoletest.Passphrase}, nil); status != http.StatusConflict {
+	if status, said := b.json(b.base+"/passkeys/new", console.NewPasskey{Passphrase: consoletest.Passphrase}, nil); status != http.StatusConflict {
 		t.Errorf("at an address: %d %s", status, said)
 	}
 	if _, body := newBrowser(t, w).get("/"); !strings.Contains(body, `open <a href="`+home.origin+`/"`) || strings.Contains(body, "data-passkey") {
@@ -291,7 +291,7 @@ func TestPasskeyCloneAtPresence(t *testing.T) {
 	clone := a.Copy()
 	clone.Still = true
 	presence := b.ask(b.base+"/passkeys/presence", nil)
-	if status, said := b.json(b.base+"/passkeys/new", server.NewPasskey{Answer: clone.Sign(t, []byte(presence.Question))}, nil); status != http.StatusForbidden || !strings.Contains(said, "may be a copy") {
+	if status, said := b.json(b.base+"/passkeys/new", console.NewPasskey{Answer: clone.Sign(t, []byte(presence.Question))}, nil); status != http.StatusForbidden || !strings.Contains(said, "may be a copy") {
 		t.Errorf("%d %s", status, said)
 	}
 	records, err := w.Audit.Query(t.Context(), audit.Filter{Type: audit.TypeConfig})

@@ -12,7 +12,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/internal/consoletest"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 var secretPattern = regexp.MustCompile(`<p class="secret mono">([^<]+)</p>`)
@@ -87,10 +87,10 @@ func TestPassphrasePage(t *testing.T) {
 			t.Errorf("sign in with %q: %d", passphrase, resp.StatusCode)
 		}
 	}
-	api := &apiClient{t: t, http: b.http, base: w.URL + b.base}
-	api.want(401, "POST", "/v1/passphrase", server.NewPassphrase{Old: "wrong again and again", Passphrase: fresh}, nil)
-	api.want(422, "POST", "/v1/passphrase", server.NewPassphrase{Old: fresh, Passphrase: "short"}, nil)
-	api.want(200, "POST", "/v1/passphrase", server.NewPassphrase{Old: fresh, Passphrase: consoletest.Passphrase}, nil)
+	wire := &apiClient{t: t, http: b.http, base: w.URL + b.base}
+	wire.want(401, "POST", "/v1/passphrase", api.NewPassphrase{Old: "wrong again and again", Passphrase: fresh}, nil)
+	wire.want(422, "POST", "/v1/passphrase", api.NewPassphrase{Old: fresh, Passphrase: "short"}, nil)
+	wire.want(200, "POST", "/v1/passphrase", api.NewPassphrase{Old: fresh, Passphrase: consoletest.Passphrase}, nil)
 }
 
 // TestSessionPages raises and clears the level of a session whose name and sources want to be markup.
@@ -185,7 +185,7 @@ func TestSessionPages(t *testing.T) {
 func TestConfigurationInWords(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{})
 	b := signedIn(t, w)
-	w.Config.Offer(server.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n", Changes: []string{"teg.preset: strict → workspace", "agents.list[0].id: a → <b>"}})
+	w.Config.Offer(api.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n", Changes: []string{"teg.preset: strict → workspace", "agents.list[0].id: a → <b>"}})
 	_, body := b.get(b.base + "/")
 	settings, diff := strings.Index(body, "teg.preset: strict → workspace"), strings.Index(body, `class="diff"`)
 	if settings < 0 || diff < settings || strings.Contains(body, "→ <b>") {

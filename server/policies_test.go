@@ -11,7 +11,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/policy"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 // hostile are names that agents, plug-ins and whoever edits lists could choose to deceive or to run script.
@@ -81,10 +81,10 @@ func TestPolicyPagesEscape(t *testing.T) {
 func TestPolicyAPI(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{Policy: hostilePolicy(t)})
 	b := signedIn(t, w)
-	api := &apiClient{t: t, http: b.http, base: w.URL + b.base}
+	wire := &apiClient{t: t, http: b.http, base: w.URL + b.base}
 
-	var m server.Matrix
-	api.want(200, "GET", "/v1/matrix", nil, &m)
+	var m api.Matrix
+	wire.want(200, "GET", "/v1/matrix", nil, &m)
 	column := slices.Index(m.Agents, "coder")
 	if len(m.Agents) != 4 || m.Agents[3] != "" || column < 0 {
 		t.Fatalf("agents %q", m.Agents)
@@ -105,7 +105,7 @@ func TestPolicyAPI(t *testing.T) {
 			}
 		}
 	}
-	api.want(200, "GET", "/v1/matrix?level=lockdown&as=owner", nil, &m)
+	wire.want(200, "GET", "/v1/matrix?level=lockdown&as=owner", nil, &m)
 	for _, tool := range m.Tools {
 		for i, cell := range tool.Cells {
 			if cell.Possible.Allow {
@@ -113,19 +113,19 @@ func TestPolicyAPI(t *testing.T) {
 			}
 		}
 	}
-	var one server.ToolOutlook
-	api.want(200, "GET", "/v1/matrix/tool?agent=coder&tool=read", nil, &one)
+	var one api.ToolOutlook
+	wire.want(200, "GET", "/v1/matrix/tool?agent=coder&tool=read", nil, &one)
 	if one.Visible || len(one.Cases) == 0 || !slices.ContainsFunc(one.Steps, func(s policy.StepResult) bool { return s.Number == 5 && s.Takes != nil }) {
 		t.Errorf("%+v", one)
 	}
-	var layers server.AgentLayers
-	api.want(200, "GET", "/v1/layers?agent=coder&as=subagent", nil, &layers)
+	var layers api.AgentLayers
+	wire.want(200, "GET", "/v1/layers?agent=coder&as=subagent", nil, &layers)
 	if len(layers.Steps) < 11 || layers.Sandbox.DenySource.Source != "default" {
 		t.Errorf("%+v", layers)
 	}
 	if i := slices.IndexFunc(layers.Steps, func(s policy.StepView) bool { return s.Number == 9 }); layers.Steps[i].Absent != "" {
 		t.Errorf("a sub-agent without its layer: %+v", layers.Steps[i])
 	}
-	api.want(404, "GET", "/v1/matrix/tool?agent=coder&tool=nothing", nil, nil)
-	api.want(400, "GET", "/v1/layers?as=nobody", nil, nil)
+	wire.want(404, "GET", "/v1/matrix/tool?agent=coder&tool=nothing", nil, nil)
+	wire.want(400, "GET", "/v1/layers?as=nobody", nil, nil)
 }

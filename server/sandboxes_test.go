@@ -9,7 +9,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/sandbox"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 // boxes are sandboxes in memory.
@@ -66,25 +66,25 @@ func (b *boxes) Prune(context.Context) (sandbox.Pruned, error) {
 func TestSandboxesThroughTheAPI(t *testing.T) {
 	b := &boxes{names: []string{"a"}}
 	w := consoletest.New(t, consoletest.Options{Sandboxes: b})
-	api := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
-	api.want(401, "GET", "/v1/sandboxes", nil, nil)
-	api.want(401, "POST", "/v1/sandboxes/a/remove", struct{}{}, nil)
-	api.want(200, "POST", "/v1/login", server.Passphrase{Passphrase: consoletest.Passphrase}, nil)
+	wire := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
+	wire.want(401, "GET", "/v1/sandboxes", nil, nil)
+	wire.want(401, "POST", "/v1/sandboxes/a/remove", struct{}{}, nil)
+	wire.want(200, "POST", "/v1/login", api.Passphrase{Passphrase: consoletest.Passphrase}, nil)
 
-	var list server.SandboxList
-	api.want(200, "GET", "/v1/sandboxes", nil, &list)
+	var list api.SandboxList
+	wire.want(200, "GET", "/v1/sandboxes", nil, &list)
 	if len(list.Containers) != 1 || list.Containers[0].Name != "a" || list.Browsers == nil || list.Warning == "" {
 		t.Errorf("%+v", list)
 	}
-	api.want(200, "POST", "/v1/sandboxes/a/stop", struct{}{}, nil)
-	api.want(200, "POST", "/v1/sandboxes/a/remove", struct{}{}, nil)
-	api.want(404, "POST", "/v1/sandboxes/b/remove", struct{}{}, nil)
-	api.want(502, "POST", "/v1/sandboxes/stuck/remove", struct{}{}, nil)
+	wire.want(200, "POST", "/v1/sandboxes/a/stop", struct{}{}, nil)
+	wire.want(200, "POST", "/v1/sandboxes/a/remove", struct{}{}, nil)
+	wire.want(404, "POST", "/v1/sandboxes/b/remove", struct{}{}, nil)
+	wire.want(502, "POST", "/v1/sandboxes/stuck/remove", struct{}{}, nil)
 	if len(b.done) != 2 || b.done[0][:7] != "stop a " {
 		t.Errorf("done: %q", b.done)
 	}
 	var pruned sandbox.Pruned
-	api.want(200, "POST", "/v1/sandboxes/prune", struct{}{}, &pruned)
+	wire.want(200, "POST", "/v1/sandboxes/prune", struct{}{}, &pruned)
 	if len(pruned.Stopped) != 1 {
 		t.Errorf("%+v", pruned)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/api"
+	"github.com/toolward/toolward/server/console"
 	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/server/protocol"
 )
@@ -34,14 +36,14 @@ type Options struct {
 	Approvals *approval.Manager
 	Audit     *audit.Log
 	Records   audit.Source // what the log is kept in, for exports
-	Levels    Levels
-	Gateway   Explainer
-	Policy    func() Policy // the one in force
-	Config    Configuration
+	Levels    api.Levels
+	Gateway   api.Explainer
+	Policy    func() api.Policy // the one in force
+	Config    api.Configuration
 	Commands  *command.Approvals // exec-approvals.json; optional
 	Devices   *identity.Pairings // optional
 	Passkeys  *identity.Passkeys // optional
-	Sandboxes Sandboxes          // optional
+	Sandboxes api.Sandboxes      // optional
 	// Ready adds what somebody who shows a credential may know to the answer of /readyz; optional.
 	Ready func(*http.Request) (ready bool, details map[string]any)
 
@@ -69,8 +71,8 @@ type Server struct {
 	log     *slog.Logger
 	address door.Address
 	streams *door.Streams
-	api     *apiServer
-	console *consoleServer
+	api     *api.Server
+	console *console.Server
 
 	tcp, unix           *http.Server
 	tcpDoor, socketDoor net.Listener
@@ -124,13 +126,13 @@ func Open(o Options) (*Server, error) {
 
 // openRooms makes what stands behind the doors.
 func (s *Server) openRooms(o *Options) {
-	s.api = newAPI(&apiOptions{
+	s.api = api.New(&api.Options{
 		Home: o.Home, Address: &s.address, Streams: s.streams,
 		People: o.People, Approvals: o.Approvals, Audit: o.Audit, Records: o.Records, Levels: o.Levels, Gateway: o.Gateway,
 		Policy: o.Policy, Config: o.Config, Commands: o.Commands, Devices: o.Devices, Sandboxes: o.Sandboxes,
 		ObserveOnly: o.ObserveOnly, Version: o.Version, Stop: o.Stop, Log: s.log,
 	})
-	s.console = newConsole(&consoleOptions{
+	s.console = console.New(&console.Options{
 		API: s.api, Address: &s.address, Streams: s.streams,
 		People: o.People, Approvals: o.Approvals, Audit: o.Audit, Levels: o.Levels, Policy: o.Policy, Devices: o.Devices,
 		Passkeys: o.Passkeys, Sandboxes: o.Sandboxes, Metrics: o.Metrics, ObserveOnly: o.ObserveOnly, Log: s.log,

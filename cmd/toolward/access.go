@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 type loginCommand struct {
@@ -27,11 +27,11 @@ func (c *loginCommand) Run(inv *invocation) error {
 	if err != nil {
 		return &exitErr{exitError, err, "type it, or use --passphrase-stdin"}
 	}
-	var signed server.SignedIn
+	var signed api.SignedIn
 	if c.Setup != "" {
-		err = inv.daemon().post(inv, "/v1/setup", server.FirstPassphrase{Code: c.Setup, Passphrase: secret}, &signed)
+		err = inv.daemon().post(inv, "/v1/setup", api.FirstPassphrase{Code: c.Setup, Passphrase: secret}, &signed)
 	} else {
-		err = inv.daemon().post(inv, "/v1/login", server.Passphrase{Passphrase: secret}, &signed)
+		err = inv.daemon().post(inv, "/v1/login", api.Passphrase{Passphrase: secret}, &signed)
 	}
 	if err != nil {
 		return err
@@ -89,11 +89,11 @@ func (c *tokenCreateCommand) Run(inv *invocation) error {
 	if (c.Workspace == "") != (c.Metrics || c.Gateway) {
 		return &exitErr{exitUsage, errors.New("an agent's token needs --workspace, the others have none"), "toolward token create --help"}
 	}
-	body := server.NewToken{Metrics: c.Metrics, Gateway: c.Gateway, Agent: c.Agent, Workspace: c.Workspace, Owner: c.Owner, Name: c.Name}
+	body := api.NewToken{Metrics: c.Metrics, Gateway: c.Gateway, Agent: c.Agent, Workspace: c.Workspace, Owner: c.Owner, Name: c.Name}
 	if c.Life > 0 {
 		body.Life = c.Life.String()
 	}
-	var made server.CreatedToken
+	var made api.CreatedToken
 	if err := inv.daemon().post(inv, "/v1/tokens", body, &made); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ type tokenListCommand struct{}
 
 // Run lists tokens.
 func (tokenListCommand) Run(inv *invocation) error {
-	var list server.Tokens
+	var list api.Tokens
 	if err := inv.daemon().get(inv, "/v1/tokens", nil, &list); err != nil {
 		return err
 	}

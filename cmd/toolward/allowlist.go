@@ -17,7 +17,7 @@ import (
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/modes"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 const commandsRoute = "/v1/exec-approvals"
@@ -38,7 +38,7 @@ func (approvalsGetCommand) Run(inv *invocation) error {
 
 func (inv *invocation) printCommands(raw json.RawMessage) error {
 	var answer struct {
-		server.Commands
+		api.Commands
 		File json.RawMessage `json:"file"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
@@ -109,7 +109,7 @@ func (c *approvalsSetCommand) Run(inv *invocation) error {
 		c.Base = present.Hash
 	}
 	var raw json.RawMessage
-	body := server.CommandsChange{File: file, BaseHash: c.Base}
+	body := api.CommandsChange{File: file, BaseHash: c.Base}
 	if err := inv.daemon().send(inv, http.MethodPut, commandsRoute, nil, body, &raw); err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ type allowlistAddCommand struct {
 
 // Run adds an entry.
 func (c *allowlistAddCommand) Run(inv *invocation) error {
-	var answer server.AllowlistChanged
-	entry := server.CommandEntry{Agent: c.Agent, Pattern: c.Pattern, Effects: c.Effects, Argv: c.Argv}
+	var answer api.AllowlistChanged
+	entry := api.CommandEntry{Agent: c.Agent, Pattern: c.Pattern, Effects: c.Effects, Argv: c.Argv}
 	if err := inv.daemon().post(inv, commandsRoute+"/allowlist", entry, &answer); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ type allowlistRemoveCommand struct {
 
 // Run removes an entry.
 func (c *allowlistRemoveCommand) Run(inv *invocation) error {
-	var answer server.AllowlistChanged
+	var answer api.AllowlistChanged
 	query := url.Values{"agent": {c.Agent}, "pattern": {c.Pattern}}
 	if err := inv.daemon().send(inv, http.MethodDelete, commandsRoute+"/allowlist", query, nil, &answer); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (c *allowlistRemoveCommand) Run(inv *invocation) error {
 	return inv.printAllowlist(answer, "")
 }
 
-func (inv *invocation) printAllowlist(answer server.AllowlistChanged, unchanged string) error {
+func (inv *invocation) printAllowlist(answer api.AllowlistChanged, unchanged string) error {
 	if inv.json {
 		return inv.printJSON(answer)
 	}

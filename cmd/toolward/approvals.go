@@ -12,7 +12,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 type approvalsCommand struct {
@@ -37,7 +37,7 @@ func (c *approvalsListCommand) Run(inv *invocation) error {
 	if c.Recent {
 		query.Set("state", "recent")
 	}
-	var list server.Approvals
+	var list api.Approvals
 	if err := inv.daemon().get(inv, "/v1/approvals", query, &list); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ type approvalsShowCommand struct {
 
 // Run shows one approval.
 func (c *approvalsShowCommand) Run(inv *invocation) error {
-	var a server.Approval
+	var a api.Approval
 	if err := inv.daemon().get(inv, "/v1/approvals/"+url.PathEscape(c.ID), nil, &a); err != nil {
 		return err
 	}
@@ -81,14 +81,14 @@ func (c *approvalsShowCommand) Run(inv *invocation) error {
 }
 
 // printApproval shows what a person must know to answer. Nothing is cut without a mark.
-func (inv *invocation) printApproval(a server.Approval) {
+func (inv *invocation) printApproval(a api.Approval) {
 	r := a.Request
 	left := time.Until(time.UnixMilli(a.ExpiresMs)).Round(time.Second)
 	fmt.Fprintf(inv.stdout, "%s  %s  %s  agent %s  %s\n", a.Slug, r.Severity, display.Line(r.Tool), display.Line(r.Agent), stateWords(a, left))
 	fmt.Fprintf(inv.stdout, "    %s\n\n", indent(a.View().Text()))
 }
 
-func stateWords(a server.Approval, left time.Duration) string {
+func stateWords(a api.Approval, left time.Duration) string {
 	if a.State == approval.StatePending {
 		return fmt.Sprintf("%s left", left)
 	}
@@ -110,7 +110,7 @@ func (approvalsWatchCommand) Run(inv *invocation) error {
 		}
 		switch name {
 		case "sync":
-			var all server.Approvals
+			var all api.Approvals
 			if err := json.Unmarshal(data, &all); err != nil {
 				return err
 			}
@@ -118,7 +118,7 @@ func (approvalsWatchCommand) Run(inv *invocation) error {
 				inv.printApproval(a)
 			}
 		case "approval", "resolved":
-			var a server.Approval
+			var a api.Approval
 			if err := json.Unmarshal(data, &a); err != nil {
 				return err
 			}
@@ -138,9 +138,9 @@ type approvalsAllowCommand struct {
 
 // Run allows a call.
 func (c *approvalsAllowCommand) Run(inv *invocation) error {
-	answer := server.Answer{Decision: toolward.AllowOnce.String()}
+	answer := api.Answer{Decision: toolward.AllowOnce.String()}
 	if c.Always {
-		answer = server.Answer{Decision: toolward.AllowAlways.String(), Proposal: c.Proposal, Life: c.For, Uses: c.Uses}
+		answer = api.Answer{Decision: toolward.AllowAlways.String(), Proposal: c.Proposal, Life: c.For, Uses: c.Uses}
 	} else if c.For != "" || c.Uses != 0 {
 		return &exitErr{exitUsage, errors.New("--for and --uses say how long an answer is kept: add --always"), ""}
 	}
@@ -154,11 +154,11 @@ type approvalsDenyCommand struct {
 
 // Run refuses a call.
 func (c *approvalsDenyCommand) Run(inv *invocation) error {
-	return inv.answer(c.ID, server.Answer{Decision: toolward.DenyCall.String(), Reason: c.Reason})
+	return inv.answer(c.ID, api.Answer{Decision: toolward.DenyCall.String(), Reason: c.Reason})
 }
 
-func (inv *invocation) answer(id string, answer server.Answer) error {
-	var settled server.Approval
+func (inv *invocation) answer(id string, answer api.Answer) error {
+	var settled api.Approval
 	if err := inv.daemon().post(inv, "/v1/approvals/"+url.PathEscape(id), answer, &settled); err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ type grantsListCommand struct{}
 
 // Run lists grants.
 func (grantsListCommand) Run(inv *invocation) error {
-	var list server.Grants
+	var list api.Grants
 	if err := inv.daemon().get(inv, "/v1/grants", nil, &list); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/sandbox"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 type configCommand struct {
@@ -169,7 +169,7 @@ type configApplyCommand struct {
 
 // Run shows the difference that waits and, confirmed, puts exactly that in force.
 func (c *configApplyCommand) Run(inv *invocation) error {
-	var change server.ConfigChange
+	var change api.ConfigChange
 	if err := inv.daemon().get(inv, "/v1/config/pending", nil, &change); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (c *configApplyCommand) Run(inv *invocation) error {
 		return &exitErr{exitError, errors.New("not applied"), "answer y, or use --yes"}
 	}
 	<-shown.C
-	body := server.ConfigAnswer{Revision: change.Revision}
+	body := api.ConfigAnswer{Revision: change.Revision}
 	if err := inv.daemon().post(inv, "/v1/config/apply", body, nil); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 type devicesCommand struct {
@@ -21,7 +21,7 @@ type devicesListCommand struct{}
 
 // Run lists devices.
 func (devicesListCommand) Run(inv *invocation) error {
-	var list server.Devices
+	var list api.Devices
 	if err := inv.daemon().get(inv, "/v1/devices", nil, &list); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ type devicesApproveCommand struct {
 
 // Run pairs a device.
 func (c *devicesApproveCommand) Run(inv *invocation) error {
-	var d server.PairedDevice
+	var d api.PairedDevice
 	if err := inv.daemon().post(inv, "/v1/devices/"+url.PathEscape(c.ID)+"/approve", struct{}{}, &d); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 type doctorCommand struct {
@@ -174,7 +174,7 @@ func (c *doctorCommand) security(inv *invocation) error {
 	report, err := doctor.Examine(inv, doctor.Options{
 		Home: inv.home, Config: loaded, Tools: tools.Tools(), Around: surroundings(), Deep: c.Deep, Fix: c.Fix, Now: time.Now(),
 		Status: func(ctx context.Context) (doctor.Status, error) {
-			var status server.Status
+			var status api.Status
 			err := inv.daemon().get(ctx, "/v1/status", nil, &status)
 			return doctor.Status{Setup: status.Setup, Shadow: status.Mode == config.ModeShadow}, err
 		},

@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/server/protocol"
 )
@@ -93,7 +94,7 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 }
 
 // policyInForce is the policy as people look at it. Without one it is the snapshot that shows nothing.
-func (d *daemon) policyInForce() server.Policy {
+func (d *daemon) policyInForce() api.Policy {
 	if snapshot, ok := d.policy.Snapshot().(*policy.Snapshot); ok {
 		return snapshot
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/store"
 )
 
@@ -48,7 +48,7 @@ func (c *explainCommand) Run(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	request := server.ExplainRequest{
+	request := api.ExplainRequest{
 		Tool: c.Tool, Arguments: json.RawMessage(args), Agent: c.Agent, Session: c.Session,
 		Workspace: c.Workspace, Owner: c.Owner, Depth: c.Depth, Hooks: c.Hooks,
 		Sandboxed: c.Sandboxed, Provider: c.Provider, Model: c.Model, Surface: toolward.Surface(c.Surface),
@@ -104,8 +104,8 @@ func (inv *invocation) printTrace(t toolward.Trace) {
 	}
 }
 
-func (c *explainCommand) listTools(inv *invocation, request server.ExplainRequest) error {
-	var list server.ToolViews
+func (c *explainCommand) listTools(inv *invocation, request api.ExplainRequest) error {
+	var list api.ToolViews
 	if err := inv.daemon().post(inv, "/v1/explain", request, &list); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (c *explainCommand) listTools(inv *invocation, request server.ExplainReques
 
 // printLayers prints the layers that decided the list of tools, what is odd about them, and the lists of the agent's
 // sandboxed sessions.
-func (inv *invocation) printLayers(list server.ToolViews) error {
+func (inv *invocation) printLayers(list api.ToolViews) error {
 	fmt.Fprintln(inv.stdout)
 	err := inv.table("LAYER\tREMOVES\tALLOW\tDENY", func(row func(...any)) {
 		for _, l := range list.Layers {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 type levelCommand struct {
@@ -35,12 +35,12 @@ func (c *levelGetCommand) Run(inv *invocation) error {
 // earlierSources stands at the end of a list of sources that was cut.
 const earlierSources = "(and from earlier sources, which are not kept: a new session is safer than to forget them)"
 
-func (inv *invocation) level(session string) (answer server.Level, err error) {
+func (inv *invocation) level(session string) (answer api.Level, err error) {
 	err = inv.daemon().get(inv, "/v1/level", url.Values{"session": {session}}, &answer)
 	return answer, err
 }
 
-func (inv *invocation) printLevel(l server.Level) error {
+func (inv *invocation) printLevel(l api.Level) error {
 	if inv.json {
 		return inv.printJSON(l)
 	}
@@ -75,7 +75,7 @@ func contextText(in toolward.LevelInputs) string {
 	return text
 }
 
-func floorText(l server.Level) string {
+func floorText(l api.Level) string {
 	text := "at least " + l.Inputs.Floor.String()
 	if l.FloorUntil.IsZero() {
 		text += " until somebody clears it"
@@ -95,9 +95,9 @@ type levelSetCommand struct {
 
 // Run raises a level.
 func (c *levelSetCommand) Run(inv *invocation) error {
-	var answer server.Level
+	var answer api.Level
 	query := url.Values{"session": {c.Session}}
-	body := server.LevelFloor{Level: c.Level}
+	body := api.LevelFloor{Level: c.Level}
 	if err := inv.daemon().send(inv, http.MethodPost, "/v1/level", query, body, &answer); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (c *levelClearCommand) Run(inv *invocation) error {
 		}
 		query.Set("external", stamp)
 	}
-	var answer server.Level
+	var answer api.Level
 	if err := inv.daemon().send(inv, http.MethodDelete, "/v1/level", query, nil, &answer); err != nil {
 		return err
 	}

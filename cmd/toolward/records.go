@@ -11,7 +11,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/session"
 )
 
@@ -143,12 +143,12 @@ func (d *daemon) configChanged(e config.Event) {
 }
 
 // PendingChange is the changed configuration file that waits for a person.
-func (d *daemon) PendingChange() (server.ConfigChange, bool) {
+func (d *daemon) PendingChange() (api.ConfigChange, bool) {
 	pending := d.config.Pending()
 	if pending == nil {
-		return server.ConfigChange{}, false
+		return api.ConfigChange{}, false
 	}
-	change := server.ConfigChange{File: pending.Name, Revision: pending.Hash, Diff: d.config.Difference(pending), Changes: []string{}}
+	change := api.ConfigChange{File: pending.Name, Revision: pending.Hash, Diff: d.config.Difference(pending), Changes: []string{}}
 	changes, err := config.Changes(d.config.Current(), pending)
 	d.logError("put a changed configuration into words", err) // the difference still shows it
 	for _, one := range changes {

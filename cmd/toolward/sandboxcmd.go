@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/sandbox"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 type sandboxCommand struct {
@@ -28,7 +28,7 @@ type sandboxListCommand struct {
 
 // Run lists sandboxes.
 func (c *sandboxListCommand) Run(inv *invocation) error {
-	var list server.SandboxList
+	var list api.SandboxList
 	if err := inv.daemon().get(inv, "/v1/sandboxes", nil, &list); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *sandboxListCommand) Run(inv *invocation) error {
 	return nil
 }
 
-func (inv *invocation) printSandboxes(list []server.Sandbox) error {
+func (inv *invocation) printSandboxes(list []api.Sandbox) error {
 	return inv.table("NAME\tENGINE\tSTATE\tIMAGE\tAGE\tIDLE\tIN USE\tCPU\tMEMORY\tOF", func(row func(...any)) {
 		for _, i := range list {
 			state, image := "stopped", i.Image
@@ -104,7 +104,7 @@ func (c *sandboxRecreateCommand) Run(inv *invocation) error {
 	if chosen != 1 {
 		return &exitErr{exitError, errors.New("name exactly one of --all, --session and --agent"), "toolward sandbox list shows them"}
 	}
-	var list server.SandboxList
+	var list api.SandboxList
 	if err := inv.daemon().get(inv, "/v1/sandboxes", nil, &list); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c *sandboxRecreateCommand) Run(inv *invocation) error {
 	if c.Browser {
 		from = list.Browsers
 	}
-	var meant []server.Sandbox
+	var meant []api.Sandbox
 	for _, i := range from {
 		if (sandbox.Selector{All: c.All, Agent: c.Agent, Session: c.Session}).Matches(i.Info) {
 			meant = append(meant, i)
@@ -132,7 +132,7 @@ func (c *sandboxRecreateCommand) Run(inv *invocation) error {
 	return c.remove(inv, meant)
 }
 
-func (c *sandboxRecreateCommand) remove(inv *invocation, meant []server.Sandbox) error {
+func (c *sandboxRecreateCommand) remove(inv *invocation, meant []api.Sandbox) error {
 	failed := 0
 	for _, i := range meant {
 		if err := inv.daemon().post(inv, "/v1/sandboxes/"+url.PathEscape(i.Name)+"/remove", struct{}{}, nil); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/tui"
 )
 
@@ -21,7 +21,7 @@ type tuiCommand struct{}
 // Run shows the terminal console. It signs the terminal in by itself, if need be.
 func (tuiCommand) Run(inv *invocation) error {
 	d := inv.daemon()
-	var status server.Status
+	var status api.Status
 	if err := d.get(inv, "/v1/status", nil, &status); err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func known(err error) error {
 
 // SignIn implements tui.Gateway.
 func (g terminalGateway) SignIn(ctx context.Context, passphrase string) (string, error) {
-	var signed server.SignedIn
-	err := g.post(ctx, "/v1/login", server.Passphrase{Passphrase: passphrase}, &signed)
+	var signed api.SignedIn
+	err := g.post(ctx, "/v1/login", api.Passphrase{Passphrase: passphrase}, &signed)
 	return signed.Name, err
 }
 
@@ -71,7 +71,7 @@ func (g terminalGateway) Follow(ctx context.Context, tell func(tui.Event)) error
 	return known(g.follow(ctx, "/v1/approvals/events", nil, func(name string, data []byte) error {
 		switch name {
 		case "sync":
-			var all server.Approvals
+			var all api.Approvals
 			if err := json.Unmarshal(data, &all); err != nil {
 				return fmt.Errorf("waiting calls: %w", err)
 			}
@@ -81,7 +81,7 @@ func (g terminalGateway) Follow(ctx context.Context, tell func(tui.Event)) error
 			}
 			tell(event)
 		case "approval", "resolved":
-			var a server.Approval
+			var a api.Approval
 			if err := json.Unmarshal(data, &a); err != nil {
 				return fmt.Errorf("a waiting call: %w", err)
 			}
@@ -91,21 +91,21 @@ func (g terminalGateway) Follow(ctx context.Context, tell func(tui.Event)) error
 	}))
 }
 
-func terminalCall(a server.Approval) tui.Call {
+func terminalCall(a api.Approval) tui.Call {
 	return tui.Call{Record: a.Record, Stamp: a.Seen, Said: a.Said}
 }
 
 // Show implements tui.Gateway.
 func (g terminalGateway) Show(ctx context.Context, id string) (tui.Call, error) {
-	var a server.Approval
+	var a api.Approval
 	err := g.get(ctx, "/v1/approvals/"+url.PathEscape(id), nil, &a)
 	return terminalCall(a), known(err)
 }
 
 // Answer implements tui.Gateway.
 func (g terminalGateway) Answer(ctx context.Context, id string, answer tui.Answer) (tui.Call, error) {
-	var a server.Approval
-	err := g.post(ctx, "/v1/approvals/"+url.PathEscape(id), server.Answer{
+	var a api.Approval
+	err := g.post(ctx, "/v1/approvals/"+url.PathEscape(id), api.Answer{
 		Decision: answer.Decision.String(), Reason: answer.Reason, Proposal: answer.Proposal, Uses: answer.Uses, Seen: answer.Stamp,
 		Life: lifeText(answer.Life),
 	}, &a)
@@ -140,7 +140,7 @@ func (g terminalGateway) Decisions(ctx context.Context) ([]tui.Decision, error) 
 		if err := json.Unmarshal(raw, &r); err != nil {
 			return nil, fmt.Errorf("a decision of the record: %w", err)
 		}
-		about, how, err := server.DecisionWords(raw)
+		about, how, err := api.DecisionWords(raw)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ func (g terminalGateway) Decisions(ctx context.Context) ([]tui.Decision, error) 
 
 // Sessions implements tui.Gateway.
 func (g terminalGateway) Sessions(ctx context.Context) ([]tui.Session, error) {
-	var answer server.Sessions
+	var answer api.Sessions
 	if err := g.get(ctx, "/v1/sessions", url.Values{"limit": {listLength}}, &answer); err != nil {
 		return nil, known(err)
 	}
@@ -171,9 +171,9 @@ func (g terminalGateway) Sessions(ctx context.Context) ([]tui.Session, error) {
 
 // Level implements tui.Gateway.
 func (g terminalGateway) Level(ctx context.Context, session toolward.SessionKey) (tui.SessionLevel, error) {
-	var l server.Level
+	var l api.Level
 	err := g.get(ctx, "/v1/level", url.Values{"session": {string(session)}}, &l)
-	floor := floorWords(&server.Session{Inputs: l.Inputs, FloorUntil: l.FloorUntil, FloorBy: l.FloorBy})
+	floor := floorWords(&api.Session{Inputs: l.Inputs, FloorUntil: l.FloorUntil, FloorBy: l.FloorBy})
 	return tui.SessionLevel{
 		Level: l.Level, Reasons: l.Inputs.Reasons, Floor: floor, Suspicious: l.Inputs.Suspicious, Sources: l.Sources, SourcesCut: l.SourcesCut, Stamp: l.Stamp,
 	}, known(err)
@@ -182,7 +182,7 @@ func (g terminalGateway) Level(ctx context.Context, session toolward.SessionKey)
 // SetLevel implements tui.Gateway.
 func (g terminalGateway) SetLevel(ctx context.Context, session toolward.SessionKey, level toolward.Level) error {
 	query := url.Values{"session": {string(session)}}
-	return known(g.send(ctx, http.MethodPost, "/v1/level", query, server.LevelFloor{Level: level.String()}, nil))
+	return known(g.send(ctx, http.MethodPost, "/v1/level", query, api.LevelFloor{Level: level.String()}, nil))
 }
 
 // ClearLevel implements tui.Gateway.
@@ -195,7 +195,7 @@ func (g terminalGateway) ClearLevel(ctx context.Context, session toolward.Sessio
 }
 
 // floorWords says how long a session is kept tense, and by whom.
-func floorWords(s *server.Session) string {
+func floorWords(s *api.Session) string {
 	if s.Inputs.Floor == toolward.Normal {
 		return ""
 	}
@@ -211,7 +211,7 @@ func floorWords(s *server.Session) string {
 
 // Grants implements tui.Gateway.
 func (g terminalGateway) Grants(ctx context.Context) ([]*approval.Grant, error) {
-	var list server.Grants
+	var list api.Grants
 	err := g.get(ctx, "/v1/grants", nil, &list)
 	return list.Grants, known(err)
 }
@@ -223,7 +223,7 @@ func (g terminalGateway) Revoke(ctx context.Context, grant string) error {
 
 // Sandboxes implements tui.Gateway.
 func (g terminalGateway) Sandboxes(ctx context.Context) ([]tui.Sandbox, error) {
-	var list server.SandboxList
+	var list api.SandboxList
 	if err := g.get(ctx, "/v1/sandboxes", nil, &list); err != nil {
 		return nil, known(err)
 	}

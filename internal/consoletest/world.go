@@ -26,6 +26,7 @@ import (
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/session"
 	"github.com/toolward/toolward/store"
@@ -74,7 +75,7 @@ type Options struct {
 	Log       *slog.Logger     // default none
 	Protocol  *protocol.Config // of the gateway protocol; without it there is none
 	Agents    protocol.AgentList
-	Sandboxes server.Sandboxes
+	Sandboxes api.Sandboxes
 	Commands  bool // commands are judged by the real parts, under the preset developer; else nobody looks at them
 }
 
@@ -146,7 +147,7 @@ func New(t testing.TB, o Options) *World {
 		Public: public, Proxies: protocol.Proxies{Trusted: trusted}, Passkeys: w.Passkeys,
 		Home: home, Listen: o.Listen, Hosts: o.Hosts, People: w.People, Approvals: w.Approvals, Audit: w.Audit,
 		Records: records, Levels: w.Levels, Gateway: w.Gateway, Config: w.Config, MCP: o.MCP, Hooks: o.Hooks,
-		Policy:    func() server.Policy { return o.Policy },
+		Policy:    func() api.Policy { return o.Policy },
 		Sandboxes: o.Sandboxes,
 		Version:   "test", Stop: func() {}, Log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
@@ -312,23 +313,23 @@ func (p *Processes) Change(change func(*identity.Process)) {
 // Config is a configuration file of which a change may wait.
 type Config struct {
 	mu      sync.Mutex
-	waiting *server.ConfigChange
+	waiting *api.ConfigChange
 	applied []string
 }
 
 // Offer makes a change wait.
-func (c *Config) Offer(change server.ConfigChange) {
+func (c *Config) Offer(change api.ConfigChange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting = &change
 }
 
 // PendingChange is the change that waits.
-func (c *Config) PendingChange() (server.ConfigChange, bool) {
+func (c *Config) PendingChange() (api.ConfigChange, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting == nil {
-		return server.ConfigChange{}, false
+		return api.ConfigChange{}, false
 	}
 	return *c.waiting, true
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 // detached has the daemon's sandboxes go on without it, and nothing go on after the test.
@@ -65,7 +65,7 @@ func (b *boxed) configuration() string {
 func (b *boxed) change(old, new string) {
 	b.t.Helper()
 	b.Configure(strings.Replace(b.configuration(), old, new, 1))
-	var pending server.ConfigAnswer
+	var pending api.ConfigAnswer
 	eventually(b.t, "the change is seen", func() bool {
 		return b.person.api(b.t.Context(), http.MethodGet, "/v1/config/pending", nil, &pending) == nil
 	})
@@ -312,7 +312,7 @@ func TestKilledWhileLastingSandboxesAreMade(t *testing.T) {
 
 // names are those of the sandboxes; none if the daemon does not answer any more.
 func (b *boxed) names() (names []string) {
-	var list server.SandboxList
+	var list api.SandboxList
 	if b.person.api(b.t.Context(), http.MethodGet, "/v1/sandboxes", nil, &list) != nil {
 		return nil
 	}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
-	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
 )
 
 // patience bounds what is waited for in other processes, on a busy machine.
@@ -205,7 +205,7 @@ func (b *boxed) do(agent, tool string, arguments map[string]any) string {
 // list is what "toolward sandbox list" shows.
 func (b *boxed) list() []sandbox.Info {
 	b.t.Helper()
-	var list server.SandboxList
+	var list api.SandboxList
 	if err := b.person.api(b.t.Context(), http.MethodGet, "/v1/sandboxes", nil, &list); err != nil || list.Warning != "" {
 		b.t.Fatalf("list sandboxes: %v, %q", err, list.Warning)
 	}

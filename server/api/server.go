@@ -1,0 +1,77 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
+)
+
+// apiOptions are the parts that the API works on. All are required unless they say otherwise.
+type Options struct {
+	Home    string
+	Address *door.Address
+	Streams *door.Streams
+
+	People    *identity.Keeper
+	Approvals *approval.Manager
+	Audit     *audit.Log
+	Records   audit.Source
+	Levels    Levels
+	Gateway   Explainer
+	Policy    func() Policy
+	Config    Configuration
+	Commands  *command.Approvals // optional
+	Devices   *identity.Pairings // optional
+	Sandboxes Sandboxes          // optional
+
+	ObserveOnly bool
+	Version     string
+	Stop        func()
+	Log         *slog.Logger
+}
+
+// apiServer answers the HTTP API. Its methods may be called from any goroutine.
+type Server struct {
+	home    string
+	address *door.Address
+	streams *door.Streams
+
+	people    *identity.Keeper
+	approvals *approval.Manager
+	audit     *audit.Log
+	records   audit.Source
+	levels    Levels
+	gateway   Explainer
+	policy    func() Policy
+	config    Configuration
+	commands  *command.Approvals
+	devices   *identity.Pairings
+	sandboxes Sandboxes
+
+	observes bool
+	version  string
+	stop     func()
+	log      *slog.Logger
+
+	started time.Time
+	shown   configShown
+	handler http.Handler // of all routes
+}
+
+// newAPI makes the API.
+func New(o *Options) *Server {
+	s := &Server{
+		home: o.Home, address: o.Address, streams: o.Streams,
+		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels, gateway: o.Gateway,
+		policy: o.Policy, config: o.Config, commands: o.Commands, devices: o.Devices, sandboxes: o.Sandboxes,
+		observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log, started: time.Now(),
+	}
+	s.handler = s.routes()
+	return s
+}

@@ -1,0 +1,131 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/server/api"
+	"github.com/toolward/toolward/server/door"
+)
+
+// newPage is the frame of a console page; here is the path of the page in the navigation.
+func (s *Server) newPage(v *visitor, title, here string) page {
+	p := page{Title: title, Base: v.base, Waiting: s.approvals.Count(), Observe: s.observes}
+	for _, item := range []navItem{
+		{Name: "Waiting", Path: "/", Count: true},
+		{Name: "Decisions", Path: "/decisions"},
+		{Name: "Tools", Path: "/tools"},
+		{Name: "Sessions", Path: "/sessions"},
+		{Name: "Sandboxes", Path: "/sandboxes"},
+		{Name: "Grants", Path: "/grants"},
+		{Name: "Access", Path: "/sign-ins"},
+	} {
+		item.Here = item.Path == here
+		p.Nav = append(p.Nav, item)
+	}
+	return p
+}
+
+// showOne is GET /c/{key}/approvals/{id}: one call, waiting or decided. Links in chats and clients lead here.
+func (s *Server) showOne(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	rec, err := s.approvals.Get(r.Context(), v.by, r.PathValue("id"))
+	if errors.Is(err, approval.ErrUnknown) {
+		return door.NewProblem(http.StatusNotFound, "it may have been decided long ago; see Decisions", "there is no such call")
+	} else if err != nil {
+		return err
+	}
+	p := struct {
+		page
+		Card card
+	}{s.newPage(v, rec.Request.Title, ""), newCard(v.base, rec, time.Now())}
+	p.Script = "console.js"
+	p.Card.Seen, p.Card.First = s.approvals.MarkShown(rec.ID, v.by), true
+	return renderPage(w, http.StatusOK, "one", p)
+}
+
+// answered is what the console's script is told about an answer.
+type answered struct {
+	Said    string `json:"said,omitempty"`
+	Outcome string `json:"outcome,omitempty"`
+}
+
+// answer is POST /c/{key}/approvals/{id}: a person's answer from a form, with or without script.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	if err := parseForm(r); err != nil {
+		return err
+	}
+	decision, key, _ := strings.Cut(r.PostForm.Get("decision"), " ")
+	proposal, err := strconv.Atoi(key)
+	if decision == toolward.AllowAlways.String() && err != nil {
+		return door.NewProblem(http.StatusBadRequest, "load the page again", "the answer does not say what it saves")
+	}
+	reason := strings.TrimSpace(r.PostForm.Get("reason"))
+	if decision != toolward.DenyCall.String() {
+		reason = "" // typed, then allowed: the reason was for a denial
+	}
+	if p := api.CheckAnswer(decision, reason); p != nil {
+		return p
+	}
+	var narrow approval.Narrow
+	if decision == toolward.AllowAlways.String() { // typed, then allowed once or denied: it was for an "always"
+		if narrow, err = narrowOf(r.PostForm); err != nil {
+			return err
+		}
+	}
+	id := r.PathValue("id")
+	rec, err := s.approvals.Resolve(r.Context(), approval.Response{
+		ID: id, Decision: decision, Reason: reason, Proposal: proposal, Narrow: narrow, By: v.by,
+		Connection: v.connection(), Shown: r.PostForm.Get("seen"),
+	})
+	script := r.Header.Get("Accept") == "application/json"
+	if err != nil && rec == nil {
+		if now := s.decided(r, v.by, id, err); now != nil && script {
+			door.WriteJSON(w, http.StatusConflict, answered{"Already decided. " + api.Said(now), outcomeOf(now)})
+			return nil
+		}
+		return api.AnswerProblem(err)
+	}
+	if err != nil {
+		s.log.Error("an answer counts, but could not be recorded", "approval", id, "err", err)
+	}
+	if script {
+		door.WriteJSON(w, http.StatusOK, answered{api.Said(rec), outcomeOf(rec)})
+		return nil
+	}
+	http.Redirect(w, r, v.base+"/?done="+url.QueryEscape(rec.ID)+"&"+arrangedOf(r).Query(), http.StatusSeeOther)
+	return nil
+}
+
+// decided returns what became of a call when an answer came too late, because somebody else was first or time ran
+// out; nil if that was not the problem. The winner's answer may still be on its way to the disk.
+func (s *Server) decided(r *http.Request, by approval.Authority, id string, why error) *approval.Record {
+	if !errors.Is(why, approval.ErrResolved) && !errors.Is(why, approval.ErrUnknown) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), door.WritePatience)
+	defer cancel()
+	_, _ = s.approvals.Wait(ctx, id) // unknown by now: the record below still tells
+	rec, err := s.approvals.Get(ctx, by, id)
+	if err != nil || rec.State == approval.StatePending {
+		return nil
+	}
+	return rec
+}
+
+func parseForm(r *http.Request) error {
+	if err := r.ParseForm(); err != nil {
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			return err
+		}
+		return door.NewProblem(http.StatusBadRequest, "", "the form cannot be read")
+	}
+	return nil
+}

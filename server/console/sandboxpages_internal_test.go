@@ -1,0 +1,58 @@
+package console
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/server/door"
+)
+
+// A page that shows one sandbox does not end another one of the same name.
+func TestSeenNamesOneSandbox(t *testing.T) {
+	i := sandbox.Info{Engine: "native", EngineID: "12 3", Created: time.UnixMilli(5)}
+	same, other, later, elsewhere := i, i, i, i
+	same.Users, same.Running = 3, true
+	other.EngineID, later.Created, elsewhere.Engine = "1 23", time.UnixMilli(6), "docker"
+	if seenOf(&i) != seenOf(&same) {
+		t.Error("use changes which sandbox it is")
+	}
+	for _, o := range []sandbox.Info{other, later, elsewhere} {
+		if seenOf(&i) == seenOf(&o) {
+			t.Errorf("%+v is taken for another one", o)
+		}
+	}
+}
+
+// Whoever may not manage the gateway sees no buttons, and ends nothing.
+func TestSandboxesWithoutTheRight(t *testing.T) {
+	s := &Server{}
+	nobody := &visitor{by: identity.Requester(), base: "/c/k"}
+	for name, handle := range map[string]func(http.ResponseWriter, *http.Request, *visitor) error{
+		"stop": s.stopFromPage, "recreate": s.recreateFromPage, "prune": s.pruneFromPage, "list": s.showSandboxes, "one": s.showSandbox, "events": s.followSandboxes,
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(url.Values{"name": {"a"}}.Encode()))
+		if err := handle(httptest.NewRecorder(), r, nobody); err == nil || door.ProblemOf(err).Status != http.StatusUnauthorized {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, c := range []struct {
+		may  bool
+		want int
+	}{{true, 2}, {false, 0}} {
+		p := &sandboxPage{May: c.may}
+		html, err := renderPart("sandbox", p)
+		if err != nil || strings.Count(html, "<form method=\"post\" action=\"/sandboxes/") != c.want {
+			t.Errorf("may %v: %v, %d forms", c.may, err, strings.Count(html, "<form"))
+		}
+		list := &sandboxesPage{Prunes: c.may, boxesPart: boxesPart{Boxes: []boxView{{}}}}
+		if html, err = renderPart("sandboxes", list); err != nil || strings.Contains(html, "/sandboxes/prune") != c.may {
+			t.Errorf("may %v: %v\n%s", c.may, err, html)
+		}
+	}
+}

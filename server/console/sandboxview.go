@@ -1,0 +1,83 @@
+package console
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/server/api"
+)
+
+// boxView is one sandbox as a page shows it.
+type boxView struct {
+	Name        string // raw, for forms and links
+	Shown       []span
+	Owner       []span
+	Shares      string // who shares it
+	Href        string
+	State, Kind string // in words; running, stopped or gone
+	Engine      []span
+	Enforces    string
+	Created     time.Time
+	Image       []span
+	ImageNote   string
+	Odd         bool // the image is not the configured one
+	Network     []span
+	Workspace   string
+	Path        []span
+	Limits      []api.Limit
+	Users       string
+	Sessions    []sessionRef
+	Outdated    bool
+	Guessed     bool // limits and the like are what the configuration says
+	Figures     api.Figures
+}
+
+func newBoxView(v *visitor, one *api.Sandbox, now time.Time) boxView {
+	b := boxView{
+		Name: one.Name, Shown: oneLine(one.Name), Owner: oneLine("agent " + one.Agent), Href: sandboxLink(v, one.Name), Created: one.Created,
+		Shares: api.ShareWords(&one.Info), Engine: oneLine(one.Engine), Enforces: one.Level, Odd: !one.ImageMatch,
+		Network: oneLine(api.NetworkWords(one.Network)), Workspace: api.WorkspaceWords(&one.Info), Path: oneLine(one.WorkspaceDir),
+		Limits: api.LimitsOf(&one.Limits), Outdated: one.Outdated, Guessed: one.ByConfiguration, Figures: api.FiguresOf(one, now),
+	}
+	if one.Agent == "" {
+		b.Owner = oneLine("all agents")
+	}
+	b.State, b.Kind = api.StateWords(&one.Info)
+	image, note := api.ImageText(&one.Info)
+	b.Image, b.ImageNote = oneLine(image), note
+	for _, key := range one.Sessions[:min(len(one.Sessions), 8)] {
+		b.Sessions = append(b.Sessions, sessionRef{oneLine(key), v.base + "/sessions/one?" + url.Values{"session": {key}}.Encode()})
+	}
+	switch {
+	case one.Users == 0:
+		b.Users = "nobody now"
+	case len(one.Sessions) > len(b.Sessions):
+		b.Users = fmt.Sprintf("%s, of %d sessions:", counted(one.Users, "call"), len(one.Sessions))
+	default:
+		b.Users = counted(one.Users, "call") + " of"
+	}
+	return b
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+func sandboxLink(v *visitor, name string) string {
+	return v.base + "/sandboxes/one?" + url.Values{"name": {name}}.Encode()
+}
+
+// seenOf names a sandbox as it is now: one that was made anew under the same name is another one. It stops a page that
+// somebody left open from ending what it never showed.
+func seenOf(i *sandbox.Info) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", i.Engine, i.EngineID, i.Created.UnixMilli()))
+	return hex.EncodeToString(sum[:8])
+}
