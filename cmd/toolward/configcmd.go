@@ -8,13 +8,8 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/bridge"
-	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/netguard"
-	"github.com/toolward/toolward/policy"
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -32,16 +27,7 @@ func (inv *invocation) load(path string) (*config.Loaded, error) {
 	if path == "" {
 		path = inv.configPath()
 	}
-	tools, err := builtin.New(builtin.Config{}, builtin.Deps{Places: (&places{}).of})
-	if err != nil {
-		return nil, err
-	}
-	registry, err := newRegistry()
-	if err != nil {
-		return nil, err
-	}
-	loaded, err := config.Load(path,
-		config.CheckPolicy(tools.Tools(), surroundings()), config.CheckPlugins(registry.IDs()), config.CheckSandbox(sandbox.OnThisMachine(inv.home)))
+	loaded, err := loadFile(inv.home, path)
 	var wrong config.Problems
 	if errors.As(err, &wrong) {
 		return nil, &exitErr{exitUnsound, err, "nothing was changed; the running gateway keeps its configuration"}
@@ -60,20 +46,6 @@ func (inv *invocation) checkShadow(loaded *config.Loaded) error {
 	}
 	return &exitErr{exitUnsound, fmt.Errorf("teg.shadow: %s does not exist", path), "write the file, or remove teg.shadow"}
 }
-
-// surroundings is what commands that only look know around a configuration.
-func surroundings() policy.Surroundings {
-	return policy.Surroundings{ClientTools: bridge.ToolNames(), Addresses: publicOnly}
-}
-
-// publicOnly refuses addresses that are not on the public internet.
-var publicOnly = func() *netguard.Policy {
-	p, err := netguard.NewPolicy(netguard.Config{})
-	if err != nil {
-		panic(err) // there is nothing in it that could be wrong
-	}
-	return p
-}()
 
 type configCheckCommand struct {
 	File string `arg:"" optional:"" help:"Default: the file in the home." type:"path"`
@@ -107,19 +79,6 @@ func (c *configCheckCommand) Run(inv *invocation) error {
 		fmt.Fprintf(inv.stderr, "%s: %s\n", toolward.Warning, display.Line(w.String()))
 	}
 	return inv.done("sound", loaded.Name+" is sound.")
-}
-
-// policyWarnings are what works in a configuration, but probably not as meant, as far as the tools go that every gateway
-// has.
-func policyWarnings(loaded *config.Loaded) ([]policy.Warning, error) {
-	tools, err := builtin.New(builtin.Config{}, builtin.Deps{Places: (&places{}).of})
-	if err != nil {
-		return nil, err
-	}
-	c := loaded.File.Policy()
-	c.Around = surroundings()
-	_, warnings, err := policy.Compile(c, tools.Tools())
-	return warnings, err
 }
 
 type configShowCommand struct{}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -39,29 +38,30 @@ import (
 
 // daemon is every part of a running gateway, wired together.
 type daemon struct {
-	home      string
-	log       *slog.Logger
-	memory    *store.Configuration
-	atStart   config.File // in force at start; what needs a restart to change is read from here
-	db        *store.DB
-	audit     *audit.Log
-	people    *identity.Keeper
-	passkeys  *identity.Passkeys
-	pairings  *identity.Pairings
-	desk      *desk.Desk // what people may do
-	approver  *approval.Manager
-	sessions  *session.Tracker
-	watcher   *anomaly.Watcher
-	warned    warned
-	places    *places
-	toolbox   *builtin.Toolbox
-	tools     []*toolward.Tool
-	registry  *plugin.Registry // plug-ins that are compiled in
-	plugins   *plugin.Runner
-	policy    *policy.Live
-	shadow    *shadowPolicy
-	config    *config.Live
-	gateway   *toolward.Gateway
+	home     string
+	version  string
+	log      *slog.Logger
+	memory   *store.Configuration
+	atStart  config.File // in force at start; what needs a restart to change is read from here
+	db       *store.DB
+	audit    *audit.Log
+	people   *identity.Keeper
+	passkeys *identity.Passkeys
+	pairings *identity.Pairings
+	desk     *desk.Desk // what people may do
+	approver *approval.Manager
+	sessions *session.Tracker
+	watcher  *anomaly.Watcher
+	warned   warned
+	places   *places
+	toolbox  *builtin.Toolbox
+	tools    []*toolward.Tool
+	registry *plugin.Registry // plug-ins that are compiled in
+	plugins  *plugin.Runner
+	policy   *policy.Live
+	shadow   *shadowPolicy
+	config   *config.Live
+	*toolward.Gateway
 	mcp       *mcp.Server
 	hooks     *bridge.Handler
 	protocol  *protocol.Server
@@ -83,15 +83,18 @@ type daemon struct {
 
 // daemonOptions says what a daemon is started with.
 type daemonOptions struct {
-	home   string
-	listen string // overrides the configuration
-	log    *slog.Logger
-	stop   func() // ends the program
+	home    string
+	listen  string // overrides the configuration
+	version string // of the program
+	log     *slog.Logger
+	stop    func() // ends the program
+	// approver answers in the place of people; nil for people.
+	approver toolward.Approver
 }
 
 // newDaemon opens the state and wires all parts. Nothing listens before serve; a failure leaves nothing open.
 func newDaemon(ctx context.Context, o daemonOptions) (*daemon, error) {
-	d := &daemon{home: o.home, log: o.log, secrets: redact.New()}
+	d := &daemon{home: o.home, version: o.version, log: o.log, secrets: redact.New()}
 	for _, part := range []func(context.Context, daemonOptions) error{
 		d.openState, d.openPeople, d.openTools, d.openPlugins, d.openConfig, d.openTelemetry, d.openWatcher, d.openSandboxes, d.openGateway, d.openFaces,
 	} {
@@ -131,7 +134,7 @@ func (d *daemon) openState(ctx context.Context, o daemonOptions) (err error) {
 	d.memory = store.NewConfiguration(d.db)
 	settings, _, err := config.InForce(ctx, d.configPath(), d.memory)
 	if err != nil {
-		return startError(err)
+		return err
 	}
 	d.atStart = settings.File
 	d.audit, err = audit.Open(ctx, records, audit.Options{
@@ -149,15 +152,6 @@ func (d *daemon) openState(ctx context.Context, o daemonOptions) (err error) {
 }
 
 func (d *daemon) configPath() string { return filepath.Join(d.home, config.FileName) }
-
-// startError adds what to do when the configuration is wrong at start.
-func startError(err error) error {
-	var wrong config.Problems
-	if errors.As(err, &wrong) {
-		return &exitErr{exitUnsound, err, "a gateway does not start on a guess; mend the file, or move it away for the defaults"}
-	}
-	return err
-}
 
 // openPeople opens who may answer, what waits, and what sessions have seen.
 func (d *daemon) openPeople(ctx context.Context, _ daemonOptions) (err error) {
@@ -232,7 +226,7 @@ func (d *daemon) openTelemetry(ctx context.Context, _ daemonOptions) (err error)
 		tools[name] = true
 	}
 	d.measured, err = telemetry.New(context.WithoutCancel(ctx), telemetry.Options{
-		Version: programVersion(), Traces: traces, Pending: d.approver.Count, Known: func(name string) bool { return tools[name] },
+		Version: d.version, Traces: traces, Pending: d.approver.Count, Known: func(name string) bool { return tools[name] },
 	})
 	if err == nil {
 		count := func(e audit.Event) { d.measured.Event(string(e.Type), e.Data) }
@@ -241,9 +235,13 @@ func (d *daemon) openTelemetry(ctx context.Context, _ daemonOptions) (err error)
 	return err
 }
 
-func (d *daemon) openGateway(context.Context, daemonOptions) (err error) {
-	d.gateway, err = toolward.New(toolward.Config{
-		Policy: d.policy, Approver: d.approver, Auditor: d.measured.Recorder(d.audit), Sessions: d.sessions,
+func (d *daemon) openGateway(_ context.Context, o daemonOptions) (err error) {
+	var approver toolward.Approver = d.approver
+	if o.approver != nil {
+		approver = o.approver
+	}
+	d.Gateway, err = toolward.New(toolward.Config{
+		Policy: d.policy, Approver: approver, Auditor: d.measured.Recorder(d.audit), Sessions: d.sessions,
 		Hooks: d.plugins, Watcher: d.watcher, Shadow: d.shadow, ObserveOnly: d.observes(), Observer: d.measured, Log: d.log,
 	})
 	if d.observes() {

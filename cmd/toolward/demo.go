@@ -87,7 +87,9 @@ func makeDemoWorkspace(dir string) error {
 
 // demoStage is where the demo is played.
 type demoStage struct {
-	gateway         *toolward.Gateway
+	gateway interface {
+		Call(context.Context, toolward.Call) (toolward.Result, error)
+	}
 	home, workspace string
 	confined        bool // sessions are sandboxed unless the configuration says otherwise
 	out             io.Writer

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +10,6 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
-
-	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/config"
 )
 
 // TestReplayPageIsTrue runs the example of docs/replay.md: the cases hold with the candidate, and the table is what is
@@ -39,46 +35,6 @@ func TestReplayPageIsTrue(t *testing.T) {
 	code := run(t.Context(), []string{"--home", filepath.Join(dir, ".toolward"), "policy", "test", files[1], "--with", files[0]}, strings.NewReader(""), &out, &errs)
 	if code != exitOK || out.String() != blocks[2][1] {
 		t.Errorf("exit code %d\n%s%s", code, out.String(), errs.String())
-	}
-}
-
-// commandExample is one line below an example of docs/commands.md: an agent, a command, and what becomes of it.
-var commandExample = regexp.MustCompile("(?m)^- `(\\S+)` `(.*)` (runs|asks|is refused)$")
-
-// TestCommandsPageIsTrue runs the examples of docs/commands.md.
-func TestCommandsPageIsTrue(t *testing.T) {
-	text, err := os.ReadFile("../../docs/commands.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	words := map[string]toolward.Verdict{"runs": toolward.Allow, "asks": toolward.Ask, "is refused": toolward.Deny}
-	checked := 0
-	for _, example := range strings.Split(string(text), "```jsonc\n")[1:] {
-		source, below, _ := strings.Cut(example, "```")
-		l := newLab(t, map[string]string{config.FileName: source}, nil)
-		for name, content := range map[string]string{"notes.txt": "TODO\n"} {
-			if err := os.WriteFile(filepath.Join(l.workspace, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, m := range commandExample.FindAllStringSubmatch(below, -1) {
-			checked++
-			arguments, err := json.Marshal(map[string]string{"command": m[2]})
-			if err != nil {
-				t.Fatal(err)
-			}
-			trace := l.gateway.Explain(t.Context(), toolward.Call{
-				Tool: "exec", Arguments: arguments, Session: toolward.SessionKey("agent:" + m[1] + ":x"), Surface: toolward.SurfaceMCP,
-				WorkDir: l.workspace, Host: toolward.HostGateway, Caller: toolward.Caller{Agent: m[1], Context: "main", Workspace: l.workspace},
-			}, toolward.ExplainOptions{})
-			if trace.Verdict != words[m[3]] {
-				t.Errorf("%s: %s: %+v", m[0], trace.Verdict, trace)
-			}
-		}
-		l.close()
-	}
-	if checked < 16 {
-		t.Errorf("the page has %d commands", checked)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/bridge"
-	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/companion"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
@@ -167,12 +166,12 @@ func (c *doctorCommand) security(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	tools, err := builtin.New(builtin.Config{}, builtin.Deps{Places: (&places{}).of})
+	tools, err := shippedTools()
 	if err != nil {
 		return err
 	}
 	report, err := doctor.Examine(inv, doctor.Options{
-		Home: inv.home, Config: loaded, Tools: tools.Tools(), Around: surroundings(), Deep: c.Deep, Fix: c.Fix, Now: time.Now(),
+		Home: inv.home, Config: loaded, Tools: tools, Around: surroundings(), Deep: c.Deep, Fix: c.Fix, Now: time.Now(),
 		Status: func(ctx context.Context) (doctor.Status, error) {
 			var status api.Status
 			err := inv.daemon().get(ctx, "/v1/status", nil, &status)

@@ -21,10 +21,10 @@ func (d *daemon) openEgress() (err error) {
 	d.egress, err = egress.New(egress.Options{
 		Dir: filepath.Join(d.home, "sandbox", "egress"), Levels: d.sessions, Guard: egressGuard, Log: d.log,
 		Gate: func() egress.Gate {
-			if d.gateway == nil {
+			if d.Gateway == nil {
 				return nil
 			}
-			return d.gateway
+			return d.Gateway
 		},
 		Settings: func() *sandbox.Settings { return d.sandboxes.Settings() },
 	})

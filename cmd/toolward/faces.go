@@ -27,7 +27,7 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 		return err
 	}
 	d.mcp, err = mcp.NewServer(mcp.Config{
-		Gateway: d.gateway, Policy: d.policy, StateKey: stateKey, Version: programVersion(), Log: d.log,
+		Gateway: d.Gateway, Policy: d.policy, StateKey: stateKey, Version: d.version, Log: d.log,
 		ApprovalURL: d.approvalURL, Withdraw: d.approver.Withdraw,
 		MaxMessage: settings.Limits.MessageBytes, MaxCalls: settings.Limits.CallsPerSession,
 	})
@@ -42,7 +42,7 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 		return err
 	}
 	d.hooks, err = bridge.NewHandler(bridge.Config{
-		Gateway: d.gateway, Sessions: d.sessions, Layout: layout, Attended: settings.Bridge.Attended, Log: d.log,
+		Gateway: d.Gateway, Sessions: d.sessions, Layout: layout, Attended: settings.Bridge.Attended, Log: d.log,
 		Redact: d.secrets.Clean, Places: d.places.of, EnforceText: settings.Bridge.EnforceText,
 		Command: d.toolbox.ClientCommand, Started: d.toolbox.RecordUse,
 	})
@@ -75,7 +75,7 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 		Public: public, Proxies: protocol.Proxies{Trusted: trusted, RealIPFallback: settings.Gateway.AllowRealIPFallback},
 		Passkeys: d.passkeys,
 		People:   d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: levels{d.sessions, d.watcher},
-		Gateway: d.gateway, Policy: d.policyInForce, Config: d, Commands: d.commands, Sandboxes: d.sandboxes,
+		Gateway: d.Gateway, Policy: d.policyInForce, Config: d, Commands: d.commands, Sandboxes: d.sandboxes,
 		MCP:         d.mcp.Handler(d.authenticate),
 		MCPStream:   d.fromAgent(d.mcp.StdioHandler(streams, d.welcome)),
 		Hooks:       d.fromAgent(d.hooks),
@@ -85,7 +85,7 @@ func (d *daemon) openFaces(ctx context.Context, o daemonOptions) (err error) {
 		Devices:     d.pairings,
 		Ready:       d.protocol.Ready,
 		ObserveOnly: d.observes(),
-		Version:     programVersion(), Stop: o.stop, Log: d.log,
+		Version:     d.version, Stop: o.stop, Log: d.log,
 	})
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/importer"
@@ -37,11 +36,11 @@ func (c *importCommand) Run(inv *invocation) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	tools, err := builtin.New(builtin.Config{}, builtin.Deps{Places: (&places{}).of})
+	tools, err := shippedTools()
 	if err != nil {
 		return err
 	}
-	merged, err := plan.Merge(inv.configPath(), source, tools.Tools(), surroundings())
+	merged, err := plan.Merge(inv.configPath(), source, tools, surroundings())
 	var wrong config.Problems
 	if errors.As(err, &wrong) {
 		return &exitErr{exitUnsound, err, "mend the configuration first"}

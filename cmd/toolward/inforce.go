@@ -27,7 +27,7 @@ func (d *daemon) openConfig(ctx context.Context, _ daemonOptions) (err error) {
 	if err == nil {
 		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force at start", "hash": d.config.Current().Hash}})
 	}
-	return startError(err)
+	return err
 }
 
 // surroundings is what the program tells policy besides the file.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,104 +10,71 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/store"
 )
-
-// answers are people who answer by the path or command of a call.
-type answers struct {
-	nobody
-	say   func(*toolward.Question) toolward.Decision
-	asked int
-}
-
-func (a *answers) Ask(_ context.Context, q *toolward.Question) (toolward.Answer, error) {
-	a.asked++
-	return toolward.Answer{ApprovalID: fmt.Sprint(a.asked), Decision: a.say(q), By: "ada"}, nil
-}
-
-func (a *answers) Consume(context.Context, string, string) error { return nil }
-
-// lab is a daemon that does not serve, whose questions answers decide.
-type lab struct {
-	*daemon
-	home, workspace string
-	gateway         *toolward.Gateway
-	log             *bytes.Buffer
-}
-
-func newLab(t *testing.T, files map[string]string, say func(*toolward.Question) toolward.Decision) *lab {
-	t.Helper()
-	l := &lab{home: shortHome(t), log: &bytes.Buffer{}}
-	l.workspace = filepath.Join(l.home, "ws")
-	options := optionsFor(l.home, "127.0.0.1:0")
-	for _, dir := range []string{l.workspace, filepath.Join(l.workspace, "src"), filepath.Join(l.workspace, "docs"), options.home} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(options.home, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	options.log = slog.New(slog.NewTextHandler(l.log, nil))
-	var err error
-	if l.daemon, err = newDaemon(t.Context(), options); err != nil {
-		t.Fatal(err)
-	}
-	l.gateway, err = toolward.New(toolward.Config{
-		Policy: l.policy, Approver: &answers{say: say}, Auditor: l.audit, Sessions: l.sessions, Shadow: l.shadow,
-		ObserveOnly: l.observes(), Log: l.daemon.log,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-func (l *lab) call(t *testing.T, tool, args string) error {
-	t.Helper()
-	_, err := l.gateway.Call(t.Context(), toolward.Call{
-		ID: "c", Tool: tool, Arguments: json.RawMessage(args), Session: "agent:coder:x", Surface: toolward.SurfaceMCP,
-		WorkDir: l.workspace, Host: toolward.HostGateway, Caller: toolward.Caller{Agent: "coder", Context: "main", Workspace: l.workspace},
-	})
-	return err
-}
-
-// command runs the program on the lab's home and reads its JSON.
-func (l *lab) command(t *testing.T, into any, args ...string) {
-	t.Helper()
-	var out, errs strings.Builder
-	args = append([]string{"--home", filepath.Join(l.home, ".toolward"), "--json"}, args...)
-	if code := run(t.Context(), args, strings.NewReader(""), &out, &errs); code != exitOK {
-		t.Fatalf("%v: exit code %d: %s", args, code, errs.String())
-	}
-	if err := json.Unmarshal([]byte(out.String()), into); err != nil {
-		t.Fatalf("%v: %v\n%s", args, err, out.String())
-	}
-}
 
 const candidateFile = `{"teg": {"preset": "workspace", "tools": {"read": "needs_approval"}, "rules": [
 	{"name": "short", "tool": "exec", "when": "params.command.size() < 9", "then": "ask", "reason": "of the test"}]}}`
 
+// people answer by the path or command of a call.
+type people struct {
+	asked int
+}
+
+func (*people) Granted(context.Context, *toolward.Question) (string, bool, error) {
+	return "", false, nil
+}
+
+func (*people) Covered(context.Context, *toolward.Question) (string, bool, error) {
+	return "", false, nil
+}
+
+func (p *people) Ask(_ context.Context, q *toolward.Question) (toolward.Answer, error) {
+	p.asked++
+	answer := toolward.Answer{ApprovalID: fmt.Sprint(p.asked), Decision: toolward.AllowOnce, By: "ada"}
+	switch text := string(q.Request.Params.Canonical()); {
+	case strings.Contains(text, "unanswered"):
+		answer.Decision = toolward.NoDecision
+	case strings.Contains(text, "denied"):
+		answer.Decision = toolward.DenyCall
+	}
+	return answer, nil
+}
+
+func (*people) Consume(context.Context, string, string) error { return nil }
+
+// day is a gateway that does not serve, and the state that it leaves.
+type day struct {
+	*daemon
+	state, workspace string
+}
+
 // workday is what the agent did: files that people allowed, a command that they denied, and what nobody answered.
-func workday(t *testing.T) *lab {
-	l := newLab(t, map[string]string{"candidate.jsonc": candidateFile, config.FileName: `{"teg": {"shadow": "candidate.jsonc"}}`},
-		func(q *toolward.Question) toolward.Decision {
-			switch text := string(q.Request.Params.Canonical()); {
-			case strings.Contains(text, "unanswered"):
-				return toolward.NoDecision
-			case strings.Contains(text, "denied"):
-				return toolward.DenyCall
-			}
-			return toolward.AllowOnce
-		})
-	for _, call := range [][2]string{
+func workday(t *testing.T) *day {
+	t.Helper()
+	home, err := os.MkdirTemp("", "tw") // a short path, which every system can bind a socket to
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	t.Setenv("HOME", home)
+	d := &day{state: filepath.Join(home, ".toolward"), workspace: filepath.Join(home, "ws")}
+	live.Unsandboxed(t, d.state)
+	for _, dir := range []string{filepath.Join(d.workspace, "src"), filepath.Join(d.workspace, "docs")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.write(t, "candidate.jsonc", candidateFile)
+	d.write(t, config.FileName, `{"teg": {"shadow": "candidate.jsonc"}}`)
+	d.open(t)
+	for i, call := range [][2]string{
 		{"write", `{"path":"src/a.go","content":"1"}`},
 		{"write", `{"path":"src/b.go","content":"1"}`},
 		{"write", `{"path":"src/c.go","content":"1"}`},
@@ -123,9 +89,44 @@ func workday(t *testing.T) *lab {
 		{"frob", `{}`},
 		{"read", `{}`},
 	} {
-		_ = l.call(t, call[0], call[1]) // what became of it is in the record
+		_, _ = d.Call(t.Context(), d.of(fmt.Sprint("c", i), call[0], call[1])) // what became of it is in the record
 	}
-	return l
+	return d
+}
+
+func (d *day) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(d.state, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *day) open(t *testing.T) {
+	t.Helper()
+	var err error
+	if d.daemon, err = newDaemon(t.Context(), daemonOptions{home: d.state, listen: "127.0.0.1:0", log: slog.New(slog.DiscardHandler), stop: func() {}, approver: &people{}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *day) of(id, tool, args string) toolward.Call {
+	return toolward.Call{
+		ID: id, Tool: tool, Arguments: json.RawMessage(args), Session: "agent:coder:x", Surface: toolward.SurfaceMCP,
+		WorkDir: d.workspace, Host: toolward.HostGateway, Caller: toolward.Caller{Agent: "coder", Context: "main", Workspace: d.workspace},
+	}
+}
+
+// command runs the program on the home and reads its JSON.
+func (d *day) command(t *testing.T, into any, args ...string) {
+	t.Helper()
+	var out, errs strings.Builder
+	args = append([]string{"--home", d.state, "--json"}, args...)
+	if code := run(t.Context(), args, strings.NewReader(""), &out, &errs); code != exitOK {
+		t.Fatalf("%v: exit code %d: %s", args, code, errs.String())
+	}
+	if err := json.Unmarshal([]byte(out.String()), into); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out.String())
+	}
 }
 
 func TestReplayOfAWorkday(t *testing.T) {
@@ -135,7 +136,7 @@ func TestReplayOfAWorkday(t *testing.T) {
 			l.close()
 		}
 		var report replayReport
-		l.command(t, &report, "policy", "replay", "--since", "7d", "--with", filepath.Join(l.daemon.home, "candidate.jsonc"))
+		l.command(t, &report, "policy", "replay", "--since", "7d", "--with", filepath.Join(l.state, "candidate.jsonc"))
 		want := audit.Tally{Calls: 13, Same: 2, Looser: 9, Stricter: 1, NotReplayed: 1}
 		if report.Total != want || *report.ByTool["write"] != (audit.Tally{Calls: 9, Looser: 9}) || report.ByAgent["coder"].Calls != 13 {
 			t.Errorf("running %v: %+v, by tool %+v", running, report.Total, report.ByTool["write"])
@@ -158,7 +159,12 @@ func TestReplayOfAWorkday(t *testing.T) {
 func TestShadowAndReplayAgree(t *testing.T) {
 	l := workday(t)
 	defer l.close()
-	records, err := l.audit.Query(t.Context(), audit.Filter{Type: audit.TypeDecision})
+	db, err := store.OpenReader(t.Context(), l.state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	records, err := store.NewAuditReader(db).Find(t.Context(), audit.Filter{Type: audit.TypeDecision})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +181,7 @@ func TestShadowAndReplayAgree(t *testing.T) {
 		}
 	}
 	var report replayReport
-	l.command(t, &report, "policy", "replay", "--with", filepath.Join(l.daemon.home, "candidate.jsonc"))
+	l.command(t, &report, "policy", "replay", "--with", filepath.Join(l.state, "candidate.jsonc"))
 	for _, d := range report.Differences {
 		verdict, _, _ := strings.Cut(d.After, " ")
 		if got := string(d.Change) + " " + verdict; shadowed[d.Record] != got {
@@ -190,7 +196,7 @@ func TestShadowAndReplayAgree(t *testing.T) {
 
 func TestSuggestionsOfAWorkday(t *testing.T) {
 	l := workday(t)
-	defer l.close()
+	defer func() { l.close() }()
 	var list []suggested
 	l.command(t, &list, "policy", "suggest", "--since", "30d")
 	if len(list) != 2 {
@@ -206,108 +212,23 @@ func TestSuggestionsOfAWorkday(t *testing.T) {
 			t.Errorf("suggestion %d covers %+v", i, s.Covers)
 		}
 	}
-	c := l.config.Current().File.Policy()
+	l.close()
+	var rules []policy.Rule
 	for _, s := range list {
-		c.TEG.Rules = append(c.TEG.Rules, *s.Rule)
+		rules = append(rules, *s.Rule)
 	}
-	snapshot, _, err := policy.Compile(c, l.tools)
+	file, err := json.Marshal(map[string]any{"teg": map[string]any{"rules": rules}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.policy.Swap(snapshot)
+	l.write(t, config.FileName, string(file))
+	l.open(t)
 	for path, want := range map[string]toolward.Verdict{"src/new.go": toolward.Allow, "docs/x": toolward.Allow, "docs/y": toolward.Ask, "new": toolward.Ask} {
-		got := l.gateway.Explain(t.Context(), toolward.Call{
-			Tool: "write", Arguments: json.RawMessage(`{"path":"` + path + `","content":""}`), Session: "agent:coder:y", WorkDir: l.workspace,
-			Host: toolward.HostGateway, Caller: toolward.Caller{Agent: "coder", Context: "main", Workspace: l.workspace},
-		}, toolward.ExplainOptions{})
+		call := l.of("new", "write", `{"path":"`+path+`","content":""}`)
+		call.Session = "agent:coder:y"
+		got := l.Explain(t.Context(), call, toolward.ExplainOptions{})
 		if got.Verdict != want {
 			t.Errorf("with the suggested rules %s is %s, want %s", path, got.Verdict, want)
 		}
-	}
-}
-
-func TestShadowFollowsItsFile(t *testing.T) {
-	l := newLab(t, map[string]string{"candidate.jsonc": `{}`, config.FileName: `{"teg": {"shadow": "candidate.jsonc"}}`}, nil)
-	defer l.close()
-	file := filepath.Join(l.daemon.home, "candidate.jsonc")
-	first := l.shadow.Snapshot().Revision()
-	for text, changes := range map[string]bool{`{"teg": {"preset": "nosuch"}}`: false, `{"teg":`: false, `{"teg": {"preset": "workspace"}}`: true} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		l.shadow.reload()
-		if got := l.shadow.Snapshot().Revision(); (got != first) != changes {
-			t.Errorf("%s: revision %s, before %s", text, got, first)
-		}
-		if err := os.WriteFile(file, []byte(`{}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		l.shadow.reload()
-	}
-	if !strings.Contains(l.log.String(), "candidate.jsonc:1:20: teg.preset") {
-		t.Errorf("the log does not say where the mistake is:\n%s", l.log)
-	}
-	l.shadow.use("absent.jsonc")
-	if l.shadow.Snapshot() != nil {
-		t.Error("the earlier shadow stands for a file that does not exist")
-	}
-	l.shadow.use("")
-	if l.shadow.Snapshot() != nil {
-		t.Error("there is a shadow without a file")
-	}
-}
-
-// A shadow whose file changes while the gateway runs, and one that another file takes the place of.
-func TestShadowIsWatched(t *testing.T) {
-	l := newLab(t, map[string]string{"one.jsonc": `{}`, "two.jsonc": `{}`, config.FileName: `{"teg": {"shadow": "one.jsonc"}}`}, nil)
-	defer l.close()
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); l.shadow.follow(ctx) }()
-	defer func() { stop(); <-done }()
-	for _, name := range []string{"one.jsonc", "two.jsonc"} {
-		l.shadow.use(name)
-		before := l.shadow.Snapshot().Revision()
-		deadline := time.After(time.Minute)
-		for i := 0; l.shadow.Snapshot().Revision() == before; i++ {
-			// The watch may not stand yet: change the file until it is seen.
-			text := fmt.Sprintf(`{"teg": {"preset": "workspace"}} // %d`, i)
-			if err := os.WriteFile(filepath.Join(l.daemon.home, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case <-deadline:
-				t.Fatalf("a change of %s is never seen", name)
-			case <-time.After(150 * time.Millisecond):
-			}
-		}
-	}
-}
-
-// Shadow mode counts as it was at start: a changed file neither gives protection nor takes it away before a restart.
-func TestShadowModeIsOfTheStart(t *testing.T) {
-	for _, c := range []struct {
-		start, later string
-		runs         bool
-	}{{"shadow", "enforce", true}, {"enforce", "shadow", false}} {
-		l := newLab(t, map[string]string{config.FileName: `{"teg": {"mode": "` + c.start + `"}, "config": {"autoApply": true}}`},
-			func(*toolward.Question) toolward.Decision { return toolward.DenyCall })
-		if err := os.WriteFile(l.configPath(), []byte(`{"teg": {"mode": "`+c.later+`"}, "config": {"autoApply": true}}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		l.config.Reload()
-		if got := l.config.Current().File.TEG.Mode; got != c.later {
-			t.Fatalf("not applied: %s", got)
-		}
-		if err := l.call(t, "write", `{"path":"a","content":"1"}`); (err == nil) != c.runs {
-			t.Errorf("started with %s: %v", c.start, err)
-		}
-		if err := l.call(t, "read", `{"path":"`+l.daemon.home+`/state.db"}`); err == nil {
-			t.Errorf("started with %s: what is blocked ran", c.start)
-		}
-		if warned := strings.Contains(l.log.String(), "teg.shadow_mode"); warned != c.runs {
-			t.Errorf("started with %s: warned %v", c.start, warned)
-		}
-		l.close()
 	}
 }

@@ -24,7 +24,11 @@ func TestPresetsAreWritten(t *testing.T) {
 		{"back to strict", `{"tools": {"exec": {"preset": "developer"}}}`, presets{commands: "strict"}, 1},
 		{"nothing chosen", `{}`, presets{}, 0},
 	} {
-		before := parsed(t, test.source)
+		parsed, err := config.Parse("toolward.jsonc", []byte(test.source))
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		before := parsed.File
 		changed, said, err := test.chosen.write([]byte(test.source), &before, "claude-code")
 		if err != nil {
 			t.Fatalf("%s: %v", test.name, err)

@@ -30,7 +30,7 @@ type runningDaemon struct {
 func startDaemon(b *testing.B) *runningDaemon {
 	b.Helper()
 	// Built before the home changes: the build cache is in the real one.
-	d := &runningDaemon{programs: buildPrograms(b, ".", "../toolward-hook", "./testdata/baremcp")}
+	d := &runningDaemon{programs: buildPrograms(b, "../cmd/toolward", "../cmd/toolward-hook", "./testdata/baremcp")}
 	d.home, d.token = furnishedHome(b)
 	d.workspace = filepath.Join(d.home, "project")
 	up := d.command("toolward", "up", "--passphrase-stdin", "--listen", "127.0.0.1:0")

@@ -12,9 +12,8 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/sandbox"
-	"github.com/toolward/toolward/tui"
 )
 
 type upCommand struct {
@@ -47,7 +46,11 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 			return err
 		}
 	}
-	d, err := newDaemon(ctx, daemonOptions{home: stateDir, listen: c.Listen, log: log, stop: stop})
+	d, err := newDaemon(ctx, daemonOptions{home: stateDir, listen: c.Listen, version: programVersion(), log: log, stop: stop})
+	var wrong config.Problems
+	if errors.As(err, &wrong) {
+		return &exitErr{exitUnsound, err, "a gateway does not start on a guess; mend the file, or move it away for the defaults"}
+	}
 	if err != nil {
 		return err
 	}
@@ -55,17 +58,17 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 	served := make(chan error, 1)
 	go func() { served <- d.serve(ctx) }()
 	go tendMemory(ctx)
-	fmt.Fprintf(inv.words(), "Toolward is up: %s\n", d.server.URL())
+	fmt.Fprintf(inv.words(), "Toolward is up: %s\n", d.url())
 	if d.observes() {
 		fmt.Fprintln(inv.words(), "In "+observeWords+".")
 	}
 	if inv.json {
-		if err := inv.printJSON(map[string]string{"console": d.server.URL()}); err != nil {
+		if err := inv.printJSON(map[string]string{"console": d.url()}); err != nil {
 			return err
 		}
 	}
 	greeted := make(chan error, 1)
-	go func() { greeted <- c.greet(ctx, inv, d, home) }()
+	go func() { greeted <- c.greet(ctx, inv, d, home, log) }()
 	defer keepEcho(inv.stdin)()
 	for {
 		select {
@@ -94,12 +97,12 @@ func keepEcho(in io.Reader) (restore func()) {
 }
 
 // greet signs the person in who sits here, and starts what runs besides the gateway.
-func (c *upCommand) greet(ctx context.Context, inv *invocation, d *daemon, home string) error {
+func (c *upCommand) greet(ctx context.Context, inv *invocation, d *daemon, home string, log *slog.Logger) error {
 	attend, err := c.signIn(ctx, inv, d)
 	if err != nil {
 		return err
 	}
-	if code := d.people.SetupCode(); code != "" {
+	if code := d.setupCode(); code != "" {
 		fmt.Fprintf(inv.stdout, "Set your passphrase in the console, with this code: %s\n", code)
 	}
 	debug.FreeOSMemory() // checking a passphrase takes memory that an idle daemon should not keep
@@ -107,58 +110,38 @@ func (c *upCommand) greet(ctx context.Context, inv *invocation, d *daemon, home 
 		go attend()
 	}
 	if c.Demo {
-		go c.demo(ctx, inv, d, home)
+		go c.demo(ctx, inv, d, home, log)
 	}
 	return nil
 }
 
-// signIn sets the passphrase at the first start, and signs the person in who sits at this terminal. Answering here
-// needs the passphrase like anywhere else: an agent could start a gateway of its own on a terminal of its own. It
-// returns what shows waiting calls here, or nil.
+// signIn sets the passphrase at the first start, and signs the person in who sits at this terminal. It returns what shows
+// waiting calls here, or nil.
 func (c *upCommand) signIn(ctx context.Context, inv *invocation, d *daemon) (attend func(), err error) {
 	if c.PassphraseStdin {
 		secret, err := readLine(inv.stdin)
 		if err != nil {
 			return nil, err
 		}
-		if d.people.NeedsSetup() {
-			return nil, d.people.SetUp(ctx, "standard input", d.people.SetupCode(), secret)
-		}
-		_, err = d.people.SignInForeground(ctx, secret)
-		return nil, err
+		return nil, d.enterPassphrase(ctx, secret)
 	}
 	in, _ := inv.stdin.(*os.File)
 	out, _ := inv.stdout.(*os.File)
 	if in == nil || out == nil {
 		return nil, nil
 	}
-	terminal, err := tui.NewTerminal(in, out)
-	if errors.Is(err, tui.ErrNoTerminal) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	person, signedIn, err := terminal.SignIn(ctx, d.people)
-	if err != nil || !signedIn {
-		return nil, err
-	}
-	return func() {
-		if err := terminal.Attend(ctx, d.approver, person); err != nil && ctx.Err() == nil {
-			d.log.Error("this terminal takes no more answers; use the console", "err", err)
-		}
-	}, nil
+	return d.attendant(ctx, in, out)
 }
 
 // demo plays the scripted agent.
-func (c *upCommand) demo(ctx context.Context, inv *invocation, d *daemon, home string) {
+func (c *upCommand) demo(ctx context.Context, inv *invocation, d *daemon, home string, log *slog.Logger) {
 	workspace := filepath.Join(home, "project")
 	if err := makeDemoWorkspace(workspace); err != nil {
-		d.log.Error("demo", "err", err)
+		log.Error("demo", "err", err)
 		return
 	}
-	stage := &demoStage{gateway: d.gateway, home: home, workspace: workspace, confined: d.machine.Mode == sandbox.ModeNonMain, out: inv.stdout}
+	stage := &demoStage{gateway: d, home: home, workspace: workspace, confined: d.sandboxesByDefault(), out: inv.stdout}
 	if err := stage.play(ctx); err != nil {
-		d.log.Error("demo", "err", err)
+		log.Error("demo", "err", err)
 	}
 }

@@ -27,9 +27,9 @@ func (d *daemon) openProtocol(ctx context.Context, settings config.File, listen 
 		return err
 	}
 	d.protocol, err = protocol.New(protocol.Options{
-		Config: who, Tokens: d.people, Pairings: d.pairings, Approvals: d.approver, Audit: d.audit, Gate: d.gateway, Desk: d.desk,
+		Config: who, Tokens: d.people, Pairings: d.pairings, Approvals: d.approver, Audit: d.audit, Gate: d.Gateway, Desk: d.desk,
 		Policy: func() protocol.Policy { return d.policyInForce() }, Agents: d.agentList, CallAs: d.callAs, Paired: d.recordPairing, Trouble: d.troubled,
-		Home: d.home, Version: programVersion(), Log: d.log,
+		Home: d.home, Version: d.version, Log: d.log,
 	})
 	if err == nil {
 		d.wire.Store(d.protocol)
