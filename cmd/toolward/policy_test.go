@@ -72,7 +72,7 @@ func workday(t *testing.T) *day {
 		}
 	}
 	d.write(t, "candidate.jsonc", candidateFile)
-	d.write(t, config.FileName, `{"teg": {"shadow": "candidate.jsonc"}}`)
+	d.write(t, config.FileName, `{"config": {"autoApply": true}, "teg": {"shadow": "candidate.jsonc"}}`)
 	d.open(t)
 	for i, call := range [][2]string{
 		{"write", `{"path":"src/a.go","content":"1"}`},
@@ -164,7 +164,7 @@ func TestShadowAndReplayAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	records, err := store.NewAuditReader(db).Find(t.Context(), audit.Filter{Type: audit.TypeDecision})
+	records, err := store.NewAuditReader(db).Find(t.Context(), audit.Filter{Type: audit.TypeDecision, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestSuggestionsOfAWorkday(t *testing.T) {
 	for _, s := range list {
 		rules = append(rules, *s.Rule)
 	}
-	file, err := json.Marshal(map[string]any{"teg": map[string]any{"rules": rules}})
+	file, err := json.Marshal(map[string]any{"config": map[string]any{"autoApply": true}, "teg": map[string]any{"rules": rules}})
 	if err != nil {
 		t.Fatal(err)
 	}
