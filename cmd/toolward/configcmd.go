@@ -10,6 +10,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/gateway"
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -27,7 +28,7 @@ func (inv *invocation) load(path string) (*config.Loaded, error) {
 	if path == "" {
 		path = inv.configPath()
 	}
-	loaded, err := loadFile(inv.home, path)
+	loaded, err := gateway.Load(inv.home, path)
 	var wrong config.Problems
 	if errors.As(err, &wrong) {
 		return nil, &exitErr{exitUnsound, err, "nothing was changed; the running gateway keeps its configuration"}
@@ -63,7 +64,7 @@ func (c *configCheckCommand) Run(inv *invocation) error {
 	if loaded.Source == nil {
 		return inv.done("absent", loaded.Name+" does not exist: the defaults apply.")
 	}
-	warnings, err := policyWarnings(loaded)
+	warnings, err := gateway.PolicyWarnings(loaded)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/doctor"
+	"github.com/toolward/toolward/gateway"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker"
@@ -103,7 +104,7 @@ func (inv *invocation) checkState() []bridge.Check {
 	}
 	if status.Mode == config.ModeShadow {
 		checks = append(checks, bridge.Check{
-			Name: "teg.shadow_mode", State: bridge.Failed, Text: "critical: " + observeWords,
+			Name: "teg.shadow_mode", State: bridge.Failed, Text: "critical: " + gateway.ObserveWords,
 			Hint: `"teg": {"mode": "enforce"}, then restart the gateway`,
 		})
 	}
@@ -129,13 +130,13 @@ func (inv *invocation) checkSandbox(loaded *config.Loaded) bridge.Check {
 	case err != nil:
 		check.State, check.Text = bridge.Failed, err.Error()
 	case written != "":
-		check.Text = sandboxModeKey + " is " + written
+		check.Text = gateway.SandboxModeKey + " is " + written
 	case machine.Due:
 		check.State, check.Text = bridge.Warned, "no engine has said yet whether it works: calls that need a sandbox are refused until one does; the next start asks again"
 	case machine.Mode == "":
 		check.State, check.Text = bridge.Skipped, "the first start finds out whether this machine can make sandboxes"
 	default:
-		check.Text = fmt.Sprintf("mode %s since %s: %s. %s changes it", machine.Mode, machine.Decided.Format(time.DateOnly), machine.Why, sandboxModeKey)
+		check.Text = fmt.Sprintf("mode %s since %s: %s. %s changes it", machine.Mode, machine.Decided.Format(time.DateOnly), machine.Why, gateway.SandboxModeKey)
 		if machine.Mode == sandbox.ModeOff {
 			check.State = bridge.Warned
 			check.Hint = `commands run on this machine. To confine them: "agents": {"defaults": {"sandbox": {"mode": "non-main"}}}; ` + check.Hint
@@ -157,7 +158,7 @@ func (inv *invocation) lackOfImages(loaded *config.Loaded, machine sandbox.Machi
 	}
 	engine := docker.New(docker.Options{Log: slog.New(slog.DiscardHandler)})
 	defer engine.Close() //nolint:errcheck // it has made nothing
-	return missingImages(inv, []sandbox.Engine{engine}, settings, machine)
+	return gateway.MissingImages(inv, []sandbox.Engine{engine}, settings, machine)
 }
 
 // security looks for what makes the installation less safe.
@@ -166,12 +167,12 @@ func (c *doctorCommand) security(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	tools, err := shippedTools()
+	tools, err := gateway.ShippedTools()
 	if err != nil {
 		return err
 	}
 	report, err := doctor.Examine(inv, doctor.Options{
-		Home: inv.home, Config: loaded, Tools: tools, Around: surroundings(), Deep: c.Deep, Fix: c.Fix, Now: time.Now(),
+		Home: inv.home, Config: loaded, Tools: tools, Around: gateway.Surroundings(), Deep: c.Deep, Fix: c.Fix, Now: time.Now(),
 		Status: func(ctx context.Context) (doctor.Status, error) {
 			var status api.Status
 			err := inv.daemon().get(ctx, "/v1/status", nil, &status)

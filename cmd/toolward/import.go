@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/gateway"
 	"github.com/toolward/toolward/importer"
 )
 
@@ -25,7 +26,7 @@ func (c *importCommand) Run(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	plan, err := importer.Read(c.Product, c.Agent, importer.Where{Home: home, System: systemDir(), Path: c.Path})
+	plan, err := importer.Read(c.Product, c.Agent, importer.Where{Home: home, System: gateway.SystemDir(), Path: c.Path})
 	if err != nil {
 		if malformed, ok := errors.AsType[*importer.Malformed](err); ok {
 			return &exitErr{exitUnsound, malformed, "nothing was imported; mend the file and try again"}
@@ -36,11 +37,11 @@ func (c *importCommand) Run(inv *invocation) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	tools, err := shippedTools()
+	tools, err := gateway.ShippedTools()
 	if err != nil {
 		return err
 	}
-	merged, err := plan.Merge(inv.configPath(), source, tools, surroundings())
+	merged, err := plan.Merge(inv.configPath(), source, tools, gateway.Surroundings())
 	var wrong config.Problems
 	if errors.As(err, &wrong) {
 		return &exitErr{exitUnsound, err, "mend the configuration first"}

@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/gateway"
 	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/store"
@@ -51,7 +52,7 @@ func (*people) Consume(context.Context, string, string) error { return nil }
 
 // day is a gateway that does not serve, and the state that it leaves.
 type day struct {
-	*daemon
+	*gateway.Gateway
 	state, workspace string
 }
 
@@ -104,7 +105,7 @@ func (d *day) write(t *testing.T, name, text string) {
 func (d *day) open(t *testing.T) {
 	t.Helper()
 	var err error
-	if d.daemon, err = newDaemon(t.Context(), daemonOptions{home: d.state, listen: "127.0.0.1:0", log: slog.New(slog.DiscardHandler), stop: func() {}, approver: &people{}}); err != nil {
+	if d.Gateway, err = gateway.Open(t.Context(), gateway.Options{Home: d.state, Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler), Stop: func() {}, Approver: &people{}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -133,7 +134,7 @@ func TestReplayOfAWorkday(t *testing.T) {
 	l := workday(t)
 	for _, running := range []bool{true, false} {
 		if !running {
-			l.close()
+			l.Close()
 		}
 		var report replayReport
 		l.command(t, &report, "policy", "replay", "--since", "7d", "--with", filepath.Join(l.state, "candidate.jsonc"))
@@ -158,7 +159,7 @@ func TestReplayOfAWorkday(t *testing.T) {
 // What the shadow said when a call was made is what a replay says later.
 func TestShadowAndReplayAgree(t *testing.T) {
 	l := workday(t)
-	defer l.close()
+	defer l.Close()
 	db, err := store.OpenReader(t.Context(), l.state)
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +197,7 @@ func TestShadowAndReplayAgree(t *testing.T) {
 
 func TestSuggestionsOfAWorkday(t *testing.T) {
 	l := workday(t)
-	defer func() { l.close() }()
+	defer func() { l.Close() }()
 	var list []suggested
 	l.command(t, &list, "policy", "suggest", "--since", "30d")
 	if len(list) != 2 {
@@ -212,7 +213,7 @@ func TestSuggestionsOfAWorkday(t *testing.T) {
 			t.Errorf("suggestion %d covers %+v", i, s.Covers)
 		}
 	}
-	l.close()
+	l.Close()
 	var rules []policy.Rule
 	for _, s := range list {
 		rules = append(rules, *s.Rule)

@@ -11,6 +11,7 @@ import (
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/gateway"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/redact"
@@ -64,13 +65,13 @@ func (inv *invocation) candidateAround(file string, around policy.Surroundings) 
 	if c.loaded.Source == nil && file != "" {
 		return nil, fmt.Errorf("%s does not exist", file)
 	}
-	places, err := newPlaces(inv.home)
+	places, err := gateway.NewTerritory(inv.home)
 	if err != nil {
 		return nil, err
 	}
-	places.protect(c.loaded.File.Plugins.Files())
+	places.Protect(c.loaded.File.Plugins.Files())
 	approvals := command.OpenApprovals(inv.home, command.Options{})
-	c.commands = &judgedCommands{Commands: command.NewCommands(approvals, places.home, place.FoldsCase(inv.home))}
+	c.commands = &judgedCommands{Commands: command.NewCommands(approvals, places.Home, place.FoldsCase(inv.home))}
 	c.close = func() error { approvals.Close(); return nil }
 	if _, err = c.commands.Configure(c.loaded.File.Commands()); err == nil {
 		err = c.open(places)
@@ -82,9 +83,9 @@ func (inv *invocation) candidateAround(file string, around policy.Surroundings) 
 }
 
 // open makes the tools and compiles the policy for them.
-func (c *candidate) open(places *places) error {
+func (c *candidate) open(places *gateway.Territory) error {
 	toolbox, err := builtin.New(c.loaded.File.Builtin(), builtin.Deps{
-		Places: places.of, Commands: c.commands,
+		Places: places.Of, Commands: c.commands,
 		MayUse: func(caller toolward.Caller, tool string) bool {
 			found, _ := c.snapshot.Find(caller, tool)
 			return found != nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/gateway"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/server/api"
 )
@@ -194,7 +195,7 @@ func (sandboxProbeCommand) Run(inv *invocation) error {
 	}
 	found := []probedEngine{}
 	works := false
-	for _, e := range sandboxEngines(machine.Instance, inv.home, loaded.File, slog.New(slog.NewTextHandler(io.Discard, nil))) {
+	for _, e := range gateway.SandboxEngines(machine.Instance, inv.home, loaded.File, slog.New(slog.NewTextHandler(io.Discard, nil))) {
 		c := sandbox.ProbeEngine(inv, e, nil)
 		works = works || c.Works()
 		found = append(found, probedEngine{c.Engine, c.Works(), c.Level.Words(), c.Version, c.Checks})

@@ -10,6 +10,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/gateway"
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/shell"
 )
@@ -82,11 +83,11 @@ func (c *shellExplainCommand) explain(inv *invocation, candidate *candidate) err
 
 // call is the call of exec that would run the command.
 func (c *shellExplainCommand) call(inv *invocation) (toolward.Call, error) {
-	places, err := newPlaces(inv.home)
+	places, err := gateway.NewTerritory(inv.home)
 	if err != nil {
 		return toolward.Call{}, err
 	}
-	workspace, err := places.checkWorkspace(c.Workspace)
+	workspace, err := places.CheckWorkspace(c.Workspace)
 	if err != nil {
 		return toolward.Call{}, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/gateway"
 )
 
 type upCommand struct {
@@ -46,7 +47,7 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 			return err
 		}
 	}
-	d, err := newDaemon(ctx, daemonOptions{home: stateDir, listen: c.Listen, version: programVersion(), log: log, stop: stop})
+	d, err := gateway.Open(ctx, gateway.Options{Home: stateDir, Listen: c.Listen, Version: programVersion(), Log: log, Stop: stop})
 	var wrong config.Problems
 	if errors.As(err, &wrong) {
 		return &exitErr{exitUnsound, err, "a gateway does not start on a guess; mend the file, or move it away for the defaults"}
@@ -54,16 +55,16 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 	if err != nil {
 		return err
 	}
-	defer d.close()
+	defer d.Close()
 	served := make(chan error, 1)
-	go func() { served <- d.serve(ctx) }()
-	go tendMemory(ctx)
-	fmt.Fprintf(inv.words(), "Toolward is up: %s\n", d.url())
-	if d.observes() {
-		fmt.Fprintln(inv.words(), "In "+observeWords+".")
+	go func() { served <- d.Serve(ctx) }()
+	go gateway.TendMemory(ctx)
+	fmt.Fprintf(inv.words(), "Toolward is up: %s\n", d.URL())
+	if d.Observes() {
+		fmt.Fprintln(inv.words(), "In "+gateway.ObserveWords+".")
 	}
 	if inv.json {
-		if err := inv.printJSON(map[string]string{"console": d.url()}); err != nil {
+		if err := inv.printJSON(map[string]string{"console": d.URL()}); err != nil {
 			return err
 		}
 	}
@@ -97,12 +98,12 @@ func keepEcho(in io.Reader) (restore func()) {
 }
 
 // greet signs the person in who sits here, and starts what runs besides the gateway.
-func (c *upCommand) greet(ctx context.Context, inv *invocation, d *daemon, home string, log *slog.Logger) error {
+func (c *upCommand) greet(ctx context.Context, inv *invocation, d *gateway.Gateway, home string, log *slog.Logger) error {
 	attend, err := c.signIn(ctx, inv, d)
 	if err != nil {
 		return err
 	}
-	if code := d.setupCode(); code != "" {
+	if code := d.SetupCode(); code != "" {
 		fmt.Fprintf(inv.stdout, "Set your passphrase in the console, with this code: %s\n", code)
 	}
 	debug.FreeOSMemory() // checking a passphrase takes memory that an idle daemon should not keep
@@ -117,30 +118,30 @@ func (c *upCommand) greet(ctx context.Context, inv *invocation, d *daemon, home 
 
 // signIn sets the passphrase at the first start, and signs the person in who sits at this terminal. It returns what shows
 // waiting calls here, or nil.
-func (c *upCommand) signIn(ctx context.Context, inv *invocation, d *daemon) (attend func(), err error) {
+func (c *upCommand) signIn(ctx context.Context, inv *invocation, d *gateway.Gateway) (attend func(), err error) {
 	if c.PassphraseStdin {
 		secret, err := readLine(inv.stdin)
 		if err != nil {
 			return nil, err
 		}
-		return nil, d.enterPassphrase(ctx, secret)
+		return nil, d.EnterPassphrase(ctx, secret)
 	}
 	in, _ := inv.stdin.(*os.File)
 	out, _ := inv.stdout.(*os.File)
 	if in == nil || out == nil {
 		return nil, nil
 	}
-	return d.attendant(ctx, in, out)
+	return d.Attendant(ctx, in, out)
 }
 
 // demo plays the scripted agent.
-func (c *upCommand) demo(ctx context.Context, inv *invocation, d *daemon, home string, log *slog.Logger) {
+func (c *upCommand) demo(ctx context.Context, inv *invocation, d *gateway.Gateway, home string, log *slog.Logger) {
 	workspace := filepath.Join(home, "project")
 	if err := makeDemoWorkspace(workspace); err != nil {
 		log.Error("demo", "err", err)
 		return
 	}
-	stage := &demoStage{gateway: d, home: home, workspace: workspace, confined: d.sandboxesByDefault(), out: inv.stdout}
+	stage := &demoStage{gateway: d, home: home, workspace: workspace, confined: d.SandboxesByDefault(), out: inv.stdout}
 	if err := stage.play(ctx); err != nil {
 		log.Error("demo", "err", err)
 	}

@@ -53,6 +53,8 @@ var layers = map[string][]string{
 	"config":   parts(leaves, gateParts, faces, []string{"store", "server", "tui"}),
 	"doctor":   parts(leaves, gateParts, []string{"store", "config"}),
 	"importer": parts(leaves, []string{"policy", "command", "bridge", "config"}),
+
+	"gateway": parts(leaves, gateParts, faces, []string{"store", "server", "tui", "config"}),
 }
 
 var (

@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/sandbox"
+)
+
+// confines reports whether the session of a caller runs in a sandbox, and whether nothing in that one can be written to.
+// What a client runs itself never does.
+func (d *Gateway) confines(c toolward.Caller) (yes, readOnly bool) {
+	if d.sandboxes == nil || c.Surface == toolward.SurfaceHook {
+		return false, false
+	}
+	yes, readOnly, _ = d.sandboxes.Settings().Confines(requestOf(c))
+	return yes, readOnly
+}
+
+// whyConfined says by what mode the session of a caller runs in a sandbox.
+func (d *Gateway) whyConfined(c toolward.Caller) string {
+	if d.sandboxes == nil || c.Surface == toolward.SurfaceHook {
+		return ""
+	}
+	if yes, _, why := d.sandboxes.Settings().Confines(requestOf(c)); yes {
+		return why
+	}
+	return ""
+}
+
+// requestOf is which sandbox a caller's session needs, if it needs one.
+func requestOf(c toolward.Caller) sandbox.Request {
+	return sandbox.Request{Agent: c.Agent, Session: string(c.Session), Workspace: c.Workspace}
+}
+
+var errNoSandboxes = errors.New("the gateway has not found out about sandboxes yet")
+
+// Confinement is the sandbox that a call works in.
+func (d *Gateway) Confinement(ctx context.Context, call *toolward.Call) (*builtin.Confinement, error) {
+	if d.sandboxes == nil {
+		return nil, errNoSandboxes
+	}
+	caller := call.Caller
+	caller.Session, caller.Surface = call.Session, call.Surface
+	if yes, _ := d.confines(caller); !yes {
+		return nil, nil
+	}
+	request := requestOf(caller)
+	layout, err := d.sandboxes.Layout(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	identity := layout.Identity()
+	return &builtin.Confinement{
+		Name: layout.Name, Identity: identity, Workdir: layout.Workdir,
+		Mounts: layout.Mounts(), FoldCase: layout.FoldCase,
+		Env:     d.sandboxes.Settings().For(caller.Agent).EnvRules(),
+		Environ: layout.Environ,
+		Offline: layout.Offline,
+		Acquire: func(ctx context.Context) (sandbox.Handle, func(), error) {
+			return d.acquire(ctx, call, request, layout.Name, identity)
+		},
+	}, nil
+}

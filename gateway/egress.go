@@ -1,0 +1,48 @@
+package gateway
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/egress"
+	"github.com/toolward/toolward/netguard"
+	"github.com/toolward/toolward/sandbox"
+)
+
+// egressGuard dials connections out of sandboxes. It is nil, which is the public internet and nothing else, but in programs
+// that are built for live tests.
+var egressGuard *netguard.Guard
+
+// openEgress opens what decides about connections out of sandboxes. None comes before there is a sandbox, which is after
+// everything else was opened.
+func (d *Gateway) openEgress() (err error) {
+	d.egress, err = egress.New(egress.Options{
+		Dir: filepath.Join(d.home, "sandbox", "egress"), Levels: d.sessions, Guard: egressGuard, Log: d.log,
+		Gate: func() egress.Gate {
+			if d.Gateway == nil {
+				return nil
+			}
+			return d.Gateway
+		},
+		Settings: func() *sandbox.Settings { return d.sandboxes.Settings() },
+	})
+	return err
+}
+
+// acquire has the sandbox of a call, if it still is the one that the call was judged in. In whose name programs inside connect
+// is known before the first of them runs.
+func (d *Gateway) acquire(ctx context.Context, call *toolward.Call, request sandbox.Request, name, identity string) (sandbox.Handle, func(), error) {
+	use, err := d.egress.Enter(name, call)
+	if err != nil {
+		return nil, nil, err
+	}
+	lease, err := d.sandboxes.AcquireJudged(ctx, request, identity)
+	if err != nil {
+		use.Leave()
+		return nil, nil, err
+	}
+	use.Started(lease.Handle)
+	return lease, sync.OnceFunc(func() { lease.Release(); use.Leave() }), nil
+}

@@ -1,0 +1,159 @@
+package gateway
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/bridge"
+	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/mcp"
+	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/server"
+	"github.com/toolward/toolward/server/api"
+	"github.com/toolward/toolward/server/door"
+	"github.com/toolward/toolward/server/protocol"
+)
+
+// openFaces makes everything that turns outside traffic into calls, and the two doors.
+func (d *Gateway) openFaces(ctx context.Context, o Options) (err error) {
+	settings := d.config.Current().File
+	stateKey, err := d.deriveKey("mcp request state")
+	if err != nil {
+		return err
+	}
+	d.mcp, err = mcp.NewServer(mcp.Config{
+		Gateway: d.Gateway, Policy: d.policy, StateKey: stateKey, Version: d.version, Log: d.log,
+		ApprovalURL: d.approvalURL, Withdraw: d.approver.Withdraw,
+		MaxMessage: settings.Limits.MessageBytes, MaxCalls: settings.Limits.CallsPerSession,
+	})
+	if err != nil {
+		return err
+	}
+	layout := place.Layout{
+		Home: d.places.Home, StateDir: d.home, ConfigFile: d.configPath(),
+		Own: append(ownPrograms(), settings.Plugins.Files()...), FoldCase: place.FoldsCase(d.home),
+	}
+	if layout, err = layout.Canonical(); err != nil {
+		return err
+	}
+	d.hooks, err = bridge.NewHandler(bridge.Config{
+		Gateway: d.Gateway, Sessions: d.sessions, Layout: layout, Attended: settings.Bridge.Attended, Log: d.log,
+		Redact: d.secrets.Clean, Places: d.places.Of, EnforceText: settings.Bridge.EnforceText,
+		Command: d.toolbox.ClientCommand, Started: d.toolbox.RecordUse,
+	})
+	if err != nil {
+		return err
+	}
+	records, err := d.db.Audit(ctx)
+	if err != nil {
+		return err
+	}
+	streams, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	d.streams = cancel
+	listen := o.Listen
+	if listen == "" {
+		listen = settings.Server.Listen
+	}
+	if err := d.openProtocol(ctx, settings, listen); err != nil {
+		return err
+	}
+	public, err := protocol.ParsePublicOrigin(settings.Server.PublicOrigin)
+	if err != nil {
+		return err
+	}
+	trusted, err := protocol.ParseProxies(settings.Gateway.TrustedProxies)
+	if err != nil {
+		return err
+	}
+	d.server, err = server.Open(server.Options{
+		Home: d.home, Listen: listen, Hosts: settings.Server.Hosts,
+		Public: public, Proxies: protocol.Proxies{Trusted: trusted, RealIPFallback: settings.Gateway.AllowRealIPFallback},
+		Passkeys: d.passkeys,
+		People:   d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: levels{d.sessions, d.watcher},
+		Gateway: d.Gateway, Policy: d.policyInForce, Config: d, Commands: d.commands, Sandboxes: d.sandboxes,
+		MCP:         d.mcp.Handler(d.authenticate),
+		MCPStream:   d.fromAgent(d.mcp.StdioHandler(streams, d.welcome)),
+		Hooks:       d.fromAgent(d.hooks),
+		Metrics:     d.measured.Handler(),
+		WebSocket:   d.protocol,
+		Invoke:      d.protocol.Tools(),
+		Devices:     d.pairings,
+		Ready:       d.protocol.Ready,
+		ObserveOnly: d.Observes(),
+		Version:     d.version, Stop: o.Stop, Log: d.log,
+	})
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+// policyInForce is the policy as people look at it. Without one it is the snapshot that shows nothing.
+func (d *Gateway) policyInForce() api.Policy {
+	if snapshot, ok := d.policy.Snapshot().(*policy.Snapshot); ok {
+		return snapshot
+	}
+	return &policy.Snapshot{}
+}
+
+func (d *Gateway) approvalURL(id string) string { return d.server.ConsoleURL() + "/approvals/" + id }
+
+// deriveKey makes a key for one purpose from the key that signs the record. It survives restarts with it.
+func (d *Gateway) deriveKey(purpose string) ([]byte, error) {
+	key, _, err := audit.LoadKey(d.home)
+	if err != nil {
+		return nil, err
+	}
+	return hkdf.Key(sha256.New, key.Seed(), nil, "toolward "+purpose, 32)
+}
+
+// fromAgent notes every process that comes through a face of agents, before anything else: from then on nothing that
+// descends from it can use a terminal's sign-in. It stops an agent that was started from a signed-in terminal.
+func (d *Gateway) fromAgent(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if peer, ok := door.PeerOf(r.Context()); ok {
+			d.people.RegisterAgent(peer)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// authenticate recognizes the bearer token of an MCP client.
+func (d *Gateway) authenticate(ctx context.Context, secret string, _ *http.Request) (mcp.Identity, error) {
+	token, err := d.people.Token(ctx, secret)
+	if err != nil {
+		return mcp.Identity{}, err
+	}
+	workspace, err := d.places.CheckWorkspace(token.Workspace)
+	if err != nil {
+		return mcp.Identity{}, err
+	}
+	return mcp.Identity{Agent: token.Agent, Workspace: workspace, Owner: token.Owner, TokenID: token.ID}, nil
+}
+
+// welcome decides as which agent a local client may speak, and with which workspace: the configured one if there is
+// one, else the directory that the client names.
+func (d *Gateway) welcome(_ *http.Request, hello mcp.Hello) (mcp.Identity, error) {
+	if err := identity.CheckAgent(hello.Agent); err != nil {
+		return mcp.Identity{}, err
+	}
+	dir := hello.Workspace
+	for _, agent := range d.config.Current().File.Agents.List {
+		if agent.ID == hello.Agent && agent.Workspace != "" {
+			dir = agent.Workspace
+		}
+	}
+	if dir == "" {
+		return mcp.Identity{}, fmt.Errorf("agent %s has no workspace: name one with --workspace, or in the configuration", hello.Agent)
+	}
+	workspace, err := d.places.CheckWorkspace(dir)
+	if err != nil {
+		return mcp.Identity{}, err
+	}
+	return mcp.Identity{Agent: hello.Agent, Workspace: workspace}, nil
+}

@@ -1,0 +1,178 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/server/api"
+	"github.com/toolward/toolward/session"
+)
+
+// recordQueue bounds what waits to be recorded besides the calls themselves.
+const recordQueue = 1024
+
+// eventRecorder writes records of events in the order they came, without holding up whoever reports them.
+type eventRecorder struct {
+	mu     sync.RWMutex
+	closed bool
+	events chan audit.Event
+	failed func(error)
+	done   chan struct{}
+	count  atomic.Pointer[func(audit.Event)] // told of every event, recorded or not
+}
+
+func newEventRecorder(ctx context.Context, log *audit.Log, failed func(error)) *eventRecorder {
+	r := &eventRecorder{events: make(chan audit.Event, recordQueue), failed: failed, done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		for event := range r.events {
+			if _, err := log.Append(ctx, event); err != nil {
+				failed(err)
+			}
+		}
+	}()
+	return r
+}
+
+// put queues an event. Events repeat what the decision records and the approvals' own rows say; one that does not fit
+// is reported, not waited for.
+func (r *eventRecorder) put(event audit.Event) {
+	if count := r.count.Load(); count != nil {
+		(*count)(event)
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.closed {
+		return
+	}
+	select {
+	case r.events <- event:
+	default:
+		r.failed(errors.New("more events than can be recorded: one of type " + string(event.Type) + " is left out"))
+	}
+}
+
+// close writes what is queued.
+func (r *eventRecorder) close() {
+	r.mu.Lock()
+	r.closed = true
+	close(r.events)
+	r.mu.Unlock()
+	<-r.done
+}
+
+// recordApproval keeps that people were asked, and what they said.
+func (d *Gateway) recordApproval(e approval.Event) {
+	a := e.Approval
+	event := audit.Event{Type: audit.TypeApproval, Data: map[string]any{
+		"event": string(e.Type), "id": a.ID, "binding": a.Binding, "state": string(a.State),
+		"decision": a.Decision.String(), "resolvedBy": a.ResolvedBy, "reason": a.Reason, "grant": a.Grant,
+	}}
+	if a.Request != nil {
+		event.Agent, event.Session, event.Tool = a.Request.Agent, a.Request.Session, a.Request.Tool
+	}
+	d.events.put(event)
+	if wire := d.wire.Load(); wire != nil {
+		wire.ApprovalNews(e)
+	}
+	if e.Type == approval.EventResolved && a.Grant != "" {
+		d.events.put(audit.Event{Type: audit.TypeGrant, Agent: event.Agent, Session: event.Session, Tool: event.Tool, Data: map[string]any{
+			"event": "made", "grant": a.Grant, "approval": a.ID, "by": a.ResolvedBy,
+		}})
+	}
+	if e.Type == approval.EventResolved && len(a.Saved) > 0 {
+		var entries []string
+		for _, entry := range a.Saved {
+			entries = append(entries, display.AllowedProgram(entry.Pattern, entry.Effects, entry.Argv))
+		}
+		d.events.put(audit.Event{Type: audit.TypeGrant, Agent: event.Agent, Session: event.Session, Tool: event.Tool, Data: map[string]any{
+			"event": "added to exec-approvals.json", "entries": entries, "approval": a.ID, "by": a.ResolvedBy,
+		}})
+	}
+}
+
+// takeBack ends the grants that which names, and keeps which they were.
+func (d *Gateway) takeBack(why string, which func(*approval.Grant) bool) {
+	var gone []*approval.Grant
+	_, err := d.approver.DropGrants(context.Background(), why, func(g *approval.Grant) bool {
+		if !which(g) {
+			return false
+		}
+		gone = append(gone, g)
+		return true
+	})
+	for _, g := range gone {
+		d.events.put(audit.Event{Type: audit.TypeGrant, Agent: g.Agent, Tool: g.Tool, Data: map[string]any{
+			"event": "taken back", "grant": g.ID, "text": g.Text, "why": why,
+		}})
+	}
+	if err != nil {
+		d.log.Error("grants that were taken back could not be ended on disk; they end with this process", "why", why, "err", err)
+	}
+}
+
+// recordLevel keeps that a session's level changed, and why.
+func (d *Gateway) recordLevel(c session.Change) {
+	d.log.Info("teg.level", "session", c.Session, "from", c.From, "to", c.To, "reasons", c.Reasons)
+	d.events.put(audit.Event{
+		Type: audit.TypeLevel, Session: c.Session, Agent: c.Session.Agent(),
+		Data: map[string]any{"from": c.From.String(), "to": c.To.String(), "reasons": c.Reasons, "by": c.By},
+	})
+}
+
+// configChanged tells what became of a changed configuration file.
+func (d *Gateway) configChanged(e config.Event) {
+	switch {
+	case e.Err != nil:
+		d.log.Error("the changed configuration is wrong; the old one stays in force", "err", e.Err)
+		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "refused", "error": e.Err.Error()}})
+	case e.Pending != nil:
+		d.log.Warn("the configuration file has changed; the change waits for you in the console", "file", e.Pending.Name)
+		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "proposed", "hash": e.Pending.Hash}})
+	case e.Applied != nil:
+		d.log.Info("configuration in force", "hash", e.Applied.Hash[:12], "after a restart", e.Restart)
+		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force", "hash": e.Applied.Hash}})
+	}
+}
+
+// PendingChange is the changed configuration file that waits for a person.
+func (d *Gateway) PendingChange() (api.ConfigChange, bool) {
+	pending := d.config.Pending()
+	if pending == nil {
+		return api.ConfigChange{}, false
+	}
+	change := api.ConfigChange{File: pending.Name, Revision: pending.Hash, Diff: d.config.Difference(pending), Changes: []string{}}
+	changes, err := config.Changes(d.config.Current(), pending)
+	d.logError("put a changed configuration into words", err) // the difference still shows it
+	for _, one := range changes {
+		change.Changes = append(change.Changes, one.String())
+	}
+	return change, true
+}
+
+// ApplyChange puts the waiting configuration in force if it is still the one that the person saw, and records who
+// said so before it takes effect.
+func (d *Gateway) ApplyChange(ctx context.Context, revision, by string) error {
+	pending := d.config.Pending()
+	if pending == nil || pending.Hash != revision {
+		return config.ErrNotPending
+	}
+	_, err := d.audit.Append(ctx, audit.Event{Type: audit.TypeConfig, Durable: true, Data: map[string]any{
+		"event": "approved", "hash": revision, "by": by, "diff": d.config.Difference(pending),
+	}})
+	if err != nil {
+		return fmt.Errorf("the change could not be recorded, so it is not applied: %w", err)
+	}
+	if err := d.config.ApplyPending(revision); err != nil {
+		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "refused", "hash": revision, "error": err.Error()}})
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/docker"
+	"github.com/toolward/toolward/sandbox/inside"
+	"github.com/toolward/toolward/sandbox/native"
+)
+
+// SandboxEngines are the engines of this program, in the order of preference.
+func SandboxEngines(instance, stateDir string, f config.File, log *slog.Logger) []sandbox.Engine {
+	return []sandbox.Engine{
+		native.New(native.Options{
+			Instance: instance, Dir: filepath.Join(stateDir, "sandbox", "supervisors"), Cgroup: f.Agents.Defaults.Sandbox.Native.Cgroup, Log: log,
+		}),
+		docker.New(docker.Options{Instance: instance, Log: log}),
+	}
+}
+
+// startPatience bounds how long engines may take to tell what an earlier run left.
+const startPatience = 10 * time.Second
+
+// buildPatience bounds how long the first start waits until the program inside is built.
+const buildPatience = 3 * time.Minute
+
+// openMachine reads what is known of this machine, or begins it.
+func (d *Gateway) openMachine(ctx context.Context, records audit.Source) error {
+	last, err := records.Last(ctx)
+	if err != nil {
+		return err
+	}
+	d.machine, d.newHome, err = sandbox.OpenMachine(d.home, last.Seq > 0)
+	return err
+}
+
+// openSandboxes opens what makes sandboxes, with the settings in force. The first start finds out whether this machine can
+// make any.
+func (d *Gateway) openSandboxes(ctx context.Context, _ Options) (err error) {
+	d.engines = SandboxEngines(d.machine.Instance, withoutLinks(d.home), d.config.Current().File, d.log)
+	settings, err := d.sandboxSettings(d.config.Current().File)
+	if err != nil {
+		return err
+	}
+	if d.machine.Due && settings.Anyone().Sources["mode"].Level == sandbox.FromProbe {
+		if err := d.findInside(ctx); err != nil {
+			d.log.Warn("sandboxes", "err", err)
+		}
+		if err := d.machine.Decide(ctx, d.home, d.engines, settings.Anyone()); err != nil {
+			return err
+		}
+		d.tellMode()
+		if settings, err = d.sandboxSettings(d.config.Current().File); err != nil {
+			return err
+		}
+	}
+	if err := MissingImages(ctx, d.engines, settings, d.machine); err != nil {
+		d.log.Warn("calls that need a sandbox are refused", "err", err)
+	}
+	d.sandboxes = sandbox.NewManager(sandbox.ManagerOptions{
+		Engines: d.engines, StateDir: d.home, Settings: settings, NewHome: d.newHome, Egress: d.egress, Observe: d.recordSandbox, Log: d.log,
+	})
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	return d.sandboxes.Start(ctx)
+}
+
+// findInside finds the program inside, which every engine needs. Where it has to be built, that takes longer than an
+// engine that works may take to answer.
+func (d *Gateway) findInside(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, buildPatience)
+	defer cancel()
+	told := time.AfterFunc(time.Second, func() { d.log.Info("the program inside of sandboxes is being built, once") })
+	defer told.Stop()
+	_, err := inside.FindProgram(ctx)
+	return err
+}
+
+// tellMode says what the first start has decided, and how to decide otherwise.
+func (d *Gateway) tellMode() {
+	mode := d.machine.Default()
+	level, text := slog.LevelInfo, "sessions are sandboxed where the configuration does not say otherwise"
+	switch {
+	case d.machine.Due:
+		level, text = slog.LevelWarn, "nobody knows yet whether this machine can make sandboxes: calls that need one are refused until it can; the next start tries again"
+	case mode == sandbox.ModeOff:
+		level, text = slog.LevelWarn, "sessions are not sandboxed: commands run on this machine, when people or rules allow them"
+	}
+	d.log.Log(context.Background(), level, text, "mode", mode, "why", d.machine.Why, "change", SandboxModeKey)
+	d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{
+		"event": "sandbox mode", "mode": string(mode), "engine": d.machine.Engine, "why": d.machine.Why, "kept": !d.machine.Due,
+	}})
+}
+
+// SandboxModeKey is where people say which sessions are sandboxed.
+const SandboxModeKey = "agents.defaults.sandbox.mode"
+
+// sandboxSettings compiles the settings of sandboxes for this machine.
+func (d *Gateway) sandboxSettings(f config.File) (*sandbox.Settings, error) {
+	settings, problems := sandbox.Compile(f.Sandbox(), d.machine.Surroundings(d.home))
+	if len(problems) > 0 {
+		return nil, sandbox.Errorf(problems[0].Code, "%s: %s", problems[0].Key, problems[0].Text)
+	}
+	return settings, nil
+}
+
+// protectedFloor is how long a session is elevated at least after its commands made what git would run.
+const protectedFloor = time.Hour
+
+// recordSandbox keeps what happens to sandboxes.
+func (d *Gateway) recordSandbox(e sandbox.Event) {
+	data := map[string]any{"event": string(e.Kind), "sandbox": e.Name, "scope": e.ScopeKey, "engine": e.Engine}
+	if e.Why != "" {
+		data["why"] = e.Why
+	}
+	if len(e.Paths) > 0 {
+		data["paths"], data["runs"] = e.Paths, e.Runs
+	}
+	if e.Kind == sandbox.EventProtected && e.Runs && e.Session != "" {
+		// The next process in this directory, on this machine, may run files that the sandbox left behind.
+		d.logError("raise the level of "+e.Session,
+			d.sessions.RaiseFloor(context.Background(), toolward.SessionKey(e.Session), toolward.Elevated, protectedFloor, "sandbox"))
+	}
+	d.events.put(audit.Event{Type: audit.TypeSandbox, Session: toolward.SessionKey(e.Session), Agent: sandbox.ScopeAgentID(e.ScopeKey), Data: data})
+}
+
+// closeSandboxes lets go of sandboxes; those that cannot outlive the gateway end.
+func (d *Gateway) closeSandboxes() {
+	if d.sandboxes != nil {
+		d.sandboxes.Close()
+	}
+	for _, e := range d.engines {
+		d.logError("close the sandbox engine "+e.Name(), e.Close())
+	}
+	if d.egress != nil {
+		d.egress.Shutdown()
+	}
+}

@@ -1,0 +1,37 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/docker"
+)
+
+// imagePatience bounds how long the container engine may take to say which images it has.
+const imagePatience = 5 * time.Second
+
+// MissingImages says which images sandboxes would need that the container engine does not have: without them it works, and
+// every call that needs a sandbox is refused.
+func MissingImages(ctx context.Context, engines []sandbox.Engine, settings *sandbox.Settings, machine sandbox.Machine) error {
+	ctx, cancel := context.WithTimeout(ctx, imagePatience)
+	defer cancel()
+	var lacks []string
+	for _, e := range engines {
+		containers, ok := e.(*docker.Engine)
+		if !ok {
+			continue
+		}
+		for _, name := range settings.Images(machine.Engine) {
+			if err := containers.CheckImage(ctx, name); err != nil {
+				lacks = append(lacks, err.Error())
+			}
+		}
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(lacks, "; "))
+}
