@@ -54,7 +54,7 @@ var layers = map[string][]string{
 	"doctor":   parts(leaves, gateParts, []string{"store", "config"}),
 	"importer": parts(leaves, []string{"policy", "command", "bridge", "config"}),
 
-	"gateway": parts(leaves, gateParts, faces, []string{"store", "server", "tui", "config"}),
+	"gateway": parts(leaves, gateParts, faces, []string{"desk", "store", "server", "tui", "config"}),
 }
 
 var (
