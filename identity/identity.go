@@ -39,6 +39,15 @@ const (
 	RightAdmin      Right = "manage tokens, grants and sign-ins"
 )
 
+// Known reports whether there is such a right.
+func (r Right) Known() bool {
+	switch r {
+	case RightRequest, RightWatch, RightAnswer, RightGrant, RightClearLevel, RightConfigure, RightAdmin:
+		return true
+	}
+	return false
+}
+
 // Surface is where a person signed in.
 type Surface string
 

@@ -63,9 +63,6 @@ func (s *Server) lookTogether(ctx context.Context) []sandbox.Info {
 // followSandboxes is GET /c/{key}/sandboxes/events: what sandboxes use, while a page is open; with name= of one, and its
 // latest calls.
 func (s *Server) followSandboxes(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if err := v.by.May(identity.RightWatch); err != nil {
-		return api.AnswerProblem(err)
-	}
 	if s.sandboxes == nil {
 		return api.NoSandboxes()
 	}

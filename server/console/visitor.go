@@ -16,18 +16,6 @@ type visitor struct {
 
 func (v *visitor) connection() string { return "console:" + v.by.Session() }
 
-// visited gives a console handler its signed-in person, or refuses. Every request asks anew whether the sign-in
-// still holds.
-func (s *Server) visited(handle func(http.ResponseWriter, *http.Request, *visitor) error) func(http.ResponseWriter, *http.Request) error {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		v, err := s.visitorOf(r)
-		if err != nil {
-			return err
-		}
-		return handle(w, r, v)
-	}
-}
-
 func (s *Server) visitorOf(r *http.Request) (*visitor, error) {
 	notSignedIn := door.NewProblem(http.StatusUnauthorized, "sign in at "+s.address.ConsoleURL(), "not signed in")
 	token, ok := sessionToken(r)
