@@ -246,3 +246,17 @@ func (s Settings) withDefaults() (Settings, error) {
 	}
 	return s, nil
 }
+
+// ExecRequest is what a program that runs a command itself tells of it besides what Details has: where it would run, in
+// its own words. Values of the environment are not kept, only their names and a hash of all.
+type ExecRequest struct {
+	Argv         []string        `json:"commandArgv,omitempty"`
+	EnvKeys      []string        `json:"envKeys,omitempty"`
+	EnvHash      string          `json:"envHash,omitempty"`
+	Node         string          `json:"nodeId,omitempty"`
+	Security     string          `json:"security,omitempty"`
+	Ask          string          `json:"ask,omitempty"`
+	ResolvedPath string          `json:"resolvedPath,omitempty"`
+	Thread       string          `json:"turnSourceThreadId,omitempty"`
+	Plan         json.RawMessage `json:"systemRunPlanV2,omitempty"`
+}

@@ -1,10 +1,8 @@
 package approval
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,19 +10,6 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/display"
-)
-
-// How much of a call people are shown.
-const (
-	maxTitle       = 80
-	maxReasons     = 16
-	maxReasonText  = 200
-	maxPreview     = 16 << 10
-	maxDiff        = 64 << 10
-	maxCommand     = 16 << 10
-	maxTargets     = 64
-	maxTargetText  = 1024
-	maxPreviewDeep = 16
 )
 
 // recordOf turns a question into the record that people see, redacted and within its limits.
@@ -237,27 +222,4 @@ func (p *previewer) text(s string) string {
 		end--
 	}
 	return fmt.Sprintf("%s… (%d bytes more)", s[:end], len(s)-end)
-}
-
-// encode writes JSON without escaping what only matters inside HTML: people read it.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
-}
-
-// decodeDetails reads what newEntry or the store wrote.
-func decodeDetails(raw []byte) (*Details, error) {
-	if len(raw) == 0 {
-		return nil, errors.New("approval has no details")
-	}
-	d := new(Details)
-	if err := json.Unmarshal(raw, d); err != nil {
-		return nil, fmt.Errorf("decode approval details: %w", err)
-	}
-	return d, nil
 }

@@ -23,10 +23,10 @@ type Event struct {
 type Subscription struct {
 	C <-chan Event // closed by Close, when the sign-in ends, or with the manager
 
-	manager *Manager
-	by      Authority
-	send    chan Event
-	missed  bool // guarded by the list's lock
+	list   *subscribers
+	by     Authority
+	send   chan Event
+	missed bool // guarded by the list's lock
 }
 
 // subscribers is everybody who gets events.
@@ -36,29 +36,8 @@ type subscribers struct {
 	closed bool
 }
 
-// Subscribe delivers events until Close. Requests are told to nobody who may not answer: they show what an agent
-// is about to do. A subscriber that is too slow loses events, never holds anybody up, and is told that it lost
-// some.
-func (m *Manager) Subscribe(by Authority, buffer int) (*Subscription, error) {
-	if by == nil {
-		return nil, ErrNotAllowed
-	}
-	if err := by.MayAnswer(); err != nil {
-		return nil, err
-	}
-	s := &Subscription{manager: m, by: by, send: make(chan Event, max(buffer, 1))}
-	s.C = s.send
-	m.subs.mu.Lock()
-	defer m.subs.mu.Unlock()
-	if m.subs.closed {
-		return nil, ErrClosed
-	}
-	m.subs.list[s] = struct{}{}
-	return s, nil
-}
-
 // Close ends the subscription and closes its channel. Closing twice is harmless.
-func (s *Subscription) Close() { s.manager.subs.close(s) }
+func (s *Subscription) Close() { s.list.close(s) }
 
 func (l *subscribers) close(s *Subscription) {
 	l.mu.Lock()

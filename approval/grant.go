@@ -272,3 +272,15 @@ func (g *Grant) clone() *Grant {
 	c.Actions, c.Contexts, c.Match.Ops = slices.Clone(g.Actions), slices.Clone(g.Contexts), slices.Clone(g.Match.Ops)
 	return &c
 }
+
+// Proposal is one grant that an "always" can save, with the sentence that people are shown. What is saved is made
+// from the proposal that was shown and from nothing else, so it is never wider.
+type Proposal struct {
+	Scope  Scope  `json:"scope"`
+	Match  Match  `json:"match"`
+	LifeMs int64  `json:"lifeMs"`
+	Text   string `json:"text"`
+
+	// MaxUses is how many later calls it allows; 0 is any number.
+	MaxUses int64 `json:"maxUses,omitempty"`
+}

@@ -99,3 +99,12 @@ func (r *Record) taken(d toolward.Decision) toolward.Decision {
 	}
 	return d
 }
+
+// answerOf is a checked answer on its way to the store.
+type answerOf struct {
+	decision toolward.Decision
+	by       string
+	reason   string
+	proposal int
+	narrow   Narrow
+}

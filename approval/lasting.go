@@ -25,23 +25,6 @@ func waitOf(q *toolward.Question, s *Settings) time.Duration {
 	return min(max(q.Judgment.Wait, time.Millisecond), maxLife)
 }
 
-// patience ends when a call has stayed long enough; never for approvals that do not last.
-func (m *Manager) patience(e *entry) (over <-chan time.Time, stop func() bool) {
-	if !e.lasting {
-		return nil, func() bool { return true }
-	}
-	timer := time.NewTimer(min(stay, m.settings.Load().Timeout))
-	return timer.C, timer.Stop
-}
-
-// comeBack sends a call away whose patience is over.
-func (m *Manager) comeBack(e *entry) (toolward.Answer, bool, error) {
-	m.mu.Lock()
-	e.askers--
-	m.mu.Unlock()
-	return m.pendingOrAnswer(e)
-}
-
 // keepUntold keeps an ended lasting approval that nobody waits for, for its caller to come back. One that its caller
 // took back is told to nobody. The caller holds the lock.
 func (m *Manager) keepUntold(e *entry, now time.Time) {
@@ -73,17 +56,4 @@ func (m *Manager) forgetUntold(e *entry) {
 	if m.untold[e.record.Binding] == e {
 		delete(m.untold, e.record.Binding)
 	}
-}
-
-// untoldAnswer is the answer that a call has come back for by being made again. again means that there is none.
-func (m *Manager) untoldAnswer(q *toolward.Question) (answer toolward.Answer, again bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sweep(time.Now())
-	e := m.untold[q.Binding]
-	if e == nil || e.record.Device != q.Request.Call.Caller.Device {
-		return toolward.Answer{}, true
-	}
-	answer, again, _ = m.take(e) // of an ended entry it gives no error
-	return answer, again
 }

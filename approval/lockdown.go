@@ -14,12 +14,6 @@ const freshAfter = 3
 const offerReset = "This session has been in lockdown for several questions. The clean way out is to reset the session: " +
 	"start a new conversation in the client. Or clear it: toolward level clear"
 
-// tension counts the prompts of a session in lockdown.
-type tension struct {
-	prompts int
-	last    time.Time
-}
-
 // advise adds the offer to a question of a session that has asked in lockdown too often, as the first reason, where
 // nothing cuts it off. A session that is no longer in lockdown begins anew.
 func (p *people) advise(d *Details) {

@@ -210,3 +210,18 @@ func mayAnswer(by Authority) error {
 	}
 	return by.MayAnswer()
 }
+
+// details returns what people are shown of an approval, from memory or from its row.
+func (m *Manager) details(ctx context.Context, key Key, detail []byte) (*Details, error) {
+	if detail != nil {
+		return decodeDetails(detail)
+	}
+	r, err := m.store.ApprovalByKey(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read approval %s: %w", key.ID, err)
+	}
+	if r == nil || r.Request == nil {
+		return nil, fmt.Errorf("read approval %s: %w", key.ID, ErrUnknown)
+	}
+	return r.Request, nil
+}

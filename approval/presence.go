@@ -20,32 +20,15 @@ type Approver struct {
 
 // Presence is an attached approver. Close detaches it.
 type Presence struct {
-	manager  *Manager
+	people   *people
 	approver Approver
 	last     atomic.Int64 // wall-clock ms of the last sign of life
-}
-
-// Attach registers an approver until its Close. Only somebody who may answer counts as one: otherwise an agent
-// could keep calls waiting by pretending that somebody looks.
-func (m *Manager) Attach(a Approver) (*Presence, error) {
-	if a.By == nil {
-		return nil, ErrNotAllowed
-	}
-	if err := a.By.MayAnswer(); err != nil {
-		return nil, err
-	}
-	p := &Presence{manager: m, approver: a}
-	m.people.mu.Lock()
-	m.people.present[p] = struct{}{}
-	m.people.mu.Unlock()
-	p.Active()
-	return p, nil
 }
 
 // Active notes that the person did something: a key, a click, a page looked at.
 func (p *Presence) Active() {
 	p.last.Store(time.Now().UnixMilli())
-	p.manager.people.active()
+	p.people.active()
 }
 
 // LastActive is when the person last did something.
@@ -53,9 +36,9 @@ func (p *Presence) LastActive() time.Time { return time.UnixMilli(p.last.Load())
 
 // Close detaches the approver. Approvals it was shown stay pending. Closing twice is harmless.
 func (p *Presence) Close() {
-	p.manager.people.mu.Lock()
-	delete(p.manager.people.present, p)
-	p.manager.people.mu.Unlock()
+	p.people.mu.Lock()
+	delete(p.people.present, p)
+	p.people.mu.Unlock()
 }
 
 // Channel reaches people who have no surface attached, such as a chat.
@@ -223,4 +206,10 @@ func dropOldest[K comparable, V any](m map[K]V, last func(V) time.Time) {
 		}
 	}
 	delete(m, oldest)
+}
+
+// tension counts the prompts of a session in lockdown.
+type tension struct {
+	prompts int
+	last    time.Time
 }

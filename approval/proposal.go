@@ -15,18 +15,6 @@ import (
 	"github.com/toolward/toolward"
 )
 
-// Proposal is one grant that an "always" can save, with the sentence that people are shown. What is saved is made
-// from the proposal that was shown and from nothing else, so it is never wider.
-type Proposal struct {
-	Scope  Scope  `json:"scope"`
-	Match  Match  `json:"match"`
-	LifeMs int64  `json:"lifeMs"`
-	Text   string `json:"text"`
-
-	// MaxUses is how many later calls it allows; 0 is any number.
-	MaxUses int64 `json:"maxUses,omitempty"`
-}
-
 // attemptOf is the request as grants look at it.
 func attemptOf(r *toolward.Request, now time.Time) *Attempt {
 	c := &r.Call

@@ -31,15 +31,6 @@ type Response struct {
 	Typed bool
 }
 
-// answerOf is a checked answer on its way to the store.
-type answerOf struct {
-	decision toolward.Decision
-	by       string
-	reason   string
-	proposal int
-	narrow   Narrow
-}
-
 // Resolve answers a pending approval. The first answer wins; every later one fails with ErrResolved or ErrUnknown
 // and changes nothing. It returns the approval as it is now.
 func (m *Manager) Resolve(ctx context.Context, r Response) (*Record, error) {
@@ -188,19 +179,4 @@ func (m *Manager) release(e *entry) {
 	if e.askers == 0 && !e.record.Detached && !e.orphan && !e.lasting {
 		m.end(e, ByRequesterGone, time.Now()) // whoever waited left while the answer was being written
 	}
-}
-
-// details returns what people are shown of an approval, from memory or from its row.
-func (m *Manager) details(ctx context.Context, key Key, detail []byte) (*Details, error) {
-	if detail != nil {
-		return decodeDetails(detail)
-	}
-	r, err := m.store.ApprovalByKey(ctx, key)
-	if err != nil {
-		return nil, fmt.Errorf("read approval %s: %w", key.ID, err)
-	}
-	if r == nil || r.Request == nil {
-		return nil, fmt.Errorf("read approval %s: %w", key.ID, ErrUnknown)
-	}
-	return r.Request, nil
 }

@@ -53,13 +53,3 @@ func (s *stamps) check(stamp, id, session string, now time.Time) error {
 	}
 	return nil
 }
-
-// MarkShown returns the stamp to put beside an approval that is being shown to by, right now. The answer must bring
-// it back ([Response].Shown).
-func (m *Manager) MarkShown(id string, by Authority) string {
-	session := ""
-	if by != nil {
-		session = by.Session()
-	}
-	return m.stamps.sign(id, session, time.Now())
-}

@@ -15,6 +15,19 @@ const (
 	longestReason  = 500 // characters of a person's reason
 )
 
+// How much of a call people are shown.
+const (
+	maxTitle       = 80
+	maxReasons     = 16
+	maxReasonText  = 200
+	maxPreview     = 16 << 10
+	maxDiff        = 64 << 10
+	maxCommand     = 16 << 10
+	maxTargets     = 64
+	maxTargetText  = 1024
+	maxPreviewDeep = 16
+)
+
 // checkID accepts what an id may look like: 1 to 128 of A-Z a-z 0-9 : _ -. Ids are opaque text; "1" and "01" are
 // two different ones.
 func checkID(id string) error {

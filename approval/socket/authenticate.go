@@ -75,9 +75,3 @@ func newNonce() string {
 	rand.Read(b[:]) // never fails: the program would end instead
 	return hex.EncodeToString(b[:])
 }
-
-// isNonce accepts 16 bytes in hexadecimal. A nonce with a colon could shift what belongs to the time into it.
-func isNonce(text string) bool {
-	raw, err := hex.DecodeString(text)
-	return err == nil && len(raw) == nonceBytes
-}

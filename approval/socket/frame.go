@@ -2,6 +2,7 @@ package socket
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -273,4 +274,10 @@ func encodeLine(v any) ([]byte, error) {
 		return nil, fmt.Errorf("a line of the approval socket has %d bytes, at most %d fit", b.Len()-1, maxLine)
 	}
 	return b.Bytes(), nil
+}
+
+// isNonce accepts 16 bytes in hexadecimal. A nonce with a colon could shift what belongs to the time into it.
+func isNonce(text string) bool {
+	raw, err := hex.DecodeString(text)
+	return err == nil && len(raw) == nonceBytes
 }
