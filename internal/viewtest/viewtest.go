@@ -58,7 +58,7 @@ func Check(t *testing.T, render func(v *approval.View) string, elsewhere ...stri
 				continue
 			}
 			for _, word := range markersOf(t, field.Interface()) {
-				if !strings.Contains(full, word) {
+				if !strings.Contains(strings.ToLower(full), word) { // a sentence begins with a capital
 					t.Errorf("%s: %s is not shown", name, word)
 				}
 			}

@@ -1,9 +1,7 @@
 package console
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -30,38 +28,44 @@ var severityNames = map[toolward.Severity]string{
 // newCard makes the card of an approval, as it is shown right now.
 func newCard(base string, r *approval.Record, now time.Time) card {
 	d := r.Request
-	c := card{
-		Base: base, ID: r.ID, Severity: d.Severity.String(), SeverityName: severityNames[d.Severity],
-		Agent: oneLine(cmp.Or(d.Agent, "unknown agent")), AgentNote: oneLine(agentNote(r)),
-		Level: d.Level.String(), LevelName: levelName(d.Level),
-		Created: time.UnixMilli(r.CreatedMs), Expires: time.UnixMilli(r.ExpiresMs),
-		Seconds: int((r.ExpiresMs - r.CreatedMs) / 1000), Left: max(0, int((r.ExpiresMs-now.UnixMilli())/1000)),
-		Digest: shortDigest(r.Binding), Cut: d.Cut,
-		Rank: int(d.Severity), Session: string(d.Session), SessionName: oneLine(cmp.Or(string(d.Session), "no session")), Same: sameCall(r),
-	}
-	params := paramsOf(d.Preview)
-	c.Title, c.TitleObject = titleOf(d)
-	c.Blocks = blocksOf(d, params)
-	c.Outline = outlineOf(d)
-	c.Targets = targetsOf(d.Targets)
-	c.Reasons = reasonsOf(d)
-	for _, p := range params {
-		c.Params = append(c.Params, namedSpans{oneLine(p.name), spans(p.text)})
-	}
-	c.Facts = factsOf(r)
+	c := cardOfView(d.Tool, r.View())
+	c.Base, c.ID, c.Created = base, r.ID, time.UnixMilli(r.CreatedMs)
+	c.Seconds, c.Left = int((r.ExpiresMs-r.CreatedMs)/1000), max(0, int((r.ExpiresMs-now.UnixMilli())/1000))
+	c.Session, c.SessionName, c.Same = string(d.Session), oneLine(cmp.Or(string(d.Session), "no session")), sameCall(r)
 	if r.State != approval.StatePending {
+		c.Always, c.Narrows = nil, false
 		c.Said, c.Outcome = oneLine(api.Said(r)), outcomeOf(r)
 		return c
 	}
 	c.Answerable = true
-	if r.Offers(toolward.AllowAlways) {
-		for i, p := range d.Proposals {
-			narrows := len(p.Match.Entries) == 0
-			c.Always = append(c.Always, offer{Key: strconv.Itoa(i), Words: oneLine(sentence(p.Text)), Narrows: narrows})
-			c.Narrows = c.Narrows || narrows
-		}
-	} else {
+	if !r.Offers(toolward.AllowAlways) {
 		c.NoAlways = noAlways(d)
+	}
+	return c
+}
+
+// cardOfView is what a person must see, as a card of a call of the tool.
+func cardOfView(tool string, v *approval.View) card {
+	c := card{
+		Severity: v.Severity.String(), SeverityName: severityNames[v.Severity], Rank: int(v.Severity),
+		Agent: oneLine(v.Agent), AgentNote: oneLine(v.Caller), Level: v.Level.String(), LevelName: levelName(v.Level),
+		Expires: v.Expires, Digest: v.ShortDigest(), Cut: v.Cut,
+		Blocks: blocksOf(tool, v), Outline: outlineOf(v), Targets: targetsOf(v.Targets), Reasons: reasonsOf(v.Reasons),
+	}
+	c.Title, c.TitleObject = titleOf(tool, v)
+	if v.Description != "" {
+		c.Says = &block{Name: "Description", Label: "It says", Text: spans(v.Description)}
+	}
+	for _, a := range v.Arguments {
+		c.Params = append(c.Params, namedSpans{oneLine(cmp.Or(a.Name, "(all)")), spans(a.Text)})
+	}
+	for _, f := range v.Facts {
+		c.Facts = append(c.Facts, named{f.Name, oneLine(f.Value)})
+	}
+	c.Facts = append(c.Facts, named{"digest", oneLine(v.Digest)})
+	for i, o := range v.Always {
+		c.Always = append(c.Always, offer{Key: strconv.Itoa(i), Words: oneLine(sentence(o.Text)), Narrows: o.Narrows})
+		c.Narrows = c.Narrows || o.Narrows
 	}
 	return c
 }
@@ -79,31 +83,19 @@ func levelName(l toolward.Level) string {
 	return "Session in lockdown"
 }
 
-// agentNote says what kind of caller it is. The client's name is its own word.
-func agentNote(r *approval.Record) string {
-	var parts []string
-	if d := r.Request; d.Depth > 0 {
-		parts = append(parts, fmt.Sprintf("sub-agent, level %d", d.Depth))
-	}
-	switch {
-	case r.Client != "":
-		parts = append(parts, "via "+r.Client)
-	case r.Request.Surface == toolward.SurfaceMCP:
-		parts = append(parts, "over MCP")
-	}
-	return strings.Join(parts, ", ")
-}
-
 // titleOf is the deed, and what it is aimed at.
-func titleOf(d *approval.Details) (string, []span) {
-	deed, known := deeds[d.Tool]
+func titleOf(tool string, v *approval.View) (string, []span) {
+	deed, known := deeds[tool]
 	if !known {
-		return "Call", oneLine(d.Title)
+		return "Call", oneLine(v.Title)
 	}
-	if d.Command != "" {
+	if v.Command != "" {
 		return deed, nil
 	}
-	_, object, _ := strings.Cut(d.Title, ": ")
+	name, object, aimed := strings.Cut(v.Title, ": ")
+	if !aimed && name != tool {
+		object = name // a program that asks names its call as it likes
+	}
 	return deed, oneLine(object)
 }
 
@@ -111,71 +103,40 @@ func titleOf(d *approval.Details) (string, []span) {
 const longCommand = 1000
 
 // blocksOf is the heart of the card: the command, the difference or the content.
-func blocksOf(d *approval.Details, params []param) []block {
+func blocksOf(tool string, v *approval.View) []block {
 	var out []block
-	where := oneLine(d.WorkDir)
-	if d.Command != "" {
-		b := block{Name: "Command", Label: "Command", Text: spans(d.Command)}
-		if d.WorkDir != "" {
-			b.Label, b.Where = "Command in", where
+	if v.Command != "" {
+		b := block{Name: "Command", Label: "Command", Text: spans(v.Command)}
+		if v.Directory != "" {
+			b.Label, b.Where = "Command in", oneLine(v.Directory)
 		}
-		if n := strings.Count(strings.TrimRight(d.Command, "\n"), "\n") + 1; n > 1 {
+		if n := strings.Count(strings.TrimRight(v.Command, "\n"), "\n") + 1; n > 1 {
 			b.Size = fmt.Sprintf("%d lines", n)
-		} else if n := utf8.RuneCountInString(d.Command); n > longCommand {
+		} else if n := utf8.RuneCountInString(v.Command); n > longCommand {
 			b.Size = fmt.Sprintf("%d characters", n)
 		}
 		out = append(out, b)
 	}
+	text := func(name string) string { return textOf(v.Arguments, name) }
 	switch {
-	case d.Diff != "":
-		out = append(out, block{Label: "Change", Diff: readDiff(d.Diff)})
-	case d.Tool == "edit" && textOf(params, "oldText")+textOf(params, "newText") != "":
-		out = append(out, block{Label: "Change", Diff: diffOfEdit(textOf(params, "oldText"), textOf(params, "newText"))})
-	case d.Tool == "write" && textOf(params, "content") != "":
-		out = append(out, block{Name: "New content", Label: "New content", Text: spans(textOf(params, "content"))})
-	case d.Tool == "apply_patch" && textOf(params, "input") != "":
-		out = append(out, block{Name: "Patch", Label: "Patch", Text: spans(textOf(params, "input"))})
+	case v.Diff != "":
+		out = append(out, block{Label: "Change", Diff: readDiff(v.Diff)})
+	case tool == "edit" && text("oldText")+text("newText") != "":
+		out = append(out, block{Label: "Change", Diff: diffOfEdit(text("oldText"), text("newText"))})
+	case tool == "write" && text("content") != "":
+		out = append(out, block{Name: "New content", Label: "New content", Text: spans(text("content"))})
+	case tool == "apply_patch" && text("input") != "":
+		out = append(out, block{Name: "Patch", Label: "Patch", Text: spans(text("input"))})
 	}
-	if d.Cut && len(out) > 0 {
+	if v.Cut && len(out) > 0 {
 		out[len(out)-1].Cut = true
 	}
 	return out
 }
 
-// param is one argument as text. Texts are shown as they are, everything else as JSON.
-type param struct{ name, text string }
-
-// paramsOf reads the preview, in the order in which it was written. A preview that cannot be read is shown raw.
-func paramsOf(preview json.RawMessage) []param {
-	dec := json.NewDecoder(bytes.NewReader(preview))
-	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
-		if len(preview) == 0 {
-			return nil
-		}
-		return []param{{"(all)", string(preview)}}
-	}
-	var out []param
-	for dec.More() {
-		key, err := dec.Token()
-		name, ok := key.(string)
-		var raw json.RawMessage
-		if err != nil || !ok || dec.Decode(&raw) != nil {
-			return []param{{"(all)", string(preview)}}
-		}
-		text := string(raw)
-		if raw[0] == '"' {
-			if json.Unmarshal(raw, &text) != nil {
-				text = string(raw)
-			}
-		}
-		out = append(out, param{name, text})
-	}
-	return out
-}
-
-func textOf(params []param, name string) string {
-	if i := slices.IndexFunc(params, func(p param) bool { return p.name == name }); i >= 0 {
-		return params[i].text
+func textOf(arguments []approval.Argument, name string) string {
+	if i := slices.IndexFunc(arguments, func(a approval.Argument) bool { return a.Name == name }); i >= 0 {
+		return arguments[i].Text
 	}
 	return ""
 }
@@ -196,42 +157,16 @@ func targetsOf(targets []string) []named {
 	return out
 }
 
-// reasonsOf says why people are asked: first what was seen in the arguments, then the rules. The approval holds both
-// as text, the findings first and with their codes.
-func reasonsOf(d *approval.Details) []reason {
+// reasonsOf says why people are asked, a finding with its code beside it.
+func reasonsOf(reasons []approval.Reason) []reason {
 	var out []reason
-	for _, f := range d.Findings {
-		out = append(out, reason{Text: oneLine(sentence(cmp.Or(f.Detail, f.Code))), Rule: oneLine(f.Code), Finding: true})
-	}
-	for _, text := range d.Reasons[min(len(d.Findings), len(d.Reasons)):] {
-		out = append(out, reason{Text: oneLine(sentence(text))})
-	}
-	if len(out) == 0 {
-		out = append(out, reason{Text: oneLine("Calls of this tool are asked about.")})
-	}
-	return out
-}
-
-// factsOf is what identifies the call, for comparing with other surfaces and the record.
-func factsOf(r *approval.Record) []named {
-	d := r.Request
-	var out []named
-	add := func(name, value string) {
-		if value != "" {
-			out = append(out, named{name, oneLine(value)})
+	for _, r := range reasons {
+		if r.Code != "" {
+			out = append(out, reason{Text: oneLine(sentence(r.Seen)), Rule: oneLine(r.Code), Finding: true})
+			continue
 		}
+		out = append(out, reason{Text: oneLine(sentence(r.Text))})
 	}
-	add("tool", strings.TrimSpace(d.Tool+" "+d.Action))
-	add("runs on", string(d.Host))
-	if d.ByClient {
-		add("run by", "the agent's own program")
-	}
-	add("session", string(d.Session))
-	add("run", d.Run)
-	add("sender", strings.Trim(d.Channel+" "+d.Sender, " "))
-	add("digest", r.Binding)
-	add("arguments", d.Digest) // as the record of the call has it
-	add("approval", r.ID)
 	return out
 }
 

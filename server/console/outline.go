@@ -19,28 +19,23 @@ type outlineItem struct {
 var verdicts = map[display.Mark]string{display.MarkRun: "ok", display.MarkAsk: "asks", display.MarkDeny: "refused"}
 
 // outlineOf makes a tree of what the command would do. Its environment stands below the dangers.
-func outlineOf(d *approval.Details) (items []outlineItem) {
-	var lines []display.OutlineLine
-	if d.Outline != nil {
-		lines = d.Outline.Lines
-	}
-	for len(lines) > 0 && lines[0].Kind == display.LineDanger {
-		items, lines = appendOutline(items, lines)
-	}
-	if len(d.Variables) > 0 {
+func outlineOf(v *approval.View) (items []outlineItem) {
+	items = appendOutline(items, v.Dangers.Lines)
+	if len(v.Variables) > 0 {
 		items = append(items, outlineItem{
-			Kind: string(display.LineNote), Label: oneLine("sets in its environment"), Text: oneLine(display.Words(d.Variables...)),
+			Kind: string(display.LineNote), Label: oneLine("sets in its environment"), Text: oneLine(display.Words(v.Variables...)),
 		})
 	}
-	for len(lines) > 0 {
-		items, lines = appendOutline(items, lines)
-	}
-	return items
+	return appendOutline(items, v.Outline.Lines)
 }
 
-func appendOutline(items []outlineItem, lines []display.OutlineLine) ([]outlineItem, []display.OutlineLine) {
-	item, rest := outlineTree(lines)
-	return append(items, item), rest
+func appendOutline(items []outlineItem, lines []display.OutlineLine) []outlineItem {
+	for len(lines) > 0 {
+		var item outlineItem
+		item, lines = outlineTree(lines)
+		items = append(items, item)
+	}
+	return items
 }
 
 // outlineTree takes the first line and those below it.

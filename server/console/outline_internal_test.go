@@ -23,7 +23,7 @@ func TestOutlineTree(t *testing.T) {
 		o.Add(l)
 	}
 	var b strings.Builder
-	items := outlineOf(&approval.Details{Outline: o, Variables: []string{"B", "A C"}})
+	items := outlineOf((&approval.Record{Request: &approval.Details{Outline: o, Variables: []string{"B", "A C"}}}).View())
 	if err := templates().ExecuteTemplate(&b, "outline", items); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestOutlineTree(t *testing.T) {
 	if got := b.String(); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
-	if items := outlineOf(&approval.Details{}); items != nil {
+	if items := outlineOf((&approval.Record{Request: &approval.Details{}}).View()); items != nil {
 		t.Errorf("no outline became %+v", items)
 	}
 }

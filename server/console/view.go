@@ -38,8 +38,9 @@ type card struct {
 	TitleObject  []span
 	Created      time.Time
 	Expires      time.Time
-	Seconds      int // from creation to deadline
-	Left         int // from now to deadline
+	Seconds      int    // from creation to deadline
+	Left         int    // from now to deadline
+	Says         *block // the description of whoever asks
 	Blocks       []block
 	Outline      []outlineItem // what the command would do
 	Targets      []named
