@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/identity"
 )
 
 // Recorder writes records. The audit log implements it.
@@ -29,13 +30,15 @@ type Recorder interface {
 type Options struct {
 	Audit     Recorder           // required
 	Allowlist *command.Approvals // exec-approvals.json
-	Log       *slog.Logger       // optional
+	Devices   *identity.Pairings
+	Log       *slog.Logger // optional
 }
 
 // Desk does what people ask for. Its methods may be called from any goroutine.
 type Desk struct {
 	audit     Recorder
 	allowlist *command.Approvals
+	devices   *identity.Pairings
 	log       *slog.Logger
 }
 
@@ -47,7 +50,7 @@ func New(o Options) (*Desk, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Desk{audit: o.Audit, allowlist: o.Allowlist, log: o.Log}, nil
+	return &Desk{audit: o.Audit, allowlist: o.Allowlist, devices: o.Devices, log: o.Log}, nil
 }
 
 // record writes what is about to be done. Its error stops the operation: nothing gets looser without a trace.
@@ -58,4 +61,12 @@ func (d *Desk) record(ctx context.Context, event audit.Event) error {
 		return &Error{Unrecorded, err}
 	}
 	return nil
+}
+
+// note records what was done. That it cannot be recorded does not undo it; whoever hangs up meanwhile has not done it unseen.
+func (d *Desk) note(ctx context.Context, event audit.Event) {
+	event.Durable = true
+	if _, err := d.audit.Append(context.WithoutCancel(ctx), event); err != nil {
+		d.log.Error("what was done could not be recorded", "type", event.Type, "event", event.Data["event"], "err", err)
+	}
 }

@@ -11,6 +11,9 @@ const (
 	NotAllowed   Code = "not-allowed"   // the visitor lacks the right
 	NotKept      Code = "not-kept"      // this gateway has nothing of the kind
 	Unrecorded   Code = "unrecorded"    // it could not be recorded, so it was not done
+	Unknown      Code = "unknown"       // there is nothing of that name
+	Changed      Code = "changed"       // it is not what the visitor saw any more
+	ScopeHeld    Code = "scope-held"    // whoever gives a scope must hold it
 	Invalid      Code = "invalid"       // what was sent cannot be put in force
 	BaseRequired Code = "base-required" // the change does not say which state it was made from
 	BaseChanged  Code = "base-changed"  // the change was made from another state than the one that there is

@@ -3,6 +3,8 @@ package desk_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +26,8 @@ type world struct {
 	desk      *desk.Desk
 	keeper    *identity.Keeper
 	allowlist *command.Approvals
+	devices   *identity.Pairings
+	salt      []byte // of the token that the device had before
 
 	mu      sync.Mutex
 	full    bool
@@ -56,20 +60,55 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { must(t, db.Close()) })
 	w.keeper, err = identity.Open(t.Context(), identity.Options{Store: store.NewDevices(db)})
 	must(t, err)
-	must(t, w.keeper.SetUp(t.Context(), "test", w.keeper.SetupCode(), passphrase))
+	w.devices, err = identity.OpenPairings(t.Context(), store.NewPaired(db), make([]byte, 32))
+	must(t, err)
 	w.allowlist = command.OpenApprovals(w.home, command.Options{})
 	t.Cleanup(w.allowlist.Close)
-	w.desk, err = desk.New(desk.Options{Audit: w, Allowlist: w.allowlist})
+	w.desk, err = desk.New(desk.Options{Audit: w, Allowlist: w.allowlist, Devices: w.devices})
 	must(t, err)
 	return w
 }
 
-// person is somebody who signed in.
-func (w *world) person() desk.Visitor {
-	w.t.Helper()
-	by, err := w.keeper.SignInForeground(w.t.Context(), passphrase)
-	must(w.t, err)
-	return desk.Visitor{By: by, Client: "cli"}
+// person is somebody who signed in. All tests have the same one, and the same one who left: a passphrase takes its time.
+func (w *world) person() desk.Visitor { return desk.Visitor{By: somebody.here, Client: "cli"} }
+
+var somebody struct{ here, gone identity.Authority }
+
+func TestMain(m *testing.M) {
+	home, err := os.MkdirTemp("", "desk")
+	if err == nil {
+		err = signIn(home)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(home)
+	os.Exit(code)
+}
+
+func signIn(home string) error {
+	ctx := context.Background()
+	db, err := store.Open(ctx, home, store.Options{})
+	if err != nil {
+		return err
+	}
+	keeper, err := identity.Open(ctx, identity.Options{Store: store.NewDevices(db)})
+	if err != nil {
+		return err
+	}
+	if err := keeper.SetUp(ctx, "test", keeper.SetupCode(), passphrase); err != nil {
+		return err
+	}
+	if somebody.here, err = keeper.SignInForeground(ctx, passphrase); err != nil {
+		return err
+	}
+	if somebody.gone, err = keeper.SignInForeground(ctx, passphrase); err != nil {
+		return err
+	}
+	keeper.SignOut(somebody.gone)
+	return nil
 }
 
 // operation is one operation on a world, and how to see that it was done.
@@ -100,6 +139,22 @@ func (o *operation) loosens(t *testing.T) {
 	})
 }
 
+// takesAway checks an operation that takes something away: nobody does it without the right, and what cannot be recorded is done all
+// the same.
+func (o *operation) takesAway(t *testing.T) {
+	t.Run(o.name, func(t *testing.T) {
+		o.needsRight(t)
+		w := o.world(t)
+		w.full = true
+		if err := o.do(t.Context(), w, w.person()); err != nil || !o.done(w) {
+			t.Errorf("without a record: %v, done %v", err, o.done(w))
+		}
+		w = o.world(t)
+		must(t, o.do(t.Context(), w, w.person()))
+		o.isRecorded(t, w)
+	})
+}
+
 func (o *operation) world(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -114,9 +169,7 @@ func (o *operation) world(t *testing.T) *world {
 func (o *operation) needsRight(t *testing.T) {
 	t.Helper()
 	w := o.world(t)
-	ended := w.person()
-	w.keeper.SignOut(ended.By)
-	for who, visitor := range map[string]desk.Visitor{"nobody": {}, "an agent": {By: identity.Requester()}, "somebody who has left": ended} {
+	for who, visitor := range map[string]desk.Visitor{"nobody": {}, "an agent": {By: identity.Requester()}, "somebody who has left": {By: somebody.gone}} {
 		if err := o.do(t.Context(), w, visitor); desk.CodeOf(err) != desk.NotAllowed || !errors.Is(err, identity.ErrNotSignedIn) {
 			t.Errorf("%s: %v", who, err)
 		}

@@ -57,7 +57,7 @@ func furnishedHome(b *testing.B) (home, token string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	token, _, err = d.people.CreateToken(b.Context(), person, identity.TokenSpec{Agent: "coder", Workspace: d.benchWorkspace()})
+	token, _, err = d.people.CreateToken(b.Context(), person, identity.TokenSpec{Agent: "coder", Workspace: d.benchWorkspace()}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

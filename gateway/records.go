@@ -44,9 +44,7 @@ func newEventRecorder(ctx context.Context, log *audit.Log, failed func(error)) *
 // put queues an event. Events repeat what the decision records and the approvals' own rows say; one that does not fit
 // is reported, not waited for.
 func (r *eventRecorder) put(event audit.Event) {
-	if count := r.count.Load(); count != nil {
-		(*count)(event)
-	}
+	r.counted(event)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.closed {
@@ -56,6 +54,13 @@ func (r *eventRecorder) put(event audit.Event) {
 	case r.events <- event:
 	default:
 		r.failed(errors.New("more events than can be recorded: one of type " + string(event.Type) + " is left out"))
+	}
+}
+
+// counted counts an event that was recorded elsewhere.
+func (r *eventRecorder) counted(event audit.Event) {
+	if count := r.count.Load(); count != nil {
+		(*count)(event)
 	}
 }
 

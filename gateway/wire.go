@@ -23,7 +23,7 @@ func (d *Gateway) openProtocol(ctx context.Context, settings config.File, listen
 		return err
 	}
 	d.secrets.Hold(nonEmpty(who.Auth.Token, who.Auth.Password)...)
-	if d.desk, err = desk.New(desk.Options{Audit: d.audit, Allowlist: d.commands, Log: d.log}); err != nil {
+	if d.desk, err = desk.New(desk.Options{Audit: d.audit, Allowlist: d.commands, Devices: d.pairings, Log: d.log}); err != nil {
 		return err
 	}
 	d.protocol, err = protocol.New(protocol.Options{
@@ -102,17 +102,19 @@ func (d *Gateway) callAs(ctx context.Context, secret string) (protocol.Agent, er
 	return protocol.Agent{ID: token.Agent, Workspace: workspace, Owner: token.Owner, TokenID: token.ID}, nil
 }
 
-// recordPairing keeps who let which device in.
+// recordPairing keeps what devices asked for, and which were paired without asking anybody. What somebody did is in the record
+// already: they did it at the desk.
 func (d *Gateway) recordPairing(e identity.PairEvent) {
+	if e.By != "" {
+		d.events.counted(audit.Event{Type: audit.TypeConfig})
+		return
+	}
 	data := map[string]any{"event": "device-" + e.Kind, "device": e.DeviceID, "by": e.By}
-	if e.By == "" && e.Kind == identity.PairApproved {
+	if e.Kind == identity.PairApproved {
 		data["by"] = "nobody: a program of this machine that had the gateway's secret"
 	}
 	if e.Request.ID != "" {
 		data["scopes"], data["role"], data["client"], data["address"] = e.Request.Scopes, string(e.Request.Role), e.Request.ClientID, e.Request.IP
-	}
-	if e.Role != "" {
-		data["role"] = string(e.Role)
 	}
 	d.events.put(audit.Event{Type: audit.TypeConfig, Data: data})
 }

@@ -324,8 +324,9 @@ func (p *Passkeys) BeginAdd(ctx context.Context, by Authority, site Site, shown 
 	return made.Response, nil
 }
 
-// Add keeps the passkey that answers the question of [Passkeys.BeginAdd].
-func (p *Passkeys) Add(ctx context.Context, by Authority, site Site, name string, answer []byte) (Passkey, error) {
+// Add keeps the passkey that answers the question of [Passkeys.BeginAdd]. record, if not nil, is told of it before it counts; its
+// error stops it.
+func (p *Passkeys) Add(ctx context.Context, by Authority, site Site, name string, answer []byte, record func(Passkey) error) (Passkey, error) {
 	if err := by.May(RightAdmin); err != nil {
 		return Passkey{}, err
 	}
@@ -362,9 +363,14 @@ func (p *Passkeys) Add(ctx context.Context, by Authority, site Site, name string
 	for _, t := range made.Transport {
 		r.Transports = append(r.Transports, string(t))
 	}
+	if record != nil {
+		if err := record(r.Passkey); err != nil {
+			return Passkey{}, err
+		}
+	}
 	if err := p.save(ctx, r); err != nil {
-		// A store may keep what it said it could not. Nobody was told of this passkey and nothing records it, so it must
-		// not open the console after the next start.
+		// A store may keep what it said it could not. Nobody was told that this passkey counts, so it must not open the
+		// console after the next start.
 		if gone := p.store.RemovePasskey(context.WithoutCancel(ctx), r.ID); gone != nil {
 			p.log.Error("a passkey that was refused may be in the store", "passkey", r.ID, "err", gone)
 		}

@@ -132,7 +132,7 @@ func (p *Pairings) Rotate(ctx context.Context, by Caller, deviceID string, role 
 	if err != nil {
 		return "", nil, time.Time{}, err
 	}
-	p.tell(PairEvent{Kind: TokenRotated, DeviceID: deviceID, Role: role, By: by.name()})
+	p.tell(PairEvent{Kind: TokenRotated, DeviceID: deviceID, Role: role, By: by.Name()})
 	return token, union(nil, scopes), issued, nil
 }
 
@@ -157,7 +157,7 @@ func (p *Pairings) Revoke(ctx context.Context, by Caller, deviceID string, role 
 	if err != nil {
 		return time.Time{}, err
 	}
-	p.tell(PairEvent{Kind: TokenRevoked, DeviceID: deviceID, Role: role, By: by.name()})
+	p.tell(PairEvent{Kind: TokenRevoked, DeviceID: deviceID, Role: role, By: by.Name()})
 	if kept != nil {
 		return time.Time{}, fmt.Errorf("the token is revoked until the next start only, the store failed: %w", kept)
 	}
@@ -180,7 +180,8 @@ type Caller struct {
 	Scopes []string // of the connection
 }
 
-func (c Caller) name() string {
+// Name is what records call the caller.
+func (c Caller) Name() string {
 	if c.By.IsPerson() {
 		return c.By.Name()
 	}

@@ -36,6 +36,7 @@ const (
 	RightGrant      Right = "keep an answer for later calls"
 	RightClearLevel Right = "change a session's level"
 	RightConfigure  Right = "apply configuration"
+	RightPair       Right = "pair devices"
 	RightAdmin      Right = "manage tokens, grants and sign-ins"
 )
 

@@ -261,7 +261,7 @@ func (p *Pairings) forget(now time.Time) {
 // vouched for. The caller has checked that this may be.
 func (p *Pairings) PairSilently(ctx context.Context, r PairRequest) error {
 	r.ID, r.Created = newPairID(), time.Now()
-	if err := p.admit(ctx, r, ""); err != nil {
+	if err := p.admit(ctx, r, "", nil); err != nil {
 		return err
 	}
 	p.tell(PairEvent{Kind: PairApproved, Request: r, DeviceID: r.DeviceID})
@@ -269,21 +269,22 @@ func (p *Pairings) PairSilently(ctx context.Context, r PairRequest) error {
 }
 
 // Approve lets a person pair the device of a waiting request, or vouch for a device that was paired silently: name is
-// the id of the request or of the device. It needs a signed-in person who holds every scope that is given.
-func (p *Pairings) Approve(ctx context.Context, by Authority, name string) (PairedDevice, error) {
-	return p.approve(ctx, by, name, "")
+// the id of the request or of the device. It needs a signed-in person who holds every scope that is given. record, if not nil,
+// is told of it before it is done; its error stops it.
+func (p *Pairings) Approve(ctx context.Context, by Authority, name string, record func(PairRequest) error) (PairedDevice, error) {
+	return p.approve(ctx, by, name, "", record)
 }
 
 // ApproveSeen is Approve for exactly what was shown: seen is the stamp of that. A device may ask for more between the
 // showing and the answer; what the person did not see is not theirs to have given.
-func (p *Pairings) ApproveSeen(ctx context.Context, by Authority, name, seen string) (PairedDevice, error) {
+func (p *Pairings) ApproveSeen(ctx context.Context, by Authority, name, seen string, record func(PairRequest) error) (PairedDevice, error) {
 	if seen == "" {
 		return PairedDevice{}, ErrPairChanged
 	}
-	return p.approve(ctx, by, name, seen)
+	return p.approve(ctx, by, name, seen, record)
 }
 
-func (p *Pairings) approve(ctx context.Context, by Authority, name, seen string) (PairedDevice, error) {
+func (p *Pairings) approve(ctx context.Context, by Authority, name, seen string, record func(PairRequest) error) (PairedDevice, error) {
 	if err := by.mayPair(nil); err != nil {
 		return PairedDevice{}, err
 	}
@@ -301,7 +302,7 @@ func (p *Pairings) approve(ctx context.Context, by Authority, name, seen string)
 	if err := by.mayPair(r.Scopes); err != nil {
 		return PairedDevice{}, err
 	}
-	if err := p.admit(ctx, r, by.Name()); err != nil {
+	if err := p.admit(ctx, r, by.Name(), record); err != nil {
 		return PairedDevice{}, err
 	}
 	p.drop(r.ID)
@@ -310,8 +311,8 @@ func (p *Pairings) approve(ctx context.Context, by Authority, name, seen string)
 	return d, nil
 }
 
-// admit writes what a request asked for. person is who vouches, "" for nobody.
-func (p *Pairings) admit(ctx context.Context, r PairRequest, person string) error {
+// admit writes what a request asked for. person is who vouches, "" for nobody. record, if not nil, can still stop it.
+func (p *Pairings) admit(ctx context.Context, r PairRequest, person string, record func(PairRequest) error) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	now := time.Now()
@@ -338,6 +339,11 @@ func (p *Pairings) admit(ctx context.Context, r PairRequest, person string) erro
 	d.Name, d.ClientID, d.Mode = shorten(cmp.Or(r.Name, d.Name)), cmp.Or(r.ClientID, d.ClientID), cmp.Or(r.Mode, d.Mode)
 	d.Platform, d.Family = shorten(FoldPlatform(r.Platform)), shorten(FoldPlatform(r.Family))
 	d.IP, d.Approved = cmp.Or(shorten(r.IP), d.IP), now
+	if record != nil {
+		if err := record(r); err != nil {
+			return err
+		}
+	}
 	return p.save(ctx, d)
 }
 

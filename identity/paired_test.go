@@ -76,10 +76,10 @@ func TestSilentPairingIsNobodysVouch(t *testing.T) {
 	if by.IsPerson() || by.MayAnswer() == nil || by.May(RightWatch) == nil || by.May(RightAdmin) == nil {
 		t.Error("a silently paired device has a person's rights")
 	}
-	if _, err := p.Approve(t.Context(), by, "d1"); !errors.Is(err, ErrNotSignedIn) {
+	if _, err := p.Approve(t.Context(), by, "d1", nil); !errors.Is(err, ErrNotSignedIn) {
 		t.Errorf("it vouches for itself: %v", err)
 	}
-	if _, err := p.Approve(t.Context(), Requester(), "d1"); !errors.Is(err, ErrNotSignedIn) {
+	if _, err := p.Approve(t.Context(), Requester(), "d1", nil); !errors.Is(err, ErrNotSignedIn) {
 		t.Errorf("a requester vouches: %v", err)
 	}
 }
@@ -93,7 +93,7 @@ func TestVouchedDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := person(t)
-	if _, err := p.Approve(t.Context(), owner, r.ID); err != nil {
+	if _, err := p.Approve(t.Context(), owner, r.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	all := []string{ScopeApprovals, ScopePairing}
@@ -121,7 +121,7 @@ func TestVouchedDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Approve(t.Context(), by, r.ID); !errors.Is(err, ErrScopeHeld) {
+	if _, err := p.Approve(t.Context(), by, r.ID, nil); !errors.Is(err, ErrScopeHeld) {
 		t.Errorf("it gave what it does not hold: %v", err)
 	}
 	// A restart keeps it, removing it ends it.
@@ -263,7 +263,7 @@ func TestCallerGoesAwayWhileADeviceIsRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Approve(t.Context(), by, r.ID); err != nil {
+	if _, err := p.Approve(t.Context(), by, r.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	token, _, err := p.Credential(t.Context(), "d1", RoleOperator, []string{ScopeApprovals})

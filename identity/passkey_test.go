@@ -94,7 +94,7 @@ func (d *desk) register(a *passkeytest.Authenticator, site Site, name string) Pa
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	made, err := d.keys.Add(d.t.Context(), d.by, site, name, a.Make(d.t, options))
+	made, err := d.keys.Add(d.t.Context(), d.by, site, name, a.Make(d.t, options), nil)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -281,13 +281,13 @@ func TestPasskeyAddNeedsPresence(t *testing.T) {
 	second := passkeytest.New(here.Origin)
 	answer := second.Make(t, options)
 	_, other := signIn(t, d.keeper)
-	if _, err := d.keys.Add(ctx, other, here, "stolen", answer); !errors.Is(err, ErrPasskeyLate) {
+	if _, err := d.keys.Add(ctx, other, here, "stolen", answer, nil); !errors.Is(err, ErrPasskeyLate) {
 		t.Errorf("the answer from another sign-in: %v", err)
 	}
-	if _, err := d.keys.Add(ctx, d.by, here, "second", answer); err != nil {
+	if _, err := d.keys.Add(ctx, d.by, here, "second", answer, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.keys.Add(ctx, d.by, here, "again", answer); !errors.Is(err, ErrPasskeyLate) {
+	if _, err := d.keys.Add(ctx, d.by, here, "again", answer, nil); !errors.Is(err, ErrPasskeyLate) {
 		t.Errorf("the same answer again: %v", err)
 	}
 	for name, wrong := range map[string]func(*passkeytest.Authenticator){
@@ -301,7 +301,7 @@ func TestPasskeyAddNeedsPresence(t *testing.T) {
 		}
 		bad := passkeytest.New(here.Origin)
 		wrong(bad)
-		if _, err := d.keys.Add(ctx, d.by, here, "bad", bad.Make(t, options)); !errors.Is(err, ErrPasskey) {
+		if _, err := d.keys.Add(ctx, d.by, here, "bad", bad.Make(t, options), nil); !errors.Is(err, ErrPasskey) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -79,7 +79,7 @@ func TestPasskeyStoreFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := passkeytest.New(here.Origin)
-	if _, err := d.keys.Add(t.Context(), d.by, here, "second", second.Make(t, options)); !errors.Is(err, d.store.fail) {
+	if _, err := d.keys.Add(t.Context(), d.by, here, "second", second.Make(t, options), nil); !errors.Is(err, d.store.fail) {
 		t.Errorf("a passkey that was not kept: %v", err)
 	}
 	if _, err := d.keys.Remove(t.Context(), d.by, made.ID); !errors.Is(err, d.store.fail) || by.MayAnswer() == nil || d.keys.Any("localhost") {
@@ -147,7 +147,7 @@ func TestPasskeyFloodAtTheDoor(t *testing.T) {
 		t.Fatalf("presence during a flood: %v", err)
 	}
 	flood()
-	if _, err := d.keys.Add(t.Context(), d.by, here, "phone", passkeytest.New(here.Origin).Make(t, options)); err != nil {
+	if _, err := d.keys.Add(t.Context(), d.by, here, "phone", passkeytest.New(here.Origin).Make(t, options), nil); err != nil {
 		t.Errorf("a new passkey during a flood: %v", err)
 	}
 }
@@ -189,7 +189,7 @@ func TestPasskeyHalfKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.store.half = errors.New("fsync failed")
-	if _, err := d.keys.Add(t.Context(), d.by, here, "laptop", a.Make(t, options)); !errors.Is(err, d.store.half) {
+	if _, err := d.keys.Add(t.Context(), d.by, here, "laptop", a.Make(t, options), nil); !errors.Is(err, d.store.half) {
 		t.Fatalf("%v", err)
 	}
 	d.store.half = nil

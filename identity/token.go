@@ -88,8 +88,8 @@ func CheckAgent(id string) error {
 }
 
 // CreateToken makes a token. secret is returned once and kept nowhere. It needs a signed-in person: an agent that
-// could make tokens could make itself the owner.
-func (k *Keeper) CreateToken(ctx context.Context, by Authority, spec TokenSpec) (secret string, t Token, err error) {
+// could make tokens could make itself the owner. record, if not nil, is told of the token before it counts; its error stops it.
+func (k *Keeper) CreateToken(ctx context.Context, by Authority, spec TokenSpec, record func(Token) error) (secret string, t Token, err error) {
 	if err := by.May(RightAdmin); err != nil {
 		return "", Token{}, err
 	}
@@ -112,23 +112,28 @@ func (k *Keeper) CreateToken(ctx context.Context, by Authority, spec TokenSpec) 
 	}
 	now := time.Now()
 	secret = tokenStart + rand.Text()
-	record := &TokenRecord{Hash: sha256.Sum256([]byte(secret)), Token: Token{
+	made := &TokenRecord{Hash: sha256.Sum256([]byte(secret)), Token: Token{
 		ID: "t" + strings.ToLower(rand.Text()[:10]), Prefix: secret[:shownPrefix], Name: spec.Name, Agent: spec.Agent,
 		Workspace: spec.Workspace, Owner: spec.Owner, Gateway: spec.Gateway, Created: now, CreatedBy: by.Name(),
 	}}
 	if spec.Life > 0 {
-		record.Expires = now.Add(spec.Life)
+		made.Expires = now.Add(spec.Life)
 	}
 	k.tokens.mu.Lock()
 	defer k.tokens.mu.Unlock()
 	if len(k.tokens.byHash) >= maxTokens {
 		return "", Token{}, fmt.Errorf("there are %d agent tokens, which is the limit", maxTokens)
 	}
-	if err := k.store.AddAgentToken(ctx, *record); err != nil {
+	if record != nil {
+		if err := record(made.Token); err != nil {
+			return "", Token{}, err
+		}
+	}
+	if err := k.store.AddAgentToken(ctx, *made); err != nil {
 		return "", Token{}, fmt.Errorf("save agent token: %w", err)
 	}
-	k.tokens.byHash[record.Hash] = record
-	return secret, record.Token, nil
+	k.tokens.byHash[made.Hash] = made
+	return secret, made.Token, nil
 }
 
 // Token recognizes the secret of an agent token. The secret is hashed before anything is compared, so the time it

@@ -17,18 +17,18 @@ func TestTokens(t *testing.T) {
 		_, by := signIn(t, k)
 		ctx := t.Context()
 		spec := TokenSpec{Name: "laptop", Agent: "coder", Workspace: "/home/dev/ws", Owner: true, Life: time.Hour}
-		if _, _, err := k.CreateToken(ctx, Requester(), spec); !errors.Is(err, ErrNotSignedIn) {
+		if _, _, err := k.CreateToken(ctx, Requester(), spec, nil); !errors.Is(err, ErrNotSignedIn) {
 			t.Errorf("an agent made a token: %v", err)
 		}
 		for name, bad := range map[string]TokenSpec{
 			"no agent": {Workspace: "/ws"}, "colon": {Agent: "a:b", Workspace: "/ws"}, "capital": {Agent: "Coder", Workspace: "/ws"},
 			"relative": {Agent: "a", Workspace: "ws"}, "dots": {Agent: "a", Workspace: "/ws/../x"}, "negative": {Agent: "a", Workspace: "/ws", Life: -1},
 		} {
-			if _, _, err := k.CreateToken(ctx, by, bad); err == nil {
+			if _, _, err := k.CreateToken(ctx, by, bad, nil); err == nil {
 				t.Errorf("%s: created", name)
 			}
 		}
-		secret, token, err := k.CreateToken(ctx, by, spec)
+		secret, token, err := k.CreateToken(ctx, by, spec, nil)
 		if err != nil || !strings.HasPrefix(secret, token.Prefix) || len(secret) < 29 || token.CreatedBy != "owner (console)" {
 			t.Fatalf("%q %+v %v", secret, token, err)
 		}
@@ -54,7 +54,7 @@ func TestTokens(t *testing.T) {
 		if _, err := k.Token(ctx, secret); !errors.Is(err, ErrToken) {
 			t.Errorf("expired: %v", err)
 		}
-		secret, token, err = k.CreateToken(ctx, by, TokenSpec{Agent: "coder", Workspace: "/ws"})
+		secret, token, err = k.CreateToken(ctx, by, TokenSpec{Agent: "coder", Workspace: "/ws"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestTokens(t *testing.T) {
 		if _, err := k.Token(ctx, secret); !errors.Is(err, ErrToken) {
 			t.Errorf("revoked: %v", err)
 		}
-		_, token, err = k.CreateToken(ctx, by, TokenSpec{Agent: "coder", Workspace: "/ws"})
+		_, token, err = k.CreateToken(ctx, by, TokenSpec{Agent: "coder", Workspace: "/ws"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestTokensOfOneUse(t *testing.T) {
 		"agent": {Gateway: true, Agent: "a"}, "workspace": {Gateway: true, Workspace: "/ws"}, "owner": {Gateway: true, Owner: true},
 		"metrics": {Gateway: true, Metrics: true},
 	} {
-		if _, _, err := k.CreateToken(ctx, by, bad); err == nil {
+		if _, _, err := k.CreateToken(ctx, by, bad, nil); err == nil {
 			t.Errorf("%s: created", name)
 		}
 	}
@@ -108,7 +108,7 @@ func TestTokensOfOneUse(t *testing.T) {
 		{TokenSpec{Metrics: true}, false, true, false},
 		{TokenSpec{Agent: "a", Workspace: "/ws"}, true, false, false},
 	} {
-		secret, _, err := k.CreateToken(ctx, by, c.spec)
+		secret, _, err := k.CreateToken(ctx, by, c.spec, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

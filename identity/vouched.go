@@ -27,6 +27,7 @@ var scopeOf = map[Right]string{
 	RightGrant:      ScopeApprovals,
 	RightClearLevel: ScopeAdmin,
 	RightConfigure:  ScopeAdmin,
+	RightPair:       ScopePairing,
 	RightAdmin:      ScopeAdmin,
 }
 
@@ -51,11 +52,8 @@ func (a Authority) vouched(scope string) bool {
 // mayPair returns nil if the authority may give these scopes to a device: a person who signed in holds all of them, a
 // person's device those that were vouched for. Otherwise a device could be used to make a mightier one.
 func (a Authority) mayPair(scopes []string) error {
-	if a.pairings == nil {
-		return a.May(RightAdmin)
-	}
-	if !a.vouched(ScopePairing) {
-		return a.May(RightAdmin)
+	if err := a.May(RightPair); err != nil || a.pairings == nil {
+		return err
 	}
 	for _, scope := range scopes {
 		if !a.vouched(scope) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/console"
@@ -40,8 +40,7 @@ type Options struct {
 	Gateway   api.Explainer
 	Policy    func() api.Policy // the one in force
 	Config    api.Configuration
-	Commands  *command.Approvals // exec-approvals.json; optional
-	Devices   *identity.Pairings // optional
+	Desk      *desk.Desk         // what people may do
 	Passkeys  *identity.Passkeys // optional
 	Sandboxes api.Sandboxes      // optional
 	// Ready adds what somebody who shows a credential may know to the answer of /readyz; optional.
@@ -90,7 +89,7 @@ const (
 // at once when the port is taken.
 func Open(o Options) (*Server, error) {
 	if o.Home == "" || o.People == nil || o.Approvals == nil || o.Audit == nil || o.Records == nil ||
-		o.Levels == nil || o.Gateway == nil || o.Policy == nil || o.Config == nil || o.Stop == nil {
+		o.Levels == nil || o.Gateway == nil || o.Policy == nil || o.Config == nil || o.Desk == nil || o.Stop == nil {
 		return nil, errors.New("open server: a part is missing")
 	}
 	hosts := o.Hosts
@@ -129,12 +128,12 @@ func (s *Server) openRooms(o *Options) {
 	s.api = api.New(&api.Options{
 		Home: o.Home, Address: &s.address, Streams: s.streams,
 		People: o.People, Approvals: o.Approvals, Audit: o.Audit, Records: o.Records, Levels: o.Levels, Gateway: o.Gateway,
-		Policy: o.Policy, Config: o.Config, Commands: o.Commands, Devices: o.Devices, Sandboxes: o.Sandboxes,
+		Policy: o.Policy, Config: o.Config, Desk: o.Desk, Sandboxes: o.Sandboxes,
 		ObserveOnly: o.ObserveOnly, Version: o.Version, Stop: o.Stop, Log: s.log,
 	})
 	s.console = console.New(&console.Options{
 		API: s.api, Address: &s.address, Streams: s.streams,
-		People: o.People, Approvals: o.Approvals, Audit: o.Audit, Levels: o.Levels, Policy: o.Policy, Devices: o.Devices,
+		People: o.People, Approvals: o.Approvals, Audit: o.Audit, Levels: o.Levels, Policy: o.Policy, Desk: o.Desk,
 		Passkeys: o.Passkeys, Sandboxes: o.Sandboxes, Metrics: o.Metrics, ObserveOnly: o.ObserveOnly, Log: s.log,
 	})
 }

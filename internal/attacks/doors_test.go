@@ -41,7 +41,7 @@ func judgeHTTP(t *testing.T, c *attack) (outcome, error) {
 			}
 			return mcp.Identity{Agent: token.Agent, Workspace: token.Workspace, TokenID: token.ID}, nil
 		})})
-	secret, _, err := console.People.CreateToken(t.Context(), console.Person(), identity.TokenSpec{Agent: "main", Workspace: w.at("/ws")})
+	secret, _, err := console.People.CreateToken(t.Context(), console.Person(), identity.TokenSpec{Agent: "main", Workspace: w.at("/ws")}, nil)
 	must(t, err)
 	status := 0
 	var watch stopwatch

@@ -40,7 +40,7 @@ func newWired(t *testing.T) *wired {
 		Protocol: &protocol.Config{}, Agents: protocol.AgentList{Default: "main"},
 		Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	secret, _, err := w.People.CreateToken(t.Context(), w.Person(), identity.TokenSpec{Gateway: true})
+	secret, _, err := w.People.CreateToken(t.Context(), w.Person(), identity.TokenSpec{Gateway: true}, nil)
 	must(t, err)
 	w.secret = secret
 	return w

@@ -136,9 +136,13 @@ func New(t testing.TB, o Options) *World {
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
-	w.Desk, err = desk.New(desk.Options{Audit: w.Audit, Log: o.Log})
+	if o.Protocol != nil {
+		w.Pairings, err = identity.OpenPairings(ctx, store.NewPaired(db), make([]byte, 32))
+		must(t, err)
+	}
+	w.Desk, err = desk.New(desk.Options{Audit: w.Audit, Devices: w.Pairings, Log: o.Log})
 	must(t, err)
-	w.openProtocol(db, o)
+	w.openProtocol(o)
 	public, err := protocol.ParsePublicOrigin(o.Public)
 	must(t, err)
 	trusted, err := protocol.ParseProxies(o.Proxies)
@@ -146,13 +150,13 @@ func New(t testing.TB, o Options) *World {
 	doors := server.Options{
 		Public: public, Proxies: protocol.Proxies{Trusted: trusted}, Passkeys: w.Passkeys,
 		Home: home, Listen: o.Listen, Hosts: o.Hosts, People: w.People, Approvals: w.Approvals, Audit: w.Audit,
-		Records: records, Levels: w.Levels, Gateway: w.Gateway, Config: w.Config, MCP: o.MCP, Hooks: o.Hooks,
+		Records: records, Levels: w.Levels, Gateway: w.Gateway, Config: w.Config, Desk: w.Desk, MCP: o.MCP, Hooks: o.Hooks,
 		Policy:    func() api.Policy { return o.Policy },
 		Sandboxes: o.Sandboxes,
 		Version:   "test", Stop: func() {}, Log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
 	if w.Protocol != nil {
-		doors.WebSocket, doors.Invoke, doors.Ready, doors.Devices = w.Protocol, w.Protocol.Tools(), w.Protocol.Ready, w.Pairings
+		doors.WebSocket, doors.Invoke, doors.Ready = w.Protocol, w.Protocol.Tools(), w.Protocol.Ready
 	}
 	w.Server, err = server.Open(doors)
 	must(t, err)
@@ -175,13 +179,10 @@ func New(t testing.TB, o Options) *World {
 }
 
 // openProtocol opens the gateway protocol, if the test wants it.
-func (w *World) openProtocol(db *store.DB, o Options) {
+func (w *World) openProtocol(o Options) {
 	if o.Protocol == nil {
 		return
 	}
-	var err error
-	w.Pairings, err = identity.OpenPairings(w.t.Context(), store.NewPaired(db), make([]byte, 32))
-	must(w.t, err)
 	wire, err := protocol.New(protocol.Options{
 		Config: *o.Protocol, Tokens: w.People, Pairings: w.Pairings, Approvals: w.Approvals, Audit: w.Audit, Gate: w.Gateway, Desk: w.Desk,
 		Policy: func() protocol.Policy { return o.Policy }, Agents: func() protocol.AgentList { return o.Agents },

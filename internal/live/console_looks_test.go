@@ -136,7 +136,7 @@ func exampleDevices(t *testing.T, w *consoletest.World) {
 	}
 	asked, err := w.Pairings.Request(phone)
 	if err == nil {
-		_, err = w.Pairings.Approve(t.Context(), w.Person(), asked.ID)
+		_, err = w.Pairings.Approve(t.Context(), w.Person(), asked.ID, nil)
 	}
 	if err == nil {
 		_, _, err = w.Pairings.Credential(t.Context(), phone.DeviceID, identity.RoleOperator, phone.Scopes)
@@ -168,7 +168,7 @@ func examplePasskeys(t *testing.T, w *consoletest.World) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Passkeys.Add(t.Context(), by, site, name, a.Make(t, question)); err != nil {
+		if _, err := w.Passkeys.Add(t.Context(), by, site, name, a.Make(t, question), nil); err != nil {
 			t.Fatal(err)
 		}
 		for _, count := range []uint32{5, 2} {
@@ -314,7 +314,7 @@ func exampleSessions(t *testing.T, w *consoletest.World) toolward.SessionKey {
 		{Agent: "coder", Workspace: "/home/ada/shop/with/a/rather/long/path/to/the/project", Owner: true},
 		{Metrics: true, Name: "prometheus"},
 	} {
-		_, _, err := w.People.CreateToken(ctx, by, spec)
+		_, _, err := w.People.CreateToken(ctx, by, spec, nil)
 		must(err)
 	}
 	return tense

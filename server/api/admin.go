@@ -104,7 +104,7 @@ func (s *Server) CreateToken(r *http.Request, by identity.Authority, body NewTok
 		}
 		spec.Life = life
 	}
-	secret, token, err := s.people.CreateToken(r.Context(), by, spec)
+	secret, token, err := s.people.CreateToken(r.Context(), by, spec, nil)
 	if err != nil {
 		return CreatedToken{}, door.NewProblem(http.StatusUnprocessableEntity, "", "%s", err.Error())
 	}

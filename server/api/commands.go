@@ -1,15 +1,11 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
-	"strings"
-	"time"
 
-	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -43,47 +39,33 @@ type AllowlistChanged struct {
 	Changes []string `json:"changes,omitempty"`
 }
 
-func (s *Server) apiCommands(w http.ResponseWriter, r *http.Request, _ Caller) error {
-	if s.commands == nil {
-		return noCommands()
-	}
-	snapshot, err := s.commands.Ensure(r.Context())
-	if err != nil {
-		return answerCommands(err)
-	}
-	return sendCommands(w, snapshot)
-}
-
-func noCommands() error {
-	return door.NewProblem(http.StatusNotFound, "", "this gateway keeps no %s", command.ApprovalsFileName)
-}
-
-func sendCommands(w http.ResponseWriter, snapshot *command.Snapshot) error {
-	answer := Commands{
-		Path: snapshot.Path, Exists: snapshot.Exists, Hash: snapshot.Hash, File: snapshot.File, Problems: snapshot.Problems,
-	}
-	if snapshot.Corrupt != nil {
-		answer.Corrupt = snapshot.Corrupt.Error()
-	}
-	door.WriteJSON(w, http.StatusOK, answer)
-	return nil
+func (s *Server) apiCommands(w http.ResponseWriter, r *http.Request, c Caller) error {
+	return sendCommands(w)(s.desk.Allowlist(r.Context(), c.visitor()))
 }
 
 func (s *Server) apiSetCommands(w http.ResponseWriter, r *http.Request, c Caller) error {
-	if s.commands == nil {
-		return noCommands()
-	}
 	var body CommandsChange
 	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
-	snapshot, err := s.commands.Set(r.Context(), body.File, body.BaseHash, func(changes []string) error {
-		return s.recordCommands(r, c, changes)
-	})
-	if err != nil {
-		return answerCommands(err)
+	return sendCommands(w)(s.desk.ReplaceAllowlist(r.Context(), c.visitor(), body.File, body.BaseHash))
+}
+
+// sendCommands sends the file, or says why not.
+func sendCommands(w http.ResponseWriter) func(*command.Snapshot, error) error {
+	return func(snapshot *command.Snapshot, err error) error {
+		if err != nil {
+			return allowlistProblem(err)
+		}
+		answer := Commands{
+			Path: snapshot.Path, Exists: snapshot.Exists, Hash: snapshot.Hash, File: snapshot.File, Problems: snapshot.Problems,
+		}
+		if snapshot.Corrupt != nil {
+			answer.Corrupt = snapshot.Corrupt.Error()
+		}
+		door.WriteJSON(w, http.StatusOK, answer)
+		return nil
 	}
-	return sendCommands(w, snapshot)
 }
 
 func (s *Server) apiAllowCommand(w http.ResponseWriter, r *http.Request, c Caller) error {
@@ -92,75 +74,42 @@ func (s *Server) apiAllowCommand(w http.ResponseWriter, r *http.Request, c Calle
 		return err
 	}
 	entry := command.Entry{Pattern: body.Pattern, Effects: body.Effects, Argv: body.Argv}
-	if err := entry.Check(); err != nil {
-		return answerCommands(err)
-	}
-	return s.changeAllowlist(w, r, c, func(f *command.File) bool {
-		return f.Allow(agentOrAny(body.Agent), entry, time.Now().UnixMilli())
-	})
+	return sendChange(w)(s.desk.AllowProgram(r.Context(), c.visitor(), body.Agent, entry))
 }
 
 func (s *Server) apiDisallowCommand(w http.ResponseWriter, r *http.Request, c Caller) error {
 	query := r.URL.Query()
-	return s.changeAllowlist(w, r, c, func(f *command.File) bool {
-		return f.Remove(agentOrAny(query.Get("agent")), query.Get("pattern"))
-	})
+	return sendChange(w)(s.desk.DisallowProgram(r.Context(), c.visitor(), query.Get("agent"), query.Get("pattern")))
 }
 
-func agentOrAny(agent string) string {
-	if agent = strings.TrimSpace(agent); agent != "" {
-		return agent
-	}
-	return command.AnyAgent
-}
-
-func (s *Server) changeAllowlist(w http.ResponseWriter, r *http.Request, c Caller, change func(*command.File) bool) error {
-	if s.commands == nil {
-		return noCommands()
-	}
-	answer := AllowlistChanged{}
-	before := s.commands.Current().File
-	_, err := s.commands.Update(r.Context(), func(f *command.File) (bool, error) {
-		if answer.Changed = change(f); !answer.Changed {
-			return false, nil
+// sendChange sends what became of one entry, or says why not.
+func sendChange(w http.ResponseWriter) func(desk.AllowlistChange, error) error {
+	return func(change desk.AllowlistChange, err error) error {
+		if err != nil {
+			return allowlistProblem(err)
 		}
-		answer.Changes = command.Changes(before, f)
-		return true, s.recordCommands(r, c, answer.Changes)
-	})
-	if err != nil {
-		return answerCommands(err)
+		door.WriteJSON(w, http.StatusOK, AllowlistChanged{change.Changed, change.Changes})
+		return nil
 	}
-	door.WriteJSON(w, http.StatusOK, answer)
-	return nil
 }
 
-// recordCommands records a change before it is made: nothing gets looser without a trace.
-func (s *Server) recordCommands(r *http.Request, c Caller, changes []string) error {
-	event := audit.Event{Type: audit.TypeConfig, Durable: true, Data: map[string]any{
-		"event": "exec-approvals changed", "by": c.By.Name(), "changes": changes,
-	}}
-	if _, err := s.audit.Append(r.Context(), event); err != nil {
-		s.log.Error("a change of the allowed commands could not be recorded, so it is not made", "err", err)
+func allowlistProblem(err error) error {
+	status, hint := http.StatusInternalServerError, "check the file and its directory"
+	switch desk.CodeOf(err) {
+	case desk.NotAllowed:
+		return Problem(err)
+	case desk.NotKept:
+		status, hint = http.StatusNotFound, ""
+	case desk.Unrecorded:
 		return door.NewProblem(http.StatusServiceUnavailable, "see the daemon's log", "the change could not be recorded, so it was not made")
+	case desk.BaseRequired, desk.BaseChanged:
+		status, hint = http.StatusConflict, "load it again, look at what changed, and send the new hash"
+	case desk.Invalid:
+		status, hint = http.StatusBadRequest, "docs/exec-approvals.md describes the file"
+	case desk.Corrupt:
+		status, hint = http.StatusConflict, "mend the file, or replace it with: toolward approvals set"
+	case desk.TimedOut:
+		status, hint = http.StatusServiceUnavailable, "try again"
 	}
-	return nil
-}
-
-func answerCommands(err error) error {
-	var corrupt *command.CorruptError
-	var invalid *command.InvalidContent
-	var told *door.Problem
-	switch {
-	case errors.As(err, &told):
-		return err
-	case errors.Is(err, command.ErrBaseRequired), errors.Is(err, command.ErrBaseChanged):
-		return door.NewProblem(http.StatusConflict, "load it again, look at what changed, and send the new hash", "%s", err.Error())
-	case errors.As(err, &invalid):
-		return door.NewProblem(http.StatusBadRequest, "docs/exec-approvals.md describes the file", "%s", err.Error())
-	case errors.As(err, &corrupt):
-		return door.NewProblem(http.StatusConflict, "mend the file, or replace it with: toolward approvals set", "%s", err.Error())
-	case errors.Is(err, context.DeadlineExceeded):
-		return door.NewProblem(http.StatusServiceUnavailable, "try again", "%s", err.Error())
-	}
-	return door.NewProblem(http.StatusInternalServerError, "check the file and its directory", "%s", err.Error())
+	return door.NewProblem(status, hint, "%s", err.Error())
 }

@@ -1,10 +1,10 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 	"time"
 
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/door"
 )
@@ -43,11 +43,11 @@ type PairedDevice struct {
 	Seen     time.Time `json:"seen,omitzero"`
 }
 
-func (s *Server) apiDevices(w http.ResponseWriter, _ *http.Request, _ Caller) error {
-	if s.devices == nil {
-		return NoDevices()
+func (s *Server) apiDevices(w http.ResponseWriter, _ *http.Request, c Caller) error {
+	pending, paired, err := s.desk.Devices(c.visitor())
+	if err != nil {
+		return DeviceProblem(err)
 	}
-	pending, paired := s.devices.List()
 	answer := Devices{Pending: []PendingDevice{}, Paired: []PairedDevice{}}
 	for _, r := range pending {
 		answer.Pending = append(answer.Pending, PendingDevice{
@@ -75,10 +75,7 @@ func pairedDevice(d *identity.PairedDevice) PairedDevice {
 
 // apiApproveDevice pairs the device of a request, or vouches for one that was paired without asking.
 func (s *Server) apiApproveDevice(w http.ResponseWriter, r *http.Request, c Caller) error {
-	if s.devices == nil {
-		return NoDevices()
-	}
-	d, err := s.devices.Approve(r.Context(), c.By, r.PathValue("id"))
+	d, err := s.desk.ApproveDevice(r.Context(), c.visitor(), r.PathValue("id"))
 	if err != nil {
 		return DeviceProblem(err)
 	}
@@ -87,10 +84,7 @@ func (s *Server) apiApproveDevice(w http.ResponseWriter, r *http.Request, c Call
 }
 
 func (s *Server) apiRejectDevice(w http.ResponseWriter, r *http.Request, c Caller) error {
-	if s.devices == nil {
-		return NoDevices()
-	}
-	if _, err := s.devices.Reject(c.By, r.PathValue("id")); err != nil {
+	if _, err := s.desk.RejectDevice(r.Context(), c.visitor(), r.PathValue("id")); err != nil {
 		return DeviceProblem(err)
 	}
 	door.WriteJSON(w, http.StatusOK, struct{}{})
@@ -98,26 +92,22 @@ func (s *Server) apiRejectDevice(w http.ResponseWriter, r *http.Request, c Calle
 }
 
 func (s *Server) apiRemoveDevice(w http.ResponseWriter, r *http.Request, c Caller) error {
-	if s.devices == nil {
-		return NoDevices()
-	}
-	if err := s.devices.Remove(r.Context(), c.By, r.PathValue("id")); err != nil {
+	if err := s.desk.RemoveDevice(r.Context(), c.visitor(), r.PathValue("id")); err != nil {
 		return DeviceProblem(err)
 	}
 	door.WriteJSON(w, http.StatusOK, struct{}{})
 	return nil
 }
 
-func NoDevices() error {
-	return door.NewProblem(http.StatusNotFound, "", "this gateway pairs no devices")
-}
-
+// DeviceProblem says why nothing was done to a device.
 func DeviceProblem(err error) error {
-	switch {
-	case errors.Is(err, identity.ErrNoRequest), errors.Is(err, identity.ErrNoDevice):
+	switch desk.CodeOf(err) {
+	case desk.NotKept:
+		return door.NewProblem(http.StatusNotFound, "", "%s", err.Error())
+	case desk.Unknown:
 		return door.NewProblem(http.StatusNotFound, "toolward devices list", "no such device waits or is paired")
-	case errors.Is(err, identity.ErrTooManyPair), errors.Is(err, identity.ErrScopeHeld), errors.Is(err, identity.ErrDeviceScope):
+	case desk.Invalid, desk.ScopeHeld:
 		return door.NewProblem(http.StatusUnprocessableEntity, "", "%s", err.Error())
 	}
-	return err
+	return Problem(err)
 }

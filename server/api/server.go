@@ -7,7 +7,7 @@ import (
 
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/door"
 )
@@ -26,9 +26,8 @@ type Options struct {
 	Gateway   Explainer
 	Policy    func() Policy
 	Config    Configuration
-	Commands  *command.Approvals // optional
-	Devices   *identity.Pairings // optional
-	Sandboxes Sandboxes          // optional
+	Desk      *desk.Desk // what people may do
+	Sandboxes Sandboxes  // optional
 
 	ObserveOnly bool
 	Version     string
@@ -50,8 +49,7 @@ type Server struct {
 	gateway   Explainer
 	policy    func() Policy
 	config    Configuration
-	commands  *command.Approvals
-	devices   *identity.Pairings
+	desk      *desk.Desk
 	sandboxes Sandboxes
 
 	observes bool
@@ -69,7 +67,7 @@ func New(o *Options) *Server {
 	s := &Server{
 		home: o.Home, address: o.Address, streams: o.Streams,
 		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels, gateway: o.Gateway,
-		policy: o.Policy, config: o.Config, commands: o.Commands, devices: o.Devices, sandboxes: o.Sandboxes,
+		policy: o.Policy, config: o.Config, desk: o.Desk, sandboxes: o.Sandboxes,
 		observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log, started: time.Now(),
 	}
 	s.handler = s.routes()

@@ -3,11 +3,11 @@ package console
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
@@ -98,16 +98,18 @@ var deviceNews = map[string]string{
 }
 
 func (s *Server) renderDevices(w http.ResponseWriter, v *visitor, status int, notices ...notice) error {
-	p := devicesPage{accessPage: s.newAccessPage(v, "Devices", "/devices"), Off: s.devices == nil}
+	pending, paired, err := s.desk.Devices(v.atDesk())
+	off := desk.CodeOf(err) == desk.NotKept
+	if err != nil && !off {
+		return api.DeviceProblem(err)
+	}
+	p := devicesPage{accessPage: s.newAccessPage(v, "Devices", "/devices"), Off: off}
 	p.Notices = notices
-	if s.devices != nil {
-		pending, paired := s.devices.List()
-		for i := range pending {
-			p.Pending = append(p.Pending, newPendingView(&pending[i]))
-		}
-		for i := range paired {
-			p.Paired = append(p.Paired, newPairedView(&paired[i]))
-		}
+	for i := range pending {
+		p.Pending = append(p.Pending, newPendingView(&pending[i]))
+	}
+	for i := range paired {
+		p.Paired = append(p.Paired, newPairedView(&paired[i]))
 	}
 	return renderPage(w, status, "devices", p)
 }
@@ -156,62 +158,51 @@ func (s *Server) approveFromPage(w http.ResponseWriter, r *http.Request, v *visi
 	if err := parseForm(r); err != nil {
 		return err
 	}
-	return s.changeDevice(w, r, v, "approved", func(id string) error {
-		_, err := s.devices.ApproveSeen(r.Context(), v.by, id, r.PostForm.Get("seen"))
-		return err
-	})
+	_, err := s.desk.ApproveDeviceSeen(r.Context(), v.atDesk(), r.PathValue("id"), r.PostForm.Get("seen"))
+	return s.deviceDone(w, r, v, "approved", err)
 }
 
 // rejectFromPage is POST /c/{key}/devices/{id}/reject.
 func (s *Server) rejectFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	return s.changeDevice(w, r, v, "rejected", func(id string) error {
-		_, err := s.devices.Reject(v.by, id)
-		return err
-	})
+	_, err := s.desk.RejectDevice(r.Context(), v.atDesk(), r.PathValue("id"))
+	return s.deviceDone(w, r, v, "rejected", err)
 }
 
 // removeFromPage is POST /c/{key}/devices/{id}/remove.
 func (s *Server) removeFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	return s.changeDevice(w, r, v, "removed", func(id string) error { return s.devices.Remove(r.Context(), v.by, id) })
+	return s.deviceDone(w, r, v, "removed", s.desk.RemoveDevice(r.Context(), v.atDesk(), r.PathValue("id")))
 }
 
 // rotateFromPage is POST /c/{key}/devices/{id}/tokens/{role}/rotate. The new token is told to the device only.
 func (s *Server) rotateFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	return s.changeDevice(w, r, v, "rotated", func(id string) error {
-		// Whoever closes the page at once has still replaced it.
-		_, _, _, err := s.devices.Rotate(context.WithoutCancel(r.Context()), identity.Caller{By: v.by}, id, identity.Role(r.PathValue("role")), nil)
-		return err
-	})
+	// Whoever closes the page at once has still replaced it.
+	ctx := context.WithoutCancel(r.Context())
+	_, err := s.desk.RotateDeviceToken(ctx, v.atDesk(), r.PathValue("id"), identity.Role(r.PathValue("role")), nil)
+	return s.deviceDone(w, r, v, "rotated", err)
 }
 
 // revokeDeviceTokenFromPage is POST /c/{key}/devices/{id}/tokens/{role}/revoke.
 func (s *Server) revokeDeviceTokenFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	return s.changeDevice(w, r, v, "revoked", func(id string) error {
-		_, err := s.devices.Revoke(r.Context(), identity.Caller{By: v.by}, id, identity.Role(r.PathValue("role")))
-		return err
-	})
+	_, err := s.desk.RevokeDeviceToken(r.Context(), v.atDesk(), r.PathValue("id"), identity.Role(r.PathValue("role")))
+	return s.deviceDone(w, r, v, "revoked", err)
 }
 
-// changeDevice does one thing to a device, and shows the devices again.
-func (s *Server) changeDevice(w http.ResponseWriter, r *http.Request, v *visitor, done string, change func(id string) error) error {
-	if s.devices == nil {
-		return api.NoDevices()
-	}
-	switch err := change(r.PathValue("id")); {
-	case err == nil:
+// deviceDone shows the devices again after one thing was done to one of them, or was not.
+func (s *Server) deviceDone(w http.ResponseWriter, r *http.Request, v *visitor, done string, err error) error {
+	switch desk.CodeOf(err) {
+	case "":
 		http.Redirect(w, r, v.base+"/devices?done="+done, http.StatusSeeOther)
 		return nil
-	case errors.Is(err, identity.ErrNotSignedIn):
-		return api.AnswerProblem(err)
-	case errors.Is(err, identity.ErrNoRequest), errors.Is(err, identity.ErrNoDevice):
+	case desk.NotAllowed, desk.NotKept:
+		return api.DeviceProblem(err)
+	case desk.Unknown:
 		return s.renderDevices(w, v, http.StatusNotFound, notice{"warn", "That device waits or is paired no more: somebody else was first, or five minutes are over."})
-	case errors.Is(err, identity.ErrPairChanged):
+	case desk.Changed:
 		return s.renderDevices(w, v, http.StatusConflict, notice{"warn", "Nothing was approved: the device asks for something else by now. Look at it again."})
-	default:
-		p := door.ProblemOf(api.DeviceProblem(err))
-		if p.Status == http.StatusInternalServerError {
-			return err
-		}
-		return s.renderDevices(w, v, p.Status, notice{"warn", sentence(p.Message)})
 	}
+	p := door.ProblemOf(api.DeviceProblem(err))
+	if p.Status == http.StatusInternalServerError {
+		return err
+	}
+	return s.renderDevices(w, v, p.Status, notice{"warn", sentence(p.Message)})
 }

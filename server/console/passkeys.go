@@ -220,7 +220,7 @@ func (s *Server) addPasskey(w http.ResponseWriter, r *http.Request, v *visitor) 
 	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
-	made, err := s.passkeys.Add(r.Context(), v.by, site, body.Name, body.Answer)
+	made, err := s.passkeys.Add(r.Context(), v.by, site, body.Name, body.Answer, nil)
 	if err != nil {
 		return nameProblem(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
@@ -22,7 +23,7 @@ type Options struct {
 	Audit     *audit.Log
 	Levels    api.Levels
 	Policy    func() api.Policy
-	Devices   *identity.Pairings // optional
+	Desk      *desk.Desk         // what people may do
 	Passkeys  *identity.Passkeys // optional
 	Sandboxes api.Sandboxes      // optional
 	Metrics   http.Handler       // optional
@@ -42,7 +43,7 @@ type Server struct {
 	audit     *audit.Log
 	levels    api.Levels
 	policy    func() api.Policy
-	devices   *identity.Pairings
+	desk      *desk.Desk
 	passkeys  *identity.Passkeys
 	sandboxes api.Sandboxes
 	metrics   http.Handler
@@ -58,7 +59,7 @@ type Server struct {
 func New(o *Options) *Server {
 	return &Server{
 		api: o.API, address: o.Address, streams: o.Streams,
-		people: o.People, approvals: o.Approvals, audit: o.Audit, levels: o.Levels, policy: o.Policy, devices: o.Devices,
+		people: o.People, approvals: o.Approvals, audit: o.Audit, levels: o.Levels, policy: o.Policy, desk: o.Desk,
 		passkeys: o.Passkeys, sandboxes: o.Sandboxes, metrics: o.Metrics, observes: o.ObserveOnly, log: o.Log,
 	}
 }

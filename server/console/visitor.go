@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/door"
 )
@@ -13,6 +14,9 @@ type visitor struct {
 	base string // path of their console
 	key  string
 }
+
+// atDesk is the visitor at the desk.
+func (v *visitor) atDesk() desk.Visitor { return desk.Visitor{By: v.by} }
 
 func (v *visitor) connection() string { return "console:" + v.by.Session() }
 

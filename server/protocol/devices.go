@@ -2,9 +2,9 @@ package protocol
 
 import (
 	"context"
-	"errors"
 	"strings"
 
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 )
 
@@ -14,7 +14,13 @@ type pairParams struct {
 }
 
 func (r *call) listDevices(context.Context, *struct{}) (any, *Error) {
-	pending, paired := r.server.pairings.List()
+	// Whoever has the scope sees them, person or not: a program that pairs others must know which are there.
+	v := r.visitor()
+	v.Holds = []desk.Operation{desk.SeeDevices}
+	pending, paired, err := r.server.desk.Devices(v)
+	if err != nil {
+		return nil, r.pairError(err)
+	}
 	waits, known := []any{}, []any{}
 	for i := range pending {
 		waits = append(waits, requestWire(&pending[i]))
@@ -50,15 +56,15 @@ func deviceWire(d *identity.PairedDevice) map[string]any {
 }
 
 func (r *call) approveDevice(ctx context.Context, p *pairParams) (any, *Error) {
-	d, err := r.server.pairings.Approve(ctx, r.by, strings.TrimSpace(p.RequestID))
+	d, err := r.server.desk.ApproveDevice(ctx, r.visitor(), strings.TrimSpace(p.RequestID))
 	if err != nil {
 		return nil, r.pairError(err)
 	}
 	return map[string]any{"requestId": p.RequestID, "device": deviceWire(&d)}, nil
 }
 
-func (r *call) rejectDevice(_ context.Context, p *pairParams) (any, *Error) {
-	request, err := r.server.pairings.Reject(r.by, strings.TrimSpace(p.RequestID))
+func (r *call) rejectDevice(ctx context.Context, p *pairParams) (any, *Error) {
+	request, err := r.server.desk.RejectDevice(ctx, r.visitor(), strings.TrimSpace(p.RequestID))
 	if err != nil {
 		return nil, r.pairError(err)
 	}
@@ -66,7 +72,7 @@ func (r *call) rejectDevice(_ context.Context, p *pairParams) (any, *Error) {
 }
 
 func (r *call) removeDevice(ctx context.Context, p *pairParams) (any, *Error) {
-	if err := r.server.pairings.Remove(ctx, r.by, strings.TrimSpace(p.DeviceID)); err != nil {
+	if err := r.server.desk.RemoveDevice(ctx, r.visitor(), strings.TrimSpace(p.DeviceID)); err != nil {
 		return nil, r.pairError(err)
 	}
 	return map[string]any{"deviceId": p.DeviceID}, nil
@@ -78,25 +84,21 @@ type tokenParams struct {
 	Scopes   []string `json:"scopes"`
 }
 
-func (r *call) manager() identity.Caller {
-	return identity.Caller{By: r.by, Device: r.admitted.deviceID, Scopes: r.scopes()}
-}
-
 // rotateToken replaces a device's token. The new one is told to that device only.
 func (r *call) rotateToken(ctx context.Context, p *tokenParams) (any, *Error) {
-	token, scopes, issued, err := r.server.pairings.Rotate(ctx, r.manager(), p.DeviceID, identity.Role(p.Role), p.Scopes)
+	token, err := r.server.desk.RotateDeviceToken(ctx, r.visitor(), p.DeviceID, identity.Role(p.Role), p.Scopes)
 	if err != nil {
 		return nil, r.pairError(err)
 	}
-	out := map[string]any{"deviceId": p.DeviceID, "role": p.Role, "scopes": emptyNotNil(scopes), "rotatedAtMs": issued.UnixMilli()}
+	out := map[string]any{"deviceId": p.DeviceID, "role": p.Role, "scopes": emptyNotNil(token.Scopes), "rotatedAtMs": token.Issued.UnixMilli()}
 	if p.DeviceID == r.admitted.deviceID {
-		out["token"] = token
+		out["token"] = token.Secret
 	}
 	return out, nil
 }
 
 func (r *call) revokeToken(ctx context.Context, p *tokenParams) (any, *Error) {
-	at, err := r.server.pairings.Revoke(ctx, r.manager(), p.DeviceID, identity.Role(p.Role))
+	at, err := r.server.desk.RevokeDeviceToken(ctx, r.visitor(), p.DeviceID, identity.Role(p.Role))
 	if err != nil {
 		return nil, r.pairError(err)
 	}
@@ -104,12 +106,12 @@ func (r *call) revokeToken(ctx context.Context, p *tokenParams) (any, *Error) {
 }
 
 func (r *call) pairError(err error) *Error {
-	switch {
-	case errors.Is(err, identity.ErrNotSignedIn):
-		return r.personNeeded("pair devices")
-	case errors.Is(err, identity.ErrScopeHeld):
+	switch desk.CodeOf(err) {
+	case desk.NotAllowed:
+		return r.personNeeded(desk.PairDevices.Right())
+	case desk.ScopeHeld:
 		return r.forbidden(err.Error(), map[string]any{"code": "MISSING_SCOPE"})
-	case errors.Is(err, identity.ErrNoDevice), errors.Is(err, identity.ErrNoRequest), errors.Is(err, identity.ErrDeviceScope), errors.Is(err, identity.ErrTooManyPair):
+	case desk.Unknown, desk.Invalid:
 		return invalid("%s", err)
 	}
 	r.server.log.Error("a device could not be changed", "err", err)

@@ -74,7 +74,7 @@ func newWorld(t testing.TB, config Config, change ...func(*Options)) *world {
 	must(t, err)
 	commands := command.OpenApprovals(w.home, command.Options{Redact: same})
 	t.Cleanup(commands.Close)
-	counter, err := desk.New(desk.Options{Audit: log, Allowlist: commands})
+	counter, err := desk.New(desk.Options{Audit: log, Allowlist: commands, Devices: pairings})
 	must(t, err)
 	o := Options{
 		Config: config, Pairings: pairings, Approvals: approvals, Audit: log, Gate: w.gateway, Desk: counter,
@@ -231,7 +231,7 @@ func (w *world) tryConnect(from visit, who *keyPair, scopes ...string) (*client,
 func (w *world) console(who *keyPair, scopes ...string) *client {
 	w.t.Helper()
 	c := w.connect(who, scopes...)
-	if _, err := w.pairings.Approve(w.t.Context(), w.person(), who.id()); err != nil {
+	if _, err := w.pairings.Approve(w.t.Context(), w.person(), who.id(), nil); err != nil {
 		w.t.Fatal(err)
 	}
 	c.ws.CloseNow()
