@@ -21,7 +21,7 @@ import (
 func TestKeysVectors(t *testing.T) {
 	held, cases := 0, gatetest.Vectors(t, "exec.json", "keys")["keys"]
 	for _, c := range cases {
-		if t.Run(c.Name, func(t *testing.T) { compare(t, c, keysVector(t, c)) }) {
+		if t.Run(c.Name, func(t *testing.T) { gatetest.CompareAsserted(t, c, keysVector(t, c)) }) {
 			held++
 		}
 	}

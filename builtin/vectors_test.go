@@ -5,8 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/schema"
@@ -20,32 +18,7 @@ func TestCommandVectors(t *testing.T) {
 		"logSlice": logSliceVector, "outputCap": outputCapVector,
 	}
 	for kind, answer := range answers {
-		held, cases := 0, gatetest.Vectors(t, "exec.json", kind)[kind]
-		for _, c := range cases {
-			if t.Run(kind+"/"+c.Name, func(t *testing.T) { compare(t, c, answer(t, c.Input)) }) {
-				held++
-			}
-		}
-		t.Logf("vectors exec.json %s: %d/%d held", kind, held, len(cases))
-	}
-}
-
-func compare(t *testing.T, c gatetest.Case, answer map[string]any) {
-	t.Helper()
-	var want, got map[string]any
-	gatetest.Decode(t, c.Want, &want)
-	raw, err := json.Marshal(answer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gatetest.Decode(t, raw, &got)
-	for key := range got {
-		if _, asserted := want[key]; !asserted {
-			delete(got, key)
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("input %s\n(-want +got)\n%s", c.Input, diff)
+		gatetest.RunAsserted(t, "exec.json", kind, answer)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func TestApprovalsFileVectors(t *testing.T) {
-	runAsserted(t, "normalizeFile", func(t *testing.T, input json.RawMessage) map[string]any {
+	gatetest.RunAsserted(t, "exec.json", "normalizeFile", func(t *testing.T, input json.RawMessage) map[string]any {
 		var in struct {
 			File json.RawMessage
 			Text string
@@ -44,7 +44,7 @@ func TestApprovalsFileVectors(t *testing.T) {
 		}
 		return map[string]any{"agents": agents, "ids": ids, "idsAssigned": assigned, "socket": socket, "corrupt": false}
 	})
-	runAsserted(t, "baseHash", func(t *testing.T, input json.RawMessage) map[string]any {
+	gatetest.RunAsserted(t, "exec.json", "baseHash", func(t *testing.T, input json.RawMessage) map[string]any {
 		var in struct {
 			Exists                bool
 			CurrentHash, BaseHash string
@@ -262,6 +262,32 @@ func FuzzApprovalsFile(f *testing.F) {
 		}
 		if err != nil || !reflect.DeepEqual(again, s.File) {
 			t.Fatalf("%s\nbecame\n%s\n%v", content, written, err)
+		}
+	})
+}
+
+func TestMergePolicyVectors(t *testing.T) {
+	gatetest.RunAsserted(t, "exec.json", "mergePolicy", func(t *testing.T, input json.RawMessage) map[string]any {
+		var in struct {
+			Config             modes.Settings
+			File               json.RawMessage
+			FileState, AgentID string
+		}
+		gatetest.Decode(t, input, &in)
+		s := &Snapshot{File: &File{}}
+		if in.File != nil {
+			s.File, _, s.Corrupt = Parse(in.File)
+		}
+		if in.FileState == "corrupt" {
+			_, _, s.Corrupt = Parse([]byte("{"))
+		}
+		m, skills := s.Modes(in.Config, in.AgentID), s.Settings(in.AgentID).AutoAllowSkills
+		patterns := []string{}
+		for _, e := range s.Allowlist(in.AgentID) {
+			patterns = append(patterns, e.Pattern)
+		}
+		return map[string]any{
+			"security": m.Security, "ask": m.Ask, "askFallback": m.AskFallback, "autoAllowSkills": skills != nil && *skills, "allowlist": patterns,
 		}
 	})
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -14,34 +15,6 @@ import (
 
 	"github.com/toolward/toolward/schema"
 )
-
-// stamp tells two states of a file apart without reading it.
-type stamp struct {
-	device, inode uint64
-	size          int64
-	mode, owner   uint32
-	changed       int64 // change time in nanoseconds, which no program can set
-	settled       bool  // the last change is long enough ago that the next one must have another time
-}
-
-// tick is more than file systems' clocks lag behind.
-const tick = 50 * time.Millisecond
-
-func stampOf(path string) stamp {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return stamp{settled: errors.Is(err, fs.ErrNotExist)}
-	}
-	return stampFrom(&st)
-}
-
-func stampFrom(st *unix.Stat_t) stamp {
-	changed := time.Unix(st.Ctim.Unix())
-	return stamp{
-		uint64(st.Dev), st.Ino, st.Size, uint32(st.Mode), st.Uid, changed.UnixNano(), //nolint:unconvert // widths differ between systems
-		time.Since(changed) > tick,
-	}
-}
 
 // stateDir is the open directory of the file. All work goes through its descriptor, so that nobody can put another
 // directory or a link in its place half-way.
@@ -220,3 +193,8 @@ func (d *stateDir) sweep() {
 		}
 	}
 }
+
+// temporary is a name for a file that is about to become another one.
+func temporary() string { return temporaryPrefix + rand.Text() }
+
+const temporaryPrefix = "." + ApprovalsFileName + "."

@@ -177,9 +177,9 @@ func (p *parser) modes(at string, s modes.Settings) {
 			p.problem(at+"."+name, "%q is none of %s", value, choices)
 		}
 	}
-	check("security", string(s.Security), choices(modes.Securities()), slices.Contains(modes.Securities(), s.Security))
-	check("ask", string(s.Ask), choices(modes.Asks()), slices.Contains(modes.Asks(), s.Ask))
-	check("askFallback", string(s.AskFallback), choices(modes.Fallbacks()), slices.Contains(modes.Fallbacks(), s.AskFallback))
+	check("security", string(s.Security), modes.Choices(modes.Securities()), slices.Contains(modes.Securities(), s.Security))
+	check("ask", string(s.Ask), modes.Choices(modes.Asks()), slices.Contains(modes.Asks(), s.Ask))
+	check("askFallback", string(s.AskFallback), modes.Choices(modes.Fallbacks()), slices.Contains(modes.Fallbacks(), s.AskFallback))
 }
 
 func (p *parser) entries(at string, value any) []Entry {

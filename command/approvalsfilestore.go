@@ -3,87 +3,16 @@ package command
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/toolward/toolward/modes"
+	"github.com/toolward/toolward/command/stamp"
 	"github.com/toolward/toolward/redact"
 )
-
-// Snapshot is exec-approvals.json as it was at one moment. It is never changed.
-type Snapshot struct {
-	Path   string
-	Exists bool
-	Hash   string // of the exact bytes, lower-case hex SHA-256
-	File   *File  // never nil; empty if the file does not exist or is corrupt
-	// Corrupt says why the file cannot be used. It refuses every command, and nothing but a person replaces it.
-	Corrupt  error
-	Problems []string // what was left out of the file
-}
-
-// Modes are those in force for an agent ("" is main) where the configuration meets the file.
-func (s *Snapshot) Modes(config modes.Settings, agent string) modes.Modes {
-	if s.Corrupt != nil {
-		return modes.Merge(modes.Settings{Ask: config.Ask}, modes.Settings{Security: modes.SecurityDeny, Ask: modes.AskOnMiss})
-	}
-	return modes.Merge(config, s.Settings(agent))
-}
-
-// Settings are what the file says about an agent ("" is main).
-func (s *Snapshot) Settings(agent string) modes.Settings {
-	if s.Corrupt != nil {
-		return modes.Settings{Security: modes.SecurityDeny, Ask: modes.AskOnMiss, AskFallback: modes.FallbackDeny}
-	}
-	return s.File.settings(cmp.Or(agent, MainAgent))
-}
-
-// Allowlist is what an agent ("" is main) may run without a question: what holds for every agent first. A corrupt file
-// allows nothing.
-func (s *Snapshot) Allowlist(agent string) []Listed {
-	if s.Corrupt != nil {
-		return nil
-	}
-	return s.File.allowlist(cmp.Or(agent, MainAgent))
-}
-
-// The errors of a change that was made from another state of the file.
-var (
-	ErrBaseRequired = errors.New("base hash required; re-run get and retry")
-	ErrBaseChanged  = errors.New("changed since last load; re-run get and retry")
-)
-
-// CheckBase compares the state that a change was made from with the one that there is.
-func CheckBase(exists bool, current, base string) error {
-	base = strings.TrimSpace(base)
-	switch {
-	case !exists:
-		return nil
-	case base == "":
-		return ErrBaseRequired
-	case base != current:
-		return ErrBaseChanged
-	}
-	return nil
-}
-
-// CorruptError is the error of a change to a file that cannot be read.
-type CorruptError struct {
-	Path string
-	Err  error
-}
-
-func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%s is corrupt (%v): all commands are refused until you mend or replace it", e.Path, e.Err)
-}
-
-func (e *CorruptError) Unwrap() error { return e.Err }
 
 // Options of [OpenApprovals]. All are optional.
 type Options struct {
@@ -99,7 +28,7 @@ type Approvals struct {
 
 	mu      sync.Mutex // guards what follows
 	present *Snapshot
-	stamp   stamp
+	stamp   stamp.Stamp
 	uses    map[useKey]Use
 	timer   *time.Timer // set while uses wait
 	flushed time.Time
@@ -124,10 +53,10 @@ func (a *Approvals) Path() string { return filepath.Join(a.dir, ApprovalsFileNam
 
 // Current is the file as it is now. Without a change on disk that costs one system call.
 func (a *Approvals) Current() *Snapshot {
-	now := stampOf(a.Path())
+	now := stamp.Of(a.Path())
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.present == nil || now != a.stamp || !now.settled {
+	if a.present == nil || now != a.stamp || !now.Settled {
 		a.present, a.stamp = a.read(), now
 	}
 	return a.present
@@ -199,12 +128,6 @@ func (a *Approvals) Set(ctx context.Context, content []byte, base string, record
 	})
 }
 
-// InvalidContent is the error of content that cannot be put into force.
-type InvalidContent struct{ Err error }
-
-func (e *InvalidContent) Error() string { return ApprovalsFileName + ": " + e.Err.Error() }
-func (e *InvalidContent) Unwrap() error { return e.Err }
-
 // locked replaces the file by what change makes of it, if that is not nil, while no other process writes it.
 func (a *Approvals) locked(ctx context.Context, change func(*Snapshot) (*File, error)) (*Snapshot, error) {
 	a.writing.Lock()
@@ -235,7 +158,7 @@ func (a *Approvals) locked(ctx context.Context, change func(*Snapshot) (*File, e
 	}
 	written := a.snapshot(content, nil)
 	a.mu.Lock()
-	a.present, a.stamp = nil, stamp{}
+	a.present, a.stamp = nil, stamp.Stamp{}
 	a.mu.Unlock()
 	return written, nil
 }
@@ -266,8 +189,3 @@ func (a *Approvals) snapshot(content []byte, err error) *Snapshot {
 	}
 	return s
 }
-
-// temporary is a name for a file that is about to become another one.
-func temporary() string { return temporaryPrefix + rand.Text() }
-
-const temporaryPrefix = "." + ApprovalsFileName + "."

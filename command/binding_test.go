@@ -39,7 +39,7 @@ func TestBindingVectors(t *testing.T) {
 		b.EnvHash, b.EnvNames = EnvironmentHash(s.Env)
 		return b
 	}
-	runAsserted(t, "binding", func(t *testing.T, input json.RawMessage) map[string]any {
+	gatetest.RunAsserted(t, "exec.json", "binding", func(t *testing.T, input json.RawMessage) map[string]any {
 		var in struct{ Approved, Actual *side }
 		gatetest.Decode(t, input, &in)
 		err := binding(in.Approved).Check(binding(in.Actual))

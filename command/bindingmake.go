@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolward/toolward/command/stamp"
 )
 
 // BoundBytes is how long a file may be whose content is bound by its hash.
@@ -22,7 +24,7 @@ const BoundBytes = 8 << 20
 // for concurrent use.
 type Binder struct {
 	mu    sync.Mutex
-	known map[stamp]string
+	known map[stamp.Stamp]string
 }
 
 // knownMost is how many hashes are remembered.
@@ -154,8 +156,8 @@ func (b *Binder) ofFile(fd int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if before.size > BoundBytes {
-		return before.identity(), nil
+	if before.Size > BoundBytes {
+		return identityOf(before), nil
 	}
 	if identity, ok := b.recall(before); ok {
 		return identity, nil
@@ -169,30 +171,30 @@ func (b *Binder) ofFile(fd int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	after.settled = before.settled // time went on
-	if before != after || n != before.size {
+	after.Settled = before.Settled // time went on
+	if before != after || n != before.Size {
 		return "", errors.New("the file changes while it is read")
 	}
-	identity := byContent + hex.EncodeToString(hash.Sum(nil)) + ":" + before.rights()
+	identity := byContent + hex.EncodeToString(hash.Sum(nil)) + ":" + rights(before)
 	b.remember(before, identity)
 	return identity, nil
 }
 
-func (b *Binder) recall(s stamp) (string, bool) {
+func (b *Binder) recall(s stamp.Stamp) (string, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	identity, ok := b.known[s]
 	return identity, ok
 }
 
-func (b *Binder) remember(s stamp, identity string) {
-	if !s.settled {
+func (b *Binder) remember(s stamp.Stamp, identity string) {
+	if !s.Settled {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.known == nil || len(b.known) >= knownMost {
-		b.known = map[stamp]string{}
+		b.known = map[stamp.Stamp]string{}
 	}
 	b.known[s] = identity
 }
@@ -216,31 +218,31 @@ func (d descriptor) ReadAt(p []byte, offset int64) (int, error) {
 }
 
 // fileStamp is that of a regular file.
-func fileStamp(fd int) (stamp, error) {
+func fileStamp(fd int) (stamp.Stamp, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return stamp{}, err
+		return stamp.Stamp{}, err
 	}
 	return regularStamp(&st)
 }
 
-func regularStamp(st *unix.Stat_t) (stamp, error) {
+func regularStamp(st *unix.Stat_t) (stamp.Stamp, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return stamp{}, errors.New("not a regular file")
+		return stamp.Stamp{}, errors.New("not a regular file")
 	}
-	return stampFrom(st), nil
+	return stamp.From(st), nil
 }
 
 // settledStamp waits until a long file's last change is long enough ago that the next one must show in its times.
-func settledStamp(fd int) (stamp, error) {
+func settledStamp(fd int) (stamp.Stamp, error) {
 	for range 10 {
 		s, err := fileStamp(fd)
-		if err != nil || s.settled || s.size <= BoundBytes {
+		if err != nil || s.Settled || s.Size <= BoundBytes {
 			return s, err
 		}
-		time.Sleep(tick)
+		time.Sleep(stamp.Tick)
 	}
-	return stamp{}, errors.New("the file does not come to rest")
+	return stamp.Stamp{}, errors.New("the file does not come to rest")
 }
 
 // byLook identifies a file that cannot be opened.
@@ -254,20 +256,20 @@ func byLook(real string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", real, err)
 		}
-		if s.settled {
-			return s.identity(), nil
+		if s.Settled {
+			return identityOf(s), nil
 		}
-		time.Sleep(tick)
+		time.Sleep(stamp.Tick)
 	}
 	return "", fmt.Errorf("%s does not come to rest", real)
 }
 
 // rights are mode and owner: the same script does more once it is set-user-id.
-func (s stamp) rights() string { return fmt.Sprintf("%o:%d", s.mode&0o7777, s.owner) }
+func rights(s stamp.Stamp) string { return fmt.Sprintf("%o:%d", s.Mode&0o7777, s.Owner) }
 
 // identity stands for the content of a file without reading it. No program can set the change time.
-func (s stamp) identity() string {
-	return fmt.Sprintf("%s%d:%d:%d:%o:%d:%d", byStat, s.device, s.inode, s.size, s.mode, s.owner, s.changed)
+func identityOf(s stamp.Stamp) string {
+	return fmt.Sprintf("%s%d:%d:%d:%o:%d:%d", byStat, s.Device, s.Inode, s.Size, s.Mode, s.Owner, s.Changed)
 }
 
 // boundDir is the real path and identity of a working directory. A link in it that this process could exchange is

@@ -10,7 +10,7 @@ import (
 )
 
 func TestCommandTextVectors(t *testing.T) {
-	runAsserted(t, "systemRunCommand", func(t *testing.T, input json.RawMessage) map[string]any {
+	gatetest.RunAsserted(t, "exec.json", "systemRunCommand", func(t *testing.T, input json.RawMessage) map[string]any {
 		var in struct {
 			Command    []string
 			RawCommand string

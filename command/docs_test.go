@@ -11,7 +11,7 @@ import (
 
 // TestDocumentedExample keeps docs/exec-approvals.md true: its file is sound, and means what the page says.
 func TestDocumentedExample(t *testing.T) {
-	text, err := os.ReadFile("../docs/exec-approvals.md")
+	text, err := os.ReadFile("../../docs/exec-approvals.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestDocumentedExample(t *testing.T) {
 	if main, coder := s.Allowlist("main"), s.Allowlist("coder"); len(main) != 1 || len(coder) != 3 || coder[2].Argv[1] != "test" {
 		t.Errorf("%v %v", main, coder)
 	}
-	for _, words := range []string{choices(modes.Securities()), choices(modes.Asks()), choices(modes.Fallbacks())} {
+	for _, words := range []string{modes.Choices(modes.Securities()), modes.Choices(modes.Asks()), modes.Choices(modes.Fallbacks())} {
 		if row := "`" + strings.ReplaceAll(words, ", ", "`, `") + "`"; !strings.Contains(string(text), row) {
 			t.Errorf("the page does not have the values %s", row)
 		}

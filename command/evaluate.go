@@ -16,7 +16,7 @@ import (
 type Evaluator struct {
 	policy   Policy
 	resolver *Resolver
-	entries  allowlist
+	entries  entryIndex
 	bins     safeBinSet
 	trusted  []string // directories of safe bins, wrappers and shells
 }

@@ -113,7 +113,7 @@ func (c HostConfig) host(asked Host, level ElevatedLevel) (Host, error) {
 	configured := c.Host
 	switch {
 	case configured != "" && !slices.Contains(hosts, configured):
-		return "", &HostError{CodeInvalidHost, fmt.Sprintf("the configured host %q is none of %s", configured, choices(hosts))}
+		return "", &HostError{CodeInvalidHost, fmt.Sprintf("the configured host %q is none of %s", configured, modes.Choices(hosts))}
 	case configured == "" && (c.SandboxAvailable || asked == HostSandbox):
 		configured = HostSandbox
 	case configured == "":
@@ -187,13 +187,5 @@ func word[W ~string](words []W, code, text string) (W, error) {
 	if text == "" || slices.Contains(words, W(text)) {
 		return W(text), nil
 	}
-	return words[0], &HostError{Code: code, Text: fmt.Sprintf("%q is none of %s", text, choices(words))}
-}
-
-func choices[W ~string](words []W) string {
-	texts := make([]string, len(words))
-	for i, w := range words {
-		texts[i] = string(w)
-	}
-	return strings.Join(texts, ", ")
+	return words[0], &HostError{Code: code, Text: fmt.Sprintf("%q is none of %s", text, modes.Choices(words))}
 }

@@ -5,66 +5,13 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/modes"
 )
 
-// runAsserted runs vectors of which only the keys that the wanted value has are asserted.
-func runAsserted(t *testing.T, kind string, answer func(t *testing.T, input json.RawMessage) map[string]any) {
-	t.Helper()
-	held, cases := 0, gatetest.Vectors(t, "exec.json", kind)[kind]
-	for _, c := range cases {
-		if t.Run(kind+"/"+c.Name, func(t *testing.T) {
-			var want, got map[string]any
-			gatetest.Decode(t, c.Want, &want)
-			raw, err := json.Marshal(answer(t, c.Input))
-			if err != nil {
-				t.Fatal(err)
-			}
-			gatetest.Decode(t, raw, &got)
-			for key := range got {
-				if _, asserted := want[key]; !asserted {
-					delete(got, key)
-				}
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("input %s\n(-want +got)\n%s", c.Input, diff)
-			}
-		}) {
-			held++
-		}
-	}
-	t.Logf("vectors exec.json %s: %d/%d held", kind, held, len(cases))
-}
-
-func TestModesVectors(t *testing.T) {
-	runAsserted(t, "mergePolicy", func(t *testing.T, input json.RawMessage) map[string]any {
-		var in struct {
-			Config             modes.Settings
-			File               json.RawMessage
-			FileState, AgentID string
-		}
-		gatetest.Decode(t, input, &in)
-		s := &Snapshot{File: &File{}}
-		if in.File != nil {
-			s.File, _, s.Corrupt = Parse(in.File)
-		}
-		if in.FileState == "corrupt" {
-			_, _, s.Corrupt = Parse([]byte("{"))
-		}
-		m, skills := s.Modes(in.Config, in.AgentID), s.Settings(in.AgentID).AutoAllowSkills
-		patterns := []string{}
-		for _, e := range s.Allowlist(in.AgentID) {
-			patterns = append(patterns, e.Pattern)
-		}
-		return map[string]any{
-			"security": m.Security, "ask": m.Ask, "askFallback": m.AskFallback, "autoAllowSkills": skills != nil && *skills, "allowlist": patterns,
-		}
-	})
-	runAsserted(t, "hostGate", func(t *testing.T, input json.RawMessage) map[string]any {
+func TestHostVectors(t *testing.T) {
+	gatetest.RunAsserted(t, "exec.json", "hostGate", func(t *testing.T, input json.RawMessage) map[string]any {
 		var in struct {
 			Config struct {
 				Host Host

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolward/toolward/command/stamp"
 	"github.com/toolward/toolward/place"
 )
 
@@ -230,7 +231,7 @@ func (m *moment) holds(known *answer) bool {
 // recent reports whether a directory on the way has just changed: another change at once could leave it with the same
 // stamp.
 func (a *answer) recent() bool {
-	since := time.Now().Add(-tick).UnixNano()
+	since := time.Now().Add(-stamp.Tick).UnixNano()
 	return slices.ContainsFunc(a.seen, func(s seen) bool { return s.stamp.Changed > since })
 }
 

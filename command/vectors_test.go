@@ -154,7 +154,7 @@ func runEvaluate(t *testing.T, kind string, answer func(t *testing.T, input json
 }
 
 func TestMatchVectors(t *testing.T) {
-	runAsserted(t, "match", func(t *testing.T, input json.RawMessage) map[string]any {
+	gatetest.RunAsserted(t, "exec.json", "match", func(t *testing.T, input json.RawMessage) map[string]any {
 		var in vectorInput
 		gatetest.Decode(t, input, &in)
 		w := vectorWorld(t, &in)
@@ -176,7 +176,7 @@ func orNil(s string) any {
 }
 
 func TestSafeBinVectors(t *testing.T) {
-	runAsserted(t, "safebin", func(t *testing.T, input json.RawMessage) map[string]any {
+	gatetest.RunAsserted(t, "exec.json", "safebin", func(t *testing.T, input json.RawMessage) map[string]any {
 		var in struct {
 			Bin  string
 			Args []string
@@ -192,7 +192,7 @@ func TestSafeBinVectors(t *testing.T) {
 }
 
 func TestObfuscationVectors(t *testing.T) {
-	runAsserted(t, "obfuscation", func(t *testing.T, input json.RawMessage) map[string]any {
+	gatetest.RunAsserted(t, "exec.json", "obfuscation", func(t *testing.T, input json.RawMessage) map[string]any {
 		var in struct{ Command string }
 		gatetest.Decode(t, input, &in)
 		var wanted struct{ IDs []string }

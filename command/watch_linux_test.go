@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolward/toolward/command/stamp"
 )
 
 // paths is a search path on the disk, the directories of which come, go and are exchanged.
@@ -52,7 +54,7 @@ func (p *paths) program(name string) {
 }
 
 // settle waits until the clock of the file system has gone on: what has just changed is not remembered.
-func (p *paths) settle() { time.Sleep(tick + 10*time.Millisecond) }
+func (p *paths) settle() { time.Sleep(stamp.Tick + 10*time.Millisecond) }
 
 // warm asks until the answer is remembered and its directories are watched, where the system lets it. Others who
 // change the directory of temporary files make it wait.

@@ -3,6 +3,7 @@ package modes
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Security says which commands may run at all. A word that is not one of these counts as deny.
@@ -49,6 +50,15 @@ func Asks() []Ask { return slices.Clone(asks) }
 
 // Fallbacks are the words of [Fallback], strictest first.
 func Fallbacks() []Fallback { return slices.Clone(fallbacks) }
+
+// Choices lists words for people.
+func Choices[W ~string](words []W) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
+}
 
 // ParseSecurity reads a word of a configuration; anything else is an error, and deny.
 func ParseSecurity(text string) (Security, error) { return parse("security", securities, text) }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// allowlist is the compiled allowlist of an agent.
-type allowlist struct {
+// entryIndex is the compiled allowlist of an agent.
+type entryIndex struct {
 	star   *entry // "*", if it is among them
 	byName map[string][]*entry
 	globs  []*entry
@@ -20,8 +20,8 @@ type entry struct {
 	pattern pattern
 }
 
-func compileEntries(entries []Listed, home string, fold bool) allowlist {
-	list := allowlist{byName: map[string][]*entry{}, fold: fold}
+func compileEntries(entries []Listed, home string, fold bool) entryIndex {
+	list := entryIndex{byName: map[string][]*entry{}, fold: fold}
 	for _, e := range entries {
 		compiled := &entry{Listed: e, pattern: compilePattern(e.Pattern, home, fold)}
 		switch p := &compiled.pattern; {
@@ -39,7 +39,7 @@ func compileEntries(entries []Listed, home string, fold bool) allowlist {
 }
 
 // matching lists the entries whose pattern stands for the program.
-func (l *allowlist) matching(p *Program, real func(string) string) iter.Seq[*entry] {
+func (l *entryIndex) matching(p *Program, real func(string) string) iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
 		try := func(entries []*entry) bool {
 			for _, e := range entries {
@@ -57,7 +57,7 @@ func (l *allowlist) matching(p *Program, real func(string) string) iter.Seq[*ent
 	}
 }
 
-func (l *allowlist) named(base string) []*entry {
+func (l *entryIndex) named(base string) []*entry {
 	if l.fold {
 		base = strings.ToLower(base)
 	}
