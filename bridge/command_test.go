@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/session"
@@ -83,7 +84,7 @@ func (r *shellRig) places(c toolward.Caller) (*place.Classifier, error) {
 // judging judges commands as the gateway does, under the preset "developer".
 func (r *shellRig) judging() func(context.Context, *toolward.Request, string, string) (toolward.Facts, error) {
 	r.t.Helper()
-	file := command.OpenApprovals(r.home+"/.toolward", command.Options{})
+	file := allowlist.Open(r.home+"/.toolward", allowlist.Options{})
 	r.t.Cleanup(file.Close)
 	commands := command.NewCommands(file, r.home, false)
 	rules := []command.Rule{{Prefix: []command.Alternatives{{"shutdown"}}, Decision: command.Forbidden}}

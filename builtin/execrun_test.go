@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
 )
@@ -117,7 +118,7 @@ func TestUsesOfEntriesAreNoted(t *testing.T) {
 	w.must(w.commands.Allow(t.Context(), w.agent, r.Facts.Analysis.Always))
 	w.ok("exec", args{"command": "uname -s"})
 	w.file.Close() // writes what is noted
-	content, err := os.ReadFile(filepath.Join(w.home, ".toolward", command.ApprovalsFileName))
+	content, err := os.ReadFile(filepath.Join(w.home, ".toolward", allowlist.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}

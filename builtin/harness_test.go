@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/schema"
 )
@@ -20,7 +21,7 @@ type world struct {
 	testing.TB
 	root, workspace, home, outside string
 	box                            *Toolbox
-	file                           *command.Approvals
+	file                           *allowlist.Store
 	commands                       *command.Commands
 	tools                          map[string]*toolward.Tool
 	level                          toolward.Level
@@ -53,7 +54,7 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	for _, f := range change {
 		f(&cfg)
 	}
-	w.file = command.OpenApprovals(w.home+"/.toolward", command.Options{})
+	w.file = allowlist.Open(w.home+"/.toolward", allowlist.Options{})
 	t.Cleanup(w.file.Close)
 	w.commands = command.NewCommands(w.file, w.home, false)
 	w.box, err = New(cfg, Deps{

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -26,13 +27,13 @@ func (s *Segment) always(isShell bool) (entry Always, ok bool) {
 	case slices.ContainsFunc(s.Redirs, func(r Redirect) bool { return !r.Harmless() }):
 		return Always{}, false
 	}
-	entry = Always{Pattern: file, Effects: []string{EffectRead}}
+	entry = Always{Pattern: file, Effects: []string{allowlist.EffectRead}}
 	for i := range s.Effects {
 		switch e := &s.Effects[i]; {
 		case e.Kind == shell.Writes, e.Kind == shell.Project:
-			entry.add(EffectWrite)
+			entry.add(allowlist.EffectWrite)
 		case e.Kind == shell.Network:
-			entry.add(EffectNetwork)
+			entry.add(allowlist.EffectNetwork)
 		}
 		if e := &s.Effects[i]; entry.Argv == nil && e.Verdict != toolward.Allow && e.Kind != shell.Runs {
 			// No entry for the program covers it: only this very command.

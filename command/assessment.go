@@ -2,6 +2,7 @@ package command
 
 import (
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
 )
@@ -66,13 +67,13 @@ type Segment struct {
 	Redirs  []Redirect `json:"redirs,omitempty"`
 	Heredoc *string    `json:"heredoc,omitempty"` // standard input
 
-	By      Satisfaction `json:"satisfiedBy,omitempty"`
-	Entry   *Listed      `json:"entry,omitempty"`   // that says so
-	Rule    *Rule        `json:"rule,omitempty"`    // that says so, or that asks or forbids
-	Blocked string       `json:"blocked,omitempty"` // why nothing can satisfy it
-	Inline  string       `json:"inline,omitempty"`  // the argument that carries code
-	Effects []Judged     `json:"effects,omitempty"`
-	Asks    []Objection  `json:"asks,omitempty"` // why it is not satisfied
+	By      Satisfaction      `json:"satisfiedBy,omitempty"`
+	Entry   *allowlist.Listed `json:"entry,omitempty"`   // that says so
+	Rule    *Rule             `json:"rule,omitempty"`    // that says so, or that asks or forbids
+	Blocked string            `json:"blocked,omitempty"` // why nothing can satisfy it
+	Inline  string            `json:"inline,omitempty"`  // the argument that carries code
+	Effects []Judged          `json:"effects,omitempty"`
+	Asks    []Objection       `json:"asks,omitempty"` // why it is not satisfied
 
 	Inner     []Segment `json:"inner,omitempty"`  // of a shell with a script in its arguments
 	Script    string    `json:"script,omitempty"` // what the shell is given in its place, if the inner segments satisfy it

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/place"
 )
 
@@ -22,14 +23,14 @@ func machine(tb testing.TB) (Policy, *Request) {
 	}
 	p := Policy{Preset: Strict}
 	for _, name := range []string{"cat", "grep", "sort", "head"} {
-		p.Entries = append(p.Entries, Listed{Entry: Entry{Pattern: "/usr/bin/" + name}})
+		p.Entries = append(p.Entries, allowlist.Listed{Entry: allowlist.Entry{Pattern: "/usr/bin/" + name}})
 	}
 	for i := range 96 {
 		pattern := fmt.Sprintf("/opt/tools/%d/bin/tool%d", i, i)
 		if i%4 == 0 {
 			pattern = fmt.Sprintf("/opt/tools/%d/*/tool*", i)
 		}
-		p.Entries = append(p.Entries, Listed{Entry: Entry{Pattern: pattern}})
+		p.Entries = append(p.Entries, allowlist.Listed{Entry: allowlist.Entry{Pattern: pattern}})
 	}
 	for _, name := range []string{"main.go", "util.go"} {
 		if err := os.WriteFile(dir+"/"+name, []byte("package main\n"), 0o600); err != nil {

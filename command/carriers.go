@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -72,8 +73,8 @@ const (
 	Anything          // every command
 )
 
-// Breadth tells how much an entry covers. One with an argv covers that and nothing else.
-func (e *Entry) Breadth() Breadth {
+// BreadthOf tells how much an entry covers. One with an argv covers that and nothing else.
+func BreadthOf(e *allowlist.Entry) Breadth {
 	pattern := strings.TrimSpace(e.Pattern)
 	name := strings.TrimRight(path.Base(pattern), "*?")
 	switch {

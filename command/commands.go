@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/shell"
 )
@@ -16,7 +17,7 @@ import (
 // Commands judges the commands of all agents, by the configuration in force and by exec-approvals.json as it is at that
 // moment. Until it is configured, only the file lets commands run. It is safe for concurrent use.
 type Commands struct {
-	file     *Approvals
+	file     *allowlist.Store
 	home     string
 	foldCase bool
 	resolver *Resolver
@@ -28,7 +29,7 @@ type Commands struct {
 
 // agentCommands is what commands of an agent are judged by, for one state of the file.
 type agentCommands struct {
-	file      *Snapshot
+	file      *allowlist.Snapshot
 	settings  modes.Settings // of the file
 	host      Host           // configured
 	evaluator *Evaluator
@@ -40,7 +41,7 @@ const mostAgents = 1000
 
 // NewCommands judges by a file. home is what "~/" means in its patterns; foldCase says that the file system takes names
 // that differ in case for the same.
-func NewCommands(file *Approvals, home string, foldCase bool) *Commands {
+func NewCommands(file *allowlist.Store, home string, foldCase bool) *Commands {
 	return &Commands{file: file, home: home, foldCase: foldCase, resolver: NewResolver(Disk{}), compiled: map[string]*agentCommands{}}
 }
 
@@ -67,7 +68,7 @@ type Ruling struct {
 // Judge says where a command runs, and judges it. The error is a *[HostError] if there is no such place.
 func (c *Commands) Judge(caller toolward.Caller, params HostParams, r *Request) (*Ruling, error) {
 	file := c.file.Current()
-	own := c.of(cmp.Or(caller.Agent, MainAgent), file)
+	own := c.of(cmp.Or(caller.Agent, allowlist.MainAgent), file)
 	if own.err != nil {
 		return nil, own.err
 	}
@@ -95,12 +96,12 @@ func (c *Commands) elevation(caller toolward.Caller) Elevation {
 	defer c.mu.RUnlock()
 	return Elevation{
 		Level:       c.config.ElevatedDefault,
-		FailedGates: ElevatedGates(c.config.Elevated, c.config.AgentElevated[agentKey(cmp.Or(caller.Agent, MainAgent))], caller),
+		FailedGates: ElevatedGates(c.config.Elevated, c.config.AgentElevated[agentKey(cmp.Or(caller.Agent, allowlist.MainAgent))], caller),
 	}
 }
 
 // of is what an agent is judged by, made anew when the file has changed.
-func (c *Commands) of(agent string, file *Snapshot) *agentCommands {
+func (c *Commands) of(agent string, file *allowlist.Snapshot) *agentCommands {
 	c.mu.RLock()
 	have := c.compiled[agent]
 	c.mu.RUnlock()
@@ -145,11 +146,11 @@ func (a *Assessment) Analysis() *toolward.CommandAnalysis {
 // RecordUse notes the entries that let a command run.
 func (c *Commands) RecordUse(a *Assessment) {
 	now := time.Now()
-	var uses []Use
+	var uses []allowlist.Use
 	eachSegment(a.Segments, func(s *Segment) {
 		if s.Entry != nil {
 			path := cmp.Or(s.loads, s.Program.Path)
-			uses = append(uses, Use{Agent: s.Entry.Agent, Pattern: s.Entry.Pattern, Argv: s.Entry.Argv, Command: a.Command, ResolvedPath: path, At: now})
+			uses = append(uses, allowlist.Use{Agent: s.Entry.Agent, Pattern: s.Entry.Pattern, Argv: s.Entry.Argv, Command: a.Command, ResolvedPath: path, At: now})
 		}
 	})
 	c.file.RecordUse(uses...)
@@ -158,10 +159,10 @@ func (c *Commands) RecordUse(a *Assessment) {
 // Allow adds entries to what an agent may run without a question, as an answer of "always" does.
 func (c *Commands) Allow(ctx context.Context, agent string, entries []toolward.CommandEntry) error {
 	now := time.Now().UnixMilli()
-	_, err := c.file.Update(ctx, func(f *File) (changed bool, err error) {
+	_, err := c.file.Update(ctx, func(f *allowlist.File) (changed bool, err error) {
 		for _, e := range entries {
-			entry := Entry{Pattern: e.Pattern, Effects: slices.Clone(e.Effects), Argv: slices.Clone(e.Argv)}
-			changed = f.Allow(cmp.Or(agent, MainAgent), entry, now) || changed
+			entry := allowlist.Entry{Pattern: e.Pattern, Effects: slices.Clone(e.Effects), Argv: slices.Clone(e.Argv)}
+			changed = f.Allow(cmp.Or(agent, allowlist.MainAgent), entry, now) || changed
 		}
 		return changed, nil
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command/allowlist"
 )
 
 // commandDesk is Commands over a file in a directory of its own.
@@ -18,17 +19,17 @@ func commandDesk(t *testing.T, content string, config Configuration) (*Commands,
 		t.Fatal(err)
 	}
 	if content != "" {
-		if err := os.WriteFile(filepath.Join(dir, ApprovalsFileName), []byte(content), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, allowlist.FileName), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	file := OpenApprovals(dir, Options{})
+	file := allowlist.Open(dir, allowlist.Options{})
 	t.Cleanup(file.Close)
 	c := NewCommands(file, t.TempDir(), false)
 	if _, err := c.Configure(config); err != nil {
 		t.Fatal(err)
 	}
-	return c, filepath.Join(dir, ApprovalsFileName)
+	return c, filepath.Join(dir, allowlist.FileName)
 }
 
 func desktopRequest(command, dir string) *Request {

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/toolward/toolward/command/allowlist"
 )
 
 // Config is what tools.exec says about commands, for the whole gateway or for one agent. What an agent's section says
@@ -126,7 +128,7 @@ func (c *Configuration) warnings(resolver *Resolver) (warnings []Warning, err er
 	return warnings, nil
 }
 
-func (c *Config) policy(entries []Listed, writes, foldCase bool) Policy {
+func (c *Config) policy(entries []allowlist.Listed, writes, foldCase bool) Policy {
 	return Policy{
 		Preset: c.Preset, Writes: writes, Entries: entries, Rules: c.Rules,
 		SafeBins: c.SafeBins, SafeBinProfiles: c.SafeBinProfiles, SafeBinTrustedDirs: c.SafeBinTrustedDirs,

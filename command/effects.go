@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
 )
@@ -84,9 +85,9 @@ func (v *evaluation) permitOf(e *entry) permit {
 	}
 	p := v.presetPermit()
 	if e.Effects != nil {
-		p.read = slices.Contains(e.Effects, EffectRead)
-		p.write = slices.Contains(e.Effects, EffectWrite)
-		p.network = slices.Contains(e.Effects, EffectNetwork)
+		p.read = slices.Contains(e.Effects, allowlist.EffectRead)
+		p.write = slices.Contains(e.Effects, allowlist.EffectWrite)
+		p.network = slices.Contains(e.Effects, allowlist.EffectNetwork)
 		p.project = p.project && p.write // code of the project writes what it likes
 	}
 	return p

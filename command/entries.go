@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/toolward/toolward/command/allowlist"
 )
 
 // entryIndex is the compiled allowlist of an agent.
@@ -16,11 +18,11 @@ type entryIndex struct {
 }
 
 type entry struct {
-	Listed
+	allowlist.Listed
 	pattern pattern
 }
 
-func compileEntries(entries []Listed, home string, fold bool) entryIndex {
+func compileEntries(entries []allowlist.Listed, home string, fold bool) entryIndex {
 	list := entryIndex{byName: map[string][]*entry{}, fold: fold}
 	for _, e := range entries {
 		compiled := &entry{Listed: e, pattern: compilePattern(e.Pattern, home, fold)}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command/allowlist"
 )
 
 func TestDeveloper(t *testing.T) {
@@ -158,7 +159,7 @@ func TestRules(t *testing.T) {
 func TestExactArgv(t *testing.T) {
 	w := newWorld(t, nil)
 	s := onMiss(Strict)
-	s.Entries = []Listed{{Entry: Entry{Pattern: "/usr/bin/rm", Argv: []string{"/usr/bin/rm", "-r", "build"}}}}
+	s.Entries = []allowlist.Listed{{Entry: allowlist.Entry{Pattern: "/usr/bin/rm", Argv: []string{"/usr/bin/rm", "-r", "build"}}}}
 	for command, want := range map[string]toolward.Verdict{"rm -r build": toolward.Allow, "rm -r build x": toolward.Ask, "rm -r": toolward.Ask, "rm build -r": toolward.Ask} {
 		if a := w.evaluate(t, s, command); verdict(a) != want {
 			t.Errorf("%s: %s, want %s", command, verdict(a), want)
@@ -216,7 +217,7 @@ func TestLaws(t *testing.T) {
 		s := onMiss([]Preset{Strict, Developer}[r.IntN(2)])
 		s.Writes = r.IntN(2) == 0
 		for range r.IntN(4) {
-			s.Entries = append(s.Entries, Listed{Entry: Entry{Pattern: programs[r.IntN(len(programs))]}})
+			s.Entries = append(s.Entries, allowlist.Listed{Entry: allowlist.Entry{Pattern: programs[r.IntN(len(programs))]}})
 		}
 		full := w.evaluate(t, s, command)
 		if verdict(full) == toolward.Allow {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command/allowlist"
 )
 
 // npx runs a tool that lies in the project, in this directory or above it; another is fetched from strangers.
@@ -30,7 +31,7 @@ func TestInstalledTools(t *testing.T) {
 		t.Errorf("under an entry: %s", verdict(a))
 	}
 	exact := onMiss(Strict)
-	exact.Entries = []Listed{{Entry: Entry{Pattern: "/usr/bin/npm", Argv: []string{"/usr/bin/npm", "install", "left-pad"}}}}
+	exact.Entries = []allowlist.Listed{{Entry: allowlist.Entry{Pattern: "/usr/bin/npm", Argv: []string{"/usr/bin/npm", "install", "left-pad"}}}}
 	if a := w.evaluate(t, exact, "npm install left-pad"); verdict(a) != toolward.Allow {
 		t.Errorf("under an exact entry: %s %v", verdict(a), codes(a))
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/place"
 )
@@ -166,7 +167,7 @@ func verdict(a *Assessment) toolward.Verdict {
 func onMiss(preset Preset, patterns ...string) Policy {
 	s := Policy{Preset: preset}
 	for _, p := range patterns {
-		s.Entries = append(s.Entries, Listed{Entry: Entry{Pattern: p}})
+		s.Entries = append(s.Entries, allowlist.Listed{Entry: allowlist.Entry{Pattern: p}})
 	}
 	return s
 }

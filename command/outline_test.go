@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/display"
 )
 
@@ -102,7 +103,7 @@ END`},
 func TestOutlineSaysWhatSatisfied(t *testing.T) {
 	w := newWorld(t, map[string]string{"/usr/local/bin/own": "x"})
 	s := onMiss(Strict, "/usr/bin/git")
-	s.Entries[0].Effects, s.Entries[0].Agent = []string{EffectRead}, "main"
+	s.Entries[0].Effects, s.Entries[0].Agent = []string{allowlist.EffectRead}, "main"
 	s.SafeBins = []string{"head"}
 	s.Rules = []Rule{
 		{Prefix: []Alternatives{{"own"}}, Decision: Allow, Justification: "it is ours"},

@@ -1,12 +1,16 @@
 package command
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/toolward/toolward/command/allowlist"
+)
 
 // Policy says what covers the commands of one agent on one host. The zero value covers nothing.
 type Policy struct {
 	Preset  Preset
 	Writes  bool // files of the workspace are written without a question, as with teg.preset "workspace"
-	Entries []Listed
+	Entries []allowlist.Listed
 	Rules   []Rule
 
 	SafeBins           []string // nil: DefaultSafeBins; empty: none

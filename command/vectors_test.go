@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/shell"
@@ -85,7 +86,7 @@ func TestEvaluateVectors(t *testing.T) {
 		}
 		// An entry of the vectors is a path that says yes to any ordinary effect.
 		for _, p := range in.Allowlist {
-			s.Entries = append(s.Entries, Listed{Entry: Entry{Pattern: p, Effects: []string{EffectRead, EffectWrite, EffectNetwork}}})
+			s.Entries = append(s.Entries, allowlist.Listed{Entry: allowlist.Entry{Pattern: p, Effects: []string{allowlist.EffectRead, allowlist.EffectWrite, allowlist.EffectNetwork}}})
 			if strings.TrimSpace(p) == "*" {
 				s.Entries[len(s.Entries)-1].Effects = nil
 			}

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 )
 
 // Allowlist is exec-approvals.json, which is made if it is not there.
-func (d *Desk) Allowlist(ctx context.Context, v Visitor) (*command.Snapshot, error) {
+func (d *Desk) Allowlist(ctx context.Context, v Visitor) (*allowlist.Snapshot, error) {
 	if err := d.mayAllowlist(v, ReadAllowlist); err != nil {
 		return nil, err
 	}
@@ -20,7 +20,7 @@ func (d *Desk) Allowlist(ctx context.Context, v Visitor) (*command.Snapshot, err
 }
 
 // ReplaceAllowlist puts other content into exec-approvals.json. base is the hash of the state that the content was made from.
-func (d *Desk) ReplaceAllowlist(ctx context.Context, v Visitor, content []byte, base string) (*command.Snapshot, error) {
+func (d *Desk) ReplaceAllowlist(ctx context.Context, v Visitor, content []byte, base string) (*allowlist.Snapshot, error) {
 	if err := d.mayAllowlist(v, ChangeAllowlist); err != nil {
 		return nil, err
 	}
@@ -35,8 +35,8 @@ type AllowlistChange struct {
 }
 
 // AllowProgram lets the commands of a program run without a question, for one agent or, if agent is "", for all.
-func (d *Desk) AllowProgram(ctx context.Context, v Visitor, agent string, entry command.Entry) (AllowlistChange, error) {
-	return d.editAllowlist(ctx, v, entry.Check, func(f *command.File) bool {
+func (d *Desk) AllowProgram(ctx context.Context, v Visitor, agent string, entry allowlist.Entry) (AllowlistChange, error) {
+	return d.editAllowlist(ctx, v, entry.Check, func(f *allowlist.File) bool {
 		return f.Allow(agentOrAny(agent), entry, time.Now().UnixMilli())
 	})
 }
@@ -44,17 +44,17 @@ func (d *Desk) AllowProgram(ctx context.Context, v Visitor, agent string, entry 
 // DisallowProgram takes that back. pattern is the pattern of the entry, or its id.
 func (d *Desk) DisallowProgram(ctx context.Context, v Visitor, agent, pattern string) (AllowlistChange, error) {
 	sound := func() error { return nil }
-	return d.editAllowlist(ctx, v, sound, func(f *command.File) bool { return f.Remove(agentOrAny(agent), pattern) })
+	return d.editAllowlist(ctx, v, sound, func(f *allowlist.File) bool { return f.Remove(agentOrAny(agent), pattern) })
 }
 
 func agentOrAny(agent string) string {
 	if agent = strings.TrimSpace(agent); agent != "" {
 		return agent
 	}
-	return command.AnyAgent
+	return allowlist.AnyAgent
 }
 
-func (d *Desk) editAllowlist(ctx context.Context, v Visitor, check func() error, edit func(*command.File) bool) (AllowlistChange, error) {
+func (d *Desk) editAllowlist(ctx context.Context, v Visitor, check func() error, edit func(*allowlist.File) bool) (AllowlistChange, error) {
 	if err := d.mayAllowlist(v, ChangeAllowlist); err != nil {
 		return AllowlistChange{}, err
 	}
@@ -62,11 +62,11 @@ func (d *Desk) editAllowlist(ctx context.Context, v Visitor, check func() error,
 		return AllowlistChange{}, allowlistError(err)
 	}
 	change := AllowlistChange{}
-	_, err := d.allowlist.Update(ctx, func(f *command.File) (bool, error) {
+	_, err := d.allowlist.Update(ctx, func(f *allowlist.File) (bool, error) {
 		if change.Changed = edit(f); !change.Changed {
 			return false, nil
 		}
-		change.Changes = command.Changes(d.allowlist.Current().File, f)
+		change.Changes = allowlist.Changes(d.allowlist.Current().File, f)
 		return true, d.recordAllowlist(ctx, v, change.Changes)
 	})
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *Desk) mayAllowlist(v Visitor, o Operation) error {
 		return err
 	}
 	if d.allowlist == nil {
-		return &Error{NotKept, errors.New("this gateway keeps no " + command.ApprovalsFileName)}
+		return &Error{NotKept, errors.New("this gateway keeps no " + allowlist.FileName)}
 	}
 	return nil
 }
@@ -93,14 +93,14 @@ func (d *Desk) recordAllowlist(ctx context.Context, v Visitor, changes []string)
 // allowlistError gives an error of the file its code.
 func allowlistError(err error) error {
 	var known *Error
-	var corrupt *command.CorruptError
-	var invalid *command.InvalidContent
+	var corrupt *allowlist.CorruptError
+	var invalid *allowlist.InvalidContent
 	switch {
 	case err == nil, errors.As(err, &known):
 		return err
-	case errors.Is(err, command.ErrBaseRequired):
+	case errors.Is(err, allowlist.ErrBaseRequired):
 		return &Error{BaseRequired, err}
-	case errors.Is(err, command.ErrBaseChanged):
+	case errors.Is(err, allowlist.ErrBaseChanged):
 		return &Error{BaseChanged, err}
 	case errors.As(err, &invalid):
 		return &Error{Invalid, err}

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/desk"
 )
 
@@ -14,7 +14,7 @@ const makeAllowed = `{"version":1,"agents":{"*":{"allowlist":[{"pattern":"/usr/b
 func allowsMake(w *world) bool { return len(w.allowlist.Current().Allowlist("main")) > 0 }
 
 func TestChangesOfTheAllowlist(t *testing.T) {
-	entry := command.Entry{Pattern: "/usr/bin/make"}
+	entry := allowlist.Entry{Pattern: "/usr/bin/make"}
 	allow := func(ctx context.Context, w *world, v desk.Visitor) error {
 		_, err := w.desk.AllowProgram(ctx, v, "", entry)
 		return err
@@ -64,7 +64,7 @@ func TestAllowlistCodes(t *testing.T) {
 			t.Errorf("%v, want code %s", err, want)
 		}
 	}
-	if _, err := w.desk.AllowProgram(t.Context(), person, "main", command.Entry{Pattern: "make"}); desk.CodeOf(err) != desk.Invalid {
+	if _, err := w.desk.AllowProgram(t.Context(), person, "main", allowlist.Entry{Pattern: "make"}); desk.CodeOf(err) != desk.Invalid {
 		t.Errorf("a pattern that is no path: %v", err)
 	}
 	if change, err := w.desk.DisallowProgram(t.Context(), person, "main", "/no/such"); err != nil || change.Changed {

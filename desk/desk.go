@@ -17,7 +17,7 @@ import (
 	"log/slog"
 
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/identity"
 )
 
@@ -28,8 +28,8 @@ type Recorder interface {
 
 // Options says what a desk works with. What is not there cannot be done: the operation fails with [NotKept].
 type Options struct {
-	Audit     Recorder           // required
-	Allowlist *command.Approvals // exec-approvals.json
+	Audit     Recorder         // required
+	Allowlist *allowlist.Store // exec-approvals.json
 	Devices   *identity.Pairings
 	Log       *slog.Logger // optional
 }
@@ -37,7 +37,7 @@ type Options struct {
 // Desk does what people ask for. Its methods may be called from any goroutine.
 type Desk struct {
 	audit     Recorder
-	allowlist *command.Approvals
+	allowlist *allowlist.Store
 	devices   *identity.Pairings
 	log       *slog.Logger
 }

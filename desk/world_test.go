@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/store"
@@ -25,7 +25,7 @@ type world struct {
 	home      string
 	desk      *desk.Desk
 	keeper    *identity.Keeper
-	allowlist *command.Approvals
+	allowlist *allowlist.Store
 	devices   *identity.Pairings
 	salt      []byte // of the token that the device had before
 
@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 	must(t, err)
 	w.devices, err = identity.OpenPairings(t.Context(), store.NewPaired(db), make([]byte, 32))
 	must(t, err)
-	w.allowlist = command.OpenApprovals(w.home, command.Options{})
+	w.allowlist = allowlist.Open(w.home, allowlist.Options{})
 	t.Cleanup(w.allowlist.Close)
 	w.desk, err = desk.New(desk.Options{Audit: w, Allowlist: w.allowlist, Devices: w.devices})
 	must(t, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/modes"
 )
@@ -21,7 +22,7 @@ func (e *examination) commands() error {
 	if real, err := filepath.EvalSymlinks(home); err == nil {
 		home = real // as the gateway opens it
 	}
-	approvals := command.OpenApprovals(home, command.Options{})
+	approvals := allowlist.Open(home, allowlist.Options{})
 	defer approvals.Close()
 	file := approvals.Current()
 	if file.Corrupt != nil {
@@ -49,7 +50,7 @@ func (e *examination) commands() error {
 }
 
 // modes looks for agents whose commands run whatever they are. The file can only tighten.
-func (e *examination) modes(file *command.Snapshot) {
+func (e *examination) modes(file *allowlist.Snapshot) {
 	look := func(key, agent string, own config.Exec) {
 		given := modes.Settings{Security: modes.Security(own.Security), Ask: modes.Ask(own.Ask)}
 		switch inForce := file.Modes(given, agent); {
@@ -60,7 +61,7 @@ func (e *examination) modes(file *command.Snapshot) {
 			e.find("config.insecure_or_dangerous_flags", "set security to allowlist, or ask to always", "%s.security is full: every command may run", key)
 		}
 	}
-	look("tools.exec", command.AnyAgent, e.file.Tools.Exec)
+	look("tools.exec", allowlist.AnyAgent, e.file.Tools.Exec)
 	for _, a := range e.file.Agents.List {
 		own := a.Tools.Exec
 		if own.Security == "" && own.Ask == "" {
@@ -77,14 +78,14 @@ func (e *examination) modes(file *command.Snapshot) {
 }
 
 // entries looks for entries that cover more than a program.
-func (e *examination) entries(file *command.Snapshot) {
+func (e *examination) entries(file *allowlist.Snapshot) {
 	if file.Corrupt != nil {
 		return
 	}
 	for _, agent := range slices.Sorted(maps.Keys(file.File.Agents)) {
 		for _, entry := range file.File.Agents[agent].Allowlist {
 			where := fmt.Sprintf("exec-approvals.json: agents.%s: %s", agent, entry.Pattern)
-			switch entry.Breadth() {
+			switch command.BreadthOf(&entry) {
 			case command.Anything:
 				e.find("exec_approvals.wildcard", "name the programs", "%s covers every command at level normal", where)
 			case command.Directory:

@@ -20,7 +20,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
-	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/doctor"
 	"github.com/toolward/toolward/place"
@@ -323,7 +323,7 @@ var situations = []situation{
 }
 
 func approvalsFile(content string) func(testing.TB, string) {
-	return func(t testing.TB, dir string) { write(t, filepath.Join(dir, command.ApprovalsFileName), content) }
+	return func(t testing.TB, dir string) { write(t, filepath.Join(dir, allowlist.FileName), content) }
 }
 
 func (s situation) prepare(t testing.TB) doctor.Options {

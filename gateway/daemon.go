@@ -18,6 +18,7 @@ import (
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/display"
@@ -69,8 +70,8 @@ type Gateway struct {
 	trouble   atomic.Pointer[string]          // what keeps calls from running; nil if nothing does
 	server    *server.Server
 	secrets   *redact.Redactor
-	commands  *command.Approvals // exec-approvals.json
-	exec      *command.Commands  // judges commands by it and by the configuration
+	commands  *allowlist.Store  // exec-approvals.json
+	exec      *command.Commands // judges commands by it and by the configuration
 	events    *eventRecorder
 	machine   sandbox.Machine
 	newHome   bool // nothing can be left in it of an earlier run
@@ -114,7 +115,7 @@ func (d *Gateway) openState(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	d.home = d.db.Home()
-	d.commands = command.OpenApprovals(d.home, command.Options{Redact: d.secrets.String, Log: d.log})
+	d.commands = allowlist.Open(d.home, allowlist.Options{Redact: d.secrets.String, Log: d.log})
 	userHome, err := os.UserHomeDir()
 	if err != nil {
 		return fmt.Errorf("find the home directory: %w", err)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/titanous/json5"
 
-	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/server/api"
@@ -49,7 +49,7 @@ func (inv *invocation) printCommands(raw json.RawMessage) error {
 		fmt.Fprintf(inv.stdout, "CORRUPT: %s\nAll commands are refused until you mend or replace it.\n", display.Line(answer.Corrupt))
 		return nil
 	}
-	file, _, err := command.Parse(answer.File)
+	file, _, err := allowlist.Parse(answer.File)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/gateway"
 	"github.com/toolward/toolward/place"
@@ -70,7 +71,7 @@ func (inv *invocation) candidateAround(file string, around policy.Surroundings) 
 		return nil, err
 	}
 	places.Protect(c.loaded.File.Plugins.Files())
-	approvals := command.OpenApprovals(inv.home, command.Options{})
+	approvals := allowlist.Open(inv.home, allowlist.Options{})
 	c.commands = &judgedCommands{Commands: command.NewCommands(approvals, places.Home, place.FoldsCase(inv.home))}
 	c.close = func() error { approvals.Close(); return nil }
 	if _, err = c.commands.Configure(c.loaded.File.Commands()); err == nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
@@ -81,8 +82,8 @@ func judgeCommand(t *testing.T, c *attack, env fields) (outcome, error) {
 	}
 	for _, pattern := range m.profile.Allow {
 		// A developer's entries: these programs may read, write in the workspace and talk to the network.
-		effects := []string{command.EffectRead, command.EffectWrite, command.EffectNetwork}
-		settings.Entries = append(settings.Entries, command.Listed{Entry: command.Entry{Pattern: pattern, Effects: effects}})
+		effects := []string{allowlist.EffectRead, allowlist.EffectWrite, allowlist.EffectNetwork}
+		settings.Entries = append(settings.Entries, allowlist.Listed{Entry: allowlist.Entry{Pattern: pattern, Effects: effects}})
 	}
 	evaluator, _, err := command.New(settings, m.home, command.NewResolver(m))
 	if err != nil {

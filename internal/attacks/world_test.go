@@ -17,6 +17,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/identity"
@@ -43,7 +44,7 @@ type world struct {
 	presence  *approval.Presence // of op1
 	sessions  *session.Tracker
 	toolbox   *builtin.Toolbox
-	allowlist *command.Approvals // exec-approvals.json
+	allowlist *allowlist.Store // exec-approvals.json
 	commands  *command.Commands
 	upstreams *mcp.Upstreams
 	policy    *policy.Live
@@ -117,7 +118,7 @@ func (w *world) open() {
 	secrets := redact.New()
 	w.log, err = audit.Open(ctx, records, audit.Options{Key: key, Redact: secrets.String, Escape: display.Block})
 	must(t, err)
-	w.allowlist = command.OpenApprovals(w.stateDir, command.Options{Redact: secrets.String})
+	w.allowlist = allowlist.Open(w.stateDir, allowlist.Options{Redact: secrets.String})
 	w.commands = command.NewCommands(w.allowlist, w.at("/home/dev"), w.foldCase)
 	w.approver, err = approval.Open(ctx, approval.Options{
 		Store: store.NewApprovals(w.db), Redact: secrets.String, Outline: outlineOf, Remember: w.commands.Allow,

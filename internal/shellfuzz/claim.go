@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
 )
@@ -69,7 +70,7 @@ type analyst struct {
 func newAnalyst(root string) (*analyst, error) {
 	policy := command.Policy{
 		Preset: command.Developer, Writes: true, LooseInlineEval: true,
-		Entries: []command.Listed{{Entry: command.Entry{Pattern: "*"}}},
+		Entries: []allowlist.Listed{{Entry: allowlist.Entry{Pattern: "*"}}},
 	}
 	evaluator, _, err := command.New(policy, homeDir, command.NewResolver(sandboxFiles{root}))
 	return &analyst{root, evaluator}, err

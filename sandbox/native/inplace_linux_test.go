@@ -11,6 +11,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/schema"
@@ -82,7 +83,7 @@ func newInPlace(t *testing.T, c sandbox.Config) *inPlace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := command.OpenApprovals(state, command.Options{})
+	file := allowlist.Open(state, allowlist.Options{})
 	t.Cleanup(file.Close)
 	box, err := builtin.New(builtin.Config{}, builtin.Deps{
 		Places: func(toolward.Caller) (*place.Classifier, error) { return places, nil }, Sandboxes: w,

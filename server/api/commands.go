@@ -4,19 +4,19 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/door"
 )
 
 // Commands is the answer of GET /v1/exec-approvals: the file, without its token.
 type Commands struct {
-	Path     string        `json:"path"`
-	Exists   bool          `json:"exists"`
-	Hash     string        `json:"hash"` // of the exact bytes: what a change must bring back
-	File     *command.File `json:"file"`
-	Corrupt  string        `json:"corrupt,omitempty"` // why the file cannot be used: all commands are refused
-	Problems []string      `json:"problems,omitempty"`
+	Path     string          `json:"path"`
+	Exists   bool            `json:"exists"`
+	Hash     string          `json:"hash"` // of the exact bytes: what a change must bring back
+	File     *allowlist.File `json:"file"`
+	Corrupt  string          `json:"corrupt,omitempty"` // why the file cannot be used: all commands are refused
+	Problems []string        `json:"problems,omitempty"`
 }
 
 // CommandsChange is the body of PUT /v1/exec-approvals.
@@ -52,8 +52,8 @@ func (s *Server) apiSetCommands(w http.ResponseWriter, r *http.Request, c Caller
 }
 
 // sendCommands sends the file, or says why not.
-func sendCommands(w http.ResponseWriter) func(*command.Snapshot, error) error {
-	return func(snapshot *command.Snapshot, err error) error {
+func sendCommands(w http.ResponseWriter) func(*allowlist.Snapshot, error) error {
+	return func(snapshot *allowlist.Snapshot, err error) error {
 		if err != nil {
 			return allowlistProblem(err)
 		}
@@ -73,7 +73,7 @@ func (s *Server) apiAllowCommand(w http.ResponseWriter, r *http.Request, c Calle
 	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
-	entry := command.Entry{Pattern: body.Pattern, Effects: body.Effects, Argv: body.Argv}
+	entry := allowlist.Entry{Pattern: body.Pattern, Effects: body.Effects, Argv: body.Argv}
 	return sendChange(w)(s.desk.AllowProgram(r.Context(), c.visitor(), body.Agent, entry))
 }
 

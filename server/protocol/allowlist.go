@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/desk"
 )
 
@@ -23,7 +23,7 @@ func (r *call) setAllowlist(ctx context.Context, p *allowlistParams) (any, *Erro
 }
 
 // allowlistAnswer is the file as clients see it: of the socket only where it is, never its token.
-func (r *call) allowlistAnswer(s *command.Snapshot, err error) (any, *Error) {
+func (r *call) allowlistAnswer(s *allowlist.Snapshot, err error) (any, *Error) {
 	if err != nil {
 		return nil, r.allowlistError(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/gatetest"
@@ -72,7 +72,7 @@ func newWorld(t testing.TB, config Config, change ...func(*Options)) *world {
 	must(t, err)
 	w.gateway, err = toolward.New(toolward.Config{Policy: policy.NewLive(rules), Approver: approvals, Auditor: log, Sessions: levels})
 	must(t, err)
-	commands := command.OpenApprovals(w.home, command.Options{Redact: same})
+	commands := allowlist.Open(w.home, allowlist.Options{Redact: same})
 	t.Cleanup(commands.Close)
 	counter, err := desk.New(desk.Options{Audit: log, Allowlist: commands, Devices: pairings})
 	must(t, err)

@@ -1,4 +1,4 @@
-package command
+package allowlist
 
 import (
 	"bytes"
@@ -21,14 +21,14 @@ import (
 	"github.com/toolward/toolward/modes"
 )
 
-func openTest(t *testing.T) *Approvals {
+func openTest(t *testing.T) *Store {
 	t.Helper()
-	a := OpenApprovals(filepath.Join(t.TempDir(), "state"), Options{})
+	a := Open(filepath.Join(t.TempDir(), "state"), Options{})
 	t.Cleanup(a.Close)
 	return a
 }
 
-func put(t *testing.T, a *Approvals, content string) {
+func put(t *testing.T, a *Store, content string) {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(a.dir, 0o700), os.WriteFile(a.Path(), []byte(content), 0o600)); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func put(t *testing.T, a *Approvals, content string) {
 }
 
 // names lists what is in the directory of the file.
-func names(t *testing.T, a *Approvals) (found []string) {
+func names(t *testing.T, a *Store) (found []string) {
 	t.Helper()
 	entries, err := os.ReadDir(a.dir)
 	if err != nil {
@@ -48,7 +48,7 @@ func names(t *testing.T, a *Approvals) (found []string) {
 	return found
 }
 
-func allow(t *testing.T, a *Approvals, agent, pattern string) error {
+func allow(t *testing.T, a *Store, agent, pattern string) error {
 	t.Helper()
 	_, err := a.Update(t.Context(), func(f *File) (bool, error) { return f.Allow(agent, Entry{Pattern: pattern}, 1), nil })
 	return err
@@ -110,23 +110,23 @@ func TestCorruptStays(t *testing.T) {
 // TestForeignFiles: links, pipes, and files that others can write are not read.
 func TestForeignFiles(t *testing.T) {
 	const open = `{"version":1,"agents":{"*":{"allowlist":["*"]}}}`
-	for name, arrange := range map[string]func(a *Approvals) error{
-		"a link to a file": func(a *Approvals) error {
+	for name, arrange := range map[string]func(a *Store) error{
+		"a link to a file": func(a *Store) error {
 			return errors.Join(os.WriteFile(a.dir+"/other", []byte(open), 0o600), os.Symlink("other", a.Path()))
 		},
-		"a link to nothing": func(a *Approvals) error { return os.Symlink("nowhere", a.Path()) },
-		"a directory":       func(a *Approvals) error { return os.Mkdir(a.Path(), 0o700) },
-		"others can write": func(a *Approvals) error {
+		"a link to nothing": func(a *Store) error { return os.Symlink("nowhere", a.Path()) },
+		"a directory":       func(a *Store) error { return os.Mkdir(a.Path(), 0o700) },
+		"others can write": func(a *Store) error {
 			return errors.Join(os.WriteFile(a.Path(), []byte(open), 0o600), os.Chmod(a.Path(), 0o602))
 		},
-		"others can write the directory": func(a *Approvals) error {
+		"others can write the directory": func(a *Store) error {
 			return errors.Join(os.WriteFile(a.Path(), []byte(open), 0o600), os.Chmod(a.dir, 0o770))
 		},
-		"the directory is a link": func(a *Approvals) error {
+		"the directory is a link": func(a *Store) error {
 			return errors.Join(os.WriteFile(a.Path(), []byte(open), 0o600), os.Rename(a.dir, a.dir+"2"), os.Symlink(a.dir+"2", a.dir))
 		},
-		"the directory is a file": func(a *Approvals) error { return errors.Join(os.Remove(a.dir), os.WriteFile(a.dir, nil, 0o600)) },
-		"too long": func(a *Approvals) error {
+		"the directory is a file": func(a *Store) error { return errors.Join(os.Remove(a.dir), os.WriteFile(a.dir, nil, 0o600)) },
+		"too long": func(a *Store) error {
 			return os.WriteFile(a.Path(), []byte(open+strings.Repeat(" ", 1<<20)), 0o600)
 		},
 	} {
@@ -203,7 +203,7 @@ func TestSetKeepsSocket(t *testing.T) {
 func TestRecordUse(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		a := OpenApprovals(dir, Options{})
+		a := Open(dir, Options{})
 		put(t, a, `{"version":1,"agents":{"*":{"allowlist":["/s"]},"main":{"allowlist":["/s","/a",{"pattern":"/a","argv":["/a","x"]}]}}}`)
 		writes, last := 0, a.Current().Hash
 		for i := range 40 { // for two seconds
@@ -246,7 +246,7 @@ func TestWriterProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := OpenApprovals(dir, Options{})
+	a := Open(dir, Options{})
 	for i := range count {
 		pattern := fmt.Sprintf("/%d/%d", os.Getpid(), i)
 		if err := allow(t, a, "main", pattern); err != nil {

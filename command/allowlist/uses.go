@@ -1,4 +1,4 @@
-package command
+package allowlist
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const lastUsedMost = 2000
 
 // RecordUse notes uses of entries. It returns at once; they are written together, at most once a second. What cannot be
 // written is logged and lost: it decides nothing.
-func (a *Approvals) RecordUse(uses ...Use) {
+func (a *Store) RecordUse(uses ...Use) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed || len(uses) == 0 {
@@ -42,7 +42,7 @@ func (a *Approvals) RecordUse(uses ...Use) {
 }
 
 // Close writes what is still noted.
-func (a *Approvals) Close() {
+func (a *Store) Close() {
 	a.mu.Lock()
 	waiting := a.timer != nil && a.timer.Stop()
 	a.closed = true
@@ -54,7 +54,7 @@ func (a *Approvals) Close() {
 	defer a.writing.Unlock()
 }
 
-func (a *Approvals) flush() {
+func (a *Store) flush() {
 	a.mu.Lock()
 	uses := a.uses
 	a.uses, a.timer, a.flushed = map[useKey]Use{}, nil, time.Now()
@@ -82,7 +82,7 @@ func (a *Approvals) flush() {
 }
 
 // shown is a command as it may be kept: without secrets, and not too long.
-func (a *Approvals) shown(command string) string {
+func (a *Store) shown(command string) string {
 	command = a.opts.Redact(command)
 	if utf8.RuneCountInString(command) <= lastUsedMost {
 		return command

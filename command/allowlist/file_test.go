@@ -1,4 +1,4 @@
-package command
+package allowlist
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"github.com/toolward/toolward/modes"
 )
 
-func TestApprovalsFileVectors(t *testing.T) {
+func TestFileVectors(t *testing.T) {
 	gatetest.RunAsserted(t, "exec.json", "normalizeFile", func(t *testing.T, input json.RawMessage) map[string]any {
 		var in struct {
 			File json.RawMessage
@@ -225,8 +225,8 @@ func TestParseStrict(t *testing.T) {
 	}
 }
 
-// FuzzApprovalsFile: no content panics or loosens, and what is written means the same when it is read again.
-func FuzzApprovalsFile(f *testing.F) {
+// FuzzFile: no content panics or loosens, and what is written means the same when it is read again.
+func FuzzFile(f *testing.F) {
 	f.Add([]byte(`{"version":1,"defaults":{"security":"full","ask":"off"},"agents":{"default":{"ask":"always"},"*":{"allowlist":["/a",{"pattern":"/b","argv":["b"],"effects":[]}]}}}`))
 	f.Add([]byte(`{"version":1,"socket":{"path":" ","token":"x"},"agents":{"main":{"security":null,"autoAllowSkills":1,"allowlist":[{"pattern":"/c","lastUsedAt":1e3,"argPattern":"x"}]}}}`))
 	f.Add([]byte(`{`))

@@ -1,4 +1,4 @@
-package command
+package allowlist
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"github.com/toolward/toolward/modes"
 )
 
-// ApprovalsFileName is the name of the file in the state directory. Its format is known to other tools.
-const ApprovalsFileName = "exec-approvals.json"
+// FileName is the name of the file in the state directory. Its format is known to other tools.
+const FileName = "exec-approvals.json"
 
 // Names of agents with a meaning of their own.
 const (
@@ -209,7 +209,7 @@ func (f *File) encode(socket map[string]string) ([]byte, error) {
 		Agents   map[string]*AgentFile `json:"agents"`
 	}{1, socket, f.Defaults, agents})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", ApprovalsFileName, err)
+		return nil, fmt.Errorf("%s: %w", FileName, err)
 	}
 	return b.Bytes(), nil
 }

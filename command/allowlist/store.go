@@ -1,4 +1,4 @@
-package command
+package allowlist
 
 import (
 	"cmp"
@@ -14,15 +14,15 @@ import (
 	"github.com/toolward/toolward/redact"
 )
 
-// Options of [OpenApprovals]. All are optional.
+// Options of [Open]. All are optional.
 type Options struct {
 	Redact func(string) string // hides secrets in commands; default: those that look like one
 	Log    *slog.Logger
 }
 
-// Approvals reads and writes exec-approvals.json. It shares the file with other processes and other tools, and is safe
+// Store reads and writes exec-approvals.json. It shares the file with other processes and other tools, and is safe
 // for concurrent use.
-type Approvals struct {
+type Store struct {
 	dir  string
 	opts Options
 
@@ -37,22 +37,22 @@ type Approvals struct {
 	writing sync.Mutex // one change at a time in this process; the lock file keeps others out
 }
 
-// OpenApprovals keeps the file in dir, which need not exist yet.
-func OpenApprovals(dir string, opts Options) *Approvals {
+// Open keeps the file in dir, which need not exist yet.
+func Open(dir string, opts Options) *Store {
 	if opts.Redact == nil {
 		opts.Redact = redact.New().String
 	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Approvals{dir: dir, opts: opts, uses: map[useKey]Use{}}
+	return &Store{dir: dir, opts: opts, uses: map[useKey]Use{}}
 }
 
 // Path is where the file stands.
-func (a *Approvals) Path() string { return filepath.Join(a.dir, ApprovalsFileName) }
+func (a *Store) Path() string { return filepath.Join(a.dir, FileName) }
 
 // Current is the file as it is now. Without a change on disk that costs one system call.
-func (a *Approvals) Current() *Snapshot {
+func (a *Store) Current() *Snapshot {
 	now := stamp.Of(a.Path())
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,7 +63,7 @@ func (a *Approvals) Current() *Snapshot {
 }
 
 // Ensure makes the file, with a socket path and a token, unless it is there. It leaves what it cannot read alone.
-func (a *Approvals) Ensure(ctx context.Context) (*Snapshot, error) {
+func (a *Store) Ensure(ctx context.Context) (*Snapshot, error) {
 	s := a.Current()
 	if s.Corrupt != nil || s.Exists && s.File.Socket.Path != "" && s.File.Socket.Token != "" {
 		return s, nil
@@ -77,7 +77,7 @@ func (a *Approvals) Ensure(ctx context.Context) (*Snapshot, error) {
 
 // Update changes the file under its lock. change gets a copy and reports whether it changed anything. A corrupt file is
 // an error and stays as it is.
-func (a *Approvals) Update(ctx context.Context, change func(*File) (bool, error)) (*Snapshot, error) {
+func (a *Store) Update(ctx context.Context, change func(*File) (bool, error)) (*Snapshot, error) {
 	const attempts = 5
 	for attempt := 1; ; attempt++ {
 		s, err := a.locked(ctx, func(s *Snapshot) (*File, error) {
@@ -101,7 +101,7 @@ func (a *Approvals) Update(ctx context.Context, change func(*File) (bool, error)
 // Set replaces the content by one that a person has made from the state base, which is not asked for if there is no
 // file. A corrupt file can be replaced this way. Socket fields that the content lacks stay as they are. record, if not
 // nil, is told what changes before it does; its error stops the change.
-func (a *Approvals) Set(ctx context.Context, content []byte, base string, record func(changes []string) error) (*Snapshot, error) {
+func (a *Store) Set(ctx context.Context, content []byte, base string, record func(changes []string) error) (*Snapshot, error) {
 	file, err := ParseStrict(content)
 	if err != nil {
 		return nil, &InvalidContent{err}
@@ -129,7 +129,7 @@ func (a *Approvals) Set(ctx context.Context, content []byte, base string, record
 }
 
 // locked replaces the file by what change makes of it, if that is not nil, while no other process writes it.
-func (a *Approvals) locked(ctx context.Context, change func(*Snapshot) (*File, error)) (*Snapshot, error) {
+func (a *Store) locked(ctx context.Context, change func(*Snapshot) (*File, error)) (*Snapshot, error) {
 	a.writing.Lock()
 	defer a.writing.Unlock()
 	d, err := openStateDir(a.dir, true)
@@ -163,7 +163,7 @@ func (a *Approvals) locked(ctx context.Context, change func(*Snapshot) (*File, e
 	return written, nil
 }
 
-func (a *Approvals) read() *Snapshot {
+func (a *Store) read() *Snapshot {
 	d, err := openStateDir(a.dir, false)
 	if err != nil {
 		return a.snapshot(nil, err)
@@ -173,7 +173,7 @@ func (a *Approvals) read() *Snapshot {
 }
 
 // snapshot is what the bytes of the file, or the reason why they cannot be read, mean.
-func (a *Approvals) snapshot(content []byte, err error) *Snapshot {
+func (a *Store) snapshot(content []byte, err error) *Snapshot {
 	s := &Snapshot{Path: a.Path(), Exists: err == nil, Hash: contentHash(content), File: &File{Agents: map[string]*AgentFile{}}}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

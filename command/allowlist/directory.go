@@ -1,4 +1,4 @@
-package command
+package allowlist
 
 import (
 	"context"
@@ -83,7 +83,7 @@ func trusted(path string, st *unix.Stat_t) error {
 
 // read is the content of the file.
 func (d *stateDir) read() ([]byte, error) {
-	file, err := d.open(ApprovalsFileName, unix.O_RDONLY|unix.O_NONBLOCK)
+	file, err := d.open(FileName, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (d *stateDir) replace(content []byte, unchanged func(now []byte) bool) (err
 	}()
 	_, err = file.Write(content)
 	if err = errors.Join(err, file.Chmod(0o600), file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", ApprovalsFileName, err)
+		return fmt.Errorf("write %s: %w", FileName, err)
 	}
 	now, err := d.read()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -172,8 +172,8 @@ func (d *stateDir) replace(content []byte, unchanged func(now []byte) bool) (err
 	if !unchanged(now) {
 		return ErrBaseChanged
 	}
-	if err := unix.Renameat(d.fd, name, d.fd, ApprovalsFileName); err != nil {
-		return &os.PathError{Op: "rename to", Path: d.path + "/" + ApprovalsFileName, Err: err}
+	if err := unix.Renameat(d.fd, name, d.fd, FileName); err != nil {
+		return &os.PathError{Op: "rename to", Path: d.path + "/" + FileName, Err: err}
 	}
 	if err := unix.Fsync(d.fd); err != nil {
 		return &os.PathError{Op: "sync", Path: d.path, Err: err}
@@ -197,4 +197,4 @@ func (d *stateDir) sweep() {
 // temporary is a name for a file that is about to become another one.
 func temporary() string { return temporaryPrefix + rand.Text() }
 
-const temporaryPrefix = "." + ApprovalsFileName + "."
+const temporaryPrefix = "." + FileName + "."

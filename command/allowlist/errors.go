@@ -1,4 +1,4 @@
-package command
+package allowlist
 
 import (
 	"errors"
@@ -41,5 +41,5 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 // InvalidContent is the error of content that cannot be put into force.
 type InvalidContent struct{ Err error }
 
-func (e *InvalidContent) Error() string { return ApprovalsFileName + ": " + e.Err.Error() }
+func (e *InvalidContent) Error() string { return FileName + ": " + e.Err.Error() }
 func (e *InvalidContent) Unwrap() error { return e.Err }

@@ -1,4 +1,4 @@
-package command
+package allowlist
 
 import (
 	"os"
@@ -22,7 +22,7 @@ func TestFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	a := OpenApprovals(dir, Options{})
+	a := Open(dir, Options{})
 	defer a.Close()
 	if err := allow(t, a, "main", "/before"); err != nil {
 		t.Fatal(err)
