@@ -97,12 +97,19 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 
 // Configure changes the limits. Approvals that are pending keep the deadline they were shown with.
 func (m *Manager) Configure(s Settings) error {
-	s, err := s.withDefaults()
-	if err != nil {
-		return err
+	commit, err := m.Prepare(s)
+	if err == nil {
+		commit()
 	}
-	m.settings.Store(&s)
-	return nil
+	return err
+}
+
+// Prepare checks limits. Nothing changes before commit.
+func (m *Manager) Prepare(s Settings) (commit func(), err error) {
+	if s, err = s.withDefaults(); err != nil {
+		return nil, err
+	}
+	return func() { m.settings.Store(&s) }, nil
 }
 
 func (m *Manager) load(ctx context.Context) error {

@@ -47,14 +47,24 @@ func NewCommands(file *allowlist.Store, home string, foldCase bool) *Commands {
 
 // Configure puts a configuration in force, or reports what is wrong with it and changes nothing.
 func (c *Commands) Configure(config Configuration) (warnings []Warning, err error) {
-	if warnings, err = config.Check(); err != nil {
-		return nil, err
+	commit, warnings, err := c.Prepare(config)
+	if err == nil {
+		commit()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.config = config
-	clear(c.compiled)
-	return warnings, nil
+	return warnings, err
+}
+
+// Prepare checks a configuration, and says what in it is ignored. Nothing changes before commit.
+func (c *Commands) Prepare(config Configuration) (commit func(), warnings []Warning, err error) {
+	if warnings, err = config.Check(); err != nil {
+		return nil, nil, err
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.config = config
+		clear(c.compiled)
+	}, warnings, nil
 }
 
 // Ruling is an assessment together with what the host's file and the call say.

@@ -50,6 +50,15 @@ func (b *safeBuffer) String() string {
 	return b.Buffer.String()
 }
 
+// configure puts a configuration in force.
+func configure(r *plugin.Runner, c plugin.Config) error {
+	commit, err := r.Prepare(c)
+	if err == nil {
+		commit()
+	}
+	return err
+}
+
 func newGuarded(t testing.TB, verdict toolward.Verdict, registry *plugin.Registry, config plugin.Config) *guarded {
 	t.Helper()
 	g := &guarded{log: &safeBuffer{}}
@@ -58,7 +67,7 @@ func newGuarded(t testing.TB, verdict toolward.Verdict, registry *plugin.Registr
 	log := slog.New(slog.NewTextHandler(g.log, nil))
 	g.runner = plugin.New(plugin.Options{Registry: registry, Log: log, Environ: os.LookupEnv})
 	t.Cleanup(g.runner.Close)
-	if err := g.runner.Configure(config); err != nil {
+	if err := configure(g.runner, config); err != nil {
 		t.Fatal(err)
 	}
 	var err error
@@ -176,7 +185,7 @@ func TestProgramComesBack(t *testing.T) {
 		t.Fatalf("%q", code)
 	}
 	*e.TimeoutMs = 10_000
-	if err := g.runner.Configure(only(e)); err != nil {
+	if err := configure(g.runner, only(e)); err != nil {
 		t.Fatal(err)
 	}
 	var err error

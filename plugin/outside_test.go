@@ -203,7 +203,7 @@ func TestReload(t *testing.T) {
 	if !eventually(5*time.Second, func() bool { raw, _ := os.ReadFile(filepath.Join(dir, "stays")); return len(raw) > 0 }) {
 		t.Fatal("the call never came to the first plug-in")
 	}
-	if err := g.runner.Configure(plugin.Config{Entries: map[string]plugin.Entry{"stays": stays}}); err != nil {
+	if err := configure(g.runner, plugin.Config{Entries: map[string]plugin.Entry{"stays": stays}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.write(t, `{"path":"b"}`); err != nil {
@@ -216,7 +216,7 @@ func TestReload(t *testing.T) {
 	if err != nil || !strings.Contains(string(raw), `"id":"2"`) {
 		t.Errorf("the program was started anew: %s", raw)
 	}
-	if err := g.runner.Configure(plugin.Config{Entries: map[string]plugin.Entry{"x": {}}}); err == nil {
+	if err := configure(g.runner, plugin.Config{Entries: map[string]plugin.Entry{"x": {}}}); err == nil {
 		t.Error("a wrong configuration was taken")
 	}
 	if err := g.write(t, `{"path":"c"}`); err != nil {

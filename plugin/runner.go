@@ -56,16 +56,17 @@ func New(o Options) *Runner {
 	return r
 }
 
-// Configure puts a checked configuration in force for calls that begin from now on. Programs whose entry did not
-// change keep running.
-func (r *Runner) Configure(c Config) error {
+// Prepare checks a configuration. Nothing changes before commit, which puts it in force for calls that begin from then on;
+// programs whose entry did not change keep running.
+func (r *Runner) Prepare(c Config) (commit func(), err error) {
 	if problems := c.Check(r.registry.IDs()); len(problems) > 0 {
-		return problems[0]
+		return nil, problems[0]
 	}
-	r.configuring.Lock()
-	defer r.configuring.Unlock()
-	r.current.Swap(newSet(r.build(c))).drop()
-	return nil
+	return func() {
+		r.configuring.Lock()
+		defer r.configuring.Unlock()
+		r.current.Swap(newSet(r.build(c))).drop()
+	}, nil
 }
 
 // acquire holds the set in force.

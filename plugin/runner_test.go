@@ -443,7 +443,7 @@ func TestAskSurvivesParametersThatAreNotUnderstood(t *testing.T) {
 	wants := plugin.BeforeToolCallResult{RequireApproval: true, Params: plugin.Change(map[string]any{"f": func() {}})}
 	runner := plugin.New(plugin.Options{Registry: registryOf(t, before{id: "x", f: says(wants)})})
 	open := plugin.Config{Entries: map[string]plugin.Entry{"x": {Kind: plugin.KindCompiled, OnError: plugin.Open}}}
-	if err := runner.Configure(open); err != nil {
+	if err := configure(runner, open); err != nil {
 		t.Fatal(err)
 	}
 	request := &toolward.Request{Tool: &toolward.Tool{Name: "exec"}, Params: toolward.NewParams([]byte(`{}`), map[string]any{})}

@@ -76,22 +76,30 @@ func New(c Config) (*Monitor, error) {
 	return m, m.Configure(c)
 }
 
-// Configure replaces the settings. What has been seen stays: a changed file must not make a session look new. It
-// changes nothing if settings are out of bounds.
+// Configure replaces the settings, or says which are out of bounds and changes nothing.
 func (m *Monitor) Configure(c Config) error {
+	commit, err := m.Prepare(c)
+	if err == nil {
+		commit()
+	}
+	return err
+}
+
+// Prepare checks settings. Nothing changes before commit, which replaces those in force. What has been seen stays: a changed
+// file must not make a session look new.
+func (m *Monitor) Prepare(c Config) (commit func(), err error) {
 	rules, wrong := rulesOf(c.Detectors)
 	if len(wrong) > 0 {
-		return wrong[0]
+		return nil, wrong[0]
 	}
 	next := &settings{rules: rules, loops: c.Loops.rules(), known: c.Known, agents: map[string]loopRules{}}
 	for agent, loops := range c.Agents {
 		if agent == "" {
-			return errors.New("anomaly: loop detection of an agent without an id")
+			return nil, errors.New("anomaly: loop detection of an agent without an id")
 		}
 		next.agents[agent] = loops.Over(c.Loops).rules()
 	}
-	m.settings.Store(next)
-	return nil
+	return func() { m.settings.Store(next) }, nil
 }
 
 // Before observes a call whose facts are known and that is about to be decided. A call is observed once, even if
