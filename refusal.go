@@ -10,8 +10,7 @@ import (
 // Code says in one word why a call was refused.
 type Code string
 
-// The refusal codes of the gateway specification, section 6, that of sandboxes, and CodeInternal for what should never
-// happen.
+// The refusal codes. docs/develop/steps.md says which step refuses with which; CodeInternal is for what should never happen.
 const (
 	CodeNoApprovalChannel Code = "no_approval_channel"
 	CodeApprovalTimeout   Code = "approval_timeout"

@@ -1,24 +1,13 @@
 // Package approval asks people whether a call may run, waits for the answer and remembers grants. [Manager]
 // implements [toolward.Approver].
 //
-// The life of an approval:
+// docs/develop/approvals.md is the life of an approval: its states, who may answer, what a restart does. In short:
 //
-//	register → pending ──an answer──────────→ resolved(decision) ──15 s──→ gone
-//	                   ──the deadline───────→ resolved(nothing)  ──15 s──→ gone
-//	                   ──withdrawn (reason)─→ resolved(nothing)  ──15 s──→ gone
-//	resolved(allow…) ──consume, at most once──→ consumed
+//	register → pending → resolved(decision or nothing) → consumed, at most once
 //
-// A rule may let an approval wait for days. No call hangs that long: after a while its caller is told that the answer
-// is pending ([toolward.Pending]), and the same call, made again, gets it: see lasting.go.
-//
-// What holds whatever happens:
-//
-//   - An approval is a row in the store before anybody sees it, an answer is a row before anybody acts on it, and a
-//     consumption is a row before the call runs.
-//   - The first answer wins and never changes. No answer is a refusal.
-//   - An approval lets at most one call run, and only the call it is bound to.
-//   - Whoever asked cannot answer, and only a signed-in person can ([Authority]).
-//   - An entry costs memory only: one goroutine and one timer serve all of them.
+// An approval is a row in the store before anybody sees it, an answer is a row before anybody acts on it, and a
+// consumption is a row before the call runs. The first answer wins; no answer is a refusal. Whoever asked cannot answer,
+// and only a signed-in person can ([Authority]). An entry costs memory only: one goroutine and one timer serve all.
 package approval
 
 import (

@@ -6,7 +6,7 @@ import (
 	"github.com/toolward/toolward"
 )
 
-// A lasting approval waits for longer than calls usually do, because a rule says so: up to seven days. Clients end
+// A lasting approval (docs/develop/approvals.md, "After the answer") waits for up to seven days, because a rule says so. Clients end
 // their requests after a minute or two, so that a call that stays would be taken back each time. Its caller is told
 // after a while that the answer is pending; the same call, made again, waits for it or gets it. What ended meanwhile is
 // kept for the caller, a yes until the deadline that people were shown. Nothing is lent by that: an answer is found by

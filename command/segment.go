@@ -98,7 +98,8 @@ func (v *evaluation) applyRules(seg *Segment) {
 	seg.block(rule.reason())
 }
 
-// satisfy looks for what says yes to the segment, in the order of the specification.
+// satisfy looks for what says yes to the segment: an entry for everything, the allowlist, a safe program, the preset, in
+// this order (docs/commands.md).
 func (v *evaluation) satisfy(seg *Segment, args []argument, c circumstances) {
 	if seg.Blocked != "" || len(seg.Doubts) > 0 || seg.refuses(Expansion) ||
 		seg.refuses(InlineCode) && !v.e.policy.LooseInlineEval {

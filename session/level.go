@@ -27,8 +27,7 @@ type Signals struct {
 	HighWater     float64        // 0: HighWater
 }
 
-// Compute is the level function of the gateway specification, section 5. It also says in words what raised the
-// level.
+// Compute makes a level of the signals, as docs/levels.md has it. It also says in words what raised the level.
 func Compute(s Signals) (toolward.Level, []string) {
 	level, reasons := toolward.Normal, []string(nil)
 	raise := func(to toolward.Level, why string) {
