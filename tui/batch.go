@@ -13,10 +13,6 @@ import (
 // maxTwins is how many identical calls are answered at once. Each is shown and answered by itself.
 const maxTwins = 100
 
-// twin is a call that is identical to the one in front, with the stamp of its own showing: one that comes in later is never
-// among those that a person meant.
-type twin struct{ id, stamp string }
-
 // identical reports whether two calls are the same to the last character, in the same place and session.
 func identical(a, b Call) bool {
 	return a.Binding != "" && a.Binding == b.Binding && a.Request.Digest == b.Request.Digest

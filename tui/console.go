@@ -11,7 +11,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/display"
 )
 
 // ErrDumbTerminal means that the terminal says it cannot move its cursor.
@@ -50,48 +49,6 @@ func Run(ctx context.Context, in, out *os.File, gateway Gateway) error {
 		return fmt.Errorf("terminal console: %w", err)
 	}
 	return nil
-}
-
-// page is one of the screens.
-type page int
-
-const (
-	pageQueue page = iota
-	pageDecisions
-	pageSessions
-	pageGrants
-	pageSandboxes
-	pages
-)
-
-// link is how the console stands with the gateway.
-type link int
-
-const (
-	connecting link = iota
-	live
-	away      // the gateway does not answer
-	signedOut // it does, and knows nobody here
-)
-
-// console is the state of the screen. [console.Update] is the only thing that changes it.
-type console struct {
-	ctx           context.Context
-	gateway       Gateway
-	again         func() // has the gateway followed anew, at once
-	color         bool
-	width, height int
-
-	link    link
-	wasLive bool
-	page    page
-	help    bool
-	queue   queue
-	front   front
-	lists   [pages]list
-	said    row // the latest thing to tell
-	signIn  signIn
-	now     time.Time // of the last tick: what counts down is drawn by it
 }
 
 func newConsole(ctx context.Context, gateway Gateway, color bool, again func()) *console {
@@ -153,23 +110,6 @@ func (c *console) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	return c, nil
 }
 
-// patience bounds one request, so that a gateway that hangs does not look like one that thinks.
-type patience = context.Context
-
-const longestRequest = 10 * time.Second
-
-// ask runs a request beside the screen.
-func (c *console) ask(request func(patience) tea.Msg) tea.Cmd {
-	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(c.ctx, longestRequest)
-		defer cancel()
-		return request(ctx)
-	}
-}
-
-// say shows a sentence, which may hold words of others.
-func (c *console) say(color, text string) { c.said = row{display.Line(text), color} }
-
 // resize lays everything out anew. What was in front has moved, so it is shown anew.
 func (c *console) resize(width, height int) tea.Cmd {
 	hidden := c.tooSmall()
@@ -181,15 +121,6 @@ func (c *console) resize(width, height int) tea.Cmd {
 		c.front.wakes = time.Now().Add(unread)
 	}
 	c.lay()
-	return tea.ClearScreen
-}
-
-// redraw draws all of the screen again if what was on it, or comes, is wide: terminals disagree about how many columns
-// some signs take, and a part drawn at the wrong column could join two texts to a third.
-func (c *console) redraw(uneven bool) tea.Cmd {
-	if !uneven {
-		return nil
-	}
 	return tea.ClearScreen
 }
 
@@ -293,84 +224,6 @@ func (c *console) news(e Event) tea.Cmd {
 	}
 	c.scroll(0) // a longer queue leaves less room for the call
 	return tea.Batch(commands...)
-}
-
-// sync begins anew with what waits: at the start, after the gateway was away, and after events were lost.
-func (c *console) sync(calls []Call) tea.Cmd {
-	at := c.queue.index(c.front.id)
-	before := c.link
-	c.queue.sync(calls)
-	c.link = live
-	if before == away || before == signedOut && c.wasLive {
-		c.say(green, "The gateway is back; "+waiting(len(calls))+".")
-	}
-	c.wasLive = true
-	if before != live { // stamps of another run of the gateway count for nothing
-		c.front.stamp = ""
-	}
-	switch {
-	case c.queue.index(c.front.id) < 0:
-		return c.settle(at, "It is not waiting any more")
-	case c.front.mode == reasoning:
-		return c.show() // what was typed stays
-	}
-	return c.bring(c.front.id)
-}
-
-func waiting(n int) string {
-	switch n {
-	case 0:
-		return "nothing waits"
-	case 1:
-		return "1 call waits"
-	}
-	return fmt.Sprintf("%d calls wait", n)
-}
-
-// arrived takes in a call that has just come, or that has changed.
-func (c *console) arrived(call Call) tea.Cmd {
-	c.queue.put(call)
-	if c.front.id == "" || c.front.id == call.ID {
-		return c.bring(call.ID)
-	}
-	return nil
-}
-
-// resolved takes in what became of a call.
-func (c *console) resolved(call Call) tea.Cmd {
-	at := c.queue.index(c.front.id)
-	if !c.queue.drop(call.ID) && call.ID != c.front.id {
-		return nil
-	}
-	color := red
-	if call.Decision.Allows() {
-		color = green
-	}
-	c.say(color, time.Now().Format("15:04:05")+"  "+call.Said+": "+call.Request.Title)
-	return c.settle(at, call.Said)
-}
-
-// settle has a call in front that waits; at is where the one in front was. One for which a reason is being typed stays
-// until the person leaves it.
-func (c *console) settle(at int, said string) tea.Cmd {
-	switch {
-	case c.front.id != "" && c.queue.index(c.front.id) >= 0:
-		return nil
-	case c.front.mode == reasoning && !c.front.sent:
-		c.front.gone = display.Line(said)
-		return nil
-	}
-	return c.bringAt(at)
-}
-
-// advance goes on after a call that was decided while its reason was being typed.
-func (c *console) advance() tea.Cmd { return c.bringAt(0) }
-
-func (c *console) bringAt(at int) tea.Cmd {
-	if len(c.queue.calls) == 0 {
-		return c.bring("")
-	}
-	return c.bring(c.queue.calls[max(0, min(at, len(c.queue.calls)-1))].ID)
 }
 
 // lost notes that the gateway does not answer. What was waiting stays to be read, and cannot be answered.

@@ -10,15 +10,6 @@ import (
 	"github.com/toolward/toolward/display"
 )
 
-// Colors of our own marks.
-const (
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	bold   = "1"
-	faint  = "2"
-)
-
 // rowsOf is all that a person must know to answer a call, dangers first. Nothing is left out but what the approval
 // itself does not hold, and that is said.
 func rowsOf(v *approval.View, width int) []row {

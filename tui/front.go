@@ -10,96 +10,6 @@ import (
 	"github.com/toolward/toolward/approval"
 )
 
-// unread is how long a call must have been in front before it is answered, and how long no key may have been pressed
-// that would have answered it: whoever was typing something else answers nothing. The gateway checks the first of
-// the two by itself, by the stamp.
-const unread = 500 * time.Millisecond
-
-// button is an answer that a person can move to. The zero value denies.
-type button int
-
-const (
-	buttonDeny button = iota
-	buttonOnce
-	buttonAlways
-	buttons
-)
-
-// mode is what the keys mean while a call is in front.
-type mode int
-
-const (
-	choosing  mode = iota // of the buttons
-	reasoning             // typing the reason of a denial
-	keeping               // choosing what "always" saves
-)
-
-// front is the call that answers are for.
-type front struct {
-	id     string
-	turn   int    // tells this showing from the one before
-	stamp  string // of this showing; "" until the gateway has sent it
-	wakes  time.Time
-	rows   []row
-	offset int  // of the first row on the screen
-	read   bool // the last row has been on the screen
-	focus  button
-	mode   mode
-	reason line
-	saving saving // in mode keeping
-	all    bool   // the answer is for the identical calls, too
-	twins  []twin // those of them that were shown with this one
-	sent   bool   // an answer is on its way
-	gone   string // it was decided while its reason was being typed: how
-}
-
-// longestReason is what the gateway takes.
-const longestReason = 500
-
-// bring puts a call in front; "" puts none. Whatever was begun for another call is forgotten. Its stamp is asked for,
-// and until it has come and was there for half a second, nothing answers.
-func (c *console) bring(id string) tea.Cmd {
-	uneven := wide(c.front.rows)
-	if c.said.color == yellow {
-		c.said = row{} // advice for the call that was in front
-	}
-	c.front = front{id: id, turn: c.front.turn + 1, reason: line{most: longestReason}}
-	c.lay()
-	return tea.Batch(c.redraw(uneven), c.show())
-}
-
-// show asks for the call anew, with a stamp.
-func (c *console) show() tea.Cmd {
-	id, turn := c.front.id, c.front.turn
-	if id == "" || !c.answerable() {
-		return nil
-	}
-	var others []string
-	if c.front.all {
-		others = c.others()
-	}
-	return c.ask(func(ctx patience) tea.Msg {
-		call, err := c.gateway.Show(ctx, id)
-		if err != nil {
-			return shownMsg{turn: turn, err: err}
-		}
-		return shownMsg{turn: turn, call: call, twins: showTwins(ctx, c.gateway, call, others)}
-	})
-}
-
-// answerable reports whether the call in front is on the screen and the gateway is there.
-func (c *console) answerable() bool {
-	return c.link == live && c.page == pageQueue && !c.help && !c.tooSmall()
-}
-
-// shownMsg is the answer to show.
-type shownMsg struct {
-	turn  int
-	call  Call
-	twins []twin
-	err   error
-}
-
 func (c *console) shown(m shownMsg) tea.Cmd {
 	f := &c.front
 	if m.turn != f.turn || f.id == "" {
@@ -123,29 +33,6 @@ func (c *console) shown(m shownMsg) tea.Cmd {
 	}
 	c.lay()
 	return c.redraw(wide(f.rows))
-}
-
-// showAgainMsg tries once more to get the stamp of a showing.
-type showAgainMsg int
-
-// lay makes the rows of the call in front for the width of the screen.
-func (c *console) lay() {
-	f := &c.front
-	at := c.queue.index(f.id)
-	if at < 0 || c.tooSmall() {
-		f.rows = nil
-		return
-	}
-	f.rows = rowsOf(c.queue.calls[at].View(), c.width)
-	c.scroll(0)
-}
-
-// scroll moves the call in front by so many rows.
-func (c *console) scroll(by int) {
-	f := &c.front
-	height := c.bodyHeight()
-	f.offset = max(0, min(f.offset+by, len(f.rows)-height))
-	f.read = f.read || f.offset+height >= len(f.rows)
 }
 
 // frontKey acts on a key while a call is in front.

@@ -10,16 +10,6 @@ import (
 	"github.com/toolward/toolward/display"
 )
 
-// levelChange is what a person is about to do to the level of a session.
-type levelChange struct {
-	session toolward.SessionKey
-	to      toolward.Level // raised to; Normal clears
-
-	known bool // what is cleared is on the screen
-	read  bool // to its last row
-	now   SessionLevel
-}
-
 // levelKey begins to change the level of the selected session.
 func (c *console) levelKey(name string) tea.Cmd {
 	l := &c.lists[pageSessions]

@@ -17,26 +17,6 @@ import (
 // listRhythm is how often an open list is fetched anew.
 const listRhythm = 3 * time.Second
 
-// list is a page with one row for each item, and more about the one that is selected.
-type list struct {
-	items  []item
-	at     int // selected
-	scroll int // of what is known about it
-	asked  time.Time
-	known  bool
-	sure   bool         // the person is asked whether to take the selected grant back
-	change *levelChange // the person is asked whether to change a level so
-	ending *ending      // the person is asked whether to end a sandbox so
-}
-
-// item is one row of a list. Its texts are safe.
-type item struct {
-	id    string
-	text  string
-	color string
-	more  []string
-}
-
 // listedMsg is the content of a list.
 type listedMsg struct {
 	page  page

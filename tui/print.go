@@ -22,10 +22,6 @@ const help = `  a            allow this call once
 // shortLines is how many lines of a command, difference or argument are printed before a person asks for more.
 const shortLines = 40
 
-var severities = map[toolward.Severity]struct{ word, color string }{
-	toolward.Info: {"Routine", "36"}, toolward.Warning: {"Caution", "33"}, toolward.Critical: {"Critical", "31"},
-}
-
 // printCall prints a call, all of it or its beginning, and reports whether nothing was left out.
 func (t *Terminal) printCall(r *approval.Record, whole bool) bool {
 	return t.printView(r.View(), whole)
@@ -117,17 +113,6 @@ func (p *printer) outline(v *approval.View) {
 	if len(v.Variables) > 0 {
 		p.rows("  ", "Sets in its environment: "+display.Line(display.Words(v.Variables...)))
 	}
-}
-
-// colorOf paints dangers red and what asks yellow.
-func colorOf(row *display.OutlineRow) string {
-	switch {
-	case row.Kind == display.LineDanger, row.Mark == display.MarkDeny:
-		return "31"
-	case row.Mark == display.MarkAsk:
-		return "33"
-	}
-	return ""
 }
 
 // limited prints rows, all of them or the beginning.

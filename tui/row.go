@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/display"
 )
 
@@ -106,3 +107,27 @@ func pad(text string, width int) string {
 	text = cut(text, width)
 	return text + strings.Repeat(" ", max(0, width-columns(text)))
 }
+
+var severities = map[toolward.Severity]struct{ word, color string }{
+	toolward.Info: {"Routine", "36"}, toolward.Warning: {"Caution", "33"}, toolward.Critical: {"Critical", "31"},
+}
+
+// colorOf paints dangers red and what asks yellow.
+func colorOf(row *display.OutlineRow) string {
+	switch {
+	case row.Kind == display.LineDanger, row.Mark == display.MarkDeny:
+		return "31"
+	case row.Mark == display.MarkAsk:
+		return "33"
+	}
+	return ""
+}
+
+// Colors of our own marks.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	bold   = "1"
+	faint  = "2"
+)

@@ -8,12 +8,6 @@ import (
 	"github.com/toolward/toolward/display"
 )
 
-// ending is what a person is about to do to a sandbox.
-type ending struct {
-	name   string
-	remove bool // else it is stopped
-}
-
 func sandboxItem(s Sandbox) item {
 	color := ""
 	switch {

@@ -13,19 +13,6 @@ import (
 	"github.com/toolward/toolward/display"
 )
 
-// saving is what "always" is to save.
-type saving struct {
-	choice int // of the proposals, from 1; 0 saves nothing and goes back
-
-	// Less than the proposal: a person can keep an answer for a shorter time, or for a number of calls.
-	life time.Duration // 0: as proposed
-	uses int64         // 0: any number
-
-	typing byte // 't' or 'u' while one of the two is typed
-	line   line
-	why    string // why what was typed is not taken
-}
-
 // mostUses is what the gateway takes.
 const mostUses = 1_000_000
 

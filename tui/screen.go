@@ -4,20 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/toolward/toolward/display"
 )
-
-// The smallest screen that shows a call as it must be shown.
-const (
-	leastWidth  = 60
-	leastHeight = 16
-)
-
-func (c *console) tooSmall() bool { return c.width < leastWidth || c.height < leastHeight }
 
 // View implements tea.Model: exactly as many rows as the screen has.
 func (c *console) View() tea.View {
@@ -103,22 +94,6 @@ func (c *console) status() row {
 	}
 	return row{cut(c.said.text, c.width), c.said.color}
 }
-
-// rule is a line across the screen with a note near its right end.
-func (c *console) rule(note string) row {
-	if note != "" {
-		note = " " + note + " "
-	}
-	return row{strings.Repeat("─", c.width-len(note)-3) + note + "───", faint}
-}
-
-// queueRows is how many rows the list of what waits takes.
-func (c *console) queueRows() int {
-	return max(1, min(len(c.queue.calls), max(3, c.height/5)))
-}
-
-// bodyHeight is how many rows of the call in front fit: all but the head, the queue, two rules and the answers.
-func (c *console) bodyHeight() int { return max(1, c.height-2-c.queueRows()-2-2) }
 
 func (c *console) queueScreen() ([]row, *tea.Cursor) {
 	list := append(c.head(), c.queueList()...)
@@ -221,15 +196,6 @@ func (c *console) answerRows() ([]row, *tea.Cursor) {
 		hint = "Enter: deny   Tab: next   d: deny, why   PgDn: scroll   j k: calls"
 	}
 	return []row{{text, bold}, {text: cut(hint, c.width)}}, nil
-}
-
-// tail is the end of a line that is being typed, as it fits.
-func tail(text string, width int) string {
-	for columns(text) > width {
-		_, size := utf8.DecodeRuneInString(text)
-		text = text[size:]
-	}
-	return text
 }
 
 // listScreen is a list above what is known of its selected item.
@@ -352,6 +318,3 @@ func (c *console) helpScreen() []row {
 	out.line(faint, "", "Any key: back")
 	return out.list
 }
-
-// proposalMark stands before a proposal.
-func proposalMark(i int) string { return fmt.Sprintf("  %d  ", i+1) }

@@ -4,13 +4,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// signIn is the passphrase prompt.
-type signIn struct {
-	line line
-	why  string // why it is asked for
-	sent bool
-}
-
 const longestPassphrase = 1024
 
 // askToSignIn shows the prompt. What was waiting is not shown to somebody who is not signed in.
