@@ -4,14 +4,11 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
-	"time"
 
 	"github.com/toolward/toolward/identity"
 )
@@ -88,15 +85,3 @@ func createIdentity(path string) (*Identity, error) {
 
 // ID is the device's id, as people see it.
 func (i *Identity) ID() string { return identity.DeviceID(i.key.Public().(ed25519.PublicKey)) }
-
-// prove signs this connection's challenge and everything that the connect frame says of the program.
-func (i *Identity) prove(o *Options, nonce, token string) map[string]any {
-	p := identity.Proof{
-		DeviceID: i.ID(), SignedAtMs: time.Now().UnixMilli(), Nonce: nonce, ClientID: clientID, ClientMode: clientMode,
-		Role: identity.RoleOperator, Scopes: o.Scopes, Token: token, Platform: runtime.GOOS,
-	}
-	return map[string]any{
-		"id": p.DeviceID, "publicKey": base64.RawURLEncoding.EncodeToString(i.key.Public().(ed25519.PublicKey)), "signedAt": p.SignedAtMs,
-		"nonce": nonce, "signature": base64.RawURLEncoding.EncodeToString(ed25519.Sign(i.key, []byte(p.Payload("v3")))),
-	}
-}

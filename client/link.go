@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +16,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/identity"
 )
 
 // Who the program is in the words of the protocol.
@@ -346,5 +349,17 @@ func (l *link) await(ctx context.Context, x *exchange) (json.RawMessage, error) 
 		return r.payload, r.err
 	default:
 		return nil, fmt.Errorf("%s: %w", x.method, ErrLost)
+	}
+}
+
+// prove signs this connection's challenge and everything that the connect frame says of the program.
+func (i *Identity) prove(o *Options, nonce, token string) map[string]any {
+	p := identity.Proof{
+		DeviceID: i.ID(), SignedAtMs: time.Now().UnixMilli(), Nonce: nonce, ClientID: clientID, ClientMode: clientMode,
+		Role: identity.RoleOperator, Scopes: o.Scopes, Token: token, Platform: runtime.GOOS,
+	}
+	return map[string]any{
+		"id": p.DeviceID, "publicKey": base64.RawURLEncoding.EncodeToString(i.key.Public().(ed25519.PublicKey)), "signedAt": p.SignedAtMs,
+		"nonce": nonce, "signature": base64.RawURLEncoding.EncodeToString(ed25519.Sign(i.key, []byte(p.Payload("v3")))),
 	}
 }

@@ -9,37 +9,8 @@ package display
 import (
 	"crypto/sha256"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 )
-
-// Options say how a text is shown.
-type Options struct {
-	Lines bool // keep line breaks and tabs; else they are escaped
-	Limit int  // characters shown at most, head and tail; 0: all
-}
-
-// Piece is a part of a shown text.
-type Piece struct {
-	Text    string // as it is printed; escapes with their brackets
-	Escaped bool   // stands for something that is not shown as it is
-	Note    string // what an escape stands for, in words
-}
-
-// Shown is a text made ready for people.
-type Shown struct {
-	Pieces []Piece
-	Cut    int // characters left out in the middle
-}
-
-// String joins the pieces.
-func (s Shown) String() string {
-	var b strings.Builder
-	for _, p := range s.Pieces {
-		b.WriteString(p.Text)
-	}
-	return b.String()
-}
 
 // Line shows a text on one line: line breaks and tabs are escaped too.
 func Line(s string) string {
@@ -56,13 +27,6 @@ func Block(s string) string {
 	}
 	return Show(s, Options{Lines: true}).String()
 }
-
-// The longest runs that are shown as they are. A longer one would push what follows off the screen.
-const (
-	maxSpaces     = 80
-	maxBlankLines = 3
-	maxMarks      = 3 // combining marks on one letter
-)
 
 // Show makes a text ready for people.
 func Show(s string, o Options) Shown {
@@ -170,4 +134,24 @@ func plainBytes(s string, lines bool, width, breaks *int) bool {
 		}
 	}
 	return true
+}
+
+// HasInvisible reports whether a text holds a character that [Invisible] names, or bytes that are not text.
+func HasInvisible(s string) bool {
+	for i, r := range s {
+		if r == utf8.RuneError && s[i] != 0xef || Invisible(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// Confusable reports whether a text has characters that imitate others, such as a Cyrillic letter in a Latin word.
+func Confusable(s string) bool {
+	if plain(s, true) {
+		return false
+	}
+	e := escaper{s: s, lines: true, shown: &Shown{}}
+	e.run()
+	return e.odd > 0
 }

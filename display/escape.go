@@ -168,12 +168,6 @@ func (e *escaper) combining(i int, r rune, size int) int {
 	return i + size
 }
 
-const (
-	zwnj       = '\u200c'
-	zwj        = '\u200d'
-	emojiStyle = '\ufe0f'
-)
-
 func isEmoji(r rune) bool {
 	return unicode.Is(unicode.So, r) || r >= 0x1f3fb && r <= 0x1f3ff || r >= 0x2190 && r <= 0x21ff || r == '‼' || r == '⁉'
 }
@@ -234,4 +228,22 @@ func escapeText(r rune, size int, first byte) string {
 		return "⟦tab⟧"
 	}
 	return fmt.Sprintf("⟦U+%04X⟧", r)
+}
+
+// besideForeign reports whether a word that is plainly of another script stands right before or after s[start:end].
+// Only a few blanks and signs may stand between.
+func (e *escaper) besideForeign(start, end int) bool {
+	const near = 8 // bytes
+	if e.earlier.foreign() && start-e.earlierEnd <= near {
+		return true
+	}
+	for i := end; i < len(e.s) && i < end+near; {
+		if wordStart(e.s[i:]) {
+			_, look := scanWord(e.s, i)
+			return look.foreign()
+		}
+		_, size := utf8.DecodeRuneInString(e.s[i:])
+		i += size
+	}
+	return false
 }

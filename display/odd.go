@@ -39,16 +39,6 @@ func Invisible(r rune) bool {
 	return false
 }
 
-// HasInvisible reports whether a text holds a character that [Invisible] names, or bytes that are not text.
-func HasInvisible(s string) bool {
-	for i, r := range s {
-		if r == utf8.RuneError && s[i] != 0xef || Invisible(r) {
-			return true
-		}
-	}
-	return false
-}
-
 // shapeless reports whether a character above ASCII is invisible, moves other characters, is an unusual space or
 // has no agreed shape.
 func shapeless(r rune) bool {
@@ -73,12 +63,8 @@ func shapeless(r rune) bool {
 	return unicode.Is(unicode.Zs, r) // all spaces but the ordinary one
 }
 
-// Confusable reports whether a text has characters that imitate others, such as a Cyrillic letter in a Latin word.
-func Confusable(s string) bool {
-	if plain(s, true) {
-		return false
-	}
-	e := escaper{s: s, lines: true, shown: &Shown{}}
-	e.run()
-	return e.odd > 0
-}
+const (
+	zwnj       = '\u200c'
+	zwj        = '\u200d'
+	emojiStyle = '\ufe0f'
+)

@@ -120,24 +120,6 @@ func needsJoiners(r rune) bool {
 // foreign reports whether a word is plainly of another script.
 func (l wordLook) foreign() bool { return l.clear && !l.latin }
 
-// besideForeign reports whether a word that is plainly of another script stands right before or after s[start:end].
-// Only a few blanks and signs may stand between.
-func (e *escaper) besideForeign(start, end int) bool {
-	const near = 8 // bytes
-	if e.earlier.foreign() && start-e.earlierEnd <= near {
-		return true
-	}
-	for i := end; i < len(e.s) && i < end+near; {
-		if wordStart(e.s[i:]) {
-			_, look := scanWord(e.s, i)
-			return look.foreign()
-		}
-		_, size := utf8.DecodeRuneInString(e.s[i:])
-		i += size
-	}
-	return false
-}
-
 // looksLatin reports whether a letter of another script is drawn like a Latin letter.
 func looksLatin(r rune) bool {
 	switch {
