@@ -17,9 +17,9 @@ import (
 
 // How far back people are told what an "always" would have allowed, and how long it may take to find out.
 const (
-	lookbackAge      = 7 * 24 * time.Hour
-	lookbackPatience = 2 * time.Second
-	lookbackExamples = 6
+	pastAge      = 7 * 24 * time.Hour
+	pastPatience = 2 * time.Second
+	pastExamples = 6
 )
 
 // pastView is what an "always" would have let run.
@@ -51,11 +51,11 @@ func (s *Server) showPast(w http.ResponseWriter, r *http.Request, v *visitor) er
 	if err != nil {
 		proposal = -1
 	}
-	look, ok := rec.Lookback(proposal)
+	grant, ok := rec.WouldHaveAllowed(proposal)
 	if !ok {
 		return door.NewProblem(http.StatusNotFound, "load the call again", "there is no such proposal")
 	}
-	past, err := s.past(r.Context(), v, look)
+	past, err := s.past(r.Context(), v, grant)
 	if err != nil {
 		return err
 	}
@@ -74,11 +74,11 @@ func (s *Server) showPast(w http.ResponseWriter, r *http.Request, v *visitor) er
 }
 
 // past goes through the decisions of the last week, newest first, for a bounded time.
-func (s *Server) past(ctx context.Context, v *visitor, look *approval.Lookback) (*pastView, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookbackPatience)
+func (s *Server) past(ctx context.Context, v *visitor, grant *approval.PastGrant) (*pastView, error) {
+	ctx, cancel := context.WithTimeout(ctx, pastPatience)
 	defer cancel()
-	since := time.Now().Add(-lookbackAge)
-	filter := audit.Filter{Type: audit.TypeDecision, Agent: look.Agent(), Tool: look.Tool(), Since: since, Limit: audit.MaxLimit}
+	since := time.Now().Add(-pastAge)
+	filter := audit.Filter{Type: audit.TypeDecision, Agent: grant.Agent(), Tool: grant.Tool(), Since: since, Limit: audit.MaxLimit}
 	var t pastTally
 	view := &pastView{}
 	for whole := false; !whole; {
@@ -90,7 +90,7 @@ func (s *Server) past(ctx context.Context, v *visitor, look *approval.Lookback) 
 			return nil, err
 		}
 		for i := range records {
-			if t.count(&records[i], look) && len(view.Examples) < lookbackExamples {
+			if t.count(&records[i], grant) && len(view.Examples) < pastExamples {
 				view.Examples = append(view.Examples, newEntry(v.base, &records[i]))
 			}
 		}
@@ -98,7 +98,7 @@ func (s *Server) past(ctx context.Context, v *visitor, look *approval.Lookback) 
 			filter.Below = records[len(records)-1].Seq
 		}
 	}
-	view.Text, view.Warning, view.Limits = t.words(), t.warning(), t.limits(look)
+	view.Text, view.Warning, view.Limits = t.words(), t.warning(), t.limits(grant)
 	return view, nil
 }
 
@@ -111,7 +111,7 @@ type pastTally struct {
 
 // count looks at one decision and reports whether it would have been covered. What ran without a question anyway, and
 // what no grant may cover, says nothing.
-func (t *pastTally) count(r *audit.Record, look *approval.Lookback) bool {
+func (t *pastTally) count(r *audit.Record, grant *approval.PastGrant) bool {
 	past, err := audit.ReadDecision(r)
 	if err != nil || past.Gap != "" {
 		t.unread++
@@ -128,7 +128,7 @@ func (t *pastTally) count(r *audit.Record, look *approval.Lookback) bool {
 	}
 	_ = json.Unmarshal([]byte(r.JSON), &args) // what cannot be read is no command
 	_ = json.Unmarshal([]byte(args.Preview), &shown)
-	if !look.Covers(&approval.PastCall{Request: past.Request, Digest: past.Digest, Command: shown.Command}) {
+	if !grant.Covers(&approval.PastCall{Request: past.Request, Digest: past.Digest, Command: shown.Command}) {
 		return false
 	}
 	t.covered++
@@ -165,9 +165,9 @@ func (t *pastTally) warning() string {
 }
 
 // limits says what the count leaves out.
-func (t *pastTally) limits(look *approval.Lookback) string {
+func (t *pastTally) limits(grant *approval.PastGrant) string {
 	text := ""
-	if look.Partial() {
+	if grant.Partial() {
 		text = "Only this very call is recognised in the record; others that it may cover are not counted. "
 	}
 	if t.cut {
