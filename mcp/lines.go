@@ -72,6 +72,9 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if bad == nil {
 			return message, nil
 		}
+		if isComplaint(line) {
+			continue
+		}
 		if err := c.refuse(ctx, bad); err != nil {
 			return nil, err
 		}
@@ -198,6 +201,17 @@ func decodeMessage(data []byte) (jsonrpc.Message, *malformed) {
 		return nil, &malformed{code: jsonrpc.CodeInvalidRequest, message: "invalid request: not a JSON-RPC 2.0 message within the limits", id: messageID(data)}
 	}
 	return message, nil
+}
+
+// isComplaint reports whether a message says that its sender could not read one of ours. It is never answered: two ends that
+// answered each other's complaints, or one whose own words come back to it, would do so for ever.
+func isComplaint(data []byte) bool {
+	var envelope struct {
+		ID     json.RawMessage `json:"id"`
+		Method json.RawMessage `json:"method"`
+		Error  json.RawMessage `json:"error"`
+	}
+	return json.Unmarshal(data, &envelope) == nil && envelope.Method == nil && envelope.Error != nil && (envelope.ID == nil || string(envelope.ID) == "null")
 }
 
 // messageID returns the id of a message that is otherwise unreadable, so that the client's call ends instead of

@@ -61,6 +61,9 @@ func TestStdioHostileLines(t *testing.T) {
 	if n := len(w.Auditor.Decisions()); n != 0 {
 		t.Errorf("%d calls reached the gateway", n)
 	}
+	for _, complaint := range []string{string(tooLong(1).response()), `{"jsonrpc":"2.0","error":{"code":1,"message":"x"}}`} {
+		raw.send(complaint) // is not answered, or two servers at each other's ends would never stop
+	}
 	raw.send("\r\n\n" + call + "\r") // empty lines and Windows line ends are harmless
 	if a := raw.receive(); !strings.Contains(string(a.Result), `"x"`) {
 		t.Errorf("the stream afterwards: %s", a.line)

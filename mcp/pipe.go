@@ -36,37 +36,52 @@ func Pipe(ctx context.Context, socket string, hello Hello, stdin io.Reader, stdo
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	in, err := greet(conn, hello)
+	local := conn.(*net.UnixConn)
+	files, offer := descriptorsOf(stdin, stdout)
+	in, wanted, err := greet(conn, hello, offer)
 	if err != nil {
 		return err
 	}
-	return join(ctx, conn.(*net.UnixConn), in, stdin, stdout)
+	if wanted {
+		taken, err := files.handOver(local, in)
+		switch {
+		case err != nil:
+			return ended(ctx, err)
+		case taken:
+			return attend(ctx, local, in)
+		}
+	}
+	return join(ctx, local, in, stdin, stdout)
 }
 
-// greet asks the daemon for a stream. The reader it returns may hold the stream's first bytes.
-func greet(conn net.Conn, hello Hello) (*bufio.Reader, error) {
+// greet asks the daemon for a stream, and offers descriptors for it, which the daemon may want. The reader it returns may hold
+// the stream's first bytes.
+func greet(conn net.Conn, hello Hello, offer bool) (in *bufio.Reader, wanted bool, err error) {
 	_ = conn.SetDeadline(time.Now().Add(helloTimeout))
 	defer conn.SetDeadline(time.Time{})
 	request, err := http.NewRequest(http.MethodPost, "http://toolward"+StdioPath+"?"+hello.query().Encode(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("greet the daemon: %w", err)
+		return nil, false, fmt.Errorf("greet the daemon: %w", err)
 	}
 	request.Header.Set("Connection", "Upgrade")
 	request.Header.Set("Upgrade", stdioProtocol)
-	if err := request.Write(conn); err != nil {
-		return nil, fmt.Errorf("greet the daemon: %w", err)
+	if offer {
+		request.Header.Set(descriptorsHeader, "offered")
 	}
-	in := bufio.NewReader(conn)
+	if err := request.Write(conn); err != nil {
+		return nil, false, fmt.Errorf("greet the daemon: %w", err)
+	}
+	in = bufio.NewReader(conn)
 	response, err := http.ReadResponse(in, request)
 	if err != nil {
-		return nil, fmt.Errorf("greet the daemon: %w", err)
+		return nil, false, fmt.Errorf("greet the daemon: %w", err)
 	}
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		defer response.Body.Close()
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 4<<10)) // what there is of it must do
-		return nil, fmt.Errorf("toolward refused (%s): %s", response.Status, strings.TrimSpace(string(text)))
+		return nil, false, fmt.Errorf("toolward refused (%s): %s", response.Status, strings.TrimSpace(string(text)))
 	}
-	return in, nil
+	return in, offer && response.Header.Get(descriptorsHeader) != "", nil
 }
 
 // join copies both ways. It does not wait for a reader of stdin that will never return: its process ends next.

@@ -55,7 +55,7 @@ func (s *Server) StdioHandler(ctx context.Context, welcome Welcome) http.Handler
 			http.Error(w, err.Error(), http.StatusForbidden)
 			return
 		}
-		stream, err := takeOver(w)
+		stream, err := takeOver(w, r.Header.Get(descriptorsHeader) != "")
 		if err != nil {
 			s.log.Error("mcp stream could not be taken over", "err", err)
 			http.Error(w, "this connection cannot be taken over", http.StatusInternalServerError)
@@ -75,16 +75,29 @@ type hijacked struct {
 
 func (h hijacked) Read(p []byte) (int, error) { return h.in.Read(p) }
 
-func takeOver(w http.ResponseWriter) (io.ReadWriteCloser, error) {
+// takeOver makes a stream of the request's connection, or of the descriptors that its program offers.
+func takeOver(w http.ResponseWriter, offered bool) (io.ReadWriteCloser, error) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, err
 	}
 	_ = conn.SetDeadline(time.Time{}) // the server's deadlines are for requests
-	answer := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + stdioProtocol + "\r\n\r\n"
-	if _, err := io.Copy(conn, strings.NewReader(answer)); err != nil {
+	local, isLocal := conn.(*net.UnixConn)
+	want := offered && isLocal && buffered.Reader.Buffered() == 0
+	answer := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + stdioProtocol + "\r\n"
+	if want {
+		answer += descriptorsHeader + ": wanted\r\n"
+	}
+	if _, err := io.Copy(conn, strings.NewReader(answer+"\r\n")); err != nil {
 		conn.Close()
 		return nil, err
 	}
-	return hijacked{conn, buffered.Reader}, nil
+	if !want {
+		return hijacked{conn, buffered.Reader}, nil
+	}
+	stream, err := takeDescriptors(local)
+	if err != nil {
+		conn.Close()
+	}
+	return stream, err
 }
