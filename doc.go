@@ -12,4 +12,6 @@
 // of steps. How arguments are validated and classified, who is asked, where records are kept and what a session
 // has been exposed to is behind the four interfaces [Policy], [Approver], [Auditor] and [Sessions], which the
 // packages of the same names implement.
+//
+// Package gateway opens a Gateway with all of them; examples/embed does so in a program of its own.
 package toolward

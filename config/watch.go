@@ -20,6 +20,8 @@ type Live struct {
 	apply  func(*Loaded) error
 	memory Memory
 	notify func(Event)
+	// unchanging says that no file is behind it.
+	unchanging bool
 
 	mu      sync.Mutex // one change at a time
 	current atomic.Pointer[Loaded]
@@ -43,6 +45,8 @@ type Options struct {
 	// Notify hears of every change. Optional.
 	Notify func(Event)
 	Checks []Check
+	// Source is in force in the place of the file, which is not read; the configuration then never changes. Optional.
+	Source []byte
 }
 
 // Open puts the configuration in force that [InForce] names. It fails when the file is wrong: a gateway must not
@@ -55,6 +59,9 @@ func Open(ctx context.Context, path string, o Options) (*Live, error) {
 		o.Notify = func(Event) {}
 	}
 	l := &Live{path: path, checks: o.Checks, apply: o.Apply, memory: o.Memory, notify: o.Notify}
+	if o.Source != nil {
+		return l.fixed(o.Source)
+	}
 	force, pending, err := InForce(ctx, path, o.Memory, o.Checks...)
 	if err != nil {
 		return nil, err
@@ -70,6 +77,21 @@ func Open(ctx context.Context, path string, o Options) (*Live, error) {
 		l.pending.Store(pending)
 		l.notify(Event{Pending: pending})
 	}
+	return l, nil
+}
+
+// fixed puts a configuration in force for good. Memory is left alone: the file that was last in force still is, for the
+// next who opens it.
+func (l *Live) fixed(source []byte) (*Live, error) {
+	loaded, err := Parse(l.path, source, l.checks...)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.apply(loaded); err != nil {
+		return nil, fmt.Errorf("apply configuration: %w", err)
+	}
+	l.current.Store(loaded)
+	l.unchanging = true
 	return l, nil
 }
 
@@ -98,6 +120,9 @@ func (l *Live) difference(to *Loaded) *display.Diff {
 // Reload looks at the file. A sound change waits for a person (or is applied, with config.autoApply in the
 // configuration that is in force: the new file cannot permit itself). A wrong file changes nothing.
 func (l *Live) Reload() {
+	if l.unchanging {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	loaded, err := Load(l.path, l.checks...)
@@ -156,7 +181,13 @@ func (l *Live) put(loaded *Loaded) error {
 
 // Watch reloads whenever the file changes, until the context ends. An error means that changes are not seen (any
 // more).
-func (l *Live) Watch(ctx context.Context) error { return Follow(ctx, l.path, l.Reload) }
+func (l *Live) Watch(ctx context.Context) error {
+	if l.unchanging {
+		<-ctx.Done()
+		return nil
+	}
+	return Follow(ctx, l.path, l.Reload)
+}
 
 // Follow calls reload whenever the file of that name may have changed, and once at first, until the context ends; a
 // burst of changes counts once. An error means that changes are not seen (any more).

@@ -9,8 +9,13 @@ import (
 	"github.com/toolward/toolward/tui"
 )
 
-// URL is where the console is, "" without doors.
-func (d *Gateway) URL() string { return d.server.URL() }
+// URL is where the console is; "" without doors.
+func (d *Gateway) URL() string {
+	if d.server == nil {
+		return ""
+	}
+	return d.server.URL()
+}
 
 // SetupCode is what the first passphrase is set with; "" once there is one.
 func (d *Gateway) SetupCode() string { return d.people.SetupCode() }

@@ -21,6 +21,9 @@ import (
 
 // openFaces makes everything that turns outside traffic into calls, and the two doors.
 func (d *Gateway) openFaces(ctx context.Context, o Options) (err error) {
+	if !o.Doors {
+		return nil
+	}
 	settings := d.config.Current().File
 	stateKey, err := d.deriveKey("mcp request state")
 	if err != nil {

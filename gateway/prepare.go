@@ -15,13 +15,13 @@ import (
 )
 
 // openConfig compiles the policy of the configuration file.
-func (d *Gateway) openConfig(ctx context.Context, _ Options) (err error) {
+func (d *Gateway) openConfig(ctx context.Context, o Options) (err error) {
 	d.policy = &policy.Live{}
 	d.shadow = &shadowPolicy{
 		home: d.home, tools: d.tools, around: d.surroundings(), log: d.log, tell: d.events.put, renamed: make(chan struct{}, 1),
 	}
 	d.config, err = config.Open(ctx, d.configPath(), config.Options{
-		Apply: d.applyConfig, Notify: d.configChanged, Memory: d.memory,
+		Apply: d.applyConfig, Notify: d.configChanged, Memory: d.memory, Source: o.Configuration,
 		Checks: []config.Check{config.CheckPolicy(d.tools, d.surroundings()), config.CheckPlugins(d.registry.IDs()), config.CheckSandbox(sandbox.OnThisMachine(d.home))},
 	})
 	if err == nil {

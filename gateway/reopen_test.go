@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,7 +24,7 @@ func shortHome(t testing.TB) string {
 }
 
 func optionsFor(home, listen string) Options {
-	return Options{Home: filepath.Join(home, ".toolward"), Listen: listen, Log: slog.New(slog.DiscardHandler), Stop: func() {}}
+	return Options{Home: filepath.Join(home, ".toolward"), Doors: true, Listen: listen}
 }
 
 func TestADaemonLeavesItsHomeToTheNext(t *testing.T) {

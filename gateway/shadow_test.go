@@ -17,25 +17,11 @@ import (
 )
 
 // answers are people who answer by the path or command of a call.
-type answers struct {
-	say   func(*toolward.Question) toolward.Decision
-	asked int
+func answers(say func(*toolward.Question) toolward.Decision) toolward.Approver {
+	return Answering(func(_ context.Context, q *toolward.Question) toolward.Answer {
+		return toolward.Answer{Decision: say(q), By: "ada"}
+	})
 }
-
-func (*answers) Granted(context.Context, *toolward.Question) (string, bool, error) {
-	return "", false, nil
-}
-
-func (*answers) Covered(context.Context, *toolward.Question) (string, bool, error) {
-	return "", false, nil
-}
-
-func (a *answers) Ask(_ context.Context, q *toolward.Question) (toolward.Answer, error) {
-	a.asked++
-	return toolward.Answer{ApprovalID: fmt.Sprint(a.asked), Decision: a.say(q), By: "ada"}, nil
-}
-
-func (a *answers) Consume(context.Context, string, string) error { return nil }
 
 // lab is a daemon that does not serve, whose questions answers decide.
 type lab struct {
@@ -59,7 +45,7 @@ func newLab(t *testing.T, files map[string]string, say func(*toolward.Question) 
 			t.Fatal(err)
 		}
 	}
-	options.Log, options.Approver = slog.New(slog.NewTextHandler(l.log, nil)), &answers{say: say}
+	options.Log, options.Approver = slog.New(slog.NewTextHandler(l.log, nil)), answers(say)
 	var err error
 	if l.Gateway, err = Open(t.Context(), options); err != nil {
 		t.Fatal(err)

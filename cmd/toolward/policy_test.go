@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,31 +23,15 @@ const candidateFile = `{"teg": {"preset": "workspace", "tools": {"read": "needs_
 	{"name": "short", "tool": "exec", "when": "params.command.size() < 9", "then": "ask", "reason": "of the test"}]}}`
 
 // people answer by the path or command of a call.
-type people struct {
-	asked int
-}
-
-func (*people) Granted(context.Context, *toolward.Question) (string, bool, error) {
-	return "", false, nil
-}
-
-func (*people) Covered(context.Context, *toolward.Question) (string, bool, error) {
-	return "", false, nil
-}
-
-func (p *people) Ask(_ context.Context, q *toolward.Question) (toolward.Answer, error) {
-	p.asked++
-	answer := toolward.Answer{ApprovalID: fmt.Sprint(p.asked), Decision: toolward.AllowOnce, By: "ada"}
+func people(_ context.Context, q *toolward.Question) toolward.Answer {
 	switch text := string(q.Request.Params.Canonical()); {
 	case strings.Contains(text, "unanswered"):
-		answer.Decision = toolward.NoDecision
+		return toolward.Answer{}
 	case strings.Contains(text, "denied"):
-		answer.Decision = toolward.DenyCall
+		return toolward.Answer{Decision: toolward.DenyCall, By: "ada"}
 	}
-	return answer, nil
+	return toolward.Answer{Decision: toolward.AllowOnce, By: "ada"}
 }
-
-func (*people) Consume(context.Context, string, string) error { return nil }
 
 // day is a gateway that does not serve, and the state that it leaves.
 type day struct {
@@ -105,7 +88,7 @@ func (d *day) write(t *testing.T, name, text string) {
 func (d *day) open(t *testing.T) {
 	t.Helper()
 	var err error
-	if d.Gateway, err = gateway.Open(t.Context(), gateway.Options{Home: d.state, Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler), Stop: func() {}, Approver: &people{}}); err != nil {
+	if d.Gateway, err = gateway.Open(t.Context(), gateway.Options{Home: d.state, Approver: gateway.Answering(people)}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -47,7 +47,7 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 			return err
 		}
 	}
-	d, err := gateway.Open(ctx, gateway.Options{Home: stateDir, Listen: c.Listen, Version: programVersion(), Log: log, Stop: stop})
+	d, err := gateway.Open(ctx, gateway.Options{Home: stateDir, Doors: true, Listen: c.Listen, Version: programVersion(), Log: log, Stop: stop})
 	var wrong config.Problems
 	if errors.As(err, &wrong) {
 		return &exitErr{exitUnsound, err, "a gateway does not start on a guess; mend the file, or move it away for the defaults"}

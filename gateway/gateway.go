@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -82,19 +84,45 @@ type Gateway struct {
 	streams   context.CancelFunc // ends the streams of local MCP clients
 }
 
-// Options says what a gateway is opened with.
+// Options says what a gateway is opened with. All but Home may be left out: such a gateway opens no door, and asks people who
+// cannot be reached, so that every call that would ask is refused.
 type Options struct {
-	Home    string
-	Listen  string // overrides the configuration
+	Home    string // the state directory; it is made if it is not there
 	Version string // of the program
 	Log     *slog.Logger
-	Stop    func() // ends the program
-	// approver answers in the place of people; nil for people.
+
+	// Doors are the console, the API, the gateway protocol, MCP and the socket of the hooks.
+	Doors  bool
+	Listen string // with Doors: overrides server.listen of the configuration
+	Stop   func() // with Doors: ends the program, when a person asks for it
+
+	// Tools are there besides those that Toolward ships. The configuration classifies them like any other.
+	Tools []*toolward.Tool
+	// Approver answers in the place of people.
 	Approver toolward.Approver
+	// Configuration is in force, from beginning to end, in the place of the file in the home.
+	Configuration []byte
 }
 
-// Open opens the state and wires all parts. Nothing listens before serve; a failure leaves nothing open.
+// check fills in what may be left out.
+func (o *Options) check() error {
+	if o.Home == "" {
+		return errors.New("open gateway: it has no home")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Stop == nil {
+		o.Stop = func() {}
+	}
+	return nil
+}
+
+// Open opens the state and wires all parts. Nothing listens before Serve; a failure leaves nothing open.
 func Open(ctx context.Context, o Options) (*Gateway, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	d := &Gateway{home: o.Home, version: o.Version, log: o.Log, secrets: redact.New()}
 	for _, part := range []func(context.Context, Options) error{
 		d.openState, d.openPeople, d.openTools, d.openPlugins, d.openConfig, d.openTelemetry, d.openWatcher, d.openSandboxes, d.openGateway, d.openFaces,
@@ -133,7 +161,7 @@ func (d *Gateway) openState(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	d.memory = store.NewConfiguration(d.db)
-	settings, _, err := config.InForce(ctx, d.configPath(), d.memory)
+	settings, err := d.configurationAtStart(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -153,6 +181,15 @@ func (d *Gateway) openState(ctx context.Context, o Options) (err error) {
 }
 
 func (d *Gateway) configPath() string { return filepath.Join(d.home, config.FileName) }
+
+// configurationAtStart is what will be in force when everything is open.
+func (d *Gateway) configurationAtStart(ctx context.Context, o Options) (*config.Loaded, error) {
+	if o.Configuration != nil {
+		return config.Parse(config.FileName, o.Configuration)
+	}
+	settings, _, err := config.InForce(ctx, d.configPath(), d.memory)
+	return settings, err
+}
 
 // openPeople opens who may answer, what waits, and what sessions have seen.
 func (d *Gateway) openPeople(ctx context.Context, _ Options) (err error) {
@@ -197,7 +234,7 @@ func outlineOf(r *toolward.Request) *display.Outline {
 	return nil
 }
 
-func (d *Gateway) openTools(ctx context.Context, _ Options) (err error) {
+func (d *Gateway) openTools(ctx context.Context, o Options) (err error) {
 	if d.places, err = NewTerritory(d.home); err != nil {
 		return err
 	}
@@ -208,6 +245,13 @@ func (d *Gateway) openTools(ctx context.Context, _ Options) (err error) {
 		return err
 	}
 	d.tools = append(d.toolbox.Tools(), d.egress.Tool())
+	for _, own := range o.Tools {
+		// Two tools of one name: a call could be judged as the one and run as the other.
+		if slices.ContainsFunc(d.tools, func(t *toolward.Tool) bool { return strings.EqualFold(t.Name, own.Name) }) {
+			return fmt.Errorf("open gateway: there are two tools with the name %s", own.Name)
+		}
+		d.tools = append(d.tools, own)
+	}
 	return nil
 }
 
@@ -264,7 +308,9 @@ func (d *Gateway) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, 2)
-	go func() { failed <- d.server.Serve() }()
+	if d.server != nil {
+		go func() { failed <- d.server.Serve() }()
+	}
 	go func() {
 		if err := d.config.Watch(ctx); err != nil {
 			d.log.Error("the configuration file is not watched: changes wait for a restart", "err", err)
