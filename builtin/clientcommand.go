@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/binding"
 )
 
 // ClientCommand finds out what a command would touch that the client's own shell will run, in dir; "" is the working
@@ -33,7 +34,7 @@ func (b *Toolbox) ClientCommand(ctx context.Context, r *toolward.Request, line, 
 	if err := b.judge(plan, r, at, command.HostParams{}, true, &facts); err != nil {
 		return facts, err
 	}
-	plan.bindable = command.Bindable{Host: string(toolward.HostGateway), Dir: plan.dir.Real}
+	plan.bindable = binding.Bindable{Host: string(toolward.HostGateway), Dir: plan.dir.Real}
 	if plan.ruling != nil {
 		plan.bindable = plan.ruling.Bindable(plan.bindable)
 	}

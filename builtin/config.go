@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/binding"
 	"github.com/toolward/toolward/envname"
 	"github.com/toolward/toolward/place"
 )
@@ -161,7 +162,7 @@ type Toolbox struct {
 	shell    string // "": there is none
 	rules    *command.Environment
 	environ  map[string]string // what every command inherits
-	binder   command.Binder
+	binder   binding.Binder
 }
 
 // New makes the tools. It fails on settings out of range, without Places, and when the shell that is configured is none.

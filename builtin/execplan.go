@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/command/binding"
 	"github.com/toolward/toolward/job"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
@@ -24,8 +25,8 @@ type execPlan struct {
 	scope     string
 
 	ruling   *command.Ruling // nil if nobody judged the command
-	bindable command.Bindable
-	binding  *command.Binding
+	bindable binding.Bindable
+	binding  *binding.Binding
 	job      job.Plan
 
 	box    *Confinement // nil: the command runs on this machine
@@ -104,7 +105,7 @@ func (b *Toolbox) environment(plan *execPlan, params toolward.Params, box *Confi
 		}
 	}
 	slices.Sort(facts.Outbound) // maps have no order, and the same call must give the same facts
-	hash, _ := command.EnvironmentHash(plan.overrides)
+	hash, _ := binding.EnvironmentHash(plan.overrides)
 	facts.Bound = append(facts.Bound, "environment "+hash)
 	var err error
 	if box != nil {
@@ -147,7 +148,7 @@ func hostParams(p toolward.Params) command.HostParams {
 // prepare makes what will run of what was judged, and binds both to the files as they are now.
 func (b *Toolbox) prepare(plan *execPlan, places *place.Classifier) (err error) {
 	env := command.EnvironmentList(plan.env)
-	plan.bindable = command.Bindable{Host: string(toolward.HostGateway), Dir: plan.dir.Real, Env: plan.overrides, Text: plan.command}
+	plan.bindable = binding.Bindable{Host: string(toolward.HostGateway), Dir: plan.dir.Real, Env: plan.overrides, Text: plan.command}
 	if plan.ruling != nil {
 		plan.bindable = plan.ruling.Bindable(plan.bindable)
 	}

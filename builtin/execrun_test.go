@@ -11,6 +11,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/command/allowlist"
+	"github.com/toolward/toolward/command/binding"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
 )
@@ -64,13 +65,13 @@ func TestWhatChangedSinceTheDecisionDoesNotRun(t *testing.T) {
 		name, command, code string
 		change              func(w *world)
 	}{
-		{"script of a shell", "sh s.sh", command.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
-		{"script behind a wrapper", "nice sh s.sh", command.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
-		{"script in a chain", "true && sh s.sh", command.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
-		{"inner script", "sh -c 'sh s.sh'", command.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
-		{"carried program", "find . -name s.sh -exec ./p {} +", command.CodeFileDrift, func(w *world) { w.put("ws/p", "#!/bin/sh\necho swapped") }},
-		{"program", "./p", command.CodeExecutableDrift, func(w *world) { w.put("ws/p", "#!/bin/sh\necho swapped") }},
-		{"link to a program", "./l", command.CodeExecutableDrift, func(w *world) {
+		{"script of a shell", "sh s.sh", binding.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"script behind a wrapper", "nice sh s.sh", binding.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"script in a chain", "true && sh s.sh", binding.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"inner script", "sh -c 'sh s.sh'", binding.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"carried program", "find . -name s.sh -exec ./p {} +", binding.CodeFileDrift, func(w *world) { w.put("ws/p", "#!/bin/sh\necho swapped") }},
+		{"program", "./p", binding.CodeExecutableDrift, func(w *world) { w.put("ws/p", "#!/bin/sh\necho swapped") }},
+		{"link to a program", "./l", binding.CodeExecutableDrift, func(w *world) {
 			w.put("ws/q", script+"\n")
 			w.must(os.Chmod(w.workspace+"/q", 0o755))
 			w.must(os.Remove(w.workspace + "/l"))

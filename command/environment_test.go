@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/command/binding"
 	"github.com/toolward/toolward/envname"
 	"github.com/toolward/toolward/internal/gatetest"
 )
@@ -29,7 +30,7 @@ func TestEnvironmentVectors(t *testing.T) {
 	gatetest.Run(t, "exec.json", "envHash", func(t *testing.T, input json.RawMessage) any {
 		var in struct{ Env map[string]string }
 		gatetest.Decode(t, input, &in)
-		hash, names := EnvironmentHash(in.Env)
+		hash, names := binding.EnvironmentHash(in.Env)
 		out := map[string]any{"envHash": nil, "envKeys": append([]string{}, names...)}
 		if hash != "" {
 			out["envHash"] = hash
@@ -106,18 +107,18 @@ func TestBuildFailsClosed(t *testing.T) {
 }
 
 func TestEnvironmentHash(t *testing.T) {
-	exact, _ := EnvironmentHash(map[string]string{"A": "1"})
-	padded, _ := EnvironmentHash(map[string]string{"A": "1", " A": "2"})
+	exact, _ := binding.EnvironmentHash(map[string]string{"A": "1"})
+	padded, _ := binding.EnvironmentHash(map[string]string{"A": "1", " A": "2"})
 	if exact != padded {
 		t.Error("the exact name is what counts")
 	}
-	one, _ := EnvironmentHash(map[string]string{"A": "\xff"})
-	two, _ := EnvironmentHash(map[string]string{"A": "\xfe"})
+	one, _ := binding.EnvironmentHash(map[string]string{"A": "\xff"})
+	two, _ := binding.EnvironmentHash(map[string]string{"A": "\xfe"})
 	if one == two || one == "" {
 		t.Errorf("values that are not UTF-8 are not bound: %q, %q", one, two)
 	}
-	split, _ := EnvironmentHash(map[string]string{"A": "1,B", "C": "2"})
-	joined, _ := EnvironmentHash(map[string]string{"A": "1", "B": ",C2"})
+	split, _ := binding.EnvironmentHash(map[string]string{"A": "1,B", "C": "2"})
+	joined, _ := binding.EnvironmentHash(map[string]string{"A": "1", "B": ",C2"})
 	if split == joined {
 		t.Error("names and values run into each other")
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/toolward/toolward/command/binding"
 	"github.com/toolward/toolward/job"
 	"github.com/toolward/toolward/place"
 )
@@ -186,7 +187,7 @@ func judgedDirectory(name, path string, judged place.Resolved) job.Directory {
 }
 
 // Bindable is what an approval of the command holds on to. call says who asks, and in which environment.
-func (a *Assessment) Bindable(call Bindable) Bindable {
+func (a *Assessment) Bindable(call binding.Bindable) binding.Bindable {
 	call.Text = ""
 	if a.ByShell != "" {
 		call.Text = a.Command
@@ -195,7 +196,7 @@ func (a *Assessment) Bindable(call Bindable) Bindable {
 	return call
 }
 
-func appendBindable(list []BindableCommand, segments []Segment) []BindableCommand {
+func appendBindable(list []binding.BindableCommand, segments []Segment) []binding.BindableCommand {
 	for i := range segments {
 		s := &segments[i]
 		if s.Builtin != "" {
@@ -203,9 +204,9 @@ func appendBindable(list []BindableCommand, segments []Segment) []BindableComman
 		}
 		for j := range s.Wrappers {
 			w := &s.Wrappers[j]
-			list = append(list, BindableCommand{Argv: append([]string{w.Program.Word}, w.Args...), Path: w.Program.Path, Dir: s.Dir})
+			list = append(list, binding.BindableCommand{Argv: append([]string{w.Program.Word}, w.Args...), Path: w.Program.Path, Dir: s.Dir})
 		}
-		list = append(list, BindableCommand{Argv: s.Argv, Path: s.Program.Path, Dir: s.Dir})
+		list = append(list, binding.BindableCommand{Argv: s.Argv, Path: s.Program.Path, Dir: s.Dir})
 		list = appendBindable(list, s.Inner)
 		for j := range s.Effects {
 			if runs := s.Effects[j].Runs; runs != nil {

@@ -1,4 +1,4 @@
-package command
+package binding
 
 import (
 	"crypto/sha256"
