@@ -9,11 +9,12 @@ import (
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // sandboxes looks for settings that make sandboxes confine less than people think.
 func (e *examination) sandboxes() error {
-	machine, _, err := sandbox.ReadMachine(e.Home)
+	machine, _, err := fleet.ReadMachine(e.Home)
 	if err != nil {
 		return fmt.Errorf("look at sandboxes: %w", err)
 	}

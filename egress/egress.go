@@ -22,6 +22,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // Gate decides calls. *toolward.Gateway does.
@@ -55,7 +56,7 @@ type Proxies struct {
 	closed bool
 }
 
-var _ sandbox.Egress = (*Proxies)(nil)
+var _ fleet.Egress = (*Proxies)(nil)
 
 // way is the proxy of one sandbox.
 type way struct {
@@ -177,7 +178,7 @@ func emptied(dir string) error {
 
 // Outlived removes the directories of all sandboxes that are neither open nor named, and the sockets of those that are named
 // and not open. Sessions that have used one count as they did for the gateway before.
-func (p *Proxies) Outlived(sessions map[string][]sandbox.Former) {
+func (p *Proxies) Outlived(sessions map[string][]fleet.Former) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stays = map[string]bool{}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // A session that used a sandbox under an earlier gateway counts as if it had let go of it just now: what it left there
@@ -17,7 +17,7 @@ import (
 func TestSessionsOfAnEarlierGatewayCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, hosts("a.example"))
-		w.Outlived(map[string][]sandbox.Former{box: {{Agent: "coder", Session: "agent:coder:tense"}}})
+		w.Outlived(map[string][]fleet.Former{box: {{Agent: "coder", Session: "agent:coder:tense"}}})
 		w.levels.set("agent:coder:tense", toolward.Lockdown)
 		asked := func(when string) {
 			t.Helper()
@@ -56,7 +56,7 @@ func TestSessionsOfAnEarlierGatewayCount(t *testing.T) {
 // When the sandbox ends, nothing of those sessions is there any more.
 func TestSessionsOfAnEarlierGatewayEndWithTheSandbox(t *testing.T) {
 	w, _ := opened(t)
-	w.Outlived(map[string][]sandbox.Former{box: {{Agent: "coder", Session: "agent:coder:tense"}}})
+	w.Outlived(map[string][]fleet.Former{box: {{Agent: "coder", Session: "agent:coder:tense"}}})
 	w.Close(box)
 	if calls, err := w.callers(t.Context(), box); err == nil {
 		t.Errorf("connections are made in the name of %v", calls)
@@ -79,7 +79,7 @@ func TestDirectoriesOfOutlivedSandboxesStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := inode()
-	kept := map[string][]sandbox.Former{box: {{Agent: "coder", Session: "agent:coder:a"}}}
+	kept := map[string][]fleet.Former{box: {{Agent: "coder", Session: "agent:coder:a"}}}
 	w.Outlived(kept)
 	w.Shutdown()
 	if entries, err := os.ReadDir(w.options.Dir); err != nil || len(entries) != 1 || entries[0].Name() != box {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // users are the sessions that have used a sandbox since it was started. One that has let go of it still counts: what it
@@ -71,7 +71,7 @@ func (p *Proxies) Enter(name string, call *toolward.Call) (*Use, error) {
 }
 
 // recall notes who has used a sandbox under an earlier gateway. The caller holds the mutex.
-func (p *Proxies) recall(name string, sessions []sandbox.Former) {
+func (p *Proxies) recall(name string, sessions []fleet.Former) {
 	all := p.uses[name]
 	if all == nil {
 		all = &users{}

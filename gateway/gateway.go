@@ -32,6 +32,7 @@ import (
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/redact"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/server"
 	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/session"
@@ -75,10 +76,10 @@ type Gateway struct {
 	commands  *allowlist.Store  // exec-approvals.json
 	exec      *command.Commands // judges commands by it and by the configuration
 	events    *eventRecorder
-	machine   sandbox.Machine
+	machine   fleet.Machine
 	newHome   bool // nothing can be left in it of an earlier run
 	engines   []sandbox.Engine
-	sandboxes *sandbox.Manager
+	sandboxes *fleet.Manager
 	egress    *egress.Proxies
 	measured  *telemetry.Telemetry
 	streams   context.CancelFunc // ends the streams of local MCP clients

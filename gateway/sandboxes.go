@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/fleet"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
@@ -37,7 +39,7 @@ func (d *Gateway) openMachine(ctx context.Context, records audit.Source) error {
 	if err != nil {
 		return err
 	}
-	d.machine, d.newHome, err = sandbox.OpenMachine(d.home, last.Seq > 0)
+	d.machine, d.newHome, err = fleet.OpenMachine(d.home, last.Seq > 0)
 	return err
 }
 
@@ -64,7 +66,7 @@ func (d *Gateway) openSandboxes(ctx context.Context, _ Options) (err error) {
 	if err := MissingImages(ctx, d.engines, settings, d.machine); err != nil {
 		d.log.Warn("calls that need a sandbox are refused", "err", err)
 	}
-	d.sandboxes = sandbox.NewManager(sandbox.ManagerOptions{
+	d.sandboxes = fleet.NewManager(fleet.ManagerOptions{
 		Engines: d.engines, StateDir: d.home, Settings: settings, NewHome: d.newHome, Egress: d.egress, Observe: d.recordSandbox, Log: d.log,
 	})
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
@@ -115,7 +117,7 @@ func (d *Gateway) sandboxSettings(f config.File) (*sandbox.Settings, error) {
 const protectedFloor = time.Hour
 
 // recordSandbox keeps what happens to sandboxes.
-func (d *Gateway) recordSandbox(e sandbox.Event) {
+func (d *Gateway) recordSandbox(e fleet.Event) {
 	data := map[string]any{"event": string(e.Kind), "sandbox": e.Name, "scope": e.ScopeKey, "engine": e.Engine}
 	if e.Why != "" {
 		data["why"] = e.Why
@@ -123,7 +125,7 @@ func (d *Gateway) recordSandbox(e sandbox.Event) {
 	if len(e.Paths) > 0 {
 		data["paths"], data["runs"] = e.Paths, e.Runs
 	}
-	if e.Kind == sandbox.EventProtected && e.Runs && e.Session != "" {
+	if e.Kind == fleet.EventProtected && e.Runs && e.Session != "" {
 		// The next process in this directory, on this machine, may run files that the sandbox left behind.
 		d.logError("raise the level of "+e.Session,
 			d.sessions.RaiseFloor(context.Background(), toolward.SessionKey(e.Session), toolward.Elevated, protectedFloor, "sandbox"))

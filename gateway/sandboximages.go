@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/fleet"
+
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker"
 )
@@ -15,7 +17,7 @@ const imagePatience = 5 * time.Second
 
 // MissingImages says which images sandboxes would need that the container engine does not have: without them it works, and
 // every call that needs a sandbox is refused.
-func MissingImages(ctx context.Context, engines []sandbox.Engine, settings *sandbox.Settings, machine sandbox.Machine) error {
+func MissingImages(ctx context.Context, engines []sandbox.Engine, settings *sandbox.Settings, machine fleet.Machine) error {
 	ctx, cancel := context.WithTimeout(ctx, imagePatience)
 	defer cancel()
 	var lacks []string

@@ -147,9 +147,9 @@ func removeCache(dir string) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// dropCaches removes the caches of a sandbox that was removed: whoever wants it anew wants them anew, too.
-func (m *Manager) dropCaches(scopeKey string) error {
-	r := m.Settings().forScope(scopeKey)
+// RemoveCaches removes the caches of a sandbox that was removed: whoever wants it anew wants them anew, too.
+func (s *Settings) RemoveCaches(scopeKey string) error {
+	r := s.ForScope(scopeKey)
 	name := Slug(scopeKey)
 	if strings.TrimSpace(scopeKey) == string(ScopeShared) {
 		name = string(ScopeShared)

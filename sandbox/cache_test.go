@@ -27,7 +27,7 @@ func TestProgramsKeepTheirOwnBesideTheWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := cacheOf(plan)
-	if !place.Within(dir, filepath.Join(w.state, "sandboxes", cachesName, Slug("agent:coder"))) {
+	if !place.Within(dir, filepath.Join(w.State, "sandboxes", cachesName, Slug("agent:coder"))) {
 		t.Fatalf("caches are in %q", dir)
 	}
 	if info, err := os.Stat(filepath.Join(dir, cacheTmp)); err != nil || info.Mode().Perm() != 0o700 {
@@ -44,15 +44,15 @@ func TestProgramsKeepTheirOwnBesideTheWorkspace(t *testing.T) {
 		t.Errorf("file tools: %+v, %v", location, err) // they have the rights of commands
 	}
 
-	project := w.workspace
-	w.workspace = filepath.Dir(w.write(t, filepath.Join(w.home, "other", "f"), "x"))
+	project := w.Workspace
+	w.Workspace = filepath.Dir(w.Write(t, filepath.Join(w.Home, "other", "f"), "x"))
 	if plan, err = w.plan(t, EngineNative, Config{}); err != nil {
 		t.Fatal(err)
 	}
 	if other := cacheOf(plan); other == dir || other == "" {
 		t.Errorf("two workspaces share the cache %q", other)
 	}
-	w.workspace = project
+	w.Workspace = project
 	for name, c := range map[string]Config{
 		"a private directory": {WorkspaceAccess: "none"}, "nothing can be written": {WorkspaceAccess: "ro"},
 		"something else stands there": {Binds: []string{project + ":/var/cache"}},
@@ -77,38 +77,6 @@ func value(env []string, name string) (v string) {
 		}
 	}
 	return v
-}
-
-// A sandbox that is removed takes its caches along, also those that nobody may write to.
-func TestCachesGoWithTheirSandbox(t *testing.T) {
-	w := newWorld(t)
-	m := manage(t, w, newFake("native"), Config{})
-	lease := m.lease(t, "s")
-	dir, name := lease.Layout.CacheDir, lease.Layout.Name
-	w.write(t, filepath.Join(dir, "go/pkg/mod/x@v1/x.go"), "x")
-	outside := w.write(t, filepath.Join(w.home, "kept", "f"), "x")
-	if err := os.Symlink(filepath.Dir(outside), filepath.Join(dir, "out")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(dir, "go/pkg/mod/x@v1"), 0o500); err != nil {
-		t.Fatal(err)
-	}
-	lease.Release()
-	if err := m.Stop(t.Context(), name, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "go")); err != nil {
-		t.Errorf("a sandbox that only stopped has lost its caches: %v", err)
-	}
-	if err := m.Remove(t.Context(), name, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Dir(dir)); !os.IsNotExist(err) {
-		t.Errorf("the caches are still there: %v", err)
-	}
-	if _, err := os.Stat(outside); err != nil {
-		t.Errorf("what a link led to: %v", err)
-	}
 }
 
 func TestACacheOfAnotherUserIsBegunAnew(t *testing.T) {

@@ -226,11 +226,11 @@ func (l *Layout) protected(ctx context.Context) ([]string, error) {
 			defer f.Close()
 		}
 	}
-	s, protected, err := newSurvey(ctx, mounts, l.Table)
+	s, protected, err := newSurvey(ctx, mounts, l.Table.Shows, false)
 	if err != nil {
 		return nil, err
 	}
-	s.close()
+	s.Close()
 	return protected, nil
 }
 

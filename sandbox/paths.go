@@ -118,6 +118,12 @@ func (t *MountTable) inside(p string) *Mount {
 	return nil
 }
 
+// Shows reports whether a path inside is of a mount: what another one hides is not there.
+func (t *MountTable) Shows(m *Mount, inside string) bool {
+	seen := t.inside(inside)
+	return seen != nil && seen.Source == path.Clean(m.Source) && seen.Target == path.Clean(m.Target)
+}
+
 // fromHost finds a path of the host inside. Where something else is mounted over it, it is not there.
 func (t *MountTable) fromHost(p string, files FileSystem) (string, *Mount) {
 	if dir, err := Resolve(files, path.Dir(p)); err == nil {

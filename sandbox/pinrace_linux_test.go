@@ -23,8 +23,8 @@ func TestBindSourceThatIsSwapped(t *testing.T) {
 		rounds = n
 	}
 	w := newWorld(t)
-	secret := filepath.Join(w.home, ".ssh")
-	data, link := filepath.Join(w.workspace, "data"), filepath.Join(w.workspace, "link")
+	secret := filepath.Join(w.Home, ".ssh")
+	data, link := filepath.Join(w.Workspace, "data"), filepath.Join(w.Workspace, "link")
 	if err := os.MkdirAll(data, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestBindSourceThatIsSwapped(t *testing.T) {
 			}
 		}
 	})
-	rules := BindRules{Home: w.home, StateDir: w.state, Roots: []string{w.workspace}, Files: Host}
+	rules := BindRules{Home: w.Home, StateDir: w.State, Roots: []string{w.Workspace}, Files: Host}
 	// Refused late, or moved: it was exchanged after it was judged.
 	mounted, refused, late, moved := 0, 0, 0, 0
 	for i := 0; i < rounds || i < 100*rounds && late+moved == 0; i++ {

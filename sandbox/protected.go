@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/toolward/toolward/place"
@@ -30,8 +31,8 @@ var errTooLarge = &Error{
 // a repository are run by the host as well. What was there at the start is read-only inside; what comes to be later is
 // found by looking again. It goes by descriptors and follows no link, because the sandbox may change the tree meanwhile,
 // and it opens nothing but directories and the small files of git that it has to read.
-type survey struct {
-	table *MountTable
+type Survey struct {
+	shown Shown
 	open  bool // nothing keeps commands from writing what was there at the start
 
 	mu   sync.Mutex
@@ -39,6 +40,9 @@ type survey struct {
 	left int // entries that one look may still take
 	new  []Appeared
 }
+
+// Shown reports whether a path inside is of a mount: what another one hides is not there.
+type Shown func(m *Mount, inside string) bool
 
 // top is one writable mount.
 type top struct {
@@ -82,9 +86,10 @@ type fileState struct {
 
 func (a fileState) sameFile(b fileState) bool { return a.device == b.device && a.inode == b.inode }
 
-// newSurvey looks for the first time. protected are the paths inside that nobody may write.
-func newSurvey(ctx context.Context, mounts []Mount, table *MountTable) (s *survey, protected []string, err error) {
-	s = &survey{table: table}
+// newSurvey looks for the first time. protected are the paths inside that nobody may write. open says that nothing keeps
+// commands from writing what is there now.
+func newSurvey(ctx context.Context, mounts []Mount, shown Shown, open bool) (s *Survey, protected []string, err error) {
+	s = &Survey{shown: shown, open: open}
 	for i := range mounts {
 		m := &mounts[i]
 		if !m.Writable || m.Pinned == nil || m.Kind == MountCache { // nothing of the machine obeys what is in a cache
@@ -95,19 +100,19 @@ func newSurvey(ctx context.Context, mounts []Mount, table *MountTable) (s *surve
 			if info, statErr := m.Pinned.Stat(); statErr == nil && !info.IsDir() {
 				continue // a single file
 			}
-			s.close()
+			s.Close()
 			return nil, nil, Errorf(CodeFailed, "look for protected files in %s: %v", m.Source, err)
 		}
 		s.tops = append(s.tops, &top{dir: dir, mount: *m, node: node{name: path.Base(m.Source)}})
 	}
 	if err := s.walk(ctx, true); err != nil {
-		s.close()
+		s.Close()
 		return nil, nil, err
 	}
 	for _, t := range s.tops {
 		t.node.collect(t.mount.Target, func(p string, g *guarded) {
 			// A symbolic link cannot be mounted over; what it leads to is judged by its own name.
-			if g.state.kind&fs.ModeSymlink == 0 && s.shows(t, p) {
+			if g.state.kind&fs.ModeSymlink == 0 && s.shown(&t.mount, p) {
 				protected = append(protected, p)
 			}
 		})
@@ -126,14 +131,8 @@ func (n *node) collect(inside string, found func(string, *guarded)) {
 	}
 }
 
-// shows reports whether a path inside is of this mount: what another one hides is not there.
-func (s *survey) shows(t *top, inside string) bool {
-	seen := s.table.inside(inside)
-	return seen != nil && seen.Source == path.Clean(t.mount.Source) && seen.Target == path.Clean(t.mount.Target)
-}
-
 // look finds what has come to be since the last look. An error means that not everything was looked at.
-func (s *survey) look(ctx context.Context) ([]Appeared, error) {
+func (s *Survey) Look(ctx context.Context) ([]Appeared, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.new = nil
@@ -141,7 +140,7 @@ func (s *survey) look(ctx context.Context) ([]Appeared, error) {
 	return s.new, err
 }
 
-func (s *survey) close() {
+func (s *Survey) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.tops {
@@ -150,14 +149,14 @@ func (s *survey) close() {
 	s.tops = nil
 }
 
-func (s *survey) walk(ctx context.Context, first bool) error {
+func (s *Survey) walk(ctx context.Context, first bool) error {
 	s.left = maxWalked
 	for _, t := range s.tops {
 		dir, err := reopen(t.dir)
 		if err != nil {
 			return Errorf(CodeFailed, "look for protected files in %s: %v", t.mount.Source, err)
 		}
-		w := &walker{survey: s, ctx: ctx, top: t, first: first}
+		w := &walker{Survey: s, ctx: ctx, top: t, first: first}
 		if err := w.visit(dir, &t.node, t.mount.Target, 0); err != nil {
 			return err
 		}
@@ -167,7 +166,7 @@ func (s *survey) walk(ctx context.Context, first bool) error {
 
 // walker is one look at one mount.
 type walker struct {
-	*survey
+	*Survey
 	ctx   context.Context //nolint:containedctx // it lives as long as the look
 	top   *top
 	first bool
@@ -212,6 +211,11 @@ func (w *walker) visit(dir *os.File, n *node, inside string, depth int) error {
 		}
 	}
 	return nil
+}
+
+// isNoDirectory reports whether an error says that something else than a directory is there.
+func isNoDirectory(err error) bool {
+	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }
 
 // quiet reports whether nothing below a directory can change without changing it.
@@ -285,7 +289,7 @@ func (w *walker) judge(dir *os.File, n *node, g *guarded, inside string) {
 	}
 	g.first, g.state = false, at
 	runs := n.runs(dir, g.name, at)
-	if at := path.Join(inside, g.name); (!g.told || runs && !g.runs) && w.shows(w.top, at) {
+	if at := path.Join(inside, g.name); (!g.told || runs && !g.runs) && w.shown(&w.top.mount, at) {
 		w.new = append(w.new, Appeared{Path: at, Runs: runs})
 	}
 	g.told, g.runs = true, runs

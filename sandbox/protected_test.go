@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -20,7 +19,7 @@ import (
 type grounds struct {
 	testing.TB
 	dir    string
-	survey *survey
+	survey *Survey
 }
 
 func newGrounds(t testing.TB) *grounds {
@@ -73,20 +72,20 @@ func (g *grounds) tick() {
 // begin looks for the first time, as before a sandbox is made.
 func (g *grounds) begin() (protected []string) {
 	g.Helper()
-	pinned, err := pin(g.dir)
+	pinned, err := os.Open(g.dir)
 	g.do(err)
 	defer pinned.Close()
 	mounts := []Mount{{Kind: MountWorkspace, Source: g.dir, Target: "/workspace", Writable: true, Pinned: pinned}}
-	g.survey, protected, err = newSurvey(g.Context(), mounts, NewMountTable("/workspace", mounts))
+	g.survey, protected, err = newSurvey(g.Context(), mounts, func(*Mount, string) bool { return true }, false)
 	g.do(err)
-	g.Cleanup(g.survey.close)
+	g.Cleanup(g.survey.Close)
 	return protected
 }
 
 // finds looks again. A path with a ! runs something.
 func (g *grounds) finds(want ...string) {
 	g.Helper()
-	found, err := g.survey.look(g.Context())
+	found, err := g.survey.Look(g.Context())
 	g.do(err)
 	got := []string{}
 	for _, a := range found {
@@ -207,12 +206,12 @@ func TestHostileGrounds(t *testing.T) {
 		deep = filepath.Join(deep, "d")
 	}
 	g.do(os.MkdirAll(deep, 0o755))
-	if _, err := g.survey.look(t.Context()); CodeOf(err) != CodeConfig {
+	if _, err := g.survey.Look(t.Context()); CodeOf(err) != CodeConfig {
 		t.Errorf("a tree that is too deep: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := g.survey.look(ended); err == nil {
+	if _, err := g.survey.Look(ended); err == nil {
 		t.Error("a look that was ended says that it saw everything")
 	}
 }
@@ -238,7 +237,7 @@ func TestRealRepositoriesRunNothing(t *testing.T) {
 	run("clone", "one", "two")
 	run("-C", "two", "submodule", "add", filepath.Join(g.dir, "one"), "lib")
 	run("-C", "two", "worktree", "add", filepath.Join(g.dir, "tree"))
-	found, err := g.survey.look(t.Context())
+	found, err := g.survey.Look(t.Context())
 	if err != nil || len(found) < 6 {
 		t.Errorf("%v %v", found, err)
 	}
@@ -251,71 +250,6 @@ func TestRealRepositoriesRunNothing(t *testing.T) {
 	g.finds("!two/.git/config")
 }
 
-// What a command makes is told with its session, once, and what makes it meanwhile at the end.
-func TestCommandsAreLookedAfter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := manage(t, newWorld(t), newFake("native"), Config{Scope: "agent", WorkspaceAccess: "rw"})
-		told := func() []Event {
-			m.events.mu.Lock()
-			defer m.events.mu.Unlock()
-			return slices.DeleteFunc(slices.Clone(m.events.list), func(e Event) bool { return e.Kind != EventProtected })
-		}
-		g := &grounds{TB: t, dir: m.world.workspace}
-		command := func(session, name string) {
-			lease := m.lease(t, session)
-			if _, err := lease.Start(t.Context(), Command{Shell: "true"}); err != nil {
-				t.Fatal(err)
-			}
-			if name != "" {
-				g.file(name, "x")
-			}
-			lease.Release()
-			time.Sleep(time.Hour) // of the bubble: everybody waits for everybody else
-		}
-		command("a", "src/main.go")
-		command("a", "sub/.git/hooks/post-merge")
-		if got := told(); len(got) != 1 || !got[0].Runs || got[0].Session != "agent:coder:a" || !slices.Equal(got[0].Paths, []string{"/workspace/sub/.git/hooks"}) {
-			t.Fatalf("%+v", got)
-		}
-		g.file(".envrc", "x") // a file tool would be refused: whoever made it, no command has ended
-		lease := m.lease(t, "b")
-		lease.Release()
-		time.Sleep(time.Hour)
-		if got := told(); len(got) != 1 {
-			t.Fatalf("%+v", got)
-		}
-		for i := range maxTold + 3 {
-			g.file(fmt.Sprint("many/", i, "/.vscode/x"), "")
-		}
-		if err := m.Stop(t.Context(), m.lease(t, "b").Layout.Name, "test"); err != nil {
-			t.Fatal(err)
-		}
-		got := told()
-		if last := got[len(got)-1]; len(got) != 2 || last.Runs || len(last.Paths) != maxTold || !strings.Contains(last.Why, "4 more are not named") {
-			t.Fatalf("%+v", got)
-		}
-		// What was there when it started again is what is read-only now.
-		command("b", "")
-		if got := told(); len(got) != 2 {
-			t.Errorf("%+v", got)
-		}
-	})
-}
-
-// A command that still runs is looked after, too.
-func TestLongCommandsAreLookedAfter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := manage(t, newWorld(t), newFake("native"), Config{WorkspaceAccess: "rw"})
-		lease := m.lease(t, "a")
-		defer lease.Release()
-		(&grounds{TB: t, dir: m.world.workspace}).file(".mcp.json", "{}")
-		time.Sleep(time.Hour)
-		if kinds := m.events.kinds(); !slices.Equal(kinds, []EventKind{EventCreated, EventProtected}) {
-			t.Errorf("%v", kinds)
-		}
-	})
-}
-
 // A look at 40,000 directories of which none has changed.
 func BenchmarkLookAtAnUnchangedTree(b *testing.B) {
 	g := newGrounds(b)
@@ -326,11 +260,11 @@ func BenchmarkLookAtAnUnchangedTree(b *testing.B) {
 	}
 	g.begin()
 	time.Sleep(2 * settled)
-	if _, err := g.survey.look(b.Context()); err != nil {
+	if _, err := g.survey.Look(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if found, err := g.survey.look(b.Context()); err != nil || len(found) > 0 {
+		if found, err := g.survey.Look(b.Context()); err != nil || len(found) > 0 {
 			b.Fatal(found, err)
 		}
 	}

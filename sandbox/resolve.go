@@ -243,7 +243,7 @@ func (r *resolver) browser() BrowserConfig {
 	for _, l := range slices.Backward(r.layers) {
 		if l.config.Browser.Binds != nil {
 			r.sources["browser.binds"] = Source{l.level, l.prefix + "browser.binds"}
-			b.Binds = append(nonNil(b.Binds), l.config.Browser.Binds...)
+			b.Binds = append(append([]string{}, b.Binds...), l.config.Browser.Binds...)
 		}
 	}
 	return b

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,7 +58,7 @@ func TestBindsOfTheHomeOfTheAccount(t *testing.T) {
 // Nothing takes the place of the workspace unless that is asked for by name, wherever the workspace is.
 func TestWhatWouldHideTheWorkspace(t *testing.T) {
 	w := newWorld(t)
-	inside := w.write(t, filepath.Join(w.workspace, "sub", "f"), "x")
+	inside := w.Write(t, filepath.Join(w.Workspace, "sub", "f"), "x")
 	sub := filepath.Dir(inside)
 	for _, test := range []struct {
 		c    Config
@@ -82,7 +81,7 @@ func TestWhatWouldHideTheWorkspace(t *testing.T) {
 		}
 	}
 	// The workspace itself a second time: it would have two rights.
-	again := Config{Binds: []string{w.workspace + ":/workspace:ro"}, Docker: DockerConfig{AllowReservedTargets: new(true)}}
+	again := Config{Binds: []string{w.Workspace + ":/workspace:ro"}, Docker: DockerConfig{AllowReservedTargets: new(true)}}
 	if _, err := w.plan(t, EngineDocker, again); CodeOf(err) != CodeConfig {
 		t.Errorf("the workspace twice: %v", err)
 	}
@@ -94,7 +93,7 @@ func TestWhatWouldHideTheWorkspace(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	q := Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.workspace}
+	q := Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.Workspace}
 	if plan, err := settings.For("coder").Spec(t.Context(), Site{Engine: EngineDocker}, q, nil); CodeOf(err) != CodeConfig {
 		t.Errorf("a file system in memory over the workspace: %v, %v", plan, err)
 	}
@@ -122,7 +121,7 @@ func TestBindsOfAnAgentAndOfAll(t *testing.T) {
 // What is bound at the place of a file system in memory is there, with every engine.
 func TestBindInThePlaceOfTmpfs(t *testing.T) {
 	w := newWorld(t)
-	sub := filepath.Dir(w.write(t, filepath.Join(w.workspace, "sub", "f"), "x"))
+	sub := filepath.Dir(w.Write(t, filepath.Join(w.Workspace, "sub", "f"), "x"))
 	plan, err := w.plan(t, EngineDocker, Config{Binds: []string{sub + ":/var/tmp/"}})
 	if err != nil {
 		t.Fatal(err)
@@ -204,18 +203,6 @@ func TestHostPathsThatAreMountedTwice(t *testing.T) {
 	}
 	if l, err = NewMountTable("/workspace/", mounts).Map("y", "", true, nil); err != nil || l.Inside != "/workspace/y" || l.Relative != "y" {
 		t.Errorf("%+v %v", l, err)
-	}
-}
-
-// What stands in the entry of a browser stays there.
-func TestRegistryKeepsPorts(t *testing.T) {
-	entries, err := ParseRegistry([]byte(`{"entries":[{"containerName":"b","cdpPort":32768,"noVncPort":32769,"createdAtMs":1}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries = Upsert(entries, Registered{Name: "b", CreatedMs: 9, CDPPort: 40000})
-	if raw, err := json.Marshal(entries); err != nil || len(entries) != 1 || entries[0].CreatedMs != 1 || entries[0].CDPPort != 40000 || entries[0].NoVNCPort != 0 {
-		t.Errorf("%s %v", raw, err)
 	}
 }
 

@@ -266,6 +266,13 @@ const (
 	LevelFull
 )
 
+var levelWords = map[Level]string{
+	LevelNone: "nothing", LevelLandlock: "files and network only", LevelNoCgroup: "all but hard limits", LevelFull: "everything",
+}
+
+// Words say what a level enforces.
+func (l Level) Words() string { return levelWords[l] }
+
 // Check is one capability that was tried.
 type Check struct {
 	Name  string // "user namespace", "landlock", "cgroup", …

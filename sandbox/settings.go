@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // The defaults of images.
@@ -171,15 +170,6 @@ func (r *Resolved) BrowserBinds() []string {
 	return r.Docker.Binds
 }
 
-// PruneRules are the rules of the agent's sandboxes.
-func (r *Resolved) PruneRules() PruneRules {
-	return PruneRules{
-		Idle:   time.Duration(*r.Prune.IdleHours) * time.Hour,
-		MaxAge: time.Duration(*r.Prune.MaxAgeDays) * 24 * time.Hour,
-		Action: Pruning(r.Prune.IdleAction),
-	}
-}
-
 // EnvRules are the rules for variables in the agent's sandboxes.
 func (r *Resolved) EnvRules() EnvRules { return EnvRules{Allow: r.EnvAllow, Strict: r.EnvStrict} }
 
@@ -194,8 +184,11 @@ func (s *Settings) For(agent string) *Resolved {
 	return &r
 }
 
-// forScope is what holds for the sandbox of a scope key: the settings of its own agent, or those for all.
-func (s *Settings) forScope(scopeKey string) *Resolved {
+// Instance is the name of this Toolward home on the machine.
+func (s *Settings) Instance() string { return s.around.Instance }
+
+// ForScope is what holds for the sandbox of a scope key: the settings of its own agent, or those for all.
+func (s *Settings) ForScope(scopeKey string) *Resolved {
 	if agent := ScopeAgentID(scopeKey); agent != "" {
 		return s.For(agent)
 	}
@@ -284,6 +277,32 @@ func (r *Resolved) explainDefaults() {
 			r.Sources[leaf], r.values[leaf] = Source{FromDefault, globalPrefix + leaf}, value
 		}
 	}
+}
+
+// EngineOrder is of which engines an agent's sandboxes may be, in the order of preference.
+func (r *Resolved) EngineOrder() []string {
+	switch {
+	case r.Engine != EngineAuto:
+		return []string{r.Engine}
+	case r.dockerAsked:
+		return []string{EngineDocker, EngineNative}
+	}
+	return []string{EngineNative, EngineDocker}
+}
+
+// LimitsOf are the limits of an agent's sandboxes with an engine.
+func (r *Resolved) LimitsOf(engine string) (Limits, error) {
+	limits := r.view(engine).Limits
+	return limits.parse()
+}
+
+// NetworkOf is the network of an agent's sandboxes with an engine, as it is written where it is none that is known.
+func (r *Resolved) NetworkOf(engine string) NetworkMode {
+	written := r.view(engine).Network
+	if mode, err := ParseNetwork(written, true); err == nil {
+		return mode
+	}
+	return NetworkMode(written)
 }
 
 // onlyContainers reports whether a network is one that only container engines have.

@@ -41,11 +41,12 @@ func (l *Layout) settle() {
 	l.Table = NewMountTable(l.Workdir, l.Mounts())
 }
 
-// workspace makes the private directory, if the sandbox gets one.
-func (r *Resolved) workspace(l *Layout, user string) error {
+// MakeWorkspace makes the private directory, if the sandbox gets one.
+func (r *Resolved) MakeWorkspace(l *Layout, engine string) error {
 	if l.Access == AccessReadWrite {
 		return nil
 	}
+	user := r.view(engine).User
 	owner := &User{plainUser, plainUser}
 	if user != "" {
 		u, err := ParseUser(user)

@@ -27,13 +27,13 @@ type Plan struct {
 	Blocked      []string // variables of the configuration that do not go in
 	Notes        []string // what people should know
 
-	survey *survey // of what is protected; nil where it can be written
+	Survey *Survey // of what is protected; nil where it can be written
 }
 
 // Close lets go of the pinned sources.
 func (p *Plan) Close() {
-	if p.survey != nil {
-		p.survey.close()
+	if p.Survey != nil {
+		p.Survey.Close()
 	}
 	for _, m := range p.Spec.Mounts {
 		if m.Pinned != nil {
@@ -97,9 +97,12 @@ func (r *Resolved) bindsFor(engine string, l *Layout) ([]Bind, error) {
 	return binds, nil
 }
 
+// OpenEgress has the gateway's proxy listen for the sandbox of a name, and returns the directory of its socket.
+type OpenEgress func(name string) (dir string, err error)
+
 // Spec makes ready what a sandbox needs on the host and says what it must be. The caller closes the plan once the
-// sandbox is made. egress may be nil.
-func (r *Resolved) Spec(ctx context.Context, site Site, q Request, egress Egress) (_ *Plan, err error) {
+// sandbox is made. egress is nil where the proxy does not run.
+func (r *Resolved) Spec(ctx context.Context, site Site, q Request, egress OpenEgress) (_ *Plan, err error) {
 	engine := site.Engine
 	layout, err := r.Layout(site, q)
 	if err != nil {
@@ -129,7 +132,7 @@ func (r *Resolved) Spec(ctx context.Context, site Site, q Request, egress Egress
 		s.Env = append(s.Env, variable.Name+"="+variable.Value)
 	}
 	plan.Blocked = r.EnvRules().Filter(variables(v.Env)).Blocked
-	if err := r.workspace(&plan.Layout, v.User); err != nil {
+	if err := r.MakeWorkspace(&plan.Layout, engine); err != nil {
 		return nil, err
 	}
 	s.Workdir = plan.Workdir
@@ -143,10 +146,10 @@ func (r *Resolved) Spec(ctx context.Context, site Site, q Request, egress Egress
 		return nil, err
 	}
 	if !r.AllowProtected {
-		if plan.survey, s.Protected, err = newSurvey(ctx, s.Mounts, plan.Table); err != nil {
+		// Where nothing can be mounted, Landlock cannot take away a part of what it allows.
+		if plan.Survey, s.Protected, err = newSurvey(ctx, s.Mounts, plan.Table.Shows, layout.InPlace); err != nil {
 			return nil, err
 		}
-		plan.survey.open = layout.InPlace // Landlock cannot take away a part of what it allows
 	}
 	switch {
 	case engine == EngineDocker:
@@ -191,7 +194,7 @@ func (r *Resolved) owner(plan *Plan, user string) (err error) {
 	return nil
 }
 
-func (r *Resolved) network(engine, network, name string, egress Egress) (Network, error) {
+func (r *Resolved) network(engine, network, name string, egress OpenEgress) (Network, error) {
 	mode, err := ParseNetwork(network, *r.Docker.AllowNamespaceJoin)
 	switch {
 	case err != nil:
@@ -199,7 +202,7 @@ func (r *Resolved) network(engine, network, name string, egress Egress) (Network
 	case mode == NetworkEgress && egress == nil:
 		return Network{}, &Error{Code: CodeUnavailable, Text: "network egress needs the gateway's proxy, which does not run", Fix: "set sandbox.network to none"}
 	case mode == NetworkEgress:
-		dir, err := egress.Open(name)
+		dir, err := egress(name)
 		if err != nil {
 			return Network{}, &Error{
 				Code: CodeUnavailable, Text: "the gateway's proxy does not listen for the sandbox: " + err.Error(),

@@ -6,42 +6,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolward/toolward/internal/gatetest"
 )
 
 // world is a home of the gateway and a workspace of an agent on a real disk.
-type world struct {
-	home, state, workspace string
-}
+type world struct{ *gatetest.World }
 
-func newWorld(t *testing.T) *world {
-	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{home: filepath.Join(base, "home"), workspace: filepath.Join(base, "project")}
-	w.state = filepath.Join(w.home, ".toolward")
-	for _, dir := range []string{w.state, w.workspace, filepath.Join(w.home, ".ssh")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return w
-}
-
-func (w *world) write(t *testing.T, name, content string) string {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
+func newWorld(t *testing.T) *world { return &world{gatetest.NewWorld(t)} }
 
 func (w *world) around() Surroundings {
-	return Surroundings{StateDir: w.state, Home: w.home, Instance: "test", Undecided: ModeNonMain}
+	return Surroundings{StateDir: w.State, Home: w.Home, Instance: "test", Undecided: ModeNonMain}
 }
 
 func (w *world) settings(t *testing.T, c Config) *Settings {
@@ -55,7 +30,7 @@ func (w *world) settings(t *testing.T, c Config) *Settings {
 
 func (w *world) plan(t *testing.T, engine string, c Config) (*Plan, error) {
 	t.Helper()
-	q := Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.workspace}
+	q := Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.Workspace}
 	plan, err := w.settings(t, c).For("coder").Spec(t.Context(), Site{Engine: engine}, q, nil)
 	if plan != nil {
 		t.Cleanup(plan.Close)
@@ -65,16 +40,16 @@ func (w *world) plan(t *testing.T, engine string, c Config) (*Plan, error) {
 
 func TestPrivateWorkspaceIsSeeded(t *testing.T) {
 	w := newWorld(t)
-	w.write(t, filepath.Join(w.workspace, "AGENTS.md"), "be kind")
-	w.write(t, filepath.Join(w.workspace, "TOOLS.md"), strings.Repeat("x", maxSeedFile+1))
-	if err := os.Symlink(w.write(t, filepath.Join(w.home, "secret"), "s"), filepath.Join(w.workspace, "SOUL.md")); err != nil {
+	w.Write(t, filepath.Join(w.Workspace, "AGENTS.md"), "be kind")
+	w.Write(t, filepath.Join(w.Workspace, "TOOLS.md"), strings.Repeat("x", maxSeedFile+1))
+	if err := os.Symlink(w.Write(t, filepath.Join(w.Home, "secret"), "s"), filepath.Join(w.Workspace, "SOUL.md")); err != nil {
 		t.Fatal(err)
 	}
 	plan, err := w.plan(t, EngineNative, Config{WorkspaceAccess: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(w.state, "sandboxes", Slug("agent:coder"))
+	dir := filepath.Join(w.State, "sandboxes", Slug("agent:coder"))
 	if plan.WorkspaceDir != dir || len(plan.Spec.Mounts) != 1 || !plan.Spec.Mounts[0].Writable || plan.Spec.Mounts[0].Target != "/workspace" {
 		t.Errorf("%q %+v", plan.WorkspaceDir, plan.Spec.Mounts)
 	}
@@ -85,7 +60,7 @@ func TestPrivateWorkspaceIsSeeded(t *testing.T) {
 	if len(entries) != 1 || entries[0].Name() != "AGENTS.md" {
 		t.Errorf("seeded: %v", entries)
 	}
-	w.write(t, filepath.Join(dir, "AGENTS.md"), "mine")
+	w.Write(t, filepath.Join(dir, "AGENTS.md"), "mine")
 	if _, err = w.plan(t, EngineNative, Config{WorkspaceAccess: "none"}); err != nil {
 		t.Fatal(err)
 	}
@@ -118,10 +93,10 @@ func TestReadOnlyAccess(t *testing.T) {
 func TestProtectedPathsAreFoundAtEveryDepth(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{".git/hooks/pre-commit", ".git/config", "a/b/vendored/.git/hooks/x", "a/.vscode/settings.json", ".envrc", "src/main.go", "cache/.git/hooks/x"} {
-		w.write(t, filepath.Join(w.workspace, name), "x")
+		w.Write(t, filepath.Join(w.Workspace, name), "x")
 	}
-	shown := filepath.Join(w.workspace, "shown")
-	w.write(t, filepath.Join(shown, ".envrc"), "x")
+	shown := filepath.Join(w.Workspace, "shown")
+	w.Write(t, filepath.Join(shown, ".envrc"), "x")
 	c := Config{WorkspaceAccess: "rw", Docker: DockerConfig{AllowReservedTargets: new(true)}, Binds: []string{shown + ":/workspace/cache:ro"}}
 	plan, err := w.plan(t, EngineNative, c)
 	if err != nil {
@@ -142,13 +117,13 @@ func TestProtectedPathsAreFoundAtEveryDepth(t *testing.T) {
 
 func TestWorkspacesThatShowTooMuch(t *testing.T) {
 	w := newWorld(t)
-	for _, dir := range []string{"/", w.home, filepath.Join(w.home, ".ssh"), w.state, "/etc", filepath.Dir(w.home), "rel"} {
-		w.workspace = dir
+	for _, dir := range []string{"/", w.Home, filepath.Join(w.Home, ".ssh"), w.State, "/etc", filepath.Dir(w.Home), "rel"} {
+		w.Workspace = dir
 		if _, err := w.plan(t, EngineNative, Config{WorkspaceAccess: "rw"}); CodeOf(err) != CodeConfig {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
-	w.workspace = ""
+	w.Workspace = ""
 	if _, err := w.plan(t, EngineNative, Config{WorkspaceAccess: "rw"}); CodeOf(err) != CodeConfig {
 		t.Errorf("no workspace: %v", err)
 	}
@@ -162,7 +137,7 @@ func TestWorkspacesThatShowTooMuch(t *testing.T) {
 
 func TestBindsAtRunTime(t *testing.T) {
 	w := newWorld(t)
-	outside := filepath.Dir(w.write(t, filepath.Join(filepath.Dir(w.home), "other", "f"), "x"))
+	outside := filepath.Dir(w.Write(t, filepath.Join(filepath.Dir(w.Home), "other", "f"), "x"))
 	c := Config{Binds: []string{outside + ":/data:ro"}}
 	if _, err := w.plan(t, EngineNative, c); CodeOf(err) != CodeConfig || !strings.Contains(err.Error(), "dangerouslyAllowExternalBindSources") {
 		t.Errorf("outside: %v", err)
@@ -180,7 +155,7 @@ func TestBindsAtRunTime(t *testing.T) {
 	if _, err := w.plan(t, EngineNative, c); CodeOf(err) != CodeConfig || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("missing: %v", err)
 	}
-	if err := os.Symlink(filepath.Join(w.home, ".ssh"), filepath.Join(outside, "keys")); err != nil {
+	if err := os.Symlink(filepath.Join(w.Home, ".ssh"), filepath.Join(outside, "keys")); err != nil {
 		t.Fatal(err)
 	}
 	// When the configuration is read it is refused as well.
@@ -193,7 +168,7 @@ func TestBindsAtRunTime(t *testing.T) {
 // What stands at the path when it is opened is what was judged, or it is refused.
 func TestPinRefusesWhatWasSwapped(t *testing.T) {
 	w := newWorld(t)
-	dir := filepath.Join(w.workspace, "data")
+	dir := filepath.Join(w.Workspace, "data")
 	if err := os.MkdirAll(filepath.Join(dir, "deep"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +180,7 @@ func TestPinRefusesWhatWasSwapped(t *testing.T) {
 	if err := os.Rename(dir, dir+"2"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(w.home, dir); err != nil {
+	if err := os.Symlink(w.Home, dir); err != nil {
 		t.Fatal(err)
 	}
 	if f, err := pin(filepath.Join(dir, "deep")); CodeOf(err) != CodeChanged && !os.IsNotExist(err) {
@@ -224,7 +199,7 @@ func TestNetworkOfTheEngine(t *testing.T) {
 	}
 	for written, want := range map[string]string{" Bridge ": "bridge", "EGRESS": "none", "None": "none", "My-Net": "My-Net"} {
 		settings := w.settings(t, Config{Docker: DockerConfig{Network: new(written)}})
-		c, err := settings.For("coder").Creation(t.Context(), Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.workspace})
+		c, err := settings.For("coder").Creation(t.Context(), Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.Workspace})
 		if err != nil || c.Docker.network() != want {
 			t.Errorf("the command line for %q: %q %v", written, c.Docker.network(), err)
 		}
@@ -325,5 +300,24 @@ func TestAgentsLoosenNothing(t *testing.T) {
 	c.Defaults = Defaults{}
 	if _, problems = Compile(c, w.around()); len(problems) > 0 {
 		t.Errorf("nothing is written for all: %v", problems)
+	}
+}
+
+func TestAnAgentWithAWorkspaceWorksInIt(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		written, workspace string
+		want               Access
+	}{
+		{"", w.Workspace, AccessReadWrite}, {"", "", AccessNone}, {"none", w.Workspace, AccessNone}, {"ro", w.Workspace, AccessReadOnly},
+	} {
+		w.Workspace = c.workspace
+		plan, err := w.plan(t, EngineNative, Config{WorkspaceAccess: c.written})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan.Access != c.want || (plan.WorkspaceDir == c.workspace) != (c.want == AccessReadWrite) {
+			t.Errorf("%+v: %s, %s", c, plan.Access, plan.WorkspaceDir)
+		}
 	}
 }

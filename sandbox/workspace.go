@@ -18,10 +18,6 @@ const (
 // seeds are the files that tell an agent who it is. A private directory begins with the workspace's.
 var seeds = []string{"AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "BOOTSTRAP.md", "HEARTBEAT.md"}
 
-func isNoDirectory(err error) bool {
-	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
-}
-
 // preparePrivate makes the private directory of a sandbox and returns it. It belongs to user, and nobody else gets in.
 func preparePrivate(workspaceRoot, name, agentDir string, user *User) (string, error) {
 	if err := os.MkdirAll(workspaceRoot, 0o700); err != nil {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/fleet"
+
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/sandbox"
@@ -18,29 +20,29 @@ type boxes struct {
 	done  []string
 }
 
-func (b *boxes) List(context.Context) ([]sandbox.Info, error) {
-	var list []sandbox.Info
+func (b *boxes) List(context.Context) ([]fleet.Info, error) {
+	var list []fleet.Info
 	for _, name := range b.names {
-		list = append(list, sandbox.Info{Name: name, ScopeKey: "agent:coder", Running: true, ImageMatch: true})
+		list = append(list, fleet.Info{Name: name, ScopeKey: "agent:coder", Running: true, ImageMatch: true})
 	}
 	return list, errors.New("engine docker: no answer")
 }
 
-func (b *boxes) Describe(ctx context.Context, name string) (*sandbox.Detail, error) {
+func (b *boxes) Describe(ctx context.Context, name string) (*fleet.Detail, error) {
 	list, _ := b.List(ctx)
 	for _, i := range list {
 		if i.Name == name {
-			return &sandbox.Detail{Info: i}, nil
+			return &fleet.Detail{Info: i}, nil
 		}
 	}
 	return nil, sandbox.Errorf(sandbox.CodeNotFound, "no %s", name)
 }
 
-func (b *boxes) Usage(context.Context, []sandbox.Info) map[string]sandbox.Usage {
-	return map[string]sandbox.Usage{"a": {At: time.Now(), Memory: 3 << 20, Busy: new(0.5), Processors: 2}}
+func (b *boxes) Usage(context.Context, []fleet.Info) map[string]fleet.Usage {
+	return map[string]fleet.Usage{"a": {At: time.Now(), Memory: 3 << 20, Busy: new(0.5), Processors: 2}}
 }
 
-func (b *boxes) Found() []sandbox.Found { return nil }
+func (b *boxes) Found() []fleet.Found { return nil }
 
 func (b *boxes) Settings() *sandbox.Settings { return nil }
 
@@ -59,8 +61,8 @@ func (b *boxes) end(what, name, why string) error {
 	return sandbox.Errorf(sandbox.CodeNotFound, "no %s", name)
 }
 
-func (b *boxes) Prune(context.Context) (sandbox.Pruned, error) {
-	return sandbox.Pruned{Stopped: []string{"a"}, Removed: []string{}, Failed: []string{}}, nil
+func (b *boxes) Prune(context.Context) (fleet.Pruned, error) {
+	return fleet.Pruned{Stopped: []string{"a"}, Removed: []string{}, Failed: []string{}}, nil
 }
 
 func TestSandboxesThroughTheAPI(t *testing.T) {
@@ -83,7 +85,7 @@ func TestSandboxesThroughTheAPI(t *testing.T) {
 	if len(b.done) != 2 || b.done[0][:7] != "stop a " {
 		t.Errorf("done: %q", b.done)
 	}
-	var pruned sandbox.Pruned
+	var pruned fleet.Pruned
 	wire.want(200, "POST", "/v1/sandboxes/prune", struct{}{}, &pruned)
 	if len(pruned.Stopped) != 1 {
 		t.Errorf("%+v", pruned)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/fleet"
+
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/companion"
 	"github.com/toolward/toolward/config"
@@ -120,7 +122,7 @@ func (inv *invocation) checkState() []bridge.Check {
 // checkSandbox shows which sessions are sandboxed, and who says so: the configuration, or what the first start has found
 // out.
 func (inv *invocation) checkSandbox(loaded *config.Loaded) bridge.Check {
-	machine, _, err := sandbox.ReadMachine(inv.home)
+	machine, _, err := fleet.ReadMachine(inv.home)
 	check := bridge.Check{Name: "sandbox", State: bridge.Passed, Hint: "toolward sandbox probe says what this machine can enforce"}
 	written := ""
 	if loaded != nil {
@@ -151,7 +153,7 @@ func (inv *invocation) checkSandbox(loaded *config.Loaded) bridge.Check {
 }
 
 // lackOfImages is which images sandboxes need that are not there.
-func (inv *invocation) lackOfImages(loaded *config.Loaded, machine sandbox.Machine) error {
+func (inv *invocation) lackOfImages(loaded *config.Loaded, machine fleet.Machine) error {
 	settings, problems := sandbox.Compile(loaded.File.Sandbox(), machine.Surroundings(inv.home))
 	if len(problems) > 0 {
 		return nil // the check of the configuration says it

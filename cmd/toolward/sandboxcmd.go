@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/fleet"
+
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/gateway"
 	"github.com/toolward/toolward/sandbox"
@@ -115,7 +117,7 @@ func (c *sandboxRecreateCommand) Run(inv *invocation) error {
 	}
 	var meant []api.Sandbox
 	for _, i := range from {
-		if (sandbox.Selector{All: c.All, Agent: c.Agent, Session: c.Session}).Matches(i.Info) {
+		if (fleet.Selector{All: c.All, Agent: c.Agent, Session: c.Session}).Matches(i.Info) {
 			meant = append(meant, i)
 		}
 	}
@@ -151,7 +153,7 @@ type sandboxPruneCommand struct{}
 
 // Run prunes now.
 func (sandboxPruneCommand) Run(inv *invocation) error {
-	var pruned sandbox.Pruned
+	var pruned fleet.Pruned
 	if err := inv.daemon().post(inv, "/v1/sandboxes/prune", struct{}{}, &pruned); err != nil {
 		return err
 	}
@@ -185,7 +187,7 @@ type probedEngine struct {
 
 // Run tries the engines. It needs no gateway.
 func (sandboxProbeCommand) Run(inv *invocation) error {
-	machine, _, err := sandbox.ReadMachine(inv.home)
+	machine, _, err := fleet.ReadMachine(inv.home)
 	if err != nil {
 		return err
 	}
@@ -196,7 +198,7 @@ func (sandboxProbeCommand) Run(inv *invocation) error {
 	found := []probedEngine{}
 	works := false
 	for _, e := range gateway.SandboxEngines(machine.Instance, inv.home, loaded.File, slog.New(slog.NewTextHandler(io.Discard, nil))) {
-		c := sandbox.ProbeEngine(inv, e, nil)
+		c := fleet.ProbeEngine(inv, e, nil)
 		works = works || c.Works()
 		found = append(found, probedEngine{c.Engine, c.Works(), c.Level.Words(), c.Version, c.Checks})
 		if err := e.Close(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker"
+	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/sandbox/native"
 )
 
@@ -56,7 +57,7 @@ type explainedSandbox struct {
 	WorkspaceDir  string               `json:"workspaceDir,omitempty"`
 	Workdir       string               `json:"workdir,omitempty"` // where that is inside
 	Problem       string               `json:"problem,omitempty"` // why it could not be made
-	Decided       *sandbox.Machine     `json:"decided,omitempty"` // where the mode is what the first start has found
+	Decided       *fleet.Machine       `json:"decided,omitempty"` // where the mode is what the first start has found
 	Tools         explainedTools       `json:"tools"`
 	Docker        []string             `json:"dockerArgs,omitempty"`
 	Settings      []sandbox.Setting    `json:"settings"`
@@ -87,7 +88,7 @@ func (c *sandboxExplainCommand) Run(inv *invocation) error {
 		return err
 	}
 	defer tried.close()
-	machine, _, err := sandbox.ReadMachine(inv.home)
+	machine, _, err := fleet.ReadMachine(inv.home)
 	if err != nil {
 		return err
 	}

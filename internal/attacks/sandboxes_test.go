@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // sandboxAround is what the configuration of a world does not say about its sandboxes.
@@ -33,7 +34,7 @@ func (w *world) sandboxSettings(loaded *config.Loaded) *sandbox.Settings {
 // openSandboxes opens what makes sandboxes; compile tells it the settings.
 func (w *world) openSandboxes() {
 	settings, _ := sandbox.Compile(sandbox.Configuration{}, w.sandboxAround())
-	w.sandboxes = sandbox.NewManager(sandbox.ManagerOptions{Engines: w.engines, StateDir: w.stateDir, Settings: settings})
+	w.sandboxes = fleet.NewManager(fleet.ManagerOptions{Engines: w.engines, StateDir: w.stateDir, Settings: settings})
 	must(w.t, w.sandboxes.Start(context.Background()))
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/redact"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/session"
 	"github.com/toolward/toolward/store"
 )
@@ -55,8 +56,8 @@ type world struct {
 	plugins   []string // names of tools that plug-ins bring
 	own       []string // Toolward's own programs
 	engines   []sandbox.Engine
-	sandboxes *sandbox.Manager // nil without engines
-	reached   sync.Map         // names of tools that ran, but for those of the toolbox
+	sandboxes *fleet.Manager // nil without engines
+	reached   sync.Map       // names of tools that ran, but for those of the toolbox
 }
 
 // op1 is the person who may answer: signed in, with the passphrase, once for all cases.

@@ -15,8 +15,8 @@ import (
 	"github.com/toolward/toolward/policy"
 )
 
-// fleet is a policy of five agents and thirty tools: those that Toolward ships, and those of four MCP servers.
-func fleet(t *testing.T) *policy.Snapshot {
+// fiveAgents is a policy of five agents and thirty tools: those that Toolward ships, and those of four MCP servers.
+func fiveAgents(t *testing.T) *policy.Snapshot {
 	t.Helper()
 	var tools []*toolward.Tool
 	add := func(plugin string, names ...string) {
@@ -63,7 +63,7 @@ func screens(visit func(name string, width, height int64, scheme string)) {
 // policyPages are the pages about the tool policy, with five agents and thirty tools.
 func policyPages(t *testing.T, open func(*testing.T) *tab) (pages []consolePage) {
 	t.Helper()
-	w := consoletest.New(t, consoletest.Options{Policy: fleet(t)})
+	w := consoletest.New(t, consoletest.Options{Policy: fiveAgents(t)})
 	b := open(t)
 	b.signIn(w)
 	base := w.URL + b.eval("document.body.dataset.base")
@@ -102,7 +102,7 @@ func TestConsolePolicyLooks(t *testing.T) {
 // the trace of that very agent and tool.
 func TestConsoleMatrix(t *testing.T) {
 	open := chromium(t)
-	snapshot := fleet(t)
+	snapshot := fiveAgents(t)
 	w := consoletest.New(t, consoletest.Options{Policy: snapshot})
 	b := open(t)
 	b.signIn(w)
@@ -202,7 +202,7 @@ func TestConsoleMatrix(t *testing.T) {
 // TestConsoleMatrixWithoutScript finds a tool by the form and opens its trace with script switched off.
 func TestConsoleMatrixWithoutScript(t *testing.T) {
 	open := chromium(t)
-	w := consoletest.New(t, consoletest.Options{Policy: fleet(t)})
+	w := consoletest.New(t, consoletest.Options{Policy: fiveAgents(t)})
 	b := open(t)
 	b.signIn(w)
 	base := w.URL + b.eval("document.body.dataset.base")

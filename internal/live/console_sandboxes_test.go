@@ -16,35 +16,36 @@ import (
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // exampleBoxes are sandboxes as engines might tell of them, for pages that are looked at.
 type exampleBoxes struct {
 	settings *sandbox.Settings
-	infos    []sandbox.Info
-	found    []sandbox.Found
+	infos    []fleet.Info
+	found    []fleet.Found
 	failed   error
 }
 
-func (b *exampleBoxes) List(context.Context) ([]sandbox.Info, error) {
-	return append([]sandbox.Info{}, b.infos...), b.failed
+func (b *exampleBoxes) List(context.Context) ([]fleet.Info, error) {
+	return append([]fleet.Info{}, b.infos...), b.failed
 }
 
-func (b *exampleBoxes) Usage(context.Context, []sandbox.Info) map[string]sandbox.Usage {
+func (b *exampleBoxes) Usage(context.Context, []fleet.Info) map[string]fleet.Usage {
 	busy := func(n float64) *float64 { return &n }
-	return map[string]sandbox.Usage{
+	return map[string]fleet.Usage{
 		"toolward-sbx-agent-coder-ff01e048": {At: time.Now(), Busy: busy(1.04), Processors: 2, Memory: 1_310 << 20, Cache: 412 << 20, Pids: 37},
 		"toolward-sbx-shared":               {Problem: "no answer"},
 		"toolward-sbx-agent-ops-88f1a2b3":   {At: time.Now(), Busy: busy(0), Processors: 0.5, Memory: 9 << 20, Pids: 512, OOMKills: 3},
 	}
 }
 
-func (b *exampleBoxes) Describe(_ context.Context, name string) (*sandbox.Detail, error) {
+func (b *exampleBoxes) Describe(_ context.Context, name string) (*fleet.Detail, error) {
 	for _, i := range b.infos {
 		if i.Name == name {
-			return &sandbox.Detail{
+			return &fleet.Detail{
 				Info: i, Workdir: "/workspace", User: "1000:1000", ProtectedKnown: true, Protected: []string{"/workspace/.git/config", "/workspace/.git/hooks", "/workspace/.vscode"},
-				Mounts: []sandbox.MountInfo{
+				Mounts: []fleet.MountInfo{
 					{Kind: sandbox.MountWorkspace, Source: "/home/ada/shop", Target: "/workspace", Writable: true},
 					{Kind: sandbox.MountBind, Source: "/srv/cache/\u202etxt.exe", Target: "/cache"},
 				},
@@ -56,13 +57,13 @@ func (b *exampleBoxes) Describe(_ context.Context, name string) (*sandbox.Detail
 	return nil, sandbox.Errorf(sandbox.CodeNotFound, "no %s", name)
 }
 
-func (b *exampleBoxes) Found() []sandbox.Found                     { return b.found }
+func (b *exampleBoxes) Found() []fleet.Found                       { return b.found }
 func (b *exampleBoxes) Settings() *sandbox.Settings                { return b.settings }
 func (b *exampleBoxes) Stop(context.Context, string, string) error { return errors.New("an example") }
 
 func (b *exampleBoxes) Remove(context.Context, string, string) error { return errors.New("an example") }
 
-func (b *exampleBoxes) Prune(context.Context) (sandbox.Pruned, error) { return sandbox.Pruned{}, nil }
+func (b *exampleBoxes) Prune(context.Context) (fleet.Pruned, error) { return fleet.Pruned{}, nil }
 
 func exampleSettings(t *testing.T, c sandbox.Configuration, around sandbox.Surroundings) *sandbox.Settings {
 	t.Helper()
@@ -77,14 +78,14 @@ func exampleSettings(t *testing.T, c sandbox.Configuration, around sandbox.Surro
 // exampleSandboxes is a console with sandboxes in every state, and what is recorded of one.
 func exampleSandboxes(t *testing.T) *consoletest.World {
 	t.Helper()
-	limits := sandbox.ShownLimits{Memory: 4 << 30, Pids: 512, CPUs: 2, Disk: 10 << 30, OpenFiles: 65536}
+	limits := fleet.ShownLimits{Memory: 4 << 30, Pids: 512, CPUs: 2, Disk: 10 << 30, OpenFiles: 65536}
 	now := time.Now()
 	b := &exampleBoxes{failed: sandbox.Errorf(sandbox.CodeTimeout, "engine docker: it does not answer")}
 	b.settings = exampleSettings(t, sandbox.Configuration{
 		Defaults: sandbox.Defaults{Config: sandbox.Config{Mode: "non-main"}},
 		Agents:   []sandbox.AgentConfig{{ID: "coder", Config: sandbox.Config{Mode: "all"}}, {ID: "researcher", Config: sandbox.Config{Mode: "off"}}},
 	}, sandbox.Surroundings{})
-	b.infos = []sandbox.Info{
+	b.infos = []fleet.Info{
 		{
 			Name: "toolward-sbx-agent-coder-ff01e048", ScopeKey: "agent:coder", Agent: "coder", Engine: "native", EngineID: "4242 88123", Running: true, ImageMatch: true, Users: 2,
 			Sessions: []string{"agent:coder:mcp:4f:2026-11-22", "agent:coder:slack:channel:\u202ec0ffee42<b>"}, Created: now.Add(-3 * time.Hour), Used: now, Level: "everything", Scope: sandbox.ScopeAgent,
@@ -93,7 +94,7 @@ func exampleSandboxes(t *testing.T) *consoletest.World {
 		{
 			Name: "toolward-sbx-agent-ops-88f1a2b3", ScopeKey: "agent:ops:telegram:group:7", Agent: "ops", Engine: "docker", EngineID: "3f2a9c", Running: true, Image: "toolward-sandbox:old",
 			Sessions: []string{}, Created: now.Add(-50 * time.Hour), Used: now.Add(-12 * time.Minute), Level: "everything", Scope: sandbox.ScopeSession, Outdated: true,
-			Limits: sandbox.ShownLimits{Memory: 512 << 20, Pids: 512, CPUs: 0.5}, Network: sandbox.NetworkBridge, Access: sandbox.AccessReadOnly, WorkspaceDir: "/home/ada/.toolward/sandboxes/ops",
+			Limits: fleet.ShownLimits{Memory: 512 << 20, Pids: 512, CPUs: 0.5}, Network: sandbox.NetworkBridge, Access: sandbox.AccessReadOnly, WorkspaceDir: "/home/ada/.toolward/sandboxes/ops",
 		},
 		{
 			Name: "toolward-sbx-shared", ScopeKey: "shared", Engine: "docker", Running: true, Image: "toolward-sandbox:bookworm-slim", ImageMatch: true, Sessions: []string{}, Scope: sandbox.ScopeShared,
@@ -110,8 +111,8 @@ func exampleSandboxes(t *testing.T) *consoletest.World {
 	return w
 }
 
-func exampleFound() []sandbox.Found {
-	return []sandbox.Found{
+func exampleFound() []fleet.Found {
+	return []fleet.Found{
 		{At: time.Now(), Capabilities: sandbox.Capabilities{Engine: "native", Level: sandbox.LevelNoCgroup, Version: "Linux 6.12", Checks: []sandbox.Check{
 			{Name: "namespaces", OK: true, Found: "a sandbox was made and thrown away"},
 			{Name: "landlock", OK: true, Found: "version 6"},

@@ -17,7 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolward/toolward/internal/live"
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // confinedClient is an agent whose commands run in a sandbox with the network egress.
@@ -291,7 +291,7 @@ func TestEgressDocker(t *testing.T) {
 		}
 	}
 	c.tryQuestions(t)
-	machine, _, err := sandbox.ReadMachine(c.State)
+	machine, _, err := fleet.ReadMachine(c.State)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // needNative ends a test on machines on which the native engine cannot make whole sandboxes. Where live tests must all
@@ -36,9 +37,9 @@ func needNative(t *testing.T, m *live.Machine) {
 }
 
 // kept is what the home keeps of the machine.
-func kept(t *testing.T, m *live.Machine) sandbox.Machine {
+func kept(t *testing.T, m *live.Machine) fleet.Machine {
 	t.Helper()
-	found, known, err := sandbox.ReadMachine(m.State)
+	found, known, err := fleet.ReadMachine(m.State)
 	if err != nil || !known {
 		t.Fatalf("nothing is kept: %v", err)
 	}

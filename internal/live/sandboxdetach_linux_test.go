@@ -16,8 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/fleet"
+
 	"github.com/toolward/toolward/internal/live"
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -75,7 +76,7 @@ func (b *boxed) change(old, new string) {
 }
 
 // only is the one sandbox of this home.
-func (b *boxed) only() sandbox.Info {
+func (b *boxed) only() fleet.Info {
 	b.t.Helper()
 	list := b.list()
 	if len(list) != 1 {
@@ -231,7 +232,7 @@ func TestOutlivedSandboxCanBeEnded(t *testing.T) {
 	b.Kill()
 	b.start()
 	list := b.list()
-	if len(list) != 3 || slices.ContainsFunc(list, func(i sandbox.Info) bool { return !i.Running || i.Users != 0 }) {
+	if len(list) != 3 || slices.ContainsFunc(list, func(i fleet.Info) bool { return !i.Running || i.Users != 0 }) {
 		t.Fatalf("found %+v", list)
 	}
 	for i, action := range []string{"stop", "remove"} {
@@ -291,7 +292,7 @@ func TestKilledWhileLastingSandboxesAreMade(t *testing.T) {
 		b.mustHaveSoundFiles()
 		b.start()
 		list := b.list()
-		if supervisors := b.supervisors(); len(supervisors) != len(list) || slices.ContainsFunc(list, func(i sandbox.Info) bool {
+		if supervisors := b.supervisors(); len(supervisors) != len(list) || slices.ContainsFunc(list, func(i fleet.Info) bool {
 			return !i.Running || !slices.Contains(supervisors, i.EngineID)
 		}) {
 			t.Fatalf("seed %d: %v go on, and listed are %+v", seed, supervisors, list)

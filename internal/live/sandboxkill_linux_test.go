@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/internal/live"
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // eachEngine runs a test with both engines, as root and as an ordinary user.
@@ -116,7 +116,7 @@ func (b *boxed) mustList(engine string, before int) {
 	}
 	// What a container engine was asked to start by a gateway that was killed may begin even now. It ends by itself.
 	eventually(b.t, "nothing runs after the start", func() bool {
-		return !slices.ContainsFunc(b.list(), func(i sandbox.Info) bool { return i.Running || i.Users > 0 })
+		return !slices.ContainsFunc(b.list(), func(i fleet.Info) bool { return i.Running || i.Users > 0 })
 	})
 }
 

@@ -18,10 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/fleet"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolward/toolward/internal/live"
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -203,13 +204,13 @@ func (b *boxed) do(agent, tool string, arguments map[string]any) string {
 }
 
 // list is what "toolward sandbox list" shows.
-func (b *boxed) list() []sandbox.Info {
+func (b *boxed) list() []fleet.Info {
 	b.t.Helper()
 	var list api.SandboxList
 	if err := b.person.api(b.t.Context(), http.MethodGet, "/v1/sandboxes", nil, &list); err != nil || list.Warning != "" {
 		b.t.Fatalf("list sandboxes: %v, %q", err, list.Warning)
 	}
-	var infos []sandbox.Info
+	var infos []fleet.Info
 	for _, one := range list.Containers {
 		infos = append(infos, one.Info)
 	}
@@ -244,7 +245,7 @@ func (b *boxed) docker(arguments ...string) string {
 
 // instance is the name of this home in engines.
 func (b *boxed) instance() string {
-	machine, known, err := sandbox.ReadMachine(b.State)
+	machine, known, err := fleet.ReadMachine(b.State)
 	if err != nil || !known {
 		b.t.Fatalf("machine.json: %v, %v", known, err)
 	}
@@ -255,7 +256,7 @@ func (b *boxed) instance() string {
 func (b *boxed) containers() map[string]bool {
 	b.t.Helper()
 	all := map[string]bool{}
-	machine, _, _ := sandbox.ReadMachine(b.State)
+	machine, _, _ := fleet.ReadMachine(b.State)
 	if machine.Instance == "" {
 		return all
 	}
@@ -272,12 +273,12 @@ func (b *boxed) mustHaveSoundFiles() {
 	b.t.Helper()
 	content, err := os.ReadFile(filepath.Join(b.State, "sandbox", "containers.json"))
 	if err == nil {
-		_, err = sandbox.ParseRegistry(content)
+		_, err = fleet.ParseRegistry(content)
 	}
 	if err != nil && !os.IsNotExist(err) {
 		b.t.Fatalf("the registry after a kill: %v\n%s", err, content)
 	}
-	if _, _, err := sandbox.ReadMachine(b.State); err != nil {
+	if _, _, err := fleet.ReadMachine(b.State); err != nil {
 		b.t.Fatalf("after a kill: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // inspected is what the container engine has written down of a container.
@@ -30,7 +31,7 @@ func inspected(t *testing.T, name string) *container.InspectResponse {
 type home struct {
 	state, workspace string
 	settings         *sandbox.Settings
-	manager          *sandbox.Manager
+	manager          *fleet.Manager
 }
 
 func newHome(t *testing.T, e *Engine, configure func(c *sandbox.Config, base string)) *home {
@@ -53,7 +54,7 @@ func newHome(t *testing.T, e *Engine, configure func(c *sandbox.Config, base str
 	if h.settings, problems = sandbox.Compile(sandbox.Configuration{Defaults: sandbox.Defaults{Config: c}}, around); len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	h.manager = sandbox.NewManager(sandbox.ManagerOptions{Engines: []sandbox.Engine{e}, StateDir: h.state, Settings: h.settings})
+	h.manager = fleet.NewManager(fleet.ManagerOptions{Engines: []sandbox.Engine{e}, StateDir: h.state, Settings: h.settings})
 	if err := h.manager.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // The coder of the documentation's example really works as it says, in a container: only the image is the test's, and the
@@ -39,7 +40,7 @@ func TestExampleCoderWorks(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	m := sandbox.NewManager(sandbox.ManagerOptions{Engines: []sandbox.Engine{e}, StateDir: state, Settings: settings})
+	m := fleet.NewManager(fleet.ManagerOptions{Engines: []sandbox.Engine{e}, StateDir: state, Settings: settings})
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

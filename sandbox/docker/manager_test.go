@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // What the configuration says is what a real container is, with the defaults of everything else.
@@ -39,7 +40,7 @@ func TestManagerMakesRealContainers(t *testing.T) {
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
-			m := sandbox.NewManager(sandbox.ManagerOptions{Engines: []sandbox.Engine{e}, StateDir: state, Settings: settings})
+			m := fleet.NewManager(fleet.ManagerOptions{Engines: []sandbox.Engine{e}, StateDir: state, Settings: settings})
 			if err := m.Start(t.Context()); err != nil {
 				t.Fatal(err)
 			}

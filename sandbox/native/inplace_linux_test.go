@@ -14,13 +14,14 @@ import (
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/schema"
 )
 
 // inPlace is the tools on sandboxes that a Manager makes, for one session of an agent.
 type inPlace struct {
 	*testing.T
-	manager   *sandbox.Manager
+	manager   *fleet.Manager
 	workspace string
 	tools     map[string]*toolward.Tool
 }
@@ -72,7 +73,7 @@ func newInPlace(t *testing.T, c sandbox.Config) *inPlace {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	w.manager = sandbox.NewManager(sandbox.ManagerOptions{
+	w.manager = fleet.NewManager(fleet.ManagerOptions{
 		Engines: []sandbox.Engine{landlockEngine(t)}, StateDir: state, Settings: settings,
 	})
 	if err := w.manager.Start(t.Context()); err != nil {

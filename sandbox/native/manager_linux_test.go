@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // What the configuration says is what a real sandbox is, with the defaults of everything else.
@@ -50,10 +51,10 @@ func TestManagerMakesRealSandboxes(t *testing.T) {
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
-			var told []sandbox.EventKind
-			m := sandbox.NewManager(sandbox.ManagerOptions{
+			var told []fleet.EventKind
+			m := fleet.NewManager(fleet.ManagerOptions{
 				Engines: []sandbox.Engine{e}, StateDir: state, Settings: settings,
-				Observe: func(e sandbox.Event) { told = append(told, e.Kind) },
+				Observe: func(e fleet.Event) { told = append(told, e.Kind) },
 			})
 			if err := m.Start(t.Context()); err != nil {
 				t.Fatal(err)
@@ -88,7 +89,7 @@ test -d /agent/deep && echo the workspace is there`})
 			if err := m.Remove(t.Context(), lease.Layout.Name, "test"); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(told, []sandbox.EventKind{sandbox.EventCreated, sandbox.EventRemoved}) {
+			if !slices.Equal(told, []fleet.EventKind{fleet.EventCreated, fleet.EventRemoved}) {
 				t.Errorf("told %v", told)
 			}
 			if left, err := os.ReadFile(filepath.Join(state, "sandbox", "containers.json")); err != nil || strings.Contains(string(left), "containerName") {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/fleet"
+
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/sandbox"
@@ -13,17 +15,17 @@ import (
 
 // Sandboxes has the sandboxes of the gateway. The manager of package sandbox implements it.
 type Sandboxes interface {
-	List(ctx context.Context) ([]sandbox.Info, error)
+	List(ctx context.Context) ([]fleet.Info, error)
 	// Describe says everything that is known of one; sandbox.CodeNotFound if there is none of that name.
-	Describe(ctx context.Context, name string) (*sandbox.Detail, error)
+	Describe(ctx context.Context, name string) (*fleet.Detail, error)
 	// Usage says what those use that run, by name. It returns when ctx ends with what is known by then.
-	Usage(ctx context.Context, infos []sandbox.Info) map[string]sandbox.Usage
+	Usage(ctx context.Context, infos []fleet.Info) map[string]fleet.Usage
 	// Found says what the engines can enforce here, without waiting for any.
-	Found() []sandbox.Found
+	Found() []fleet.Found
 	Settings() *sandbox.Settings
 	Stop(ctx context.Context, name, why string) error
 	Remove(ctx context.Context, name, why string) error
-	Prune(ctx context.Context) (sandbox.Pruned, error)
+	Prune(ctx context.Context) (fleet.Pruned, error)
 }
 
 // Patience with engines. A page does not wait for one that is stuck; who ends a sandbox waits until it has ended.
@@ -34,8 +36,8 @@ const (
 
 // Sandbox is one sandbox with what it uses now.
 type Sandbox struct {
-	sandbox.Info
-	Usage *sandbox.Usage `json:"usage,omitempty"` // of one that runs
+	fleet.Info
+	Usage *fleet.Usage `json:"usage,omitempty"` // of one that runs
 }
 
 // SandboxList is the answer of GET /v1/sandboxes.
@@ -49,8 +51,8 @@ type SandboxList struct {
 
 // SandboxDetail is the answer of GET /v1/sandboxes/{name}.
 type SandboxDetail struct {
-	*sandbox.Detail
-	Usage    *sandbox.Usage   `json:"usage,omitempty"`
+	*fleet.Detail
+	Usage    *fleet.Usage     `json:"usage,omitempty"`
 	Commands []SandboxCommand `json:"commands"` // the latest calls in it, newest first
 	Events   []SandboxEvent   `json:"events"`   // of its life, newest first
 	Warning  string           `json:"warning,omitempty"`
@@ -75,7 +77,7 @@ func (s *Server) ListSandboxes(ctx context.Context) (list []Sandbox, warning str
 	return s.WithUsage(ctx, infos), warning
 }
 
-func (s *Server) WithUsage(ctx context.Context, infos []sandbox.Info) []Sandbox {
+func (s *Server) WithUsage(ctx context.Context, infos []fleet.Info) []Sandbox {
 	used := s.sandboxes.Usage(ctx, infos)
 	list := make([]Sandbox, 0, len(infos))
 	for _, i := range infos {
@@ -122,13 +124,13 @@ func (s *Server) DescribeSandbox(r *http.Request) (*SandboxDetail, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &SandboxDetail{Detail: detail, Usage: s.WithUsage(ctx, []sandbox.Info{detail.Info})[0].Usage}
+	d := &SandboxDetail{Detail: detail, Usage: s.WithUsage(ctx, []fleet.Info{detail.Info})[0].Usage}
 	d.Commands, d.Events, d.Warning = s.SandboxHistory(r.Context(), &detail.Info)
 	return d, nil
 }
 
 // describe says what is known of a sandbox, within the patience of a page.
-func (s *Server) FindSandbox(ctx context.Context, name string) (*sandbox.Detail, error) {
+func (s *Server) FindSandbox(ctx context.Context, name string) (*fleet.Detail, error) {
 	detail, err := s.sandboxes.Describe(ctx, name)
 	switch {
 	case sandbox.CodeOf(err) == sandbox.CodeNotFound:
@@ -201,7 +203,7 @@ func (s *Server) apiPruneSandboxes(w http.ResponseWriter, r *http.Request, c Cal
 }
 
 // pruneSandboxes ends what is old or unused, and records who wanted that.
-func (s *Server) PruneSandboxes(r *http.Request, by identity.Authority) (sandbox.Pruned, error) {
+func (s *Server) PruneSandboxes(r *http.Request, by identity.Authority) (fleet.Pruned, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), endPatience)
 	defer cancel()
 	pruned, err := s.sandboxes.Prune(ctx)

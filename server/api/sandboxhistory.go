@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/fleet"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/sandbox"
@@ -42,16 +44,16 @@ type SandboxCommand struct {
 
 // SandboxEvent is something that happened to a sandbox.
 type SandboxEvent struct {
-	Seq     int64             `json:"seq"`
-	At      time.Time         `json:"at"`
-	Event   sandbox.EventKind `json:"event"`
-	Session string            `json:"session,omitempty"` // whose call it was, if it was a call
-	Why     string            `json:"why,omitempty"`
-	Paths   []string          `json:"paths,omitempty"` // inside, that commands made where nothing may be
+	Seq     int64           `json:"seq"`
+	At      time.Time       `json:"at"`
+	Event   fleet.EventKind `json:"event"`
+	Session string          `json:"session,omitempty"` // whose call it was, if it was a call
+	Why     string          `json:"why,omitempty"`
+	Paths   []string        `json:"paths,omitempty"` // inside, that commands made where nothing may be
 }
 
 // sandboxHistory is what the record has of a sandbox, for as long as a search may take.
-func (s *Server) SandboxHistory(ctx context.Context, i *sandbox.Info) (commands []SandboxCommand, events []SandboxEvent, warning string) {
+func (s *Server) SandboxHistory(ctx context.Context, i *fleet.Info) (commands []SandboxCommand, events []SandboxEvent, warning string) {
 	ctx, cancel := context.WithTimeout(ctx, SearchPatience)
 	defer cancel()
 	commands, err := s.sandboxCalls(ctx, i)
@@ -64,7 +66,7 @@ func (s *Server) SandboxHistory(ctx context.Context, i *sandbox.Info) (commands 
 }
 
 // sandboxCalls are the latest calls that were decided for a sandbox.
-func (s *Server) sandboxCalls(ctx context.Context, i *sandbox.Info) ([]SandboxCommand, error) {
+func (s *Server) sandboxCalls(ctx context.Context, i *fleet.Info) ([]SandboxCommand, error) {
 	commands := []SandboxCommand{}
 	filter := audit.Filter{Type: audit.TypeDecision, Text: i.Name, Since: i.Created.Add(-beforeMade), Limit: callsAtOnce}
 	switch i.Scope {
@@ -99,7 +101,7 @@ func (s *Server) sandboxCalls(ctx context.Context, i *sandbox.Info) ([]SandboxCo
 }
 
 // newSandboxCommand reads a decision; false if it was not for this sandbox. The search may have found the words anywhere.
-func newSandboxCommand(r *audit.Record, i *sandbox.Info) (SandboxCommand, bool) {
+func newSandboxCommand(r *audit.Record, i *fleet.Info) (SandboxCommand, bool) {
 	var d DecisionRecord
 	if json.Unmarshal([]byte(r.JSON), &d) != nil || d.Facts.Sandbox != i.Name {
 		return SandboxCommand{}, false
@@ -141,10 +143,10 @@ func (s *Server) sandboxLife(ctx context.Context, name string) ([]SandboxEvent, 
 	for _, r := range records {
 		var e struct {
 			Data struct {
-				Event   sandbox.EventKind `json:"event"`
-				Sandbox string            `json:"sandbox"`
-				Why     string            `json:"why"`
-				Paths   []string          `json:"paths"`
+				Event   fleet.EventKind `json:"event"`
+				Sandbox string          `json:"sandbox"`
+				Why     string          `json:"why"`
+				Paths   []string        `json:"paths"`
 			} `json:"data"`
 		}
 		if json.Unmarshal([]byte(r.JSON), &e) != nil || e.Data.Sandbox != name {

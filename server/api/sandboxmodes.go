@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // SandboxMode is which sessions of an agent are sandboxed, and why.
@@ -69,7 +70,7 @@ func (s *Server) modeOf(agent string, r *sandbox.Resolved) SandboxMode {
 
 // decidedWhy is what the first start of this gateway has found out about the machine.
 func (s *Server) decidedWhy() string {
-	machine, _, err := sandbox.ReadMachine(s.home)
+	machine, _, err := fleet.ReadMachine(s.home)
 	switch {
 	case err != nil:
 		return err.Error()

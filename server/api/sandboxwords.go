@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/fleet"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -28,7 +30,7 @@ type figure struct {
 	Max   string `json:"max"` // "" without a whole
 }
 
-func StateWords(i *sandbox.Info) (words, kind string) {
+func StateWords(i *fleet.Info) (words, kind string) {
 	switch {
 	case i.Silent:
 		return "no answer", "gone"
@@ -42,7 +44,7 @@ func StateWords(i *sandbox.Info) (words, kind string) {
 	return "stopped", "stopped"
 }
 
-func ShareWords(i *sandbox.Info) string {
+func ShareWords(i *fleet.Info) string {
 	switch i.Scope {
 	case sandbox.ScopeSession:
 		return "one session of its own"
@@ -52,7 +54,7 @@ func ShareWords(i *sandbox.Info) string {
 	return "all sessions of the agent share it"
 }
 
-func ImageText(i *sandbox.Info) (image, note string) {
+func ImageText(i *fleet.Info) (image, note string) {
 	switch {
 	case i.Engine != sandbox.EngineDocker:
 		return "this machine's programs", ""
@@ -76,7 +78,7 @@ func NetworkWords(mode sandbox.NetworkMode) string {
 	return string(mode) + ": a network of the container engine, and whatever that reaches"
 }
 
-func WorkspaceWords(i *sandbox.Info) string {
+func WorkspaceWords(i *fleet.Info) string {
 	switch i.Access {
 	case sandbox.AccessReadWrite:
 		return "the workspace itself, which it can change"
@@ -89,7 +91,7 @@ func WorkspaceWords(i *sandbox.Info) string {
 // limit is one limit in words of our own.
 type Limit struct{ Name, Text string }
 
-func LimitsOf(l *sandbox.ShownLimits) (list []Limit) {
+func LimitsOf(l *fleet.ShownLimits) (list []Limit) {
 	add := func(name string, set bool, text string) {
 		if !set {
 			text = "no limit"
@@ -178,7 +180,7 @@ func (s *Sandbox) Words() SandboxWords {
 	return w
 }
 
-func busyFigure(u *sandbox.Usage) figure {
+func busyFigure(u *fleet.Usage) figure {
 	switch {
 	case u.Busy == nil:
 		return figure{Text: "–"}

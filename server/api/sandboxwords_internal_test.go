@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 func TestWordsOfSandboxes(t *testing.T) {
@@ -25,14 +25,14 @@ func TestWordsOfSandboxes(t *testing.T) {
 	}
 	half, over := 0.5, 2.2
 	for _, c := range []struct {
-		usage sandbox.Usage
+		usage fleet.Usage
 		want  figure
 	}{
-		{sandbox.Usage{}, figure{Text: "–"}},
-		{sandbox.Usage{Busy: &half, Processors: 2}, figure{"25 % of 2 processors", "0.250", "1"}},
-		{sandbox.Usage{Busy: &half, Processors: 0.5}, figure{"100 % of 0.5 processors", "1.000", "1"}},
-		{sandbox.Usage{Busy: &over, Processors: 2}, figure{"100 % of 2 processors", "1.000", "1"}},
-		{sandbox.Usage{Busy: &half}, figure{Text: "50 % of one processor"}},
+		{fleet.Usage{}, figure{Text: "–"}},
+		{fleet.Usage{Busy: &half, Processors: 2}, figure{"25 % of 2 processors", "0.250", "1"}},
+		{fleet.Usage{Busy: &half, Processors: 0.5}, figure{"100 % of 0.5 processors", "1.000", "1"}},
+		{fleet.Usage{Busy: &over, Processors: 2}, figure{"100 % of 2 processors", "1.000", "1"}},
+		{fleet.Usage{Busy: &half}, figure{Text: "50 % of one processor"}},
 	} {
 		if got := busyFigure(&c.usage); got != c.want {
 			t.Errorf("%+v, want %+v", got, c.want)
@@ -42,15 +42,15 @@ func TestWordsOfSandboxes(t *testing.T) {
 
 // What is not known is never shown as zero.
 func TestFiguresThatAreNotKnown(t *testing.T) {
-	one := Sandbox{Info: sandbox.Info{Running: true, Limits: sandbox.ShownLimits{Memory: 1 << 30}}}
-	for note, usage := range map[string]*sandbox.Usage{"no answer": nil, "gone away": {Problem: "gone away"}} {
+	one := Sandbox{Info: fleet.Info{Running: true, Limits: fleet.ShownLimits{Memory: 1 << 30}}}
+	for note, usage := range map[string]*fleet.Usage{"no answer": nil, "gone away": {Problem: "gone away"}} {
 		one.Usage = usage
 		f := FiguresOf(&one, time.Now())
 		if f.CPU.Text != "–" || f.Memory.Text != "–" || f.Pids.Text != "–" || f.Note != note || f.Memory.Max != "" {
 			t.Errorf("%+v", f)
 		}
 	}
-	one.Usage = &sandbox.Usage{At: time.Now(), Memory: 2 << 30, Pids: 3, OOMKills: 2, Cache: 5 << 20}
+	one.Usage = &fleet.Usage{At: time.Now(), Memory: 2 << 30, Pids: 3, OOMKills: 2, Cache: 5 << 20}
 	f := FiguresOf(&one, time.Now())
 	if f.Memory != (figure{"2 GiB of 1 GiB", "1073741824", "1073741824"}) || f.Pids.Text != "3" || !strings.Contains(f.Note, "memory ran out 2 ×") || !strings.Contains(f.Note, "5 MiB") {
 		t.Errorf("%+v", f)

@@ -9,9 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/fleet"
+
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/identity"
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
 )
@@ -23,12 +24,12 @@ const sandboxRhythm = 2 * time.Second
 type sharedLook struct {
 	mu    sync.Mutex
 	at    time.Time
-	infos []sandbox.Info
+	infos []fleet.Info
 	done  chan struct{} // closed when the look that is under way has ended; nil if none is
 }
 
 // lookTogether is look, but a list that is not older than a moment is good enough.
-func (s *Server) lookTogether(ctx context.Context) []sandbox.Info {
+func (s *Server) lookTogether(ctx context.Context) []fleet.Info {
 	l := &s.shared
 	l.mu.Lock()
 	if time.Since(l.at) >= sandboxRhythm/2 && l.done == nil {
@@ -125,7 +126,7 @@ func (f *sandboxFollower) tell(ctx context.Context) error {
 	defer cancel()
 	infos := f.server.lookTogether(ctx)
 	if f.name != "" {
-		infos = slices.DeleteFunc(infos, func(i sandbox.Info) bool { return i.Name != f.name })
+		infos = slices.DeleteFunc(infos, func(i fleet.Info) bool { return i.Name != f.name })
 	}
 	list := make([]api.Sandbox, len(infos))
 	for i := range infos {
@@ -224,12 +225,12 @@ func newCallsPart(v *visitor, commands []api.SandboxCommand) (part callsPart) {
 	return part
 }
 
-var eventWords = map[sandbox.EventKind]string{
-	sandbox.EventCreated: "made", sandbox.EventStarted: "started", sandbox.EventRecreated: "made anew",
-	sandbox.EventKept: "kept, although it is not what the configuration says", sandbox.EventStopped: "stopped", sandbox.EventRemoved: "removed",
-	sandbox.EventEnded: "ended", sandbox.EventAdopted: "taken over from an earlier run", sandbox.EventFailed: "could not be made",
-	sandbox.EventLeft: "left running by a gateway that ended", sandbox.EventFound: "found again by the next gateway",
-	sandbox.EventProtected: "protected paths were made inside:",
+var eventWords = map[fleet.EventKind]string{
+	fleet.EventCreated: "made", fleet.EventStarted: "started", fleet.EventRecreated: "made anew",
+	fleet.EventKept: "kept, although it is not what the configuration says", fleet.EventStopped: "stopped", fleet.EventRemoved: "removed",
+	fleet.EventEnded: "ended", fleet.EventAdopted: "taken over from an earlier run", fleet.EventFailed: "could not be made",
+	fleet.EventLeft: "left running by a gateway that ended", fleet.EventFound: "found again by the next gateway",
+	fleet.EventProtected: "protected paths were made inside:",
 }
 
 func newLifePart(v *visitor, events []api.SandboxEvent) (part lifePart) {
@@ -241,7 +242,7 @@ func newLifePart(v *visitor, events []api.SandboxEvent) (part lifePart) {
 		}
 		part.Events = append(part.Events, eventView{
 			Words: words, Why: oneLine(api.Shortened(strings.TrimSpace(strings.Join(e.Paths, ", ") + " " + e.Why))), Session: oneLine(e.Session),
-			Odd:  e.Event == sandbox.EventEnded || e.Event == sandbox.EventFailed || e.Event == sandbox.EventProtected,
+			Odd:  e.Event == fleet.EventEnded || e.Event == fleet.EventFailed || e.Event == fleet.EventProtected,
 			Time: e.At, Clock: clockOf(e.At), Seq: seq, Href: v.base + "/record/" + seq,
 		})
 	}

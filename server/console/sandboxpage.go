@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/fleet"
+
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/server/api"
@@ -235,7 +237,7 @@ func (s *Server) renderSandbox(w http.ResponseWriter, r *http.Request, v *visito
 }
 
 // runsAs is who runs inside. The native engine puts another user in the place of the machine's root, whatever it is asked for.
-func runsAs(d *sandbox.Detail) string {
+func runsAs(d *fleet.Detail) string {
 	if d.Engine == sandbox.EngineNative && strings.HasPrefix(d.User, "0:") {
 		return "a user without rights, in the place of root"
 	}
@@ -243,7 +245,7 @@ func runsAs(d *sandbox.Detail) string {
 }
 
 // factsOfSandbox is what confines a sandbox beyond what the list says.
-func factsOfSandbox(d *sandbox.Detail) (facts []named) {
+func factsOfSandbox(d *fleet.Detail) (facts []named) {
 	add := func(name, text string) {
 		if text != "" {
 			facts = append(facts, named{name, oneLine(text)})
@@ -271,7 +273,7 @@ func factsOfSandbox(d *sandbox.Detail) (facts []named) {
 	return facts
 }
 
-func pruneWords(d *sandbox.Detail) string {
+func pruneWords(d *fleet.Detail) string {
 	var words []string
 	if d.IdleAfter > 0 {
 		how := "stopped"
@@ -290,7 +292,7 @@ func pruneWords(d *sandbox.Detail) string {
 }
 
 // lostWords say what making a sandbox anew loses.
-func lostWords(d *sandbox.Detail) []string {
+func lostWords(d *fleet.Detail) []string {
 	lost := []string{"Commands that run in it end, also those in the background.", "What is in memory file systems is gone: " + strings.Join(d.Tmpfs, ", ") + "."}
 	if len(d.Tmpfs) == 0 {
 		lost[1] = "What is in memory file systems, such as /tmp, is gone."

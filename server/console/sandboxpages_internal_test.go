@@ -5,19 +5,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // A page that shows one sandbox does not end another one of the same name.
 func TestSeenNamesOneSandbox(t *testing.T) {
-	i := sandbox.Info{Engine: "native", EngineID: "12 3", Created: time.UnixMilli(5)}
+	i := fleet.Info{Engine: "native", EngineID: "12 3", Created: time.UnixMilli(5)}
 	same, other, later, elsewhere := i, i, i, i
 	same.Users, same.Running = 3, true
 	other.EngineID, later.Created, elsewhere.Engine = "1 23", time.UnixMilli(6), "docker"
 	if seenOf(&i) != seenOf(&same) {
 		t.Error("use changes which sandbox it is")
 	}
-	for _, o := range []sandbox.Info{other, later, elsewhere} {
+	for _, o := range []fleet.Info{other, later, elsewhere} {
 		if seenOf(&i) == seenOf(&o) {
 			t.Errorf("%+v is taken for another one", o)
 		}

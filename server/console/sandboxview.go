@@ -8,7 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
+
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -77,7 +78,7 @@ func sandboxLink(v *visitor, name string) string {
 
 // seenOf names a sandbox as it is now: one that was made anew under the same name is another one. It stops a page that
 // somebody left open from ending what it never showed.
-func seenOf(i *sandbox.Info) string {
+func seenOf(i *fleet.Info) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", i.Engine, i.EngineID, i.Created.UnixMilli()))
 	return hex.EncodeToString(sum[:8])
 }

@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"encoding/json"
@@ -9,6 +9,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 const (
@@ -48,7 +50,7 @@ func lockFile(path string) (unlock func(), err error) {
 			continue
 		}
 		if time.Now().After(deadline) {
-			return nil, Errorf(CodeUnavailable, "%s is held by another process", path)
+			return nil, sandbox.Errorf(sandbox.CodeUnavailable, "%s is held by another process", path)
 		}
 		time.Sleep(min(time.Second, time.Duration(attempt)*lockStep))
 	}

@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"errors"
@@ -9,12 +9,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // What a gateway was writing when it was killed is gone after the next start.
 func TestStartRemovesWhatWasHalfWritten(t *testing.T) {
-	w := newWorld(t)
-	dir := filepath.Join(w.state, "sandbox")
+	w := newHome(t)
+	dir := filepath.Join(w.State, "sandbox")
 	if err := os.MkdirAll(filepath.Join(dir, "locks"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +29,7 @@ func TestStartRemovesWhatWasHalfWritten(t *testing.T) {
 		}
 	}
 	e := newFake("native")
-	m := manage(t, w, e, Config{})
+	m := manage(t, w, e, sandbox.Config{})
 	var left []string
 	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -46,16 +48,16 @@ func TestStartRemovesWhatWasHalfWritten(t *testing.T) {
 
 // One engine that does not answer keeps its own entries, and no other's.
 func TestStartWhileAnEngineIsAway(t *testing.T) {
-	w := newWorld(t)
+	w := newHome(t)
 	native, docker := newFake("native"), newFake("docker")
 	docker.listErr = errors.New("it does not answer")
-	registry := NewRegistry(filepath.Join(w.state, "sandbox", "containers.json"))
+	registry := NewRegistry(filepath.Join(w.State, "sandbox", "containers.json"))
 	for _, engine := range []string{"native", "docker"} {
 		if err := registry.Update(add(Registered{Name: "of-" + engine, ScopeKey: "agent:coder", Engine: engine})); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m := NewManager(ManagerOptions{Engines: []Engine{native, docker}, StateDir: w.state, Settings: w.settings(t, Config{})})
+	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{native, docker}, StateDir: w.State, Settings: w.settings(t, sandbox.Config{})})
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -68,13 +70,13 @@ func TestStartWhileAnEngineIsAway(t *testing.T) {
 
 // A sandbox that cannot be written down is refused and removed: nobody would find it again.
 func TestSandboxThatCannotBeWrittenDown(t *testing.T) {
-	w := newWorld(t)
+	w := newHome(t)
 	e := newFake("native")
-	m := manage(t, w, e, Config{})
-	dir := filepath.Join(w.state, "sandbox")
+	m := manage(t, w, e, sandbox.Config{})
+	dir := filepath.Join(w.State, "sandbox")
 	e.made = func() { diskIsGone(t, dir) }
 	_, err := m.Acquire(t.Context(), m.request("s"))
-	if CodeOf(err) != CodeUnavailable || !strings.Contains(err.Error(), dir) {
+	if sandbox.CodeOf(err) != sandbox.CodeUnavailable || !strings.Contains(err.Error(), dir) {
 		t.Errorf("%v", err)
 	}
 	if left := e.names(); len(left) != 0 {
@@ -89,9 +91,9 @@ func TestSandboxThatCannotBeWrittenDown(t *testing.T) {
 
 // The same with one that was there and stopped: it is stopped again, and kept.
 func TestSandboxThatWasStoppedCannotBeWrittenDown(t *testing.T) {
-	w := newWorld(t)
+	w := newHome(t)
 	e := newFake("native")
-	m := manage(t, w, e, Config{})
+	m := manage(t, w, e, sandbox.Config{})
 	lease := m.lease(t, "s")
 	lease.Release()
 	if err := m.Stop(t.Context(), lease.Layout.Name, "test"); err != nil {
@@ -99,7 +101,7 @@ func TestSandboxThatWasStoppedCannotBeWrittenDown(t *testing.T) {
 	}
 	e.ending = true
 	e.made = func() { diskIsGone(t, filepath.Dir(m.registry.path)) }
-	if _, err := m.Acquire(t.Context(), m.request("s")); CodeOf(err) != CodeUnavailable {
+	if _, err := m.Acquire(t.Context(), m.request("s")); sandbox.CodeOf(err) != sandbox.CodeUnavailable {
 		t.Errorf("%v", err)
 	}
 	if state, err := e.Lookup(t.Context(), lease.Layout.Name); err != nil || state.Running {
@@ -130,7 +132,7 @@ func diskIsGone(t *testing.T, dir string) {
 // The call after the one in which nobody inside answered has a sandbox that works, also while the old one is still ending.
 func TestSandboxThatDoesNotAnswer(t *testing.T) {
 	e := newFake("native")
-	m := manage(t, newWorld(t), e, Config{})
+	m := manage(t, newHome(t), e, sandbox.Config{})
 	first := m.lease(t, "s")
 	first.Release()
 	e.boxes[first.Layout.Name].deaf.Store(true)

@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"context"
@@ -12,18 +12,20 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // Machine is what a Toolward home knows of the machine that it is on: its own name in engines, and which mode counts
 // where the configuration names none. What was decided never changes by itself: a machine on which an engine stops
 // working must not run commands unconfined from then on, nor confine them where nobody expects it.
 type Machine struct {
-	Instance string    `json:"instance"`
-	Mode     Mode      `json:"mode,omitempty"`   // "" until it is decided
-	Due      bool      `json:"due,omitempty"`    // it is to be decided: no engine has answered yet
-	Engine   string    `json:"engine,omitempty"` // that worked
-	Why      string    `json:"why,omitempty"`
-	Decided  time.Time `json:"decidedAt,omitzero"`
+	Instance string       `json:"instance"`
+	Mode     sandbox.Mode `json:"mode,omitempty"`   // "" until it is decided
+	Due      bool         `json:"due,omitempty"`    // it is to be decided: no engine has answered yet
+	Engine   string       `json:"engine,omitempty"` // that worked
+	Why      string       `json:"why,omitempty"`
+	Decided  time.Time    `json:"decidedAt,omitzero"`
 }
 
 const (
@@ -46,12 +48,12 @@ func ReadMachine(stateDir string) (m Machine, known bool, err error) {
 	if err == nil {
 		err = json.Unmarshal(content, &m)
 	}
-	if err == nil && (len(m.Instance) < 16 || m.Mode != "" && m.Mode != ModeOff && m.Mode != ModeNonMain) {
+	if err == nil && (len(m.Instance) < 16 || m.Mode != "" && m.Mode != sandbox.ModeOff && m.Mode != sandbox.ModeNonMain) {
 		err = errors.New("it is not what was written there")
 	}
 	if err != nil {
-		return Machine{}, false, &Error{
-			Code: CodeConfig, Text: fmt.Sprintf("%s: %v", machinePath(stateDir), err),
+		return Machine{}, false, &sandbox.Error{
+			Code: sandbox.CodeConfig, Text: fmt.Sprintf("%s: %v", machinePath(stateDir), err),
 			Fix: "move the file away; the next start decides again", Cause: err,
 		}
 	}
@@ -60,8 +62,8 @@ func ReadMachine(stateDir string) (m Machine, known bool, err error) {
 
 // Surroundings is what the configuration does not say about the sandboxes of a Toolward home, with what is known of the
 // machine.
-func (m *Machine) Surroundings(stateDir string) Surroundings {
-	around := OnThisMachine(stateDir)
+func (m *Machine) Surroundings(stateDir string) sandbox.Surroundings {
+	around := sandbox.OnThisMachine(stateDir)
 	around.Instance, around.Undecided = m.Instance, m.Default()
 	return around
 }
@@ -88,7 +90,7 @@ func OpenMachine(stateDir string, recorded bool) (m Machine, untouched bool, err
 		isNew = isNew || !errors.Is(err, fs.ErrNotExist)
 	}
 	if m.Due = isNew; !isNew {
-		m.decided(ModeOff, "", "this home was made before sandboxes were the default")
+		m.decided(sandbox.ModeOff, "", "this home was made before sandboxes were the default")
 	}
 	return m, untouched, m.keep(stateDir)
 }
@@ -96,21 +98,21 @@ func OpenMachine(stateDir string, recorded bool) (m Machine, untouched bool, err
 // Decide asks the engines, if that is due, and keeps what they say: the mode is non-main by the first that can enforce
 // what r asks for, and off if none can. An engine that fails, or does not answer in time, has not said that it cannot:
 // then nothing is kept, and the next start asks again. Else one slow moment would leave a machine unconfined for ever.
-func (m *Machine) Decide(ctx context.Context, stateDir string, engines []Engine, r *Resolved) error {
+func (m *Machine) Decide(ctx context.Context, stateDir string, engines []sandbox.Engine, r *sandbox.Resolved) error {
 	if !m.Due {
 		return nil
 	}
 	var reasons []string
 	m.Why = ""
-	for _, e := range r.candidates(engines) {
+	for _, e := range candidates(r, engines) {
 		found, err := probed(ctx, e)
 		if err != nil {
 			m.Why = fmt.Sprintf("the engine %s has not said whether it works: %v", e.Name(), err)
 			continue
 		}
-		why := found.refused(r.DegradeOK)
+		why := lacks(found, r.DegradeOK)
 		if why == "" {
-			m.decided(ModeNonMain, e.Name(), "the engine "+e.Name()+" works on this machine")
+			m.decided(sandbox.ModeNonMain, e.Name(), "the engine "+e.Name()+" works on this machine")
 			return m.keep(stateDir)
 		}
 		reasons = append(reasons, e.Name()+": "+why)
@@ -118,16 +120,16 @@ func (m *Machine) Decide(ctx context.Context, stateDir string, engines []Engine,
 	if m.Why != "" || len(reasons) == 0 {
 		return nil
 	}
-	m.decided(ModeOff, "", fmt.Sprintf("no engine works on this machine: %.*s", maxWhy, strings.Join(reasons, "; ")))
+	m.decided(sandbox.ModeOff, "", fmt.Sprintf("no engine works on this machine: %.*s", maxWhy, strings.Join(reasons, "; ")))
 	return m.keep(stateDir)
 }
 
 // probed is what an engine says of itself within the patience of a start; an error if it has not said anything certain.
-func probed(ctx context.Context, e Engine) (Capabilities, error) {
+func probed(ctx context.Context, e sandbox.Engine) (sandbox.Capabilities, error) {
 	bounded, cancel := context.WithTimeout(ctx, decideTime)
 	defer cancel()
 	type said struct {
-		found Capabilities
+		found sandbox.Capabilities
 		err   error
 	}
 	answers := make(chan said, 1)
@@ -142,20 +144,20 @@ func probed(ctx context.Context, e Engine) (Capabilities, error) {
 		}
 		return a.found, a.err
 	case <-bounded.Done():
-		return Capabilities{}, context.Cause(bounded)
+		return sandbox.Capabilities{}, context.Cause(bounded)
 	}
 }
 
-func (m *Machine) decided(mode Mode, engine, why string) {
+func (m *Machine) decided(mode sandbox.Mode, engine, why string) {
 	m.Mode, m.Engine, m.Why, m.Due = mode, engine, why, false
 	m.Decided = time.Now().UTC().Truncate(time.Second)
 }
 
 // Default is the mode where the configuration names none. As long as no engine has said whether it works, calls need a
 // sandbox and are refused without one: that nobody knows is no reason to run them unconfined. "" is not decided.
-func (m *Machine) Default() Mode {
+func (m *Machine) Default() sandbox.Mode {
 	if m.Mode == "" && m.Due {
-		return ModeNonMain
+		return sandbox.ModeNonMain
 	}
 	return m.Mode
 }

@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // events remembers what was told.
@@ -37,16 +39,16 @@ func (e *events) kinds() []EventKind {
 
 type managed struct {
 	*Manager
-	world  *world
+	home   *home
 	engine *fakeEngine
 	events *events
 }
 
 // manage starts a Manager with a fake native engine.
-func manage(t *testing.T, w *world, e *fakeEngine, c Config) *managed {
+func manage(t *testing.T, w *home, e *fakeEngine, c sandbox.Config) *managed {
 	t.Helper()
-	m := &managed{world: w, engine: e, events: &events{}}
-	m.Manager = NewManager(ManagerOptions{Engines: []Engine{e}, StateDir: w.state, Settings: w.settings(t, c), Observe: m.events.put})
+	m := &managed{home: w, engine: e, events: &events{}}
+	m.Manager = NewManager(ManagerOptions{Engines: []sandbox.Engine{e}, StateDir: w.State, Settings: w.settings(t, c), Observe: m.events.put})
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +56,8 @@ func manage(t *testing.T, w *world, e *fakeEngine, c Config) *managed {
 	return m
 }
 
-func (m *managed) request(session string) Request {
-	return Request{Agent: "coder", Session: "agent:coder:" + session, Workspace: m.world.workspace}
+func (m *managed) request(session string) sandbox.Request {
+	return sandbox.Request{Agent: "coder", Session: "agent:coder:" + session, Workspace: m.home.Workspace}
 }
 
 func (m *managed) lease(t *testing.T, session string) *Lease {
@@ -79,7 +81,7 @@ func (m *managed) entries(t *testing.T) []Registered {
 func TestManyCallsMakeOneSandbox(t *testing.T) {
 	e := newFake("native")
 	e.slow = 20 * time.Millisecond
-	m := manage(t, newWorld(t), e, Config{})
+	m := manage(t, newHome(t), e, sandbox.Config{})
 	var wg sync.WaitGroup
 	for i := range 200 {
 		wg.Go(func() {
@@ -106,7 +108,7 @@ func TestManyCallsMakeOneSandbox(t *testing.T) {
 func TestManySandboxesAtOnce(t *testing.T) {
 	e := newFake("native")
 	e.slow = time.Millisecond
-	m := manage(t, newWorld(t), e, Config{Scope: "session", Prune: PruneConfig{IdleAction: "remove"}})
+	m := manage(t, newHome(t), e, sandbox.Config{Scope: "session", Prune: sandbox.PruneConfig{IdleAction: "remove"}})
 	var wg sync.WaitGroup
 	for i := range 200 {
 		wg.Go(func() {
@@ -132,51 +134,51 @@ func TestManySandboxesAtOnce(t *testing.T) {
 	if e.most > cap(m.making) {
 		t.Errorf("%d made at once", e.most)
 	}
-	if left, _ := filepath.Glob(filepath.Join(m.world.state, "sandbox", "locks", "*")); len(left) != 0 {
+	if left, _ := filepath.Glob(filepath.Join(m.home.State, "sandbox", "locks", "*")); len(left) != 0 {
 		t.Errorf("locks left: %v", left)
 	}
 }
 
 // Nothing is ever run outside because there is no engine.
 func TestWithoutAnEngineTheCallFails(t *testing.T) {
-	w := newWorld(t)
+	w := newHome(t)
 	e := newFake("native")
-	e.caps = Capabilities{Checks: []Check{{Name: "user namespace", Found: "refused by AppArmor", Fix: "load the shipped profile"}}}
-	m := manage(t, w, e, Config{})
+	e.caps = sandbox.Capabilities{Checks: []sandbox.Check{{Name: "user namespace", Found: "refused by AppArmor", Fix: "load the shipped profile"}}}
+	m := manage(t, w, e, sandbox.Config{})
 	_, err := m.Acquire(t.Context(), m.request("s"))
-	var coded *Error
-	if !errors.As(err, &coded) || coded.Code != CodeUnavailable || coded.Fix == "" || !strings.Contains(err.Error(), "load the shipped profile") {
+	var coded *sandbox.Error
+	if !errors.As(err, &coded) || coded.Code != sandbox.CodeUnavailable || coded.Fix == "" || !strings.Contains(err.Error(), "load the shipped profile") {
 		t.Errorf("%v", err)
 	}
-	e.caps = Capabilities{Level: LevelNoCgroup}
+	e.caps = sandbox.Capabilities{Level: sandbox.LevelNoCgroup}
 	m.probes["native"].at = time.Time{}
-	if _, err := m.Acquire(t.Context(), m.request("s")); CodeOf(err) != CodeUnavailable || !strings.Contains(err.Error(), "degradeOk may name cgroup") {
+	if _, err := m.Acquire(t.Context(), m.request("s")); sandbox.CodeOf(err) != sandbox.CodeUnavailable || !strings.Contains(err.Error(), "degradeOk may name cgroup") {
 		t.Errorf("%v", err)
 	}
-	m.Configure(w.settings(t, Config{DegradeOK: []string{"cgroup"}}))
+	m.Configure(w.settings(t, sandbox.Config{DegradeOK: []string{"cgroup"}}))
 	if _, err := m.Acquire(t.Context(), m.request("s")); err != nil {
 		t.Errorf("agreed to: %v", err)
 	}
-	m.Configure(w.settings(t, Config{Engine: "docker"}))
-	if _, err := m.Acquire(t.Context(), m.request("s")); CodeOf(err) != CodeUnavailable {
+	m.Configure(w.settings(t, sandbox.Config{Engine: "docker"}))
+	if _, err := m.Acquire(t.Context(), m.request("s")); sandbox.CodeOf(err) != sandbox.CodeUnavailable {
 		t.Errorf("%v", err)
 	}
-	m.Configure(w.settings(t, Config{Mode: "off"}))
-	if _, err := m.Acquire(t.Context(), m.request("s")); CodeOf(err) != CodeConfig {
+	m.Configure(w.settings(t, sandbox.Config{Mode: "off"}))
+	if _, err := m.Acquire(t.Context(), m.request("s")); sandbox.CodeOf(err) != sandbox.CodeConfig {
 		t.Errorf("a session that is not sandboxed: %v", err)
 	}
 }
 
 // The first call is judged before its sandbox is made: by the directory that it will have.
 func TestLayoutMakesThePrivateDirectory(t *testing.T) {
-	w := newWorld(t)
-	w.write(t, filepath.Join(w.workspace, "AGENTS.md"), "be kind")
+	w := newHome(t)
+	w.Write(t, filepath.Join(w.Workspace, "AGENTS.md"), "be kind")
 	native := newFake("native")
-	native.caps.Level, native.caps.InPlace = LevelLandlock, true
-	c := Config{Mode: "all", WorkspaceAccess: "none", DegradeOK: []string{"namespaces"}}
-	m := NewManager(ManagerOptions{Engines: []Engine{native}, StateDir: w.state, Settings: w.settings(t, c)})
+	native.caps.Level, native.caps.InPlace = sandbox.LevelLandlock, true
+	c := sandbox.Config{Mode: "all", WorkspaceAccess: "none", DegradeOK: []string{"namespaces"}}
+	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{native}, StateDir: w.State, Settings: w.settings(t, c)})
 	defer m.Close()
-	layout, err := m.Layout(t.Context(), Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.workspace})
+	layout, err := m.Layout(t.Context(), sandbox.Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.Workspace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,14 +194,14 @@ func TestLayoutMakesThePrivateDirectory(t *testing.T) {
 
 // What a call was judged in is what it gets, unless the settings have changed: then it can tell.
 func TestIdentityOfALayout(t *testing.T) {
-	w := newWorld(t)
-	m := NewManager(ManagerOptions{Engines: []Engine{newFake("native")}, StateDir: w.state, Settings: w.settings(t, Config{Mode: "all"})})
+	w := newHome(t)
+	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{newFake("native")}, StateDir: w.State, Settings: w.settings(t, sandbox.Config{Mode: "all"})})
 	defer m.Close()
-	request := Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.workspace}
+	request := sandbox.Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.Workspace}
 	seen := map[string]string{}
-	for name, c := range map[string]Config{
+	for name, c := range map[string]sandbox.Config{
 		"rw": {Mode: "all"}, "none": {Mode: "all", WorkspaceAccess: "none"}, "ro": {Mode: "all", WorkspaceAccess: "ro"},
-		"session": {Mode: "all", Scope: "session"}, "network": {Mode: "all", Docker: DockerConfig{Network: new("bridge")}, Network: new("egress")},
+		"session": {Mode: "all", Scope: "session"}, "network": {Mode: "all", Docker: sandbox.DockerConfig{Network: new("bridge")}, Network: new("egress")},
 	} {
 		m.Configure(w.settings(t, c))
 		judged, err := m.Layout(t.Context(), request)
@@ -227,49 +229,49 @@ func TestIdentityOfALayout(t *testing.T) {
 }
 
 func TestEngineIsChosenByConfigurationAndMachine(t *testing.T) {
-	w := newWorld(t)
+	w := newHome(t)
 	native, docker := newFake("native"), newFake("docker")
-	m := NewManager(ManagerOptions{Engines: []Engine{native, docker}, StateDir: w.state, Settings: w.settings(t, Config{})})
+	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{native, docker}, StateDir: w.State, Settings: w.settings(t, sandbox.Config{})})
 	defer m.Close()
-	chosen := func(c Config) string {
+	chosen := func(c sandbox.Config) string {
 		e, _, err := m.pick(t.Context(), w.settings(t, c).For("coder"))
 		if err != nil {
 			return err.Error()
 		}
 		return e.Name()
 	}
-	image := Config{Docker: DockerConfig{Image: "mine:1"}}
+	image := sandbox.Config{Docker: sandbox.DockerConfig{Image: "mine:1"}}
 	for _, tc := range []struct {
 		got, want string
 	}{
-		{chosen(Config{}), "native"},
+		{chosen(sandbox.Config{}), "native"},
 		{chosen(image), "docker"},
-		{chosen(Config{Docker: DockerConfig{Network: new("bridge")}}), "docker"},
-		{chosen(Config{Network: new("egress")}), "native"},
-		{chosen(Config{Engine: "docker"}), "docker"},
+		{chosen(sandbox.Config{Docker: sandbox.DockerConfig{Network: new("bridge")}}), "docker"},
+		{chosen(sandbox.Config{Network: new("egress")}), "native"},
+		{chosen(sandbox.Config{Engine: "docker"}), "docker"},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("got %s, want %s", tc.got, tc.want)
 		}
 	}
-	native.caps.Level = LevelNone
+	native.caps.Level = sandbox.LevelNone
 	m.probes["native"].at = time.Time{}
-	m.probes["native"].found = Capabilities{}
-	if got := chosen(Config{}); got != "docker" {
+	m.probes["native"].found = sandbox.Capabilities{}
+	if got := chosen(sandbox.Config{}); got != "docker" {
 		t.Errorf("native does not work: %s", got)
 	}
 }
 
 func TestChangedConfiguration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		m := manage(t, w, newFake("native"), Config{})
+		w := newHome(t)
+		m := manage(t, w, newFake("native"), sandbox.Config{})
 		first := m.lease(t, "s")
 		first.Release()
 
 		// A limit does not confine: a sandbox in use is kept, with its old hash.
 		hash := m.entries(t)[0].Hash
-		m.Configure(w.settings(t, Config{Limits: LimitsConfig{Memory: `"1g"`}}))
+		m.Configure(w.settings(t, sandbox.Config{Limits: sandbox.LimitsConfig{Memory: `"1g"`}}))
 		m.lease(t, "s").Release()
 		if e := m.entries(t)[0]; e.Hash != hash || e.SecurityHash == "" || m.engine.ensured != 1 {
 			t.Errorf("hot: %+v, %d made", e, m.engine.ensured)
@@ -283,7 +285,7 @@ func TestChangedConfiguration(t *testing.T) {
 
 		// A variable confines: commands get ten seconds.
 		busy := m.lease(t, "s")
-		m.Configure(w.settings(t, Config{Env: map[string]string{"A": "1"}}))
+		m.Configure(w.settings(t, sandbox.Config{Env: map[string]string{"A": "1"}}))
 		start := time.Now()
 		go func() {
 			time.Sleep(3 * time.Second)
@@ -294,7 +296,7 @@ func TestChangedConfiguration(t *testing.T) {
 			t.Errorf("drained for %v, %d made", took, m.engine.ensured)
 		}
 		busy = m.lease(t, "s")
-		m.Configure(w.settings(t, Config{Env: map[string]string{"A": "2"}}))
+		m.Configure(w.settings(t, sandbox.Config{Env: map[string]string{"A": "2"}}))
 		start = time.Now()
 		m.lease(t, "s").Release()
 		if took := time.Since(start); took != drainTime || m.engine.ensured != 4 {
@@ -316,8 +318,8 @@ func TestChangedConfiguration(t *testing.T) {
 
 func TestPruning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		m := manage(t, w, newFake("native"), Config{Scope: "session"})
+		w := newHome(t)
+		m := manage(t, w, newFake("native"), sandbox.Config{Scope: "session"})
 		held, other := m.lease(t, "held"), m.lease(t, "other")
 		other.Release()
 		time.Sleep(25 * time.Hour)
@@ -361,7 +363,7 @@ func TestPruning(t *testing.T) {
 // When a sandbox was used is written down while it is used, not only when it is made.
 func TestUseIsWrittenDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := manage(t, newWorld(t), newFake("native"), Config{})
+		m := manage(t, newHome(t), newFake("native"), sandbox.Config{})
 		m.lease(t, "s").Release()
 		made := m.entries(t)[0].UsedMs
 		time.Sleep(time.Hour)
@@ -376,9 +378,9 @@ func TestUseIsWrittenDown(t *testing.T) {
 }
 
 func TestAfterACrash(t *testing.T) {
-	w := newWorld(t)
+	w := newHome(t)
 	e := newFake("native")
-	m := manage(t, w, e, Config{Scope: "session"})
+	m := manage(t, w, e, sandbox.Config{Scope: "session"})
 	lease := m.lease(t, "a")
 	lease.Release()
 	m.Close()
@@ -390,8 +392,8 @@ func TestAfterACrash(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	e.boxes["foreign"] = &fakeBox{state: State{Name: "foreign", Instance: "another home", Engine: "native"}}
-	again := manage(t, w, e, Config{Scope: "session"})
+	e.boxes["foreign"] = &fakeBox{state: sandbox.State{Name: "foreign", Instance: "another home", Engine: "native"}}
+	again := manage(t, w, e, sandbox.Config{Scope: "session"})
 	var names []string
 	for _, entry := range again.entries(t) {
 		names = append(names, entry.Name)
@@ -409,12 +411,12 @@ func TestAfterACrash(t *testing.T) {
 }
 
 func TestSandboxThatIsNotOurs(t *testing.T) {
-	w := newWorld(t)
+	w := newHome(t)
 	e := newFake("native")
-	m := manage(t, w, e, Config{})
-	name, _ := ContainerName(DefaultPrefix, ScopeAgent, "agent:coder")
-	e.boxes[name] = &fakeBox{state: State{Name: name, Instance: "another home", ScopeKey: "agent:coder"}}
-	if _, err := m.Acquire(t.Context(), m.request("s")); CodeOf(err) != CodeConflict {
+	m := manage(t, w, e, sandbox.Config{})
+	name, _ := sandbox.ContainerName(sandbox.DefaultPrefix, sandbox.ScopeAgent, "agent:coder")
+	e.boxes[name] = &fakeBox{state: sandbox.State{Name: name, Instance: "another home", ScopeKey: "agent:coder"}}
+	if _, err := m.Acquire(t.Context(), m.request("s")); sandbox.CodeOf(err) != sandbox.CodeConflict {
 		t.Errorf("%v", err)
 	}
 	if !slices.Equal(e.names(), []string{name}) {
@@ -425,7 +427,7 @@ func TestSandboxThatIsNotOurs(t *testing.T) {
 func TestSandboxThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newFake("native")
-		m := manage(t, newWorld(t), e, Config{})
+		m := manage(t, newHome(t), e, sandbox.Config{})
 		lease := m.lease(t, "s")
 		if err := e.Remove(t.Context(), lease.Layout.Name); err != nil {
 			t.Fatal(err)
@@ -445,16 +447,16 @@ func TestSandboxThatEnds(t *testing.T) {
 }
 
 func TestAnotherEngineLeavesNothingBehind(t *testing.T) {
-	w := newWorld(t)
+	w := newHome(t)
 	native, docker := newFake("native"), newFake("docker")
-	m := NewManager(ManagerOptions{Engines: []Engine{native, docker}, StateDir: w.state, Settings: w.settings(t, Config{})})
+	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{native, docker}, StateDir: w.State, Settings: w.settings(t, sandbox.Config{})})
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	q := Request{Agent: "coder", Session: "agent:coder:s", Workspace: w.workspace}
+	q := sandbox.Request{Agent: "coder", Session: "agent:coder:s", Workspace: w.Workspace}
 	for _, engine := range []string{"native", "docker"} {
-		m.Configure(w.settings(t, Config{Engine: engine}))
+		m.Configure(w.settings(t, sandbox.Config{Engine: engine}))
 		lease, err := m.Acquire(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
@@ -468,9 +470,9 @@ func TestAnotherEngineLeavesNothingBehind(t *testing.T) {
 
 func TestFailureIsToldAndTriedAgain(t *testing.T) {
 	e := newFake("native")
-	e.fail = Errorf(CodeUnavailable, "no space")
-	m := manage(t, newWorld(t), e, Config{})
-	if _, err := m.Acquire(t.Context(), m.request("s")); CodeOf(err) != CodeUnavailable {
+	e.fail = sandbox.Errorf(sandbox.CodeUnavailable, "no space")
+	m := manage(t, newHome(t), e, sandbox.Config{})
+	if _, err := m.Acquire(t.Context(), m.request("s")); sandbox.CodeOf(err) != sandbox.CodeUnavailable {
 		t.Errorf("%v", err)
 	}
 	e.fail = nil
@@ -481,11 +483,11 @@ func TestFailureIsToldAndTriedAgain(t *testing.T) {
 }
 
 func TestCallsSetNoDangerousVariables(t *testing.T) {
-	m := manage(t, newWorld(t), newFake("native"), Config{EnvAllow: []string{"MY_TOKEN"}})
+	m := manage(t, newHome(t), newFake("native"), sandbox.Config{EnvAllow: []string{"MY_TOKEN"}})
 	lease := m.lease(t, "s")
 	defer lease.Release()
-	for env, want := range map[string]Code{"LD_PRELOAD=x": CodeDenied, "API_KEY=x": CodeDenied, "A-B=1": CodeDenied, "MY_TOKEN=x": "", "PATH=/bin": "", "CI=1": ""} {
-		if _, err := lease.Start(t.Context(), Command{Env: []string{env}}); CodeOf(err) != want {
+	for env, want := range map[string]sandbox.Code{"LD_PRELOAD=x": sandbox.CodeDenied, "API_KEY=x": sandbox.CodeDenied, "A-B=1": sandbox.CodeDenied, "MY_TOKEN=x": "", "PATH=/bin": "", "CI=1": ""} {
+		if _, err := lease.Start(t.Context(), sandbox.Command{Env: []string{env}}); sandbox.CodeOf(err) != want {
 			t.Errorf("%s: %v", env, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"cmp"
@@ -8,8 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // Info is one sandbox as people see it.
@@ -30,15 +33,15 @@ type Info struct {
 	Detached   bool      `json:"detached,omitempty"` // it goes on when its gateway ends
 	Silent     bool      `json:"silent,omitempty"`   // the engine did not answer: whether it runs is not known
 
-	Level           string      `json:"level,omitempty"` // what its engine enforces, in words; "" until that was tried
-	Scope           Scope       `json:"scope"`
-	Limits          ShownLimits `json:"limits"`
-	Network         NetworkMode `json:"network"`
-	Access          Access      `json:"workspaceAccess"`
-	WorkspaceDir    string      `json:"workspaceDir,omitempty"`    // of the machine, what the workdir inside is
-	AgentDir        string      `json:"agentDir,omitempty"`        // the agent's workspace, where that is inside
-	Outdated        bool        `json:"outdated,omitempty"`        // it is not what the configuration says, and in use
-	ByConfiguration bool        `json:"byConfiguration,omitempty"` // limits, network and workspace are what the configuration says: this gateway has not used it yet
+	Level           string              `json:"level,omitempty"` // what its engine enforces, in words; "" until that was tried
+	Scope           sandbox.Scope       `json:"scope"`
+	Limits          ShownLimits         `json:"limits"`
+	Network         sandbox.NetworkMode `json:"network"`
+	Access          sandbox.Access      `json:"workspaceAccess"`
+	WorkspaceDir    string              `json:"workspaceDir,omitempty"`    // of the machine, what the workdir inside is
+	AgentDir        string              `json:"agentDir,omitempty"`        // the agent's workspace, where that is inside
+	Outdated        bool                `json:"outdated,omitempty"`        // it is not what the configuration says, and in use
+	ByConfiguration bool                `json:"byConfiguration,omitempty"` // limits, network and workspace are what the configuration says: this gateway has not used it yet
 }
 
 // List says which sandboxes there are, the last used first. What an engine did not answer is in the error; the list
@@ -49,17 +52,17 @@ func (m *Manager) List(ctx context.Context) ([]Info, error) {
 	settings := m.Settings()
 	infos := []Info{}
 	for _, e := range entries {
-		resolved := settings.forScope(e.ScopeKey)
+		resolved := settings.ForScope(e.ScopeKey)
 		state, found := states[e.Engine+" "+e.Name]
 		i := Info{
-			Name: e.Name, ScopeKey: e.ScopeKey, Agent: ScopeAgentID(e.ScopeKey), Engine: e.Engine, EngineID: cmp.Or(state.EngineID, e.EngineID),
+			Name: e.Name, ScopeKey: e.ScopeKey, Agent: sandbox.ScopeAgentID(e.ScopeKey), Engine: e.Engine, EngineID: cmp.Or(state.EngineID, e.EngineID),
 			Running: state.Running, Detached: state.Detached, Image: cmp.Or(state.Image, e.Image), Created: time.UnixMilli(e.CreatedMs), Used: time.UnixMilli(e.UsedMs),
-			Missing: !found && failed[e.Engine] == nil && e.Engine != EngineNative, Silent: failed[e.Engine] != nil, Sessions: []string{},
+			Missing: !found && failed[e.Engine] == nil && e.Engine != sandbox.EngineNative, Silent: failed[e.Engine] != nil, Sessions: []string{},
 		}
 		if level, known := m.levelOf(e.Engine); known {
 			i.Level = level.Words()
 		}
-		i.ImageMatch = e.Engine != EngineDocker || i.Image == resolved.Docker.Image
+		i.ImageMatch = e.Engine != sandbox.EngineDocker || i.Image == resolved.Docker.Image
 		m.mu.Lock()
 		var as *made
 		if b := m.boxes[e.Name]; b != nil {
@@ -77,7 +80,7 @@ func (m *Manager) List(ctx context.Context) ([]Info, error) {
 }
 
 // states is what all engines have, by engine and name, and why an engine did not tell.
-func (m *Manager) states(ctx context.Context) (all map[string]State, failed map[string]error) {
+func (m *Manager) states(ctx context.Context) (all map[string]sandbox.State, failed map[string]error) {
 	names := m.engineNames()
 	answers := make([]listing, len(names))
 	var asked sync.WaitGroup
@@ -85,10 +88,10 @@ func (m *Manager) states(ctx context.Context) (all map[string]State, failed map[
 		asked.Go(func() { answers[i] = m.listOf(ctx, name) })
 	}
 	asked.Wait()
-	all, failed = map[string]State{}, map[string]error{}
+	all, failed = map[string]sandbox.State{}, map[string]error{}
 	for i, name := range names {
 		if err := answers[i].err; err != nil {
-			failed[name] = Errorf(CodeOf(err), "engine %s: %v", name, err)
+			failed[name] = sandbox.Errorf(sandbox.CodeOf(err), "engine %s: %v", name, err)
 			continue
 		}
 		for _, s := range answers[i].states {
@@ -101,7 +104,7 @@ func (m *Manager) states(ctx context.Context) (all map[string]State, failed map[
 
 // listing is what an engine says that it has.
 type listing struct {
-	states []State
+	states []sandbox.State
 	err    error
 }
 
@@ -115,7 +118,7 @@ func (m *Manager) listOf(ctx context.Context, name string) listing {
 	select {
 	case asking <- struct{}{}:
 	case <-ctx.Done():
-		return listing{err: Errorf(CodeTimeout, "it does not answer")}
+		return listing{err: sandbox.Errorf(sandbox.CodeTimeout, "it does not answer")}
 	}
 	said := make(chan listing, 1)
 	go func() {
@@ -127,7 +130,7 @@ func (m *Manager) listOf(ctx context.Context, name string) listing {
 	case a := <-said:
 		return a
 	case <-ctx.Done():
-		return listing{err: Errorf(CodeTimeout, "it does not answer")}
+		return listing{err: sandbox.Errorf(sandbox.CodeTimeout, "it does not answer")}
 	}
 }
 
@@ -140,9 +143,9 @@ func joined(failed map[string]error) error {
 }
 
 // Stats is what a sandbox uses; nil where it does not run.
-func (m *Manager) Stats(ctx context.Context, name string) (*Stats, error) {
+func (m *Manager) Stats(ctx context.Context, name string) (*sandbox.Stats, error) {
 	m.mu.Lock()
-	var handle Handle
+	var handle sandbox.Handle
 	if b := m.boxes[name]; b != nil {
 		handle = b.alive()
 	}
@@ -156,16 +159,16 @@ func (m *Manager) Stats(ctx context.Context, name string) (*Stats, error) {
 
 // Stop ends everything that runs in a sandbox. Its files stay, and the next call starts it.
 func (m *Manager) Stop(ctx context.Context, name, why string) error {
-	return m.finish(ctx, name, why, PruneStop)
+	return m.finish(ctx, name, why, sandbox.PruneStop)
 }
 
 // Remove removes a sandbox; the next call makes it anew. Files of its private directory stay.
 func (m *Manager) Remove(ctx context.Context, name, why string) error {
-	return m.finish(ctx, name, why, PruneRemove)
+	return m.finish(ctx, name, why, sandbox.PruneRemove)
 }
 
 // finish stops or removes one sandbox of the registry, whoever uses it.
-func (m *Manager) finish(ctx context.Context, name, why string, how Pruning) error {
+func (m *Manager) finish(ctx context.Context, name, why string, how sandbox.Pruning) error {
 	b, err := m.turn(ctx, name)
 	if err != nil {
 		return err
@@ -176,23 +179,23 @@ func (m *Manager) finish(ctx context.Context, name, why string, how Pruning) err
 		return err
 	}
 	if entry.Name == "" {
-		return Errorf(CodeNotFound, "there is no sandbox %s", name)
+		return sandbox.Errorf(sandbox.CodeNotFound, "there is no sandbox %s", name)
 	}
 	return m.finishBox(ctx, b, entry, why, how)
 }
 
 // finishBox does it; the caller has the turn.
-func (m *Manager) finishBox(ctx context.Context, b *box, entry Registered, why string, how Pruning) error {
+func (m *Manager) finishBox(ctx context.Context, b *box, entry Registered, why string, how sandbox.Pruning) error {
 	engine := m.engines[entry.Engine]
 	if engine == nil {
-		return Errorf(CodeUnavailable, "sandbox %s: this program has no engine %q", entry.Name, entry.Engine)
+		return sandbox.Errorf(sandbox.CodeUnavailable, "sandbox %s: this program has no engine %q", entry.Name, entry.Engine)
 	}
 	defer m.endPatrol(b)
 	defer m.letGo(m.detach(b))
 	told := Event{Name: entry.Name, ScopeKey: entry.ScopeKey, Engine: entry.Engine, Why: why}
-	if how == PruneStop {
+	if how == sandbox.PruneStop {
 		if err := engine.Stop(ctx, entry.Name); err != nil {
-			return Errorf(CodeOf(err), "stop sandbox %s: %v", entry.Name, err)
+			return sandbox.Errorf(sandbox.CodeOf(err), "stop sandbox %s: %v", entry.Name, err)
 		}
 		m.forget(entry.Name)
 		m.closeEgress(b)
@@ -200,16 +203,16 @@ func (m *Manager) finishBox(ctx context.Context, b *box, entry Registered, why s
 		return nil
 	}
 	if err := engine.Remove(ctx, entry.Name); err != nil {
-		return Errorf(CodeOf(err), "remove sandbox %s: %v", entry.Name, err)
+		return sandbox.Errorf(sandbox.CodeOf(err), "remove sandbox %s: %v", entry.Name, err)
 	}
 	// The entry is dropped only when the engine confirms: one that is forgotten too early goes on for ever.
-	if _, err := engine.Lookup(ctx, entry.Name); CodeOf(err) != CodeNotFound {
-		return Errorf(CodeFailed, "sandbox %s is still there: %v", entry.Name, err)
+	if _, err := engine.Lookup(ctx, entry.Name); sandbox.CodeOf(err) != sandbox.CodeNotFound {
+		return sandbox.Errorf(sandbox.CodeFailed, "sandbox %s is still there: %v", entry.Name, err)
 	}
 	m.forget(entry.Name)
 	m.closeEgress(b)
 	m.tell(EventRemoved, told)
-	if err := m.dropCaches(entry.ScopeKey); err != nil {
+	if err := m.Settings().RemoveCaches(entry.ScopeKey); err != nil {
 		m.options.Log.Warn("what a sandbox kept for later could not be removed", "sandbox", entry.Name, "err", err)
 	}
 	if err := m.registry.Update(dropped(entry.Name)); err != nil {
@@ -252,16 +255,16 @@ func (m *Manager) Prune(ctx context.Context) (Pruned, error) {
 		case err != nil:
 			done.Failed = append(done.Failed, err.Error())
 			m.options.Log.Warn("a sandbox could not be pruned", "sandbox", e.Name, "err", err)
-		case how == PruneStop:
+		case how == sandbox.PruneStop:
 			done.Stopped = append(done.Stopped, e.Name)
-		case how == PruneRemove:
+		case how == sandbox.PruneRemove:
 			done.Removed = append(done.Removed, e.Name)
 		}
 	}
 	return done, nil
 }
 
-func (m *Manager) pruneOne(ctx context.Context, e Registered) (Pruning, error) {
+func (m *Manager) pruneOne(ctx context.Context, e Registered) (sandbox.Pruning, error) {
 	m.mu.Lock()
 	b := m.boxNamed(e.Name)
 	m.mu.Unlock()
@@ -269,15 +272,15 @@ func (m *Manager) pruneOne(ctx context.Context, e Registered) (Pruning, error) {
 	case b.turn <- struct{}{}:
 		defer b.give()
 	default:
-		return PruneKeep, nil // somebody is about to use it
+		return sandbox.PruneKeep, nil // somebody is about to use it
 	}
 	engine := m.engines[e.Engine]
 	if engine == nil {
-		return PruneKeep, nil
+		return sandbox.PruneKeep, nil
 	}
 	state, err := engine.Lookup(ctx, e.Name)
-	if err != nil && CodeOf(err) != CodeNotFound {
-		return PruneKeep, err
+	if err != nil && sandbox.CodeOf(err) != sandbox.CodeNotFound {
+		return sandbox.PruneKeep, err
 	}
 	// From here on no new lease is given without a look at ready, which is taken away first.
 	m.mu.Lock()
@@ -285,16 +288,16 @@ func (m *Manager) pruneOne(ctx context.Context, e Registered) (Pruning, error) {
 	if b.used.After(used) {
 		used = b.used
 	}
-	how := m.settings.forScope(e.ScopeKey).PruneRules().Decide(time.Now(), time.UnixMilli(e.CreatedMs), used, live, state.Running)
-	if how != PruneKeep {
+	how := m.settings.ForScope(e.ScopeKey).PruneRules().Decide(time.Now(), time.UnixMilli(e.CreatedMs), used, live, state.Running)
+	if how != sandbox.PruneKeep {
 		m.unready(b)
 	}
 	m.mu.Unlock()
-	if how == PruneKeep {
+	if how == sandbox.PruneKeep {
 		return how, nil
 	}
 	why := "nobody used it"
-	if how == PruneRemove {
+	if how == sandbox.PruneRemove {
 		why = "it was old, or nobody used it"
 	}
 	return how, m.finishBox(ctx, b, e, why, how)
@@ -326,8 +329,8 @@ func (m *Manager) reconcile(ctx context.Context) error {
 		m.options.Log.Warn("sandboxes of an earlier run could not all be found", "err", joined(failed))
 	}
 	m.outlived(ctx, states)
-	instance := m.Settings().around.Instance
-	var adopted []State
+	instance := m.Settings().Instance()
+	var adopted []sandbox.State
 	err := m.registry.Update(func(entries []Registered) ([]Registered, bool) {
 		before := len(entries)
 		entries = slices.DeleteFunc(entries, func(e Registered) bool {
@@ -369,9 +372,9 @@ func (s Selector) Matches(i Info) bool {
 	case s.All:
 		return true
 	case s.Session != "":
-		return i.ScopeKey == trim(s.Session)
+		return i.ScopeKey == strings.TrimSpace(s.Session)
 	case s.Agent != "":
-		own := "agent:" + AgentID(s.Agent)
+		own := "agent:" + sandbox.AgentID(s.Agent)
 		return i.ScopeKey == own || len(i.ScopeKey) > len(own) && i.ScopeKey[:len(own)+1] == own+":"
 	}
 	return false

@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"context"
@@ -9,20 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
-
-// maxAlone bounds how long a sandbox goes on without any gateway, whatever is written: a Toolward that was removed from the
-// machine must leave nothing for ever.
-const maxAlone = 7 * 24 * time.Hour
-
-// alone is how long the sandboxes of an agent go on without a gateway: as long as one that nobody uses.
-func (r *Resolved) alone() time.Duration {
-	if idle := r.PruneRules().Idle; idle > 0 {
-		return min(idle, maxAlone)
-	}
-	return maxAlone
-}
 
 // maxSessions bounds whose commands are remembered of one sandbox. One that more have used is not used again by the next
 // gateway, which could not tell in whose name its programs act.
@@ -31,22 +20,9 @@ const maxSessions = 1024
 // remembered is what the next gateway must know of a sandbox that outlives this one: programs that a session has left in it go
 // on, act in its name, and have written what they have written. Without it the sandbox is ended.
 type remembered struct {
-	EngineID string        `json:"engineId"`
-	Sessions []Former      `json:"sessions"` // that have used it
-	Guarded  []guardedFile `json:"guarded"`  // what was protected when it was made
-}
-
-// Former is a session that has used a sandbox under an earlier gateway.
-type Former struct {
-	Agent   string `json:"agentId"`
-	Session string `json:"sessionKey"`
-}
-
-// guardedFile is a file with a protected name, as it was when the sandbox was made.
-type guardedFile struct {
-	Path   string `json:"path"` // inside
-	Device uint64 `json:"device"`
-	Inode  uint64 `json:"inode"`
+	EngineID string         `json:"engineId"`
+	Sessions []Former       `json:"sessions"` // that have used it
+	Guarded  []sandbox.File `json:"guarded"`  // what was protected when it was made
 }
 
 func (m *Manager) rememberedDir() string {
@@ -59,15 +35,15 @@ func (m *Manager) rememberedPath(name string) string {
 
 // remember writes down, before a session's first command runs in a sandbox that outlives the gateway, that it did. The
 // caller has the turn of the box.
-func (k *making) remember(plan *Plan, handle Handle, fresh bool) error {
+func (k *making) remember(plan *sandbox.Plan, handle sandbox.Handle, fresh bool) error {
 	if plan.Spec.Detach <= 0 {
 		return nil
 	}
 	id, user := handle.State().EngineID, Former{k.request.Agent, k.request.Session}
-	r := remembered{EngineID: id, Sessions: []Former{}, Guarded: []guardedFile{}}
+	r := remembered{EngineID: id, Sessions: []Former{}, Guarded: []sandbox.File{}}
 	if fresh {
-		if plan.survey != nil {
-			r.Guarded = plan.survey.files()
+		if plan.Survey != nil {
+			r.Guarded = plan.Survey.Files()
 		}
 	} else {
 		before, err := k.m.recall(k.box.name, id)
@@ -96,14 +72,14 @@ func (k *making) remember(plan *Plan, handle Handle, fresh bool) error {
 func (m *Manager) recall(name, id string) (*remembered, error) {
 	data, err := os.ReadFile(m.rememberedPath(name))
 	if err != nil {
-		return nil, Errorf(CodeFailed, "who has used sandbox %s is not known: %v", name, err)
+		return nil, sandbox.Errorf(sandbox.CodeFailed, "who has used sandbox %s is not known: %v", name, err)
 	}
 	r := &remembered{}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, Errorf(CodeFailed, "who has used sandbox %s is not known: %v", name, err)
+		return nil, sandbox.Errorf(sandbox.CodeFailed, "who has used sandbox %s is not known: %v", name, err)
 	}
 	if r.EngineID != id {
-		return nil, Errorf(CodeFailed, "who has used sandbox %s is not known: what is written is about another one", name)
+		return nil, sandbox.Errorf(sandbox.CodeFailed, "who has used sandbox %s is not known: what is written is about another one", name)
 	}
 	return r, nil
 }
@@ -116,7 +92,7 @@ func (m *Manager) forget(name string) {
 
 // outlived looks at the sandboxes that have outlived their gateway. Those that may go on are told, so that the record says
 // what does; the others are ended, and taken out of states.
-func (m *Manager) outlived(ctx context.Context, states map[string]State) {
+func (m *Manager) outlived(ctx context.Context, states map[string]sandbox.State) {
 	kept := map[string][]Former{}
 	for key, s := range states {
 		if s.Detached && !m.goesOn(ctx, s, kept, EventFound, foundWhy) {
@@ -130,7 +106,7 @@ func (m *Manager) outlived(ctx context.Context, states map[string]State) {
 }
 
 // goesOn tells of a sandbox that may go on without a gateway, and ends one that may not. false: it has ended.
-func (m *Manager) goesOn(ctx context.Context, s State, kept map[string][]Former, kind EventKind, why string) bool {
+func (m *Manager) goesOn(ctx context.Context, s sandbox.State, kept map[string][]Former, kind EventKind, why string) bool {
 	event := Event{Name: s.Name, ScopeKey: s.ScopeKey, Engine: s.Engine, Why: why}
 	r, err := m.mayGoOn(s)
 	if err == nil {
@@ -150,20 +126,20 @@ func (m *Manager) goesOn(ctx context.Context, s State, kept map[string][]Former,
 const foundWhy = "it went on without a gateway: its temporary files, and processes that had left their commands; the commands themselves were ended"
 
 // mayGoOn says what is remembered of a sandbox, or why it must end.
-func (m *Manager) mayGoOn(s State) (*remembered, error) {
+func (m *Manager) mayGoOn(s sandbox.State) (*remembered, error) {
 	settings := m.Settings()
-	if s.Instance != settings.around.Instance {
-		return nil, Errorf(CodeConflict, "it is not of this home")
+	if s.Instance != settings.Instance() {
+		return nil, sandbox.Errorf(sandbox.CodeConflict, "it is not of this home")
 	}
-	if r := settings.forScope(s.ScopeKey); !r.Detach || r.Mode == ModeOff || r.Engine == EngineDocker {
-		return nil, Errorf(CodeConfig, "the configuration does not want that any more")
+	if r := settings.ForScope(s.ScopeKey); !r.Detach || r.Mode == sandbox.ModeOff || r.Engine == sandbox.EngineDocker {
+		return nil, sandbox.Errorf(sandbox.CodeConfig, "the configuration does not want that any more")
 	}
 	r, err := m.recall(s.Name, s.EngineID)
 	if err != nil {
 		return nil, err
 	}
 	if len(r.Sessions) >= maxSessions {
-		return nil, Errorf(CodeFailed, "more sessions have used it than are remembered")
+		return nil, sandbox.Errorf(sandbox.CodeFailed, "more sessions have used it than are remembered")
 	}
 	return r, nil
 }
@@ -181,14 +157,14 @@ func (m *Manager) forgetOthers(kept map[string][]Former) {
 
 // leave says which sandboxes go on when the gateway ends, and ends those that must not.
 func (m *Manager) leave() {
-	if m.engines[EngineNative] == nil {
+	if m.engines[sandbox.EngineNative] == nil {
 		return // containers are another matter
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), undoTime)
 	defer cancel()
 	kept := map[string][]Former{}
-	for _, s := range m.listOf(ctx, EngineNative).states {
-		if s.Engine = EngineNative; s.Detached {
+	for _, s := range m.listOf(ctx, sandbox.EngineNative).states {
+		if s.Engine = sandbox.EngineNative; s.Detached {
 			m.goesOn(ctx, s, kept, EventLeft, leftWhy)
 		}
 	}
@@ -202,42 +178,13 @@ const leftWhy = "it goes on without the gateway: its temporary files, and proces
 
 // resumed readies the plan of a sandbox that has outlived its gateway: what is protected now and was not when it was made has
 // appeared since, and commands that nobody looked after may have made it. The sessions are those who may have.
-func (k *making) resumed(plan *Plan, handle Handle) (sessions []Former, err error) {
+func (k *making) resumed(plan *sandbox.Plan, handle sandbox.Handle) (sessions []Former, err error) {
 	r, err := k.m.recall(k.box.name, handle.State().EngineID)
 	if err != nil {
 		return nil, err
 	}
-	if plan.survey != nil {
-		plan.survey.since(r.Guarded)
+	if plan.Survey != nil {
+		plan.Survey.Since(r.Guarded)
 	}
 	return r.Sessions, nil
-}
-
-// files is everything that is protected, as it is.
-func (s *survey) files() []guardedFile {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := []guardedFile{}
-	for _, t := range s.tops {
-		t.node.collect(t.mount.Target, func(p string, g *guarded) {
-			all = append(all, guardedFile{Path: p, Device: g.state.device, Inode: g.state.inode})
-		})
-	}
-	return all
-}
-
-// since takes what was there when the sandbox was made for what was there at the start. Everything else is found by the next
-// look.
-func (s *survey) since(made []guardedFile) {
-	known := map[guardedFile]bool{}
-	for _, f := range made {
-		known[f] = true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range s.tops {
-		t.node.collect(t.mount.Target, func(p string, g *guarded) {
-			g.first = known[guardedFile{Path: p, Device: g.state.device, Inode: g.state.inode}]
-		})
-	}
 }

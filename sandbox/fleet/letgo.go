@@ -1,15 +1,17 @@
-package sandbox
+package fleet
 
 import (
 	"context"
 	"maps"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 const endedAlone = "it ended by itself, or from outside"
 
 // watch notices the end of a sandbox.
-func (m *Manager) watch(b *box, handle Handle) {
+func (m *Manager) watch(b *box, handle sandbox.Handle) {
 	select {
 	case <-m.ended.Done():
 		return
@@ -65,11 +67,11 @@ func (m *Manager) drain(ctx context.Context, b *box) {
 
 // unready takes back that a box may be used without a second look. The caller holds the mutex.
 func (m *Manager) unready(b *box) {
-	maps.DeleteFunc(m.ready, func(_ Request, r readyBox) bool { return r.box == b })
+	maps.DeleteFunc(m.ready, func(_ sandbox.Request, r readyBox) bool { return r.box == b })
 }
 
 // detach takes a sandbox out of use before it is stopped or removed, so that its end is nobody's surprise.
-func (m *Manager) detach(b *box) Handle {
+func (m *Manager) detach(b *box) sandbox.Handle {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.unready(b)
@@ -79,7 +81,7 @@ func (m *Manager) detach(b *box) Handle {
 }
 
 // letGo closes the handle of a sandbox that was detached.
-func (m *Manager) letGo(handle Handle) {
+func (m *Manager) letGo(handle sandbox.Handle) {
 	if handle == nil {
 		return
 	}

@@ -1,6 +1,7 @@
-package sandbox
+package fleet
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 func add(e Registered) func([]Registered) ([]Registered, bool) {
@@ -50,7 +53,7 @@ func TestBrokenRegistryIsNeverWrittenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := NewRegistry(path)
-	if err := r.Update(add(Registered{Name: "b"})); CodeOf(err) != CodeRegistryInvalid {
+	if err := r.Update(add(Registered{Name: "b"})); sandbox.CodeOf(err) != CodeRegistryInvalid {
 		t.Errorf("changed: %v", err)
 	}
 	if entries, warning := r.List(); len(entries) != 0 || warning == nil {
@@ -163,5 +166,17 @@ func TestEntriesThatStandTwice(t *testing.T) {
 	}
 	if len(twice) != 3 || twice[2].UsedMs != 2 {
 		t.Errorf("what was given has changed: %+v", twice)
+	}
+}
+
+// What stands in the entry of a browser stays there.
+func TestRegistryKeepsPorts(t *testing.T) {
+	entries, err := ParseRegistry([]byte(`{"entries":[{"containerName":"b","cdpPort":32768,"noVncPort":32769,"createdAtMs":1}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries = Upsert(entries, Registered{Name: "b", CreatedMs: 9, CDPPort: 40000})
+	if raw, err := json.Marshal(entries); err != nil || len(entries) != 1 || entries[0].CreatedMs != 1 || entries[0].CDPPort != 40000 || entries[0].NoVNCPort != 0 {
+		t.Errorf("%s %v", raw, err)
 	}
 }

@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"context"
@@ -7,18 +7,20 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // Acquire returns the sandbox of a request, made or started where necessary. It fails with CodeUnavailable where no engine
 // can make it, and never runs anything itself.
-func (m *Manager) Acquire(ctx context.Context, q Request) (*Lease, error) {
+func (m *Manager) Acquire(ctx context.Context, q sandbox.Request) (*Lease, error) {
 	if lease := m.quick(q); lease != nil {
 		m.pruneOnUse()
 		return lease, nil
 	}
 	settings := m.Settings()
 	if yes, why := settings.Sandboxed(q.Agent, q.Session); !yes {
-		return nil, Errorf(CodeConfig, "session %q is not sandboxed: %s", q.Session, why)
+		return nil, sandbox.Errorf(sandbox.CodeConfig, "session %q is not sandboxed: %s", q.Session, why)
 	}
 	resolved := settings.For(q.Agent)
 	engine, site, err := m.pick(ctx, resolved)
@@ -38,7 +40,7 @@ func (m *Manager) Acquire(ctx context.Context, q Request) (*Lease, error) {
 	if lease := m.quick(q); lease != nil {
 		return lease, nil
 	}
-	lease, err := m.make(ctx, &making{m: m, box: b, resolved: resolved, engine: engine, site: site, request: q})
+	lease, err := m.make(ctx, &making{m: m, box: b, settings: settings, resolved: resolved, engine: engine, site: site, request: q})
 	if err != nil {
 		m.closeEgress(b)
 		m.tell(EventFailed, Event{Name: b.name, ScopeKey: layout.ScopeKey, Engine: engine.Name(), Session: q.Session, Why: err.Error()})
@@ -52,10 +54,11 @@ func (m *Manager) Acquire(ctx context.Context, q Request) (*Lease, error) {
 type making struct {
 	m        *Manager
 	box      *box
-	resolved *Resolved
-	engine   Engine
-	site     Site
-	request  Request
+	settings *sandbox.Settings // when the attempt began
+	resolved *sandbox.Resolved
+	engine   sandbox.Engine
+	site     sandbox.Site
+	request  sandbox.Request
 	former   []Former // of a sandbox that has outlived its gateway: the sessions that have used it
 }
 
@@ -65,7 +68,7 @@ func (m *Manager) make(ctx context.Context, k *making) (*Lease, error) {
 	case m.making <- struct{}{}:
 		defer func() { <-m.making }()
 	case <-ctx.Done():
-		return nil, Errorf(CodeTimeout, "wait to make a sandbox: %v", context.Cause(ctx))
+		return nil, sandbox.Errorf(sandbox.CodeTimeout, "wait to make a sandbox: %v", context.Cause(ctx))
 	}
 	// Another process with this home would make the same.
 	unlock, err := m.lockName(k.box.name)
@@ -73,7 +76,11 @@ func (m *Manager) make(ctx context.Context, k *making) (*Lease, error) {
 		return nil, err
 	}
 	defer unlock()
-	plan, err := k.resolved.Spec(ctx, k.site, k.request, m.options.Egress)
+	var egress sandbox.OpenEgress
+	if m.options.Egress != nil {
+		egress = m.options.Egress.Open
+	}
+	plan, err := k.resolved.Spec(ctx, k.site, k.request, egress)
 	if err != nil {
 		return nil, err
 	}
@@ -99,11 +106,11 @@ func (m *Manager) lockDir() string { return filepath.Join(m.options.StateDir, "s
 
 func (m *Manager) lockName(name string) (func(), error) {
 	if err := os.MkdirAll(m.lockDir(), 0o700); err != nil {
-		return nil, Errorf(CodeFailed, "lock sandbox %s: %v", name, err)
+		return nil, sandbox.Errorf(sandbox.CodeFailed, "lock sandbox %s: %v", name, err)
 	}
 	unlock, err := lockFile(filepath.Join(m.lockDir(), name+".lock"))
 	if err != nil {
-		return nil, Errorf(CodeUnavailable, "sandbox %s: %v", name, err)
+		return nil, sandbox.Errorf(sandbox.CodeUnavailable, "sandbox %s: %v", name, err)
 	}
 	return unlock, nil
 }
@@ -130,7 +137,7 @@ func (k *making) leaveOther(ctx context.Context, entry Registered) error {
 	handle := k.m.detach(k.box)
 	defer k.m.letGo(handle)
 	if err := other.Remove(ctx, k.box.name); err != nil {
-		return Errorf(CodeOf(err), "remove the sandbox of engine %s: %v", entry.Engine, err)
+		return sandbox.Errorf(sandbox.CodeOf(err), "remove the sandbox of engine %s: %v", entry.Engine, err)
 	}
 	k.m.endPatrol(k.box)
 	k.m.tell(EventRemoved, Event{Name: k.box.name, ScopeKey: entry.ScopeKey, Engine: entry.Engine, Why: "the engine is now " + k.engine.Name()})
@@ -138,10 +145,10 @@ func (k *making) leaveOther(ctx context.Context, entry Registered) error {
 }
 
 // decide looks at what is there.
-func (k *making) decide(ctx context.Context, plan *Plan, entry Registered) (State, Reuse, error) {
+func (k *making) decide(ctx context.Context, plan *sandbox.Plan, entry Registered) (sandbox.State, Reuse, error) {
 	state, err := k.engine.Lookup(ctx, k.box.name)
-	if err != nil && CodeOf(err) != CodeNotFound {
-		return State{}, "", err
+	if err != nil && sandbox.CodeOf(err) != sandbox.CodeNotFound {
+		return sandbox.State{}, "", err
 	}
 	e := Existing{
 		Exists: err == nil, Running: state.Running, Label: state.Hash, Recorded: entry.Hash,
@@ -168,12 +175,12 @@ func (k *making) decide(ctx context.Context, plan *Plan, entry Registered) (Stat
 }
 
 // act does what was decided.
-func (k *making) act(ctx context.Context, plan *Plan, state State, reuse Reuse) (*Lease, error) {
+func (k *making) act(ctx context.Context, plan *sandbox.Plan, state sandbox.State, reuse Reuse) (*Lease, error) {
 	kind, why := EventCreated, ""
 	switch reuse {
 	case ReuseConflict:
-		return nil, &Error{
-			Code: CodeConflict, Text: "a sandbox named " + k.box.name + " is there, and it is not ours",
+		return nil, &sandbox.Error{
+			Code: sandbox.CodeConflict, Text: "a sandbox named " + k.box.name + " is there, and it is not ours",
 			Fix: "remove it, or set sandbox.docker.containerPrefix",
 		}
 	case ReuseUse, ReuseStart, ReuseKeep:
@@ -186,7 +193,7 @@ func (k *making) act(ctx context.Context, plan *Plan, state State, reuse Reuse) 
 		}
 		defer k.m.letGo(k.m.detach(k.box))
 		if err := k.engine.Remove(ctx, k.box.name); err != nil {
-			return nil, Errorf(CodeOf(err), "make sandbox %s anew: %v", k.box.name, err)
+			return nil, sandbox.Errorf(sandbox.CodeOf(err), "make sandbox %s anew: %v", k.box.name, err)
 		}
 		k.m.endPatrol(k.box)
 		if err := k.m.registry.Update(dropped(k.box.name)); err != nil {
@@ -201,14 +208,14 @@ func (k *making) act(ctx context.Context, plan *Plan, state State, reuse Reuse) 
 }
 
 // attach uses a sandbox that is there.
-func (k *making) attach(ctx context.Context, plan *Plan, state State, reuse Reuse) (*Lease, error) {
+func (k *making) attach(ctx context.Context, plan *sandbox.Plan, state sandbox.State, reuse Reuse) (*Lease, error) {
 	spec, until := *plan.Spec, time.Time{}
 	if reuse == ReuseKeep {
 		spec.Hash, until = state.Hash, time.Now().Add(keepWarned)
 		k.m.options.Log.Warn("a sandbox is not what the configuration says, but it is in use",
 			"sandbox", k.box.name, "remedy", "toolward sandbox recreate --session "+plan.ScopeKey)
 	}
-	var handle Handle
+	var handle sandbox.Handle
 	if reuse != ReuseStart {
 		k.m.mu.Lock()
 		handle = k.box.alive()
@@ -243,7 +250,7 @@ func (k *making) attach(ctx context.Context, plan *Plan, state State, reuse Reus
 }
 
 // done writes the sandbox down and leases it. A crash before this leaves one that the next start adopts.
-func (k *making) done(ctx context.Context, plan *Plan, handle Handle, kind EventKind, why string, fresh bool, until time.Time) (*Lease, error) {
+func (k *making) done(ctx context.Context, plan *sandbox.Plan, handle sandbox.Handle, kind EventKind, why string, fresh bool, until time.Time) (*Lease, error) {
 	now := time.Now()
 	state := handle.State()
 	entry := Registered{
@@ -265,7 +272,7 @@ func (k *making) done(ctx context.Context, plan *Plan, handle Handle, kind Event
 	k.m.mu.Lock()
 	b, old := k.box, k.box.handle
 	b.handle, b.engine, b.layout, b.resolved = handle, k.engine.Name(), &plan.Layout, k.resolved
-	b.made = madeAs(b.made, plan, kind, fresh || old != handle && b.engine == EngineNative && k.former == nil)
+	b.made = madeAs(b.made, plan, kind, fresh || old != handle && b.engine == sandbox.EngineNative && k.former == nil)
 	before := k.m.patrols(b, plan, fresh || old != handle, k.request.Session)
 	for _, f := range k.former { // nobody has looked at what their programs have made meanwhile
 		k.m.ran(b, f.Session)
@@ -274,7 +281,7 @@ func (k *making) done(ctx context.Context, plan *Plan, handle Handle, kind Event
 	if len(k.m.ready) >= maxReady {
 		clear(k.m.ready)
 	}
-	if k.resolved.settings == k.m.settings {
+	if k.settings == k.m.settings {
 		k.m.ready[k.request] = readyBox{b, until}
 	}
 	lease := k.m.lease(b, k.request.Session)
@@ -290,7 +297,7 @@ func (k *making) done(ctx context.Context, plan *Plan, handle Handle, kind Event
 		k.m.tell(EventEnded, Event{Name: b.name, ScopeKey: plan.ScopeKey, Engine: b.engine, Why: endedAlone})
 	}
 	if closed {
-		return nil, errors.Join(Errorf(CodeUnavailable, "the gateway is ending"), handle.Close())
+		return nil, errors.Join(sandbox.Errorf(sandbox.CodeUnavailable, "the gateway is ending"), handle.Close())
 	}
 	if kind != "" {
 		k.m.tell(kind, Event{Name: b.name, ScopeKey: plan.ScopeKey, Engine: b.engine, Session: k.request.Session, Why: why})
@@ -302,7 +309,7 @@ func (k *making) done(ctx context.Context, plan *Plan, handle Handle, kind Event
 const undoTime = 30 * time.Second
 
 // giveUp ends a sandbox that could not be written down: nobody would find it, and it would go on.
-func (k *making) giveUp(ctx context.Context, handle Handle, fresh bool, why error) error {
+func (k *making) giveUp(ctx context.Context, handle sandbox.Handle, fresh bool, why error) error {
 	k.m.mu.Lock()
 	used := k.box.handle == handle
 	k.m.mu.Unlock()
@@ -316,7 +323,7 @@ func (k *making) giveUp(ctx context.Context, handle Handle, fresh bool, why erro
 			}
 		}
 	}
-	e := Errorf(CodeUnavailable, "sandbox %s could not be written down: %v", k.box.name, why)
+	e := sandbox.Errorf(sandbox.CodeUnavailable, "sandbox %s could not be written down: %v", k.box.name, why)
 	e.Fix = "see to the directory " + filepath.Dir(k.m.registry.path)
 	return e
 }

@@ -1,9 +1,11 @@
-package sandbox
+package fleet
 
 import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // Usage is what a sandbox uses at a time, as people see it.
@@ -34,7 +36,7 @@ const (
 // meter reads what sandboxes use, when somebody asks and no more often than that is of use, however many ask. A sandbox
 // that does not answer holds one goroutine and nobody who asks for longer than they want.
 type meter struct {
-	read func(ctx context.Context, name string) (*Stats, error)
+	read func(ctx context.Context, name string) (*sandbox.Stats, error)
 
 	mu    sync.Mutex
 	slots map[string]chan struct{} // by engine, so that a stuck one does not hold up the other
@@ -51,7 +53,7 @@ type reading struct {
 	done  chan struct{} // closed when the reading that is under way has ended; nil if none is
 }
 
-func newMeter(read func(context.Context, string) (*Stats, error)) *meter {
+func newMeter(read func(context.Context, string) (*sandbox.Stats, error)) *meter {
 	return &meter{read: read, slots: map[string]chan struct{}{}, last: map[string]*reading{}}
 }
 
@@ -170,7 +172,7 @@ func (m *meter) failed(r *reading, why string) {
 }
 
 // note keeps a reading, and reports whether another one is needed to tell how busy the sandbox is.
-func (m *meter) note(r *reading, stats *Stats, limit float64) (again bool) {
+func (m *meter) note(r *reading, stats *sandbox.Stats, limit float64) (again bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now, before := time.Now(), r.usage.At

@@ -1,41 +1,11 @@
 package sandbox
 
 import (
-	"context"
 	"slices"
 	"strconv"
 
 	"github.com/toolward/toolward/netguard"
 )
-
-// Egress is the gateway's proxy, which programs in sandboxes with the network egress reach and nothing else.
-type Egress interface {
-	// Open has it listen for the sandbox of a name, and returns the directory that holds the socket. It is mounted in that
-	// sandbox only, so that the proxy knows by the socket who calls. Opening again gives the same directory.
-	Open(name string) (dir string, err error)
-	// Close ends that, with all connections. What was not opened is no mistake.
-	Close(name string)
-	// Outlived says which sandboxes go on, or have gone on, without a gateway, and which sessions have used each: their
-	// directories stay, those of all others that are not open go. What the sessions have left in them acts in their names.
-	Outlived(sessions map[string][]Former)
-}
-
-// closeEgress ends the way out of a sandbox that does not run. The caller has the turn of the box.
-func (m *Manager) closeEgress(b *box) {
-	if m.options.Egress == nil {
-		return
-	}
-	m.mu.Lock()
-	running := b.alive() != nil
-	m.mu.Unlock()
-	if e := m.engines[EngineNative]; e != nil && !running { // one that goes on has the directory mounted, whether or not it is used now
-		state, err := e.Lookup(context.Background(), b.name)
-		running = err == nil && state.Detached
-	}
-	if !running {
-		m.options.Egress.Close(b.name)
-	}
-}
 
 // EgressConfig is "egress": what programs reach through the network egress.
 type EgressConfig struct {

@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // ShownLimits are [Limits] with the names that programs read. Limits itself keeps the names that hashes are made of.
@@ -22,10 +24,10 @@ type ShownLimits struct {
 
 // MountInfo is a directory or file of the machine inside.
 type MountInfo struct {
-	Kind     MountKind `json:"kind"`
-	Source   string    `json:"hostPath"`
-	Target   string    `json:"containerPath"`
-	Writable bool      `json:"writable"`
+	Kind     sandbox.MountKind `json:"kind"`
+	Source   string            `json:"hostPath"`
+	Target   string            `json:"containerPath"`
+	Writable bool              `json:"writable"`
 }
 
 // Detail is everything that is known of one sandbox.
@@ -36,31 +38,31 @@ type Detail struct {
 	Mounts    []MountInfo `json:"mounts"`            // nothing where ByConfiguration: they are not known
 	Protected []string    `json:"protected"`         // paths inside that cannot be written
 	// ProtectedKnown: Protected is what it was made with. A container that an earlier run made is not looked into.
-	ProtectedKnown bool          `json:"protectedKnown"`
-	Tmpfs          []string      `json:"tmpfs"`
-	Env            []string      `json:"env"`          // names only
-	RootWritable   bool          `json:"rootWritable"` // the image's root can be changed; what is changed there is lost with the sandbox
-	Ptrace         bool          `json:"ptrace"`
-	Hardlinks      bool          `json:"hardlinks"`
-	DegradeOK      []string      `json:"degradeOk"`
-	Runtime        string        `json:"runtime,omitempty"` // of containers
-	Settings       []Setting     `json:"settings"`
-	IdleAfter      time.Duration `json:"-"` // unused for so long: IdleAction; 0 is never
-	IdleAction     Pruning       `json:"-"`
-	MaxAge         time.Duration `json:"-"` // 0 is no end
+	ProtectedKnown bool              `json:"protectedKnown"`
+	Tmpfs          []string          `json:"tmpfs"`
+	Env            []string          `json:"env"`          // names only
+	RootWritable   bool              `json:"rootWritable"` // the image's root can be changed; what is changed there is lost with the sandbox
+	Ptrace         bool              `json:"ptrace"`
+	Hardlinks      bool              `json:"hardlinks"`
+	DegradeOK      []string          `json:"degradeOk"`
+	Runtime        string            `json:"runtime,omitempty"` // of containers
+	Settings       []sandbox.Setting `json:"settings"`
+	IdleAfter      time.Duration     `json:"-"` // unused for so long: IdleAction; 0 is never
+	IdleAction     sandbox.Pruning   `json:"-"`
+	MaxAge         time.Duration     `json:"-"` // 0 is no end
 }
 
 // made is what a sandbox was made as, or found to be.
 type made struct {
-	spec      Spec // nothing in it is open
-	layout    Layout
+	spec      sandbox.Spec // nothing in it is open
+	layout    sandbox.Layout
 	protected bool // spec.Protected is what it was made with
 	kept      bool // it is in use although the configuration says something else by now
 	known     bool
 }
 
 // madeAs says what a sandbox is after a plan was carried out. started: its protected paths are those of the plan.
-func madeAs(old *made, plan *Plan, kind EventKind, started bool) *made {
+func madeAs(old *made, plan *sandbox.Plan, kind EventKind, started bool) *made {
 	switch {
 	case kind == EventKept && old != nil:
 		same := *old
@@ -80,22 +82,18 @@ func madeAs(old *made, plan *Plan, kind EventKind, started bool) *made {
 }
 
 // confined adds what confines a sandbox: what it was made as, else what the configuration says for its scope.
-func (i *Info) confined(m *made, r *Resolved) {
-	i.Access, i.Scope, i.Network, i.Outdated = r.Access, r.Scope, NetworkMode(r.view(i.Engine).Network), m != nil && m.kept
+func (i *Info) confined(m *made, r *sandbox.Resolved) {
+	i.Access, i.Scope, i.Outdated = r.Access, r.Scope, m != nil && m.kept
 	if m == nil || !m.known {
-		i.ByConfiguration = true
-		view := r.view(i.Engine)
-		if limits, err := view.Limits.parse(); err == nil {
+		i.ByConfiguration, i.Network = true, r.NetworkOf(i.Engine)
+		if limits, err := r.LimitsOf(i.Engine); err == nil {
 			i.Limits = ShownLimits(limits)
-		}
-		if mode, err := ParseNetwork(view.Network, true); err == nil {
-			i.Network = mode
 		}
 		return
 	}
 	i.Limits, i.Network = ShownLimits(m.spec.Limits), m.spec.Network.Mode
 	i.Access, i.WorkspaceDir, i.AgentDir = m.layout.Access, m.layout.WorkspaceDir, m.layout.AgentDir
-	if i.Access == AccessNone {
+	if i.Access == sandbox.AccessNone {
 		i.AgentDir = "" // it is only copied from
 	}
 }
@@ -108,10 +106,10 @@ func (m *Manager) Describe(ctx context.Context, name string) (*Detail, error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, Errorf(CodeNotFound, "there is no sandbox %s", name)
+		return nil, sandbox.Errorf(sandbox.CodeNotFound, "there is no sandbox %s", name)
 	}
 	d := &Detail{Info: infos[at]}
-	r := m.Settings().forScope(d.ScopeKey)
+	r := m.Settings().ForScope(d.ScopeKey)
 	m.mu.Lock()
 	var as *made
 	if b := m.boxes[name]; b != nil {
@@ -155,7 +153,7 @@ func (d *Detail) describe(as *made) {
 
 // Found is what an engine was found to enforce on this machine.
 type Found struct {
-	Capabilities
+	sandbox.Capabilities
 	At     time.Time // zero: it was not tried yet
 	Trying bool      // it is being tried now
 }
@@ -166,12 +164,12 @@ func (m *Manager) Found() []Found {
 	var all []Found
 	for _, e := range m.options.Engines {
 		p := m.probes[e.Name()]
-		f := Found{Capabilities: Capabilities{Engine: e.Name()}, Trying: true}
+		f := Found{Capabilities: sandbox.Capabilities{Engine: e.Name()}, Trying: true}
 		select {
 		case p.turn <- struct{}{}:
 			f.Capabilities, f.At, f.Trying = p.found, p.at, p.at.IsZero()
 			if p.err != nil {
-				f.Checks = append(slices.Clone(f.Checks), Check{Name: "probe", Found: p.err.Error()})
+				f.Checks = append(slices.Clone(f.Checks), sandbox.Check{Name: "probe", Found: p.err.Error()})
 			}
 			f.Engine = e.Name()
 			<-p.turn
@@ -199,26 +197,19 @@ func (m *Manager) tryEngine(p *probe) {
 }
 
 // levelOf is what an engine enforces, as far as that is known without asking it.
-func (m *Manager) levelOf(engine string) (level Level, known bool) {
+func (m *Manager) levelOf(engine string) (level sandbox.Level, known bool) {
 	p := m.probes[engine]
 	if p == nil {
-		return LevelNone, false
+		return sandbox.LevelNone, false
 	}
 	select {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()
 		return p.found.Level, !p.at.IsZero() && p.err == nil
 	default:
-		return LevelNone, false
+		return sandbox.LevelNone, false
 	}
 }
-
-var levelWords = map[Level]string{
-	LevelNone: "nothing", LevelLandlock: "files and network only", LevelNoCgroup: "all but hard limits", LevelFull: "everything",
-}
-
-// Words say what a level enforces.
-func (l Level) Words() string { return levelWords[l] }
 
 // names of sessions in order.
 func sessionNames(sessions map[string]int) []string {

@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"context"
@@ -6,25 +6,27 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // probe remembers what an engine can do: for good if it works, else for a minute, so that somebody who mends it need
 // not restart the gateway.
 type probe struct {
-	engine Engine
+	engine sandbox.Engine
 	turn   chan struct{}
-	found  Capabilities
+	found  sandbox.Capabilities
 	err    error
 	at     time.Time
 }
 
 const probeAgain = time.Minute
 
-func (p *probe) look(ctx context.Context, anew bool) (Capabilities, error) {
+func (p *probe) look(ctx context.Context, anew bool) (sandbox.Capabilities, error) {
 	select {
 	case p.turn <- struct{}{}:
 	case <-ctx.Done():
-		return Capabilities{}, Errorf(CodeTimeout, "engine %s: %v", p.engine.Name(), context.Cause(ctx))
+		return sandbox.Capabilities{}, sandbox.Errorf(sandbox.CodeTimeout, "engine %s: %v", p.engine.Name(), context.Cause(ctx))
 	}
 	defer func() { <-p.turn }()
 	works := p.err == nil && p.found.Works()
@@ -42,8 +44,8 @@ func (p *probe) look(ctx context.Context, anew bool) (Capabilities, error) {
 }
 
 // Probe asks every engine anew what it can enforce. An engine that fails has no Level and a check that says why.
-func (m *Manager) Probe(ctx context.Context) []Capabilities {
-	var all []Capabilities
+func (m *Manager) Probe(ctx context.Context) []sandbox.Capabilities {
+	var all []sandbox.Capabilities
 	for _, e := range m.options.Engines {
 		all = append(all, ProbeEngine(ctx, e, m.probes[e.Name()]))
 	}
@@ -51,13 +53,13 @@ func (m *Manager) Probe(ctx context.Context) []Capabilities {
 }
 
 // ProbeEngine asks one engine; p may be nil.
-func ProbeEngine(ctx context.Context, e Engine, p *probe) Capabilities {
+func ProbeEngine(ctx context.Context, e sandbox.Engine, p *probe) sandbox.Capabilities {
 	if p == nil {
 		p = &probe{engine: e, turn: make(chan struct{}, 1)}
 	}
 	found, err := p.look(ctx, true)
 	if err != nil {
-		found = Capabilities{Checks: append(found.Checks, Check{Name: "probe", Found: err.Error()})}
+		found = sandbox.Capabilities{Checks: append(found.Checks, sandbox.Check{Name: "probe", Found: err.Error()})}
 	}
 	found.Engine = e.Name()
 	return found
@@ -65,20 +67,20 @@ func ProbeEngine(ctx context.Context, e Engine, p *probe) Capabilities {
 
 // pick chooses the engine for an agent's sandboxes. It depends on the configuration and the machine only, so that calls
 // do not hop between engines.
-func (m *Manager) pick(ctx context.Context, r *Resolved) (Engine, Site, error) {
-	if r.Engine != EngineAuto {
+func (m *Manager) pick(ctx context.Context, r *sandbox.Resolved) (sandbox.Engine, sandbox.Site, error) {
+	if r.Engine != sandbox.EngineAuto {
 		e := m.engines[r.Engine]
 		if e == nil {
-			return nil, Site{}, unavailable("sandbox.engine is "+r.Engine+", which this program does not have", "sandbox.engine: "+EngineAuto)
+			return nil, sandbox.Site{}, unavailable("sandbox.engine is "+r.Engine+", which this program does not have", "sandbox.engine: "+sandbox.EngineAuto)
 		}
 		site, why := m.refuses(ctx, e, r)
 		if why != "" {
-			return nil, Site{}, unavailable("the engine "+r.Engine+" cannot make sandboxes here: "+why, "toolward sandbox probe")
+			return nil, sandbox.Site{}, unavailable("the engine "+r.Engine+" cannot make sandboxes here: "+why, "toolward sandbox probe")
 		}
 		return e, site, nil
 	}
 	var reasons []string
-	for _, e := range r.candidates(m.options.Engines) {
+	for _, e := range candidates(r, m.options.Engines) {
 		site, why := m.refuses(ctx, e, r)
 		if why == "" {
 			return e, site, nil
@@ -88,27 +90,20 @@ func (m *Manager) pick(ctx context.Context, r *Resolved) (Engine, Site, error) {
 	if len(reasons) == 0 {
 		reasons = []string{"this program has none of them"}
 	}
-	return nil, Site{}, unavailable("no engine can make sandboxes here: "+strings.Join(reasons, "; "), "toolward sandbox probe")
+	return nil, sandbox.Site{}, unavailable("no engine can make sandboxes here: "+strings.Join(reasons, "; "), "toolward sandbox probe")
 }
 
 func unavailable(text, fix string) error {
-	return &Error{
-		Code: CodeUnavailable, Text: text + ". The call was not run outside",
+	return &sandbox.Error{
+		Code: sandbox.CodeUnavailable, Text: text + ". The call was not run outside",
 		Fix: fix + " shows more, or set agents.defaults.sandbox.mode to off to run without sandboxes",
 	}
 }
 
 // candidates are the engines that an agent's sandboxes may be of, in the order of preference.
-func (r *Resolved) candidates(engines []Engine) (list []Engine) {
-	order := []string{EngineNative, EngineDocker}
-	switch {
-	case r.Engine != EngineAuto:
-		order = []string{r.Engine}
-	case r.dockerAsked:
-		slices.Reverse(order)
-	}
-	for _, name := range order {
-		if i := slices.IndexFunc(engines, func(e Engine) bool { return e.Name() == name }); i >= 0 {
+func candidates(r *sandbox.Resolved, engines []sandbox.Engine) (list []sandbox.Engine) {
+	for _, name := range r.EngineOrder() {
+		if i := slices.IndexFunc(engines, func(e sandbox.Engine) bool { return e.Name() == name }); i >= 0 {
 			list = append(list, engines[i])
 		}
 	}
@@ -116,23 +111,23 @@ func (r *Resolved) candidates(engines []Engine) (list []Engine) {
 }
 
 // refuses says why an engine is no good for an agent, and "" if it is good, with what it can do about places.
-func (m *Manager) refuses(ctx context.Context, e Engine, r *Resolved) (Site, string) {
+func (m *Manager) refuses(ctx context.Context, e sandbox.Engine, r *sandbox.Resolved) (sandbox.Site, string) {
 	found, err := m.probes[e.Name()].look(ctx, false)
 	if err != nil {
-		return Site{}, err.Error()
+		return sandbox.Site{}, err.Error()
 	}
-	return Site{Engine: e.Name(), InPlace: found.InPlace}, found.refused(r.DegradeOK)
+	return sandbox.Site{Engine: e.Name(), InPlace: found.InPlace}, lacks(found, r.DegradeOK)
 }
 
-// refused says what an engine lacks that nobody has agreed to do without; "" if there is nothing.
-func (c Capabilities) refused(degradeOK []string) string {
+// lacks says what an engine lacks that nobody has agreed to do without; "" if there is nothing.
+func lacks(c sandbox.Capabilities, degradeOK []string) string {
 	missing := ""
 	switch c.Level {
-	case LevelFull:
+	case sandbox.LevelFull:
 		return ""
-	case LevelNoCgroup:
+	case sandbox.LevelNoCgroup:
 		missing = "cgroup"
-	case LevelLandlock:
+	case sandbox.LevelLandlock:
 		missing = "namespaces"
 	}
 	if missing != "" && slices.Contains(degradeOK, missing) {

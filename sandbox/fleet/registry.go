@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"bytes"
@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // CodeRegistryInvalid is a registry file that cannot be understood. It is never written over.
-const CodeRegistryInvalid Code = "registry_invalid"
+const CodeRegistryInvalid sandbox.Code = "registry_invalid"
 
 // Registered is what is remembered of one sandbox.
 type Registered struct {
@@ -78,14 +80,14 @@ func ParseRegistry(content []byte) ([]Registered, error) {
 		Entries *[]Registered `json:"entries"`
 	}
 	if err := json.Unmarshal(content, &file); err != nil {
-		return nil, Errorf(CodeRegistryInvalid, "sandbox registry: %v", err)
+		return nil, sandbox.Errorf(CodeRegistryInvalid, "sandbox registry: %v", err)
 	}
 	if file.Entries == nil {
-		return nil, Errorf(CodeRegistryInvalid, "sandbox registry: it has no entries")
+		return nil, sandbox.Errorf(CodeRegistryInvalid, "sandbox registry: it has no entries")
 	}
 	for i, e := range *file.Entries {
 		if e.Name == "" {
-			return nil, Errorf(CodeRegistryInvalid, "sandbox registry: entry %d has no name", i)
+			return nil, sandbox.Errorf(CodeRegistryInvalid, "sandbox registry: entry %d has no name", i)
 		}
 	}
 	return *file.Entries, nil
@@ -112,7 +114,7 @@ func (r *Registry) Entries() ([]Registered, error) {
 	}
 	entries, err := ParseRegistry(content)
 	if err != nil {
-		return nil, &Error{
+		return nil, &sandbox.Error{
 			Code: CodeRegistryInvalid, Text: r.path + ": " + err.Error(),
 			Fix: "move the file away; sandboxes that run are found again", Cause: err,
 		}

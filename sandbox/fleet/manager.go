@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"context"
@@ -9,13 +9,15 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // ManagerOptions say what a Manager works with.
 type ManagerOptions struct {
-	Engines  []Engine // those that this program has, in the order of preference
-	StateDir string   // Toolward's home
-	Settings *Settings
+	Engines  []sandbox.Engine // those that this program has, in the order of preference
+	StateDir string           // Toolward's home
+	Settings *sandbox.Settings
 	// NewHome says that nothing can be left of an earlier run: the home has just been made.
 	NewHome bool
 	Egress  Egress // nil: no sandbox gets the network egress
@@ -61,7 +63,7 @@ const (
 // concurrent use.
 type Manager struct {
 	options  ManagerOptions
-	engines  map[string]Engine
+	engines  map[string]sandbox.Engine
 	registry *Registry
 	probes   map[string]*probe
 	making   chan struct{}            // one token for each sandbox that is being made at once
@@ -69,9 +71,9 @@ type Manager struct {
 	meter    *meter
 
 	mu       sync.Mutex
-	settings *Settings
+	settings *sandbox.Settings
 	boxes    map[string]*box
-	ready    map[Request]readyBox
+	ready    map[sandbox.Request]readyBox
 	pruned   time.Time
 	closed   bool
 
@@ -86,15 +88,15 @@ type box struct {
 	turn chan struct{}
 
 	// Guarded by the Manager's mutex.
-	handle   Handle // nil: not running, or not known
+	handle   sandbox.Handle // nil: not running, or not known
 	engine   string
 	users    int            // leases that were not released
 	sessions map[string]int // the same by session
 	idle     chan struct{}  // closed when users becomes 0; nil if nobody waits
 	used     time.Time
 	unsaved  bool // used has changed since it was written
-	layout   *Layout
-	resolved *Resolved
+	layout   *sandbox.Layout
+	resolved *sandbox.Resolved
 	patrol   *patrol // nil: nothing is protected, or nothing has run
 	made     *made   // what the sandbox was made as; nil: not by this gateway, or not used by it yet
 }
@@ -122,9 +124,9 @@ func NewManager(o ManagerOptions) *Manager {
 		o.Observe = func(Event) {}
 	}
 	m := &Manager{
-		options: o, engines: map[string]Engine{}, probes: map[string]*probe{}, settings: o.Settings,
+		options: o, engines: map[string]sandbox.Engine{}, probes: map[string]*probe{}, settings: o.Settings,
 		registry: NewRegistry(filepath.Join(o.StateDir, "sandbox", "containers.json")),
-		boxes:    map[string]*box{}, ready: map[Request]readyBox{},
+		boxes:    map[string]*box{}, ready: map[sandbox.Request]readyBox{},
 		making: make(chan struct{}, max(4, 2*runtime.GOMAXPROCS(0))), asking: map[string]chan struct{}{},
 	}
 	m.meter = newMeter(m.Stats)
@@ -153,7 +155,7 @@ func (m *Manager) Start(ctx context.Context) error {
 }
 
 // Configure puts settings in force. Sandboxes that are not what they should be by them are made anew at their next use.
-func (m *Manager) Configure(s *Settings) {
+func (m *Manager) Configure(s *sandbox.Settings) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.settings = s
@@ -161,7 +163,7 @@ func (m *Manager) Configure(s *Settings) {
 }
 
 // Settings are those in force.
-func (m *Manager) Settings() *Settings {
+func (m *Manager) Settings() *sandbox.Settings {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.settings
@@ -174,7 +176,7 @@ func (m *Manager) Sandboxed(agent, session string) (yes bool, why string) {
 
 // Layout says where everything is in the sandbox of a request, without making one. Its private directory is made: the
 // first call is judged by what is there.
-func (m *Manager) Layout(ctx context.Context, q Request) (*Layout, error) {
+func (m *Manager) Layout(ctx context.Context, q sandbox.Request) (*sandbox.Layout, error) {
 	m.mu.Lock()
 	settings := m.settings
 	if r, ok := m.ready[q]; ok && r.box.layout != nil {
@@ -192,7 +194,7 @@ func (m *Manager) Layout(ctx context.Context, q Request) (*Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	return layout, resolved.workspace(layout, resolved.view(site.Engine).User)
+	return layout, resolved.MakeWorkspace(layout, site.Engine)
 }
 
 // Close ends the Manager. Sandboxes that do not outlive the gateway end with their engines, which the caller closes.
@@ -204,7 +206,7 @@ func (m *Manager) Close() {
 	}
 	m.closed = true
 	clear(m.ready)
-	handles, patrols := []Handle{}, []*patrol{}
+	handles, patrols := []sandbox.Handle{}, []*patrol{}
 	for _, b := range m.boxes {
 		if b.handle != nil {
 			handles = append(handles, b.handle)
@@ -342,14 +344,14 @@ func (b *box) take(ctx context.Context) error {
 	case b.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return Errorf(CodeTimeout, "wait for sandbox %s: %v", b.name, context.Cause(ctx))
+		return sandbox.Errorf(sandbox.CodeTimeout, "wait for sandbox %s: %v", b.name, context.Cause(ctx))
 	}
 }
 
 func (b *box) give() { <-b.turn }
 
 // alive is the handle of a box that runs, or nil. The caller holds the mutex.
-func (b *box) alive() Handle {
+func (b *box) alive() sandbox.Handle {
 	if b.handle == nil || !b.handle.Runs() {
 		return nil
 	}

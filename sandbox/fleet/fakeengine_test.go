@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // fakeEngine keeps sandboxes in memory, as an engine keeps them outside the gateway: they outlive a Manager.
@@ -16,7 +18,7 @@ type fakeEngine struct {
 
 	mu       sync.Mutex
 	boxes    map[string]*fakeBox
-	caps     Capabilities
+	caps     sandbox.Capabilities
 	probeErr error
 	ensured  int
 	making   int // at this moment
@@ -31,14 +33,14 @@ type fakeEngine struct {
 }
 
 type fakeBox struct {
-	state State
+	state sandbox.State
 	done  chan struct{}
 	ends  sync.Once
 	deaf  atomic.Bool // nobody inside answers any more, but it has not ended yet
 }
 
 func newFake(name string) *fakeEngine {
-	return &fakeEngine{name: name, boxes: map[string]*fakeBox{}, caps: Capabilities{Engine: name, Level: LevelFull}}
+	return &fakeEngine{name: name, boxes: map[string]*fakeBox{}, caps: sandbox.Capabilities{Engine: name, Level: sandbox.LevelFull}}
 }
 
 func (e *fakeEngine) Name() string { return e.name }
@@ -51,13 +53,13 @@ func (e *fakeEngine) Sweep(context.Context) error {
 	return nil
 }
 
-func (e *fakeEngine) Probe(context.Context) (Capabilities, error) {
+func (e *fakeEngine) Probe(context.Context) (sandbox.Capabilities, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.caps, e.probeErr
 }
 
-func (e *fakeEngine) Ensure(_ context.Context, s *Spec) (Handle, error) {
+func (e *fakeEngine) Ensure(_ context.Context, s *sandbox.Spec) (sandbox.Handle, error) {
 	e.mu.Lock()
 	e.making++
 	e.most = max(e.most, e.making)
@@ -74,13 +76,13 @@ func (e *fakeEngine) Ensure(_ context.Context, s *Spec) (Handle, error) {
 	switch {
 	case b == nil:
 		e.ensured++
-		b = &fakeBox{state: State{
+		b = &fakeBox{state: sandbox.State{
 			Name: s.Name, Engine: e.name, EngineID: fmt.Sprint(e.ensured), ScopeKey: s.ScopeKey, Hash: s.Hash, Instance: s.Instance,
 			Image: s.Docker.Image, Created: time.Now(), Detached: s.Detach > 0,
 		}}
 		e.boxes[s.Name] = b
 	case b.state.Hash != s.Hash || b.state.Instance != s.Instance:
-		return nil, Errorf(CodeConflict, "another one")
+		return nil, sandbox.Errorf(sandbox.CodeConflict, "another one")
 	}
 	if e.made != nil {
 		e.made()
@@ -91,22 +93,22 @@ func (e *fakeEngine) Ensure(_ context.Context, s *Spec) (Handle, error) {
 	return &fakeHandle{e: e, box: b, done: b.done}, nil
 }
 
-func (e *fakeEngine) Lookup(_ context.Context, name string) (State, error) {
+func (e *fakeEngine) Lookup(_ context.Context, name string) (sandbox.State, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if b := e.boxes[name]; b != nil {
 		return b.state, nil
 	}
-	return State{}, Errorf(CodeNotFound, "no %s", name)
+	return sandbox.State{}, sandbox.Errorf(sandbox.CodeNotFound, "no %s", name)
 }
 
-func (e *fakeEngine) List(context.Context) ([]State, error) {
+func (e *fakeEngine) List(context.Context) ([]sandbox.State, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.listErr != nil {
 		return nil, e.listErr
 	}
-	var all []State
+	var all []sandbox.State
 	for _, b := range e.boxes {
 		all = append(all, b.state)
 	}
@@ -149,7 +151,7 @@ func (e *fakeEngine) names() []string {
 }
 
 type fakeHandle struct {
-	Handle
+	sandbox.Handle
 	e    *fakeEngine
 	box  *fakeBox
 	done chan struct{}
@@ -173,9 +175,12 @@ func (h *fakeHandle) Close() error {
 	return nil
 }
 
-func (h *fakeHandle) State() State {
+func (h *fakeHandle) State() sandbox.State {
 	h.e.mu.Lock()
 	defer h.e.mu.Unlock()
 	return h.box.state
 }
-func (h *fakeHandle) Start(context.Context, Command) (Process, error) { return nil, nil }
+
+func (h *fakeHandle) Start(context.Context, sandbox.Command) (sandbox.Process, error) {
+	return nil, nil
+}

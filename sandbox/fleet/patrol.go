@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // How often, and for how long, a sandbox is looked at for what is protected.
@@ -20,7 +22,7 @@ const (
 // patrol looks, after commands, whether something protected has come to be in their sandbox. It does so beside them: a
 // command never waits for it.
 type patrol struct {
-	survey *survey
+	survey *sandbox.Survey
 	event  Event // what all of its events say
 	tell   func(EventKind, Event)
 
@@ -31,7 +33,7 @@ type patrol struct {
 	ended   bool
 }
 
-func newPatrol(m *Manager, s *survey, e Event) *patrol {
+func newPatrol(m *Manager, s *sandbox.Survey, e Event) *patrol {
 	return &patrol{survey: s, event: e, tell: m.tell, wrote: map[string]bool{}}
 }
 
@@ -102,12 +104,12 @@ func (p *patrol) last() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastLook)
 	defer cancel()
 	p.report(ctx, sessions)
-	p.survey.close()
+	p.survey.Close()
 }
 
 // report tells what a look has found. Whose command made it is not known where several have run: it is told for each.
 func (p *patrol) report(ctx context.Context, sessions []string) {
-	found, err := p.survey.look(ctx)
+	found, err := p.survey.Look(ctx)
 	p.mu.Lock()
 	partly := err != nil && ctx.Err() == nil && !p.partly
 	p.partly = p.partly || partly
@@ -127,8 +129,8 @@ func (p *patrol) report(ctx context.Context, sessions []string) {
 }
 
 // describe says what was found, what runs by itself first.
-func (e *Event) describe(found []Appeared) {
-	slices.SortStableFunc(found, func(a, b Appeared) int {
+func (e *Event) describe(found []sandbox.Appeared) {
+	slices.SortStableFunc(found, func(a, b sandbox.Appeared) int {
 		switch {
 		case a.Runs == b.Runs:
 			return 0
@@ -152,13 +154,13 @@ func (e *Event) describe(found []Appeared) {
 
 // patrols has a box looked after, if what is protected in it is. The caller holds the mutex, and ends the patrol that is
 // returned, which looked after the box before.
-func (m *Manager) patrols(b *box, plan *Plan, anew bool, session string) (before *patrol) {
-	if b.patrol != nil && !anew || plan.survey == nil {
+func (m *Manager) patrols(b *box, plan *sandbox.Plan, anew bool, session string) (before *patrol) {
+	if b.patrol != nil && !anew || plan.Survey == nil {
 		return nil // what it has seen counts for the same sandbox
 	}
 	before = b.patrol
-	b.patrol = newPatrol(m, plan.survey, Event{Name: b.name, ScopeKey: plan.ScopeKey, Engine: b.engine, Session: session})
-	plan.survey = nil
+	b.patrol = newPatrol(m, plan.Survey, Event{Name: b.name, ScopeKey: plan.ScopeKey, Engine: b.engine, Session: session})
+	plan.Survey = nil
 	return before
 }
 

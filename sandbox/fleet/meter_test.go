@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 func running(names ...string) []Info {
@@ -21,9 +23,9 @@ func running(names ...string) []Info {
 func TestUsageIsReadWhenSomebodyLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, reads := time.Now(), 0
-		m := newMeter(func(context.Context, string) (*Stats, error) {
+		m := newMeter(func(context.Context, string) (*sandbox.Stats, error) {
 			reads++
-			return &Stats{CPU: time.Since(began) * 3 / 4, Processors: 4, Memory: 100, Cache: 7, Pids: 3}, nil
+			return &sandbox.Stats{CPU: time.Since(began) * 3 / 4, Processors: 4, Memory: 100, Cache: 7, Pids: 3}, nil
 		})
 		first := m.usage(t.Context(), running("a"))["a"]
 		if first.Busy == nil || *first.Busy < 0.7 || *first.Busy > 0.8 || first.Processors != 1.5 || first.Memory != 100 || first.Pids != 3 {
@@ -56,9 +58,9 @@ func TestUsageIsReadWhenSomebodyLooks(t *testing.T) {
 func TestUsageOfASandboxThatWasMadeAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cpu := 10 * time.Second
-		m := newMeter(func(context.Context, string) (*Stats, error) {
+		m := newMeter(func(context.Context, string) (*sandbox.Stats, error) {
 			cpu += readingGap / 2
-			return &Stats{CPU: cpu}, nil
+			return &sandbox.Stats{CPU: cpu}, nil
 		})
 		m.usage(t.Context(), running("a"))
 		time.Sleep(2 * readingFresh)
@@ -81,7 +83,7 @@ func TestUsageOfAStuckSandbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
 		release := make(chan struct{})
-		m := newMeter(func(_ context.Context, name string) (*Stats, error) {
+		m := newMeter(func(_ context.Context, name string) (*sandbox.Stats, error) {
 			switch name {
 			case "stuck":
 				asked.Add(1)
@@ -91,7 +93,7 @@ func TestUsageOfAStuckSandbox(t *testing.T) {
 			case "other":
 				return nil, nil
 			}
-			return &Stats{Memory: 1}, nil
+			return &sandbox.Stats{Memory: 1}, nil
 		})
 		for range 5 {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -120,12 +122,12 @@ func TestUsageOfAStuckSandbox(t *testing.T) {
 // A stuck engine does not hold up another one.
 func TestUsageOfAStuckEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMeter(func(ctx context.Context, name string) (*Stats, error) {
+		m := newMeter(func(ctx context.Context, name string) (*sandbox.Stats, error) {
 			if name != "well" {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
-			return &Stats{Memory: 1}, nil
+			return &sandbox.Stats{Memory: 1}, nil
 		})
 		var infos []Info
 		for i := range 3 * readingsAtOnce {

@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import "time"
 
@@ -52,38 +52,4 @@ func (e Existing) Decide(want string) Reuse {
 		return ReuseKeep
 	}
 	return ReuseRecreate
-}
-
-// Pruning is what happens to a sandbox that is old or unused.
-type Pruning string
-
-// What happens.
-const (
-	PruneKeep   Pruning = "keep"
-	PruneStop   Pruning = "stop"
-	PruneRemove Pruning = "remove"
-)
-
-// PruneRules say when. 0 turns a rule off.
-type PruneRules struct {
-	Idle   time.Duration // unused for longer: Action
-	MaxAge time.Duration // older: removed
-	Action Pruning       // stop or remove
-}
-
-// Decide says what happens to a sandbox at a time. One that is in use is kept.
-func (r PruneRules) Decide(now, created, used time.Time, live, running bool) Pruning {
-	switch {
-	case live:
-		return PruneKeep
-	case r.MaxAge > 0 && now.Sub(created) > r.MaxAge:
-		return PruneRemove
-	case r.Idle <= 0 || now.Sub(used) <= r.Idle:
-		return PruneKeep
-	case r.Action == PruneRemove:
-		return PruneRemove
-	case running:
-		return PruneStop
-	}
-	return PruneKeep
 }

@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"context"
@@ -8,12 +8,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 func TestWhatIsKnownOfASandbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		c := Config{Scope: "agent", WorkspaceAccess: "none", Limits: LimitsConfig{Memory: `"1g"`, CPUs: new(1.5)}, Env: map[string]string{"GREETING": "hello"}}
+		w := newHome(t)
+		c := sandbox.Config{Scope: "agent", WorkspaceAccess: "none", Limits: sandbox.LimitsConfig{Memory: `"1g"`, CPUs: new(1.5)}, Env: map[string]string{"GREETING": "hello"}}
 		m := manage(t, w, newFake("native"), c)
 		one, other := m.lease(t, "a"), m.lease(t, "b")
 		again := m.lease(t, "a")
@@ -24,7 +26,7 @@ func TestWhatIsKnownOfASandbox(t *testing.T) {
 		}
 		i := list[0]
 		if !slices.Equal(i.Sessions, []string{"agent:coder:a", "agent:coder:b"}) || i.Users != 3 || i.Limits.Memory != 1<<30 || i.Limits.CPUs != 1.5 ||
-			i.Network != NetworkNone || i.Access != AccessNone || i.Level != "everything" || i.ByConfiguration || i.Outdated || i.Silent || i.Scope != ScopeAgent {
+			i.Network != sandbox.NetworkNone || i.Access != sandbox.AccessNone || i.Level != "everything" || i.ByConfiguration || i.Outdated || i.Silent || i.Scope != sandbox.ScopeAgent {
 			t.Errorf("%+v", i)
 		}
 		again.Release()
@@ -32,11 +34,11 @@ func TestWhatIsKnownOfASandbox(t *testing.T) {
 		other.Release()
 		d, err := m.Describe(t.Context(), name)
 		if err != nil || !slices.Equal(d.Sessions, []string{"agent:coder:a"}) || !slices.Equal(d.Env, []string{"GREETING"}) || !d.ProtectedKnown ||
-			len(d.Mounts) != 1 || d.Mounts[0].Target != WorkspaceTarget || !d.Mounts[0].Writable || d.IdleAfter != 24*time.Hour || len(d.Settings) == 0 {
+			len(d.Mounts) != 1 || d.Mounts[0].Target != sandbox.WorkspaceTarget || !d.Mounts[0].Writable || d.IdleAfter != 24*time.Hour || len(d.Settings) == 0 {
 			t.Errorf("%v, %+v", err, d)
 		}
 		one.Release()
-		if _, err := m.Describe(t.Context(), "none"); CodeOf(err) != CodeNotFound {
+		if _, err := m.Describe(t.Context(), "none"); sandbox.CodeOf(err) != sandbox.CodeNotFound {
 			t.Errorf("one that is not there: %v", err)
 		}
 
@@ -57,7 +59,7 @@ type stuckEngine struct {
 	release chan struct{}
 }
 
-func (e *stuckEngine) List(ctx context.Context) ([]State, error) {
+func (e *stuckEngine) List(ctx context.Context) ([]sandbox.State, error) {
 	if e.stuck.Load() {
 		<-e.release
 	}
@@ -67,13 +69,13 @@ func (e *stuckEngine) List(ctx context.Context) ([]State, error) {
 // A stuck engine does not keep the list, nor what another engine says, from people.
 func TestListWithAStuckEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, docker := newWorld(t), &stuckEngine{fakeEngine: newFake("docker"), release: make(chan struct{})}
-		m := NewManager(ManagerOptions{Engines: []Engine{newFake("native"), docker}, StateDir: w.state, Settings: w.settings(t, Config{})})
+		w, docker := newHome(t), &stuckEngine{fakeEngine: newFake("docker"), release: make(chan struct{})}
+		m := NewManager(ManagerOptions{Engines: []sandbox.Engine{newFake("native"), docker}, StateDir: w.State, Settings: w.settings(t, sandbox.Config{})})
 		if err := m.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		defer m.Close()
-		lease, err := m.Acquire(t.Context(), Request{Agent: "coder", Session: "agent:coder:a", Workspace: w.workspace})
+		lease, err := m.Acquire(t.Context(), sandbox.Request{Agent: "coder", Session: "agent:coder:a", Workspace: w.Workspace})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,14 +101,14 @@ func TestListWithAStuckEngine(t *testing.T) {
 func TestFoundDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newFake("native")
-		e.caps = Capabilities{Level: LevelNoCgroup, Checks: []Check{{Name: "control groups", Found: "not delegated", Fix: "delegate them"}}}
-		m := manage(t, newWorld(t), e, Config{})
+		e.caps = sandbox.Capabilities{Level: sandbox.LevelNoCgroup, Checks: []sandbox.Check{{Name: "control groups", Found: "not delegated", Fix: "delegate them"}}}
+		m := manage(t, newHome(t), e, sandbox.Config{})
 		if found := m.Found(); len(found) != 1 || !found[0].Trying {
 			t.Errorf("%+v", found)
 		}
 		synctest.Wait()
 		found := m.Found()
-		if len(found) != 1 || found[0].Trying || found[0].Level != LevelNoCgroup || found[0].Level.Words() != "all but hard limits" || len(found[0].Checks) != 1 || found[0].Engine != "native" {
+		if len(found) != 1 || found[0].Trying || found[0].Level != sandbox.LevelNoCgroup || found[0].Level.Words() != "all but hard limits" || len(found[0].Checks) != 1 || found[0].Engine != "native" {
 			t.Errorf("%+v", found)
 		}
 		m.probes["native"].turn <- struct{}{} // somebody tries it

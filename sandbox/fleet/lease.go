@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"context"
@@ -7,14 +7,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // Lease is the right to use a sandbox. Hold it as long as anything of the caller runs inside: a sandbox with a lease is
 // not ended for being idle.
 type Lease struct {
-	Handle
-	Layout   *Layout
-	Resolved *Resolved
+	sandbox.Handle
+	Layout   *sandbox.Layout
+	Resolved *sandbox.Resolved
 	Engine   string
 
 	manager *Manager
@@ -28,7 +30,7 @@ var errOtherSandbox = errors.New("the sandbox is another one than that in which 
 
 // AcquireJudged is Acquire for a call that was judged in the sandbox of an [Layout.Identity]: a configuration that changes while
 // people think, or a link above the workspace, must not lead what they approved to other files.
-func (m *Manager) AcquireJudged(ctx context.Context, q Request, identity string) (*Lease, error) {
+func (m *Manager) AcquireJudged(ctx context.Context, q sandbox.Request, identity string) (*Lease, error) {
 	lease, err := m.Acquire(ctx, q)
 	if err != nil {
 		return nil, err
@@ -61,15 +63,15 @@ func (l *Lease) Release() {
 }
 
 // Start starts a command. The rules for variables hold for what a call sets, too.
-func (l *Lease) Start(ctx context.Context, command Command) (Process, error) {
-	given := make([]Variable, 0, len(command.Env))
+func (l *Lease) Start(ctx context.Context, command sandbox.Command) (sandbox.Process, error) {
+	given := make([]sandbox.Variable, 0, len(command.Env))
 	for _, entry := range command.Env {
 		name, value, _ := strings.Cut(entry, "=")
-		given = append(given, Variable{name, value})
+		given = append(given, sandbox.Variable{Name: name, Value: value})
 	}
 	if blocked := l.Resolved.EnvRules().Filter(given).Blocked; len(blocked) > 0 {
-		return nil, &Error{
-			Code: CodeDenied, Text: "the variable " + blocked[0] + " does not go into a sandbox",
+		return nil, &sandbox.Error{
+			Code: sandbox.CodeDenied, Text: "the variable " + blocked[0] + " does not go into a sandbox",
 			Fix: "leave it out; one that only looks like a credential can be named in sandbox.envAllow",
 		}
 	}
@@ -78,7 +80,7 @@ func (l *Lease) Start(ctx context.Context, command Command) (Process, error) {
 }
 
 // quick leases a sandbox that was found right for this very request before.
-func (m *Manager) quick(q Request) *Lease {
+func (m *Manager) quick(q sandbox.Request) *Lease {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.ready[q]

@@ -1,4 +1,4 @@
-package sandbox
+package fleet
 
 import (
 	"context"
@@ -10,7 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/toolward/toolward/sandbox"
 )
 
 // fakeEgress remembers what it was told.
@@ -41,14 +42,16 @@ func (e *fakeEgress) Outlived(sessions map[string][]Former) {
 }
 
 // detaching are settings with which sandboxes go on when the gateway ends.
-func detaching() Config { return Config{Native: NativeConfig{Detach: new(true)}} }
+func detaching() sandbox.Config {
+	return sandbox.Config{Native: sandbox.NativeConfig{Detach: new(true)}}
+}
 
 // next is the next gateway with the same engine.
-func (m *managed) next(t *testing.T, c Config, egress Egress) *managed {
+func (m *managed) next(t *testing.T, c sandbox.Config, egress Egress) *managed {
 	t.Helper()
-	n := &managed{world: m.world, engine: m.engine, events: &events{}}
+	n := &managed{home: m.home, engine: m.engine, events: &events{}}
 	n.Manager = NewManager(ManagerOptions{
-		Engines: []Engine{m.engine}, StateDir: m.world.state, Settings: m.world.settings(t, c), Observe: n.events.put, Egress: egress,
+		Engines: []sandbox.Engine{m.engine}, StateDir: m.home.State, Settings: m.home.settings(t, c), Observe: n.events.put, Egress: egress,
 	})
 	if err := n.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -60,7 +63,7 @@ func (m *managed) next(t *testing.T, c Config, egress Egress) *managed {
 // A sandbox that goes on is told of when its gateway ends and when the next one begins, with who has used it, and is used
 // again as it is.
 func TestOutlivedIsFoundAndUsed(t *testing.T) {
-	w := newWorld(t)
+	w := newHome(t)
 	first := manage(t, w, newFake("native"), detaching())
 	lease := first.lease(t, "one")
 	lease.Release()
@@ -103,19 +106,19 @@ func TestOutlivedIsFoundAndUsed(t *testing.T) {
 func TestOutlivedThatMustNotGoOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(t *testing.T, path string)
-		next   Config
+		next   sandbox.Config
 	}{
 		"forgotten":        {change: func(t *testing.T, path string) { os.Remove(path) }, next: detaching()},
 		"damaged":          {change: func(t *testing.T, path string) { os.WriteFile(path, []byte("{"), 0o600) }, next: detaching()},
 		"of another":       {change: func(t *testing.T, path string) { os.WriteFile(path, []byte(`{"engineId": "77"}`), 0o600) }, next: detaching()},
 		"too many":         {change: crowd, next: detaching()},
-		"not wanted":       {next: Config{}},
-		"off":              {next: Config{Mode: "off", Native: NativeConfig{Detach: new(true)}}},
-		"of containers":    {next: Config{Engine: "docker", Native: NativeConfig{Detach: new(true)}}},
+		"not wanted":       {next: sandbox.Config{}},
+		"off":              {next: sandbox.Config{Mode: "off", Native: sandbox.NativeConfig{Detach: new(true)}}},
+		"of containers":    {next: sandbox.Config{Engine: "docker", Native: sandbox.NativeConfig{Detach: new(true)}}},
 		"wanted after all": {next: detaching()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			first := manage(t, newWorld(t), newFake("native"), detaching())
+			first := manage(t, newHome(t), newFake("native"), detaching())
 			lease := first.lease(t, "one")
 			lease.Release()
 			first.Close()
@@ -166,9 +169,9 @@ func crowd(t *testing.T, path string) {
 
 // A gateway that ends leaves nothing that its configuration does not want any more, though it was made so that it could.
 func TestLeavesOnlyWhatIsWanted(t *testing.T) {
-	first := manage(t, newWorld(t), newFake("native"), detaching())
+	first := manage(t, newHome(t), newFake("native"), detaching())
 	first.lease(t, "one").Release()
-	first.Configure(first.world.settings(t, Config{}))
+	first.Configure(first.home.settings(t, sandbox.Config{}))
 	first.Close()
 	if left := first.engine.names(); len(left) > 0 {
 		t.Errorf("left %v", left)
@@ -183,14 +186,14 @@ func TestLeavesOnlyWhatIsWanted(t *testing.T) {
 
 // What programs made while no gateway looked is told, once there is one, of every session that may have left them.
 func TestProtectedMadeWithoutAGateway(t *testing.T) {
-	w := newWorld(t)
-	w.write(t, filepath.Join(w.workspace, "old/.git/hooks/pre-commit"), "echo there before")
+	w := newHome(t)
+	w.Write(t, filepath.Join(w.Workspace, "old/.git/hooks/pre-commit"), "echo there before")
 	first := manage(t, w, newFake("native"), detaching())
 	first.lease(t, "one").Release()
 	lease := first.lease(t, "two")
 	lease.Release()
 	first.Close()
-	w.write(t, filepath.Join(w.workspace, "new/.git/hooks/pre-commit"), "echo made meanwhile")
+	w.Write(t, filepath.Join(w.Workspace, "new/.git/hooks/pre-commit"), "echo made meanwhile")
 	second := first.next(t, detaching(), nil)
 	second.lease(t, "three").Release()
 	second.Close() // after whoever looks has looked
@@ -211,7 +214,7 @@ func TestProtectedMadeWithoutAGateway(t *testing.T) {
 
 // One that could not be used again is another one: nobody's programs are in it.
 func TestOutlivedThatIsMadeAnew(t *testing.T) {
-	first := manage(t, newWorld(t), newFake("native"), detaching())
+	first := manage(t, newHome(t), newFake("native"), detaching())
 	lease := first.lease(t, "one")
 	lease.Release()
 	first.Close()
@@ -231,11 +234,11 @@ func TestOutlivedThatIsMadeAnew(t *testing.T) {
 
 // Who uses a sandbox is written down before it can be used; where that cannot be done, it is not used.
 func TestUsersThatCannotBeWrittenDown(t *testing.T) {
-	m := manage(t, newWorld(t), newFake("native"), detaching())
+	m := manage(t, newHome(t), newFake("native"), detaching())
 	if err := os.WriteFile(m.rememberedDir(), nil, 0o600); err != nil { // no directory can be made there
 		t.Fatal(err)
 	}
-	if _, err := m.Acquire(t.Context(), m.request("one")); CodeOf(err) != CodeUnavailable {
+	if _, err := m.Acquire(t.Context(), m.request("one")); sandbox.CodeOf(err) != sandbox.CodeUnavailable {
 		t.Errorf("%v", err)
 	}
 	if left := m.engine.names(); len(left) > 0 {
@@ -245,17 +248,17 @@ func TestUsersThatCannotBeWrittenDown(t *testing.T) {
 
 // What is mounted in a sandbox that goes on stays there, whatever becomes of a call that wanted it.
 func TestEgressOfOutlivedStaysOpen(t *testing.T) {
-	w := newWorld(t)
+	w := newHome(t)
 	c := detaching()
 	c.Network = new("egress")
 	egress := &fakeEgress{}
-	m := &managed{world: w, engine: newFake("native"), events: &events{}}
+	m := &managed{home: w, engine: newFake("native"), events: &events{}}
 	first := m.next(t, c, egress)
 	lease := first.lease(t, "one")
 	lease.Release()
 	first.Close()
 	second := first.next(t, c, egress)
-	first.engine.fail = Errorf(CodeUnavailable, "not now")
+	first.engine.fail = sandbox.Errorf(sandbox.CodeUnavailable, "not now")
 	if _, err := second.Acquire(t.Context(), second.request("one")); err == nil {
 		t.Error("it was acquired")
 	}
@@ -264,53 +267,9 @@ func TestEgressOfOutlivedStaysOpen(t *testing.T) {
 	}
 }
 
-// How long a sandbox goes on without a gateway follows from pruning, has an end, and is no reason to make it anew.
-func TestAlone(t *testing.T) {
-	w := newWorld(t)
-	hash := ""
-	for hours, want := range map[int64]time.Duration{0: maxAlone, 2: 2 * time.Hour, 24 * 30: maxAlone} {
-		c := detaching()
-		c.Prune.IdleHours = &hours
-		plan, err := w.plan(t, EngineNative, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if plan.Spec.Detach != want {
-			t.Errorf("%d hours: %v, want %v", hours, plan.Spec.Detach, want)
-		}
-		if hash != "" && plan.Spec.Hash != hash {
-			t.Error("the time is a reason to make it anew")
-		}
-		hash = plan.Spec.Hash
-	}
-	without, err := w.plan(t, EngineNative, Config{})
-	if err != nil || without.Spec.Detach != 0 || without.Spec.Hash == hash {
-		t.Errorf("without: %+v %v", without.Spec, err)
-	}
-	if container, err := w.plan(t, EngineDocker, detaching()); err != nil || container.Spec.Detach != 0 {
-		t.Errorf("a container: %v %v", container.Spec.Detach, err)
-	}
-}
-
-// Where the setting comes from is said.
-func TestDetachIsExplained(t *testing.T) {
-	settings, problems := Compile(Configuration{Agents: []AgentConfig{{"a", detaching()}}}, newWorld(t).around())
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	for agent, want := range map[string]Setting{
-		"a":     {"native.detach", "true", Source{FromAgent, "agents.list[].sandbox.native.detach"}},
-		"other": {"native.detach", "false", Source{FromDefault, "agents.defaults.sandbox.native.detach"}},
-	} {
-		if !slices.Contains(settings.For(agent).Settings(), want) {
-			t.Errorf("%s: no %+v in %+v", agent, want, settings.For(agent).Settings())
-		}
-	}
-}
-
 // A look that is broken off because the gateway ends does not forget whose commands it was for: the last look tells of them.
 func TestBrokenOffLook(t *testing.T) {
-	m := manage(t, newWorld(t), newFake("native"), Config{})
+	m := manage(t, newHome(t), newFake("native"), sandbox.Config{})
 	lease := m.lease(t, "one")
 	m.mu.Lock()
 	p := m.boxes[lease.Layout.Name].patrol
