@@ -162,6 +162,13 @@ func (d *Gateway) preparePolicy(loaded *config.Loaded) (commit func(), err error
 	}, nil
 }
 
+// tightened says which grants a new configuration ends.
+func tightened(before, after config.File, snapshot *policy.Snapshot) func(*approval.Grant) bool {
+	was, is := before.Commands(), after.Commands()
+	ends := policy.Tightened(before.Policy(), after.Policy(), snapshot, func(agent string) bool { return is.Stricter(&was, agent) })
+	return func(g *approval.Grant) bool { return ends(g.Agent, g.Tool) }
+}
+
 // warn logs what works in a configuration, but probably not as meant, once.
 func (d *Gateway) warn(text string, severity toolward.Severity) {
 	if !d.warned.first(text) {

@@ -1,10 +1,9 @@
-package gateway
+package policy_test
 
 import (
 	"testing"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/policy"
 )
@@ -27,6 +26,8 @@ func TestTightened(t *testing.T) {
 		{"row loosened", `{"teg":{"tools":{"write":"needs_approval"}}}`, `{"teg":{"tools":{"write":"safe"}}}`, "write", false},
 		{"denied by name", `{}`, `{"tools":{"deny":["exec"]}}`, "exec", true},
 		{"agent's own row", `{"agents":{"list":[{"id":"coder"}]}}`, `{"agents":{"list":[{"id":"coder","teg":{"tools":{"exec":"blocked"}}}]}}`, "exec", true},
+		{"agent of another spelling", `{"agents":{"list":[{"id":"Coder"}]}}`, `{"agents":{"list":[{"id":"Coder","teg":{"tools":{"write":"blocked"}}}]}}`, "write", true},
+		{"preset left out", `{"teg":{"preset":"workspace"}}`, `{}`, "write", true},
 		{"preset back to strict", `{"teg":{"preset":"workspace"}}`, `{"teg":{"preset":"strict"}}`, "write", true},
 		{"commands: nothing changed", `{"tools":{"exec":{"preset":"developer"}}}`, `{"tools":{"exec":{"preset":"developer"}}}`, "exec", false},
 		{"commands: preset back to strict", `{"tools":{"exec":{"preset":"developer"}}}`, `{}`, "exec", true},
@@ -51,7 +52,9 @@ func TestTightened(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := tightened(before, after, snapshot)(&approval.Grant{Tool: c.tool, Agent: "coder"}); got != c.want {
+			was, is := before.Commands(), after.Commands()
+			commands := func(agent string) bool { return is.Stricter(&was, agent) }
+			if got := policy.Tightened(before.Policy(), after.Policy(), snapshot, commands)("coder", c.tool); got != c.want {
 				t.Errorf("taken back: %v, want %v", got, c.want)
 			}
 		})
