@@ -50,6 +50,31 @@ func NormalToolName(name string) string {
 	return name
 }
 
+// NormalAction is the form in which actions are compared: lower case, letters and digits only, so that send-keys,
+// send_keys and sendKeys are one. Characters beyond ASCII are kept: a look-alike letter or an invisible character
+// must not turn an unknown action into a known one.
+func NormalAction(action string) string {
+	plain := true
+	for _, c := range []byte(action) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return action
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		case r >= 0x80, r >= 'a' && r <= 'z', r >= '0' && r <= '9', r < 0x20:
+			return r
+		}
+		return -1
+	}, action)
+}
+
 // Classification is how risky one call is before the session's level and the findings are considered.
 type Classification struct {
 	Class    Class

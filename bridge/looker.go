@@ -107,7 +107,7 @@ func (l *looker) facts(f *form) func(context.Context, *toolward.Request) (toolwa
 		if err != nil {
 			return toolward.Facts{}, err
 		}
-		facts.Action, facts.Mutates = squash(f.native.action), f.native.mutates
+		facts.Action, facts.Mutates = toolward.NormalAction(f.native.action), f.native.mutates
 		for _, a := range f.args {
 			if err := l.look(&facts, r, f, a); err != nil {
 				return toolward.Facts{}, err
@@ -245,14 +245,4 @@ func (l *looker) addStrict(facts *toolward.Facts, root toolward.Target, dir stri
 			Path: root.Path, Real: where, Op: root.Op, Place: worst.String(), Kind: place.KindDirectory.String(), Links: 1,
 		})
 	}
-}
-
-// squash keeps lower-case letters and digits.
-func squash(s string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
-			return c
-		}
-		return -1
-	}, strings.ToLower(s))
 }

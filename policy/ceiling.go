@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/glob"
 )
 
 // inheritedLayer is the label of what a parent's policies leave to its children.
@@ -49,7 +50,7 @@ func (s *Snapshot) Ceiling(c toolward.Caller, only ...string) toolward.Ceiling {
 
 // namesOfPlugins are the entries of an allow list that may name a plug-in, a tool of one, or all of them.
 func namesOfPlugins(allow []string) []string {
-	return slices.DeleteFunc(ExpandGroups(allow), func(entry string) bool { return isGlob(entry) || reserved(entry) })
+	return slices.DeleteFunc(ExpandGroups(allow), func(entry string) bool { return glob.Is(entry) || reserved(entry) })
 }
 
 // noTools is a ceiling that leaves nothing.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/modes"
+	"github.com/toolward/toolward/policy/glob"
 )
 
 // layers compiles everything that decides which tools a caller sees.
@@ -122,7 +123,7 @@ func (b *builder) httpTools() {
 	b.entries(t.Allow, at.At("allow"), httpLayer)
 	b.entries(t.Deny, at.At("deny"), httpLayer)
 	for i, entry := range t.Allow {
-		if isGlob(entry) || hasGroupPrefix(NormalizeName(entry)) {
+		if glob.Is(entry) || hasGroupPrefix(NormalizeName(entry)) {
 			b.warn(Warning{
 				Path: at.At("allow", i), Code: CheckHTTPNotExact,
 				Text: fmt.Sprintf("%q re-opens nothing: what the HTTP endpoint denies by default is re-opened by exact names only", entry),

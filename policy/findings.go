@@ -209,7 +209,7 @@ func (v validator) gateway(f []toolward.Finding, params toolward.Params) []toolw
 	}
 	slices.Sort(named)
 	for _, name := range named {
-		what := strings.TrimPrefix(squash(name), "gateway")
+		what := strings.TrimPrefix(toolward.NormalAction(name), "gateway")
 		configured := ""
 		switch what {
 		case "url":
@@ -239,7 +239,7 @@ func namesGateway(name string) bool {
 			c += 'a' - 'A'
 		case c >= 0x80, c >= 'a' && c <= 'z', c >= '0' && c <= '9', c < 0x20:
 		default:
-			continue // squash drops it
+			continue // NormalAction drops it
 		}
 		if c != rest[0] {
 			return false

@@ -27,29 +27,3 @@ func FuzzURLFindings(f *testing.F) {
 		}
 	})
 }
-
-// FuzzMatchGlob compares with a slow matcher that is obviously right.
-func FuzzMatchGlob(f *testing.F) {
-	for _, seed := range [][2]string{{"a*c", "abc"}, {"*", ""}, {"**a*b", "aab"}, {"", "x"}, {"a.b", "axb"}} {
-		f.Add(seed[0], seed[1])
-	}
-	f.Fuzz(func(t *testing.T, pattern, text string) {
-		if len(pattern) > 12 || len(text) > 24 {
-			return
-		}
-		if got, want := matchGlob(pattern, text), slowMatch(pattern, text); got != want {
-			t.Errorf("matchGlob(%q, %q) = %t", pattern, text, got)
-		}
-	})
-}
-
-func slowMatch(pattern, text string) bool {
-	switch {
-	case pattern == "":
-		return text == ""
-	case pattern[0] == '*':
-		return slowMatch(pattern[1:], text) || text != "" && slowMatch(pattern, text[1:])
-	default:
-		return text != "" && pattern[0] == text[0] && slowMatch(pattern[1:], text[1:])
-	}
-}

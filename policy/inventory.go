@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/glob"
 )
 
 // inventory is the tools that layers are compiled for, and what entries of lists can mean among them.
@@ -42,12 +43,12 @@ func (v *inventory) live(entry string) bool {
 	switch {
 	case entry == pluginsGroup:
 		return len(v.byName) > 0
-	case !isGlob(entry):
+	case !glob.Is(entry):
 		return reserved(entry) || v.present[entry] || v.byName[entry] || v.plugins[entry]
 	case hasGroupPrefix(entry):
 		return false
 	}
-	matches := func(name string) bool { return matchGlob(entry, name) }
+	matches := func(name string) bool { return glob.Match(entry, name) }
 	if slices.ContainsFunc(CoreTools(), matches) || slices.ContainsFunc(beyondCore[:], matches) || slices.ContainsFunc(channelTools[:], matches) {
 		return true
 	}

@@ -1,6 +1,10 @@
 package policy
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/toolward/toolward/policy/glob"
+)
 
 // names answers whether a list of entries covers a tool, and by which entry.
 type names struct {
@@ -20,7 +24,7 @@ func newNames(entries []string, plugin func(id string) bool) names {
 			for _, m := range members {
 				n.add(m, entry)
 			}
-		case isGlob(entry) && !hasGroupPrefix(entry):
+		case glob.Is(entry) && !hasGroupPrefix(entry):
 			if !slices.Contains(n.globs, entry) {
 				n.globs = append(n.globs, entry)
 			}
@@ -65,9 +69,9 @@ func (n *names) match(tool, plugin string) (entry string, ok bool) {
 	if entry := n.matchExact(tool, plugin); entry != "" {
 		return entry, true
 	}
-	for _, glob := range n.globs {
-		if matchGlob(glob, tool) {
-			return glob, true
+	for _, pattern := range n.globs {
+		if glob.Match(pattern, tool) {
+			return pattern, true
 		}
 	}
 	return "", false

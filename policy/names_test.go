@@ -56,45 +56,6 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-func TestSquash(t *testing.T) {
-	for in, want := range map[string]string{
-		"": "", "list": "list", "send-keys": "sendkeys", "sendKeys": "sendkeys", "SEND_keys ": "sendkeys", "config.get": "configget",
-		"lіst": "lіst", "li\u200bst": "li\u200bst", "li\x00st": "li\x00st", "\u212aill": "\u212aill",
-	} {
-		if got := squash(in); got != want {
-			t.Errorf("squash(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
-func TestMatchGlob(t *testing.T) {
-	for _, c := range []struct {
-		pattern, text string
-		want          bool
-	}{
-		{"", "", true},
-		{"", "a", false},
-		{"*", "", true},
-		{"*", "abc", true},
-		{"**", "abc", true},
-		{"a*", "a", true},
-		{"a*c", "abc", true},
-		{"a*c", "ac", true},
-		{"a*c", "abcb", false},
-		{"a*b*c", "axbxbxc", true},
-		{"*a", "ba", true},
-		{"*a", "ab", false},
-		{"a?", "ab", false},
-		{"a?", "a?", true},
-		{"[a]", "a", false},
-		{"*aaa*aaab", strings.Repeat("a", 500), false},
-	} {
-		if got := matchGlob(c.pattern, c.text); got != c.want {
-			t.Errorf("matchGlob(%q, %q) = %t", c.pattern, c.text, got)
-		}
-	}
-}
-
 func TestCatalog(t *testing.T) {
 	if n := len(CoreTools()); n != 25 {
 		t.Errorf("%d core tools, want 25", n)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/glob"
 )
 
 // Codes of warnings about overrides.
@@ -77,7 +78,7 @@ func newKeyed[V any](entries map[string]V, at Path, known func(string) bool, rea
 		switch {
 		case name == "":
 			errs = append(errs, &ConfigError{at.At(key), "the name of a tool is blank"})
-		case isGlob(name):
+		case glob.Is(name):
 			entry.kind, entry.glob = byGlob, name
 			o.globs = append(o.globs, entry)
 		case !known(name) && namesNoAction(name):
@@ -87,7 +88,7 @@ func newKeyed[V any](entries map[string]V, at Path, known func(string) bool, rea
 		}
 	}
 	slices.SortFunc(o.globs, func(a, b override) int {
-		return cmp.Or(cmp.Compare(literalLength(b.glob), literalLength(a.glob)), a.strictness(&b), cmp.Compare(a.glob, b.glob))
+		return cmp.Or(cmp.Compare(glob.Literal(b.glob), glob.Literal(a.glob)), a.strictness(&b), cmp.Compare(a.glob, b.glob))
 	})
 	for tool, t := range o.byTool {
 		t.globs = o.globsFor(tool)
@@ -133,9 +134,9 @@ func namesNoAction(name string) bool {
 func squashKey(action string) string {
 	first, command, ok := strings.Cut(action, ":")
 	if !ok {
-		return squash(action)
+		return toolward.NormalAction(action)
 	}
-	return squash(first) + ":" + squash(command)
+	return toolward.NormalAction(first) + ":" + toolward.NormalAction(command)
 }
 
 func (o *overrides) of(tool string) *toolOverrides {
@@ -152,7 +153,7 @@ func (o *overrides) globsFor(tool string) []override {
 	var out []override
 	for _, g := range o.globs {
 		before, _, _ := strings.Cut(g.glob, "*")
-		if matchGlob(g.glob, tool) || strings.HasPrefix(before, tool+".") || strings.HasPrefix(tool+".", before) {
+		if glob.Match(g.glob, tool) || strings.HasPrefix(before, tool+".") || strings.HasPrefix(tool+".", before) {
 			out = append(out, g)
 		}
 	}
@@ -189,7 +190,7 @@ func (o *overrides) find(s *subject, prepared bool) *override {
 	}
 	for i := range globs {
 		g := &globs[i]
-		if matchGlob(g.glob, s.tool) || g.matchesAction(s.tool, precise) || g.matchesAction(s.tool, kind) {
+		if glob.Match(g.glob, s.tool) || g.matchesAction(s.tool, precise) || g.matchesAction(s.tool, kind) {
 			return g
 		}
 	}
@@ -203,13 +204,13 @@ func (o *override) matchesAction(tool, action string) bool {
 	}
 	rest, ok := strings.CutPrefix(o.glob, tool+".")
 	if !ok {
-		return matchGlob(o.glob, tool+"."+action)
+		return glob.Match(o.glob, tool+"."+action)
 	}
 	parts := strings.Split(rest, "*")
 	for i, part := range parts {
 		parts[i] = squashKey(part)
 	}
-	return matchGlob(strings.Join(parts, "*"), action)
+	return glob.Match(strings.Join(parts, "*"), action)
 }
 
 // apply changes a row's classification. Tightening always works. Loosening needs a precise key: a glob never

@@ -105,9 +105,9 @@ func actOnly(kinds ...string) condition {
 func invokes(commands ...string) condition {
 	squashed := make([]string, len(commands))
 	for i, c := range commands {
-		squashed[i] = squash(c)
+		squashed[i] = toolward.NormalAction(c)
 	}
-	return func(s subject) bool { return slices.Contains(squashed, squash(s.invoked())) }
+	return func(s subject) bool { return slices.Contains(squashed, toolward.NormalAction(s.invoked())) }
 }
 
 // invokesExactly holds when a nodes call sends one of the commands as written; a command that ends in "." stands
@@ -153,7 +153,7 @@ var blocked = toolward.Classification{Class: toolward.Blocked, From: toolward.No
 func do(actions string) []string {
 	list := strings.Fields(actions)
 	for i, a := range list {
-		list[i] = squash(a)
+		list[i] = toolward.NormalAction(a)
 	}
 	return list
 }

@@ -37,7 +37,7 @@ func (s *subject) readParams(action string) {
 	if named, ok := s.params.String("action"); ok {
 		action = named
 	}
-	s.action = squash(action)
+	s.action = toolward.NormalAction(action)
 	switch s.tool {
 	case "exec", "nodes":
 		// Anything but a plain no counts as asking for more rights.
@@ -86,7 +86,7 @@ func (s *subject) actKinds() []string {
 	request, _ := s.params.Value("request").(map[string]any)
 	for _, from := range []map[string]any{request, {"kind": s.params.Value("kind"), "fn": s.params.Value("fn")}} {
 		if kind, ok := from["kind"].(string); ok {
-			kinds = append(kinds, squash(kind))
+			kinds = append(kinds, toolward.NormalAction(kind))
 		}
 		// "wait" takes a function to wait for: script in the page by another name.
 		if fn, there := from["fn"]; there && fn != nil && fn != "" {
@@ -108,7 +108,7 @@ func (s *subject) actionKeys() (precise, kind string) {
 	case s.tool == "exec" && s.elevated:
 		return "elevated", ""
 	case s.tool == "nodes" && s.action == "invoke":
-		return "invoke:" + squash(s.invoked()), "invoke"
+		return "invoke:" + toolward.NormalAction(s.invoked()), "invoke"
 	}
 	return s.action, ""
 }

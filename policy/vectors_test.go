@@ -138,7 +138,7 @@ func TestOverrideVectors(t *testing.T) {
 			t.Fatal(errs)
 		}
 		action, command, _ := cutInvoke(in.Action)
-		sub := subject{tool: in.Tool, action: squash(action)}
+		sub := subject{tool: in.Tool, action: toolward.NormalAction(action)}
 		if command != "" {
 			sub.params = toolward.NewParams(nil, object{"invokeCommand": command})
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/glob"
 )
 
 // warnUnknown reports entries of a list that match nothing there is: probably a slip of the pen, and in a deny list
@@ -43,10 +44,10 @@ func (b *builder) matchesAnything(entry string) bool {
 	if _, isGroup := group(entry); isGroup || entry == pluginsGroup || b.plugins[entry] || b.isChannel(entry) {
 		return true
 	}
-	if !isGlob(entry) {
+	if !glob.Is(entry) {
 		return b.knows(entry)
 	}
-	return slices.ContainsFunc(b.knownNames(), func(name string) bool { return matchGlob(entry, name) })
+	return slices.ContainsFunc(b.knownNames(), func(name string) bool { return glob.Match(entry, name) })
 }
 
 func (b *builder) knows(name string) bool {

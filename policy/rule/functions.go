@@ -34,26 +34,3 @@ func checkPath(text string) error {
 	}
 	return nil
 }
-
-// glob matches a whole text, byte by byte; * stands for any run of bytes, also of none, and "/" is a byte like any
-// other.
-func glob(text, pattern string) bool {
-	star, mark := -1, 0
-	p, t := 0, 0
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, t
-			p++
-		case p < len(pattern) && pattern[p] == text[t]:
-			p++
-			t++
-		case star >= 0:
-			mark++
-			p, t = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
-}

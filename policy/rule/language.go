@@ -8,6 +8,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/toolward/toolward/policy/glob"
 )
 
 // Limits of one condition, refused when it is compiled.
@@ -46,7 +48,7 @@ var language = sync.OnceValue(func() *cel.Env {
 			}))),
 		cel.Function(fnGlob, cel.Overload("glob_string_string", []*cel.Type{cel.StringType, cel.StringType}, cel.BoolType,
 			cel.BinaryBinding(func(a, b ref.Val) ref.Val {
-				return types.Bool(glob(string(a.(types.String)), string(b.(types.String))))
+				return types.Bool(glob.Match(string(b.(types.String)), string(a.(types.String))))
 			}))),
 		cel.Function(fnHostIn, cel.Overload("hostIn_string_list", []*cel.Type{cel.StringType, cel.ListType(cel.StringType)}, cel.BoolType, cel.BinaryBinding(hostInValues))),
 	}

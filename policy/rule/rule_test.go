@@ -185,30 +185,6 @@ func TestPathUnder(t *testing.T) {
 	}
 }
 
-func TestGlob(t *testing.T) {
-	for _, c := range []struct {
-		text, pattern string
-		want          bool
-	}{
-		{"", "", true},
-		{"", "*", true},
-		{"abc", "a*c", true},
-		{"a/b/c", "a*c", true},
-		{"abc", "a*", true},
-		{"abc", "*b", false},
-		{"Abc", "a*", false},
-		{"a?c", "a?c", true},
-		{"abc", "a?c", false},
-		{"a[b]", "a[b]", true},
-		{"aXbXc", "a*b*c", true},
-		{"ä", "*", true},
-	} {
-		if got := glob(c.text, c.pattern); got != c.want {
-			t.Errorf("glob(%q, %q) = %t", c.text, c.pattern, got)
-		}
-	}
-}
-
 func TestHostIn(t *testing.T) {
 	list, err := newHostList([]string{"example.org", "*.sub.example", "port.example:8443", "10.0.0.1", "[::1]:80", "Bücher.example", "localhost"})
 	if err != nil {
