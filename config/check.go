@@ -18,7 +18,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolward/toolward/command"
-	"github.com/toolward/toolward/server/protocol"
+	"github.com/toolward/toolward/server/door"
 )
 
 // decoder compares a parsed file with the types of File and collects what does not fit.
@@ -235,7 +235,7 @@ func checkValues(f File) []error {
 			wrong("server.listen", "%q is not an address such as 127.0.0.1:7411", l)
 		}
 	}
-	if _, err := protocol.ParsePublicOrigin(f.Server.PublicOrigin); err != nil {
+	if _, err := door.ParsePublicOrigin(f.Server.PublicOrigin); err != nil {
 		wrong("server.publicOrigin", "%s", err)
 	}
 	for i, a := range f.Agents.List {

@@ -16,7 +16,6 @@ import (
 	"github.com/toolward/toolward/server"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
-	"github.com/toolward/toolward/server/protocol"
 )
 
 // openFaces makes everything that turns outside traffic into calls, and the two doors.
@@ -65,17 +64,17 @@ func (d *Gateway) openFaces(ctx context.Context, o Options) (err error) {
 	if err := d.openProtocol(ctx, settings, listen); err != nil {
 		return err
 	}
-	public, err := protocol.ParsePublicOrigin(settings.Server.PublicOrigin)
+	public, err := door.ParsePublicOrigin(settings.Server.PublicOrigin)
 	if err != nil {
 		return err
 	}
-	trusted, err := protocol.ParseProxies(settings.Gateway.TrustedProxies)
+	trusted, err := door.ParseProxies(settings.Gateway.TrustedProxies)
 	if err != nil {
 		return err
 	}
 	d.server, err = server.Open(server.Options{
 		Home: d.home, Listen: listen, Hosts: settings.Server.Hosts,
-		Public: public, Proxies: protocol.Proxies{Trusted: trusted, RealIPFallback: settings.Gateway.AllowRealIPFallback},
+		Public: public, Proxies: door.Proxies{Trusted: trusted, RealIPFallback: settings.Gateway.AllowRealIPFallback},
 		Passkeys: d.passkeys,
 		People:   d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: levels{d.sessions, d.watcher},
 		Gateway: d.Gateway, Policy: d.policyInForce, Config: d, Desk: d.desk, Sandboxes: d.sandboxes,

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward/server/door"
-	"github.com/toolward/toolward/server/protocol"
 )
 
 // TestTransportSecurity promises TLS for the public name only: a promise for localhost would count for every port of
@@ -24,7 +23,7 @@ func TestTransportSecurity(t *testing.T) {
 		{"https://127.0.0.1:8443", "127.0.0.1:8443", false, true},
 		{"https://gate.localhost", "gate.localhost", false, true},
 	} {
-		public, err := protocol.ParsePublicOrigin(c.public)
+		public, err := door.ParsePublicOrigin(c.public)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/console"
 	"github.com/toolward/toolward/server/door"
-	"github.com/toolward/toolward/server/protocol"
 )
 
 // DefaultListen is where the console is served unless somebody says otherwise.
@@ -29,8 +28,8 @@ type Options struct {
 	Listen string   // TCP address; "" means DefaultListen
 	Hosts  []string // further host names that the console answers to
 
-	Public  protocol.PublicOrigin // where people reach the console through a reverse proxy; optional
-	Proxies protocol.Proxies      // reverse proxies whose word about a browser's address counts
+	Public  door.PublicOrigin // where people reach the console through a reverse proxy; optional
+	Proxies door.Proxies      // reverse proxies whose word about a browser's address counts
 
 	People    *identity.Keeper
 	Approvals *approval.Manager

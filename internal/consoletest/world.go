@@ -27,6 +27,7 @@ import (
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server"
 	"github.com/toolward/toolward/server/api"
+	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/session"
 	"github.com/toolward/toolward/store"
@@ -143,12 +144,12 @@ func New(t testing.TB, o Options) *World {
 	w.Desk, err = desk.New(desk.Options{Audit: w.Audit, Devices: w.Pairings, Log: o.Log})
 	must(t, err)
 	w.openProtocol(o)
-	public, err := protocol.ParsePublicOrigin(o.Public)
+	public, err := door.ParsePublicOrigin(o.Public)
 	must(t, err)
-	trusted, err := protocol.ParseProxies(o.Proxies)
+	trusted, err := door.ParseProxies(o.Proxies)
 	must(t, err)
 	doors := server.Options{
-		Public: public, Proxies: protocol.Proxies{Trusted: trusted}, Passkeys: w.Passkeys,
+		Public: public, Proxies: door.Proxies{Trusted: trusted}, Passkeys: w.Passkeys,
 		Home: home, Listen: o.Listen, Hosts: o.Hosts, People: w.People, Approvals: w.Approvals, Audit: w.Audit,
 		Records: records, Levels: w.Levels, Gateway: w.Gateway, Config: w.Config, Desk: w.Desk, MCP: o.MCP, Hooks: o.Hooks,
 		Policy:    func() api.Policy { return o.Policy },

@@ -9,7 +9,6 @@ import (
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
-	"github.com/toolward/toolward/server/protocol"
 )
 
 // passkeyPrefix is where a browser at the door asks for a question to its passkey, and below which it answers. The path
@@ -289,7 +288,7 @@ func (s *Server) passkeysElsewhere(r *http.Request) string {
 	case s.passkeys == nil:
 	case s.address.Public.TLS() && s.passkeys.Any(s.address.Public.Name()):
 		return s.address.Public.String()
-	case s.address.OwnsLocalhost && protocol.IsLoopbackHost(r.Host) && s.passkeys.Any("localhost"):
+	case s.address.OwnsLocalhost && door.IsLoopbackHost(r.Host) && s.passkeys.Any("localhost"):
 		return "http://" + s.address.Localhost()
 	}
 	return ""

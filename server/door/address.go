@@ -8,14 +8,13 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/identity"
-	"github.com/toolward/toolward/server/protocol"
 )
 
 // Address is where people and programs reach the doors. It is complete before the first request.
 type Address struct {
 	Listen  net.Addr // of the TCP door
-	Public  protocol.PublicOrigin
-	Proxies protocol.Proxies
+	Public  PublicOrigin
+	Proxies Proxies
 	// OwnsLocalhost says that whoever asks for localhost at our port reaches us.
 	OwnsLocalhost bool
 }

@@ -5,8 +5,6 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"testing"
-
-	"github.com/toolward/toolward/server/protocol"
 )
 
 // TestSites is where passkeys can be used.
@@ -36,7 +34,7 @@ func TestSites(t *testing.T) {
 		{"https://10.0.0.5", "10.0.0.5", ""},
 		{"https://[fd00::1]", "[fd00::1]", ""},
 	} {
-		public, err := protocol.ParsePublicOrigin(c.public)
+		public, err := ParsePublicOrigin(c.public)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +47,7 @@ func TestSites(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"gate.example.org", "https://gate.example.org/console", "ftp://x", "https://*.example.org", "https://u:p@x", "https://", "https://x?y", "https://gate.example.org."} {
-		if _, err := protocol.ParsePublicOrigin(wrong); err == nil {
+		if _, err := ParsePublicOrigin(wrong); err == nil {
 			t.Errorf("%q is a public origin", wrong)
 		}
 	}

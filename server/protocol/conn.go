@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // conn is one connection. One goroutine reads, one writes, and one answers each request.
@@ -51,7 +52,7 @@ func (c *conn) endGreeting() {
 // serve upgrades the request and serves the connection until it ends.
 func (c *conn) serve(w http.ResponseWriter, r *http.Request) {
 	defer close(c.finished)
-	at := c.server.door.proxies.locate(r)
+	at := c.server.keeper.proxies.Locate(r)
 	header := r.Header.Clone()
 	c.wire = newWire()
 	ws, err := websocket.Accept(&upgrader{w, c.wire}, r, &websocket.AcceptOptions{
@@ -86,11 +87,11 @@ func (c *conn) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // greet sends the challenge, reads the first frame and answers it. It reports whether the client was let in.
-func (c *conn) greet(ctx context.Context, at place, header http.Header) bool {
+func (c *conn) greet(ctx context.Context, at door.Source, header http.Header) bool {
 	limited, done := context.WithTimeout(ctx, handshakeTime)
 	defer done()
 	c.ws.SetReadLimit(-1) // readFrame has limits of its own
-	h := &handshake{server: c.server, door: c.server.door, at: at, header: header, challenge: rand.Text()}
+	h := &handshake{server: c.server, keeper: c.server.keeper, at: at, header: header, challenge: rand.Text()}
 	if err := c.ws.Write(limited, websocket.MessageText, challengeFrame(h.challenge, time.Now())); err != nil {
 		return false
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/gatetest"
+	"github.com/toolward/toolward/server/door"
 )
 
 func closeCode(err error) int {
@@ -65,11 +66,11 @@ func TestConnectAuthVectors(t *testing.T) {
 		if from.ip == "" {
 			from.ip = "127.0.0.1"
 		}
-		at := place{}
-		at.client = mustAddr(t, from.ip)
-		at.hasOrigin = in.Origin != ""
+		at := door.Source{}
+		at.Client = mustAddr(t, from.ip)
+		at.HasOrigin = in.Origin != ""
 		for range in.PriorFailures {
-			w.door.blame(at, classShared)
+			w.Server.keeper.blame(at, classShared)
 		}
 		c := w.dial(from)
 		params := hello()

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/toolward/toolward/server/door"
 )
 
 // Versions of the protocol that this server speaks.
@@ -83,7 +85,7 @@ func readRequest(raw []byte) (Request, error) {
 		switch name {
 		case "type", "id", "method", "params", "traceparent":
 		default:
-			return fail(id, "%s is not a field of a request", quoteShort(name))
+			return fail(id, "%s is not a field of a request", door.QuoteShort(name))
 		}
 	}
 	kind, _ := textOf(fields["type"])
@@ -117,7 +119,7 @@ func splitObject(raw []byte) (map[string]json.RawMessage, error) {
 		}
 		name := token.(string) // within an object the decoder gives nothing else here
 		if _, twice := fields[name]; twice {
-			return nil, fmt.Errorf("%s stands there twice", quoteShort(name))
+			return nil, fmt.Errorf("%s stands there twice", door.QuoteShort(name))
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {

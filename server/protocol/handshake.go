@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/server/door"
 )
 
 // refusedConnect is a connection that is not let in: what the client is told, and how it is closed.
@@ -30,14 +31,14 @@ type admitted struct {
 	token     string // the device's own, for its answer
 	issued    time.Time
 	user      string // with trusted-proxy
-	at        place
+	at        door.Source
 }
 
 // handshake is one attempt to connect.
 type handshake struct {
 	server    *Server
-	door      *doorkeeper
-	at        place
+	keeper    *doorkeeper
+	at        door.Source
 	header    http.Header
 	challenge string
 
@@ -78,7 +79,7 @@ func (h *handshake) connect(ctx context.Context, raw []byte) (*admitted, *refuse
 		return nil, h.refuse(withDetail(invalid("origin not allowed: add it to gateway.controlUi.allowedOrigins if the page is yours"), "ORIGIN_NOT_ALLOWED"))
 	}
 	h.scopes = h.params.scopes()
-	h.shared = h.door.judge(ctx, h.at, h.header, h.params.Auth.Token, h.params.Auth.Password)
+	h.shared = h.keeper.judge(ctx, h.at, h.header, h.params.Auth.Token, h.params.Auth.Password)
 	in, refused := h.identify(ctx)
 	if refused != nil {
 		return nil, refused
@@ -90,12 +91,12 @@ func (h *handshake) connect(ctx context.Context, raw []byte) (*admitted, *refuse
 // originAllowed checks where a page comes from. A page is checked if it says that it is one, or if its client can only
 // be one.
 func (h *handshake) originAllowed() bool {
-	isPage := h.at.hasOrigin && (!h.at.forwarded || !h.at.byProxy) || h.params.Client.controlUI() || h.params.Client.webchat()
+	isPage := h.at.HasOrigin && (!h.at.Forwarded || !h.at.ByProxy) || h.params.Client.controlUI() || h.params.Client.webchat()
 	if !isPage {
 		return true
 	}
-	ui := h.door.config.ControlUI
-	return OriginRules{Allowed: ui.AllowedOrigins, HostFallback: ui.HostFallback}.accepts(h.at.origin, h.at.host)
+	ui := h.keeper.config.ControlUI
+	return door.OriginRules{Allowed: ui.AllowedOrigins, HostFallback: ui.HostFallback}.Accepts(h.at.Origin, h.at.Host)
 }
 
 // identify checks the credential, with a device or without.
@@ -117,7 +118,7 @@ func (h *handshake) withoutDevice() (*admitted, *refusedConnect) {
 		return nil, h.unauthorized(h.shared.reason, h.shared.retry, classShared)
 	}
 	byProxy := h.shared.ok && h.shared.method == ModeTrustedProxy && operator && h.params.Client.controlUI()
-	insecure := h.door.config.ControlUI.AllowInsecureAuth && h.at.local()
+	insecure := h.keeper.config.ControlUI.AllowInsecureAuth && h.at.Local()
 	switch {
 	case byProxy:
 		h.scopes = []string{} // whoever is behind the proxy has proven no scope
@@ -127,7 +128,7 @@ func (h *handshake) withoutDevice() (*admitted, *refusedConnect) {
 		refused := h.refuse(withDetail(&Error{Code: codeNotPaired, Message: "device identity required"}, "DEVICE_IDENTITY_REQUIRED"))
 		return nil, refused
 	}
-	h.door.forgive(h.at, classShared)
+	h.keeper.forgive(h.at, classShared)
 	return &admitted{scopes: h.scopes, method: h.shared.method, user: h.shared.user}, nil
 }
 
@@ -140,14 +141,14 @@ func (h *handshake) withDevice(ctx context.Context, key ed25519.PublicKey) (*adm
 			return nil, refused
 		}
 		method = "device-token"
-		h.door.forgive(h.at, classDevice)
+		h.keeper.forgive(h.at, classDevice)
 	} else {
-		h.door.forgive(h.at, classShared)
+		h.keeper.forgive(h.at, classShared)
 	}
 	wants := identity.PairRequest{
 		DeviceID: h.params.Device.ID, Key: key, Name: h.params.Client.DisplayName, Platform: h.params.Client.Platform,
 		Family: h.params.Client.DeviceFamily, ClientID: h.params.Client.ID, Mode: h.params.Client.Mode, Role: h.role,
-		Scopes: h.scopes, IP: addressOf(h.at.client),
+		Scopes: h.scopes, IP: addressOf(h.at.Client),
 	}
 	if reason := pairings.Needs(&wants); reason != "" {
 		wants.Reason = reason
@@ -179,7 +180,7 @@ func (h *handshake) ownToken() *refusedConnect {
 	if candidate == "" {
 		return shared()
 	}
-	if wait, locked := h.door.locked(h.at, classDevice); locked {
+	if wait, locked := h.keeper.locked(h.at, classDevice); locked {
 		return h.unauthorized(detailLimited, wait, "")
 	}
 	err := h.server.pairings.CheckCredential(h.params.Device.ID, h.role, h.scopes, candidate)
@@ -190,7 +191,7 @@ func (h *handshake) ownToken() *refusedConnect {
 		return h.unauthorized(detailDeviceScope, 0, "")
 	case explicit:
 		if h.shared.wrong {
-			h.door.blame(h.at, classShared)
+			h.keeper.blame(h.at, classShared)
 		}
 		return h.unauthorized(detailDeviceToken, 0, classDevice)
 	}
@@ -218,10 +219,10 @@ func (h *handshake) pair(ctx context.Context, wants *identity.PairRequest) *refu
 // silent reports whether a device is paired without asking. That gives it nothing that the shared secret, which lies on
 // this machine, does not give anyway: what only people may do needs a person's word.
 func (h *handshake) silent(reason identity.PairReason) bool {
-	page := h.at.hasOrigin && !h.params.Client.controlUI() && !h.params.Client.webchat()
+	page := h.at.HasOrigin && !h.params.Client.controlUI() && !h.params.Client.webchat()
 	proven := h.shared.shared || h.shared.ok && h.shared.method == ModeNone
 	switch {
-	case !h.at.local() || page:
+	case !h.at.Local() || page:
 		return false
 	case reason == identity.NotPaired:
 		return h.shared.ok
@@ -237,8 +238,8 @@ func (h *handshake) unauthorized(reason string, retry time.Duration, class strin
 		reason = detailUnauthorized
 	}
 	if class == classDevice || class == classShared && h.shared.wrong {
-		h.door.blame(h.at, class)
-		h.server.log.Warn("a credential over a WebSocket was refused", "why", reason, "from", addressOf(h.at.client), "program", userAgent(h.header))
+		h.keeper.blame(h.at, class)
+		h.server.log.Warn("a credential over a WebSocket was refused", "why", reason, "from", addressOf(h.at.Client), "program", userAgent(h.header))
 	}
 	wrong := withDetail(invalid("unauthorized: %s", reasonText[reason]), reason)
 	wrong.Details["authReason"] = authReason[reason]

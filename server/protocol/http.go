@@ -66,28 +66,28 @@ func (s *Server) Tools() http.Handler {
 
 // bearer says who calls: the agent of a token, or nil for the gateway's secret.
 func (s *Server) bearer(r *http.Request, answer http.Header) (*Agent, *invocationError) {
-	at := s.door.proxies.locate(r)
+	at := s.keeper.proxies.Locate(r)
 	secret, given := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	secret = strings.TrimSpace(secret)
-	if wait, locked := s.door.locked(at, classShared); locked {
+	if wait, locked := s.keeper.locked(at, classShared); locked {
 		answer.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 		return nil, &invocationError{status: http.StatusTooManyRequests, kind: typeLimited, message: "too many failed authentication attempts"}
 	}
 	unauthorized := &invocationError{status: http.StatusUnauthorized, kind: typeUnauthorized, message: "unauthorized"}
 	refused := func(class string) *invocationError {
-		s.door.blame(at, class)
-		s.log.Warn("a credential over HTTP was refused", "from", addressOf(at.client), "program", userAgent(r.Header))
+		s.keeper.blame(at, class)
+		s.log.Warn("a credential over HTTP was refused", "from", addressOf(at.Client), "program", userAgent(r.Header))
 		return unauthorized
 	}
-	shared := s.door.judge(r.Context(), at, r.Header, secret, secret)
+	shared := s.keeper.judge(r.Context(), at, r.Header, secret, secret)
 	switch {
 	case shared.shared:
-		s.door.forgive(at, classShared)
+		s.keeper.forgive(at, classShared)
 		return nil, nil
 	case given && secret != "":
 		agent, err := s.callAs(r.Context(), secret)
 		if err == nil {
-			s.door.forgive(at, classShared)
+			s.keeper.forgive(at, classShared)
 			return &agent, nil
 		}
 		if !errors.Is(err, ErrNoAgent) {
@@ -96,7 +96,7 @@ func (s *Server) bearer(r *http.Request, answer http.Header) (*Agent, *invocatio
 		return nil, refused(classShared)
 	case shared.ok && shared.method == ModeTrustedProxy && proxyScopes(r):
 		return nil, nil
-	case shared.ok && shared.method == ModeNone && at.local():
+	case shared.ok && shared.method == ModeNone && at.Local():
 		return nil, nil
 	}
 	return nil, unauthorized

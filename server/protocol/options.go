@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolward/toolward/server/door"
 )
 
 // Config is the part of the section "gateway" of the configuration file that is about who may connect.
@@ -72,7 +74,7 @@ func (c Config) Check(listen string) error {
 		wrong = append(wrong, &SettingError{key, fmt.Sprintf(format, args...)})
 	}
 	if !slices.Contains([]string{"", ModeToken, ModePassword, ModeTrustedProxy, ModeNone}, c.Auth.Mode) {
-		say("gateway.auth.mode", "%s: expected token, password, trusted-proxy or none", quoteShort(c.Auth.Mode))
+		say("gateway.auth.mode", "%s: expected token, password, trusted-proxy or none", door.QuoteShort(c.Auth.Mode))
 	}
 	switch c.Auth.mode() {
 	case ModePassword:
@@ -87,16 +89,16 @@ func (c Config) Check(listen string) error {
 			say("gateway.trustedProxies", "mode trusted-proxy needs the addresses of the proxy")
 		}
 	case ModeNone:
-		if !isLoopbackName(nameOf(listen)) {
-			say("gateway.auth.mode", "none, while server.listen is %s: without a credential only 127.0.0.1 is listened on", quoteShort(listen))
+		if !door.IsLoopbackHost(listen) {
+			say("gateway.auth.mode", "none, while server.listen is %s: without a credential only 127.0.0.1 is listened on", door.QuoteShort(listen))
 		}
 	}
-	if _, err := ParseProxies(c.TrustedProxies); err != nil {
+	if _, err := door.ParseProxies(c.TrustedProxies); err != nil {
 		say("gateway.trustedProxies", "%s: expected addresses or ranges such as 10.0.0.0/8", err)
 	}
 	for _, origin := range c.ControlUI.AllowedOrigins {
-		if _, ok := parseOrigin(origin); !ok {
-			say("gateway.controlUi.allowedOrigins", "%s: expected an exact origin such as https://console.example.org", quoteShort(origin))
+		if !door.IsOrigin(origin) {
+			say("gateway.controlUi.allowedOrigins", "%s: expected an exact origin such as https://console.example.org", door.QuoteShort(origin))
 		}
 	}
 	return errors.Join(wrong...)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/server/door"
 )
 
 // Rhythms of news about the gateway itself.
@@ -116,9 +117,9 @@ func (s *Server) SecurityNews(a Alert) {
 }
 
 // lockedOut tells people that somebody guesses credentials.
-func (s *Server) lockedOut(at place, class string) {
-	from := addressOf(at.client)
-	if at.hasOrigin {
+func (s *Server) lockedOut(at door.Source, class string) {
+	from := addressOf(at.Client)
+	if at.HasOrigin {
 		from += ", a web page"
 	}
 	s.SecurityNews(Alert{

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolward/toolward/server/door"
 )
 
 // standing is what a client's shared secret is worth.
@@ -39,26 +41,26 @@ const (
 // doorkeeper knows the shared secrets.
 type doorkeeper struct {
 	config    Config
-	proxies   Proxies
+	proxies   door.Proxies
 	tokens    Tokens
-	limits    *Limiter                     // of programs
-	browsers  *Limiter                     // of pages: for them this machine is no exception, since any page can try
-	lockedOut func(at place, class string) // told of whoever guesses too often; optional
+	limits    *door.Limiter                      // of programs
+	browsers  *door.Limiter                      // of pages: for them this machine is no exception, since any page can try
+	lockedOut func(at door.Source, class string) // told of whoever guesses too often; optional
 }
 
 // limiter is the one that counts for a request.
-func (d *doorkeeper) limiter(at place) *Limiter {
-	if at.hasOrigin {
+func (d *doorkeeper) limiter(at door.Source) *door.Limiter {
+	if at.HasOrigin {
 		return d.browsers
 	}
 	return d.limits
 }
 
 // judge looks at a token and a password as they were sent. It counts nothing: see blame and forgive.
-func (d *doorkeeper) judge(ctx context.Context, at place, h http.Header, token, password string) standing {
+func (d *doorkeeper) judge(ctx context.Context, at door.Source, h http.Header, token, password string) standing {
 	mode := d.config.Auth.mode()
 	if mode == ModeToken || mode == ModePassword {
-		if s := d.limiter(at).Check(classShared, at.client, time.Now()); !s.Allowed {
+		if s := d.limiter(at).Check(classShared, at.Client, time.Now()); !s.Allowed {
 			return standing{reason: detailLimited, retry: s.RetryAfter, method: mode}
 		}
 	}
@@ -107,11 +109,11 @@ func judgePassword(configured, password string) standing {
 }
 
 // judgeProxy believes a header only if the socket's peer is the proxy: everybody else could write it.
-func (d *doorkeeper) judgeProxy(at place, h http.Header) standing {
+func (d *doorkeeper) judgeProxy(at door.Source, h http.Header) standing {
 	t := d.config.Auth.TrustedProxy
 	s := standing{method: ModeTrustedProxy, reason: detailUnauthorized}
 	values := h.Values(t.UserHeader)
-	if !at.byProxy || t.UserHeader == "" || len(values) != 1 || strings.TrimSpace(values[0]) == "" {
+	if !at.ByProxy || t.UserHeader == "" || len(values) != 1 || strings.TrimSpace(values[0]) == "" {
 		return s
 	}
 	for _, name := range t.RequiredHeaders {
@@ -127,17 +129,17 @@ func (d *doorkeeper) judgeProxy(at place, h http.Header) standing {
 }
 
 // blame counts a wrong secret.
-func (d *doorkeeper) blame(at place, class string) {
-	if d.limiter(at).Fail(class, at.client, time.Now()) && d.lockedOut != nil {
+func (d *doorkeeper) blame(at door.Source, class string) {
+	if d.limiter(at).Fail(class, at.Client, time.Now()) && d.lockedOut != nil {
 		d.lockedOut(at, class)
 	}
 }
 
 // forgive forgets the wrong ones of a client that has the right one.
-func (d *doorkeeper) forgive(at place, class string) { d.limiter(at).Reset(class, at.client) }
+func (d *doorkeeper) forgive(at door.Source, class string) { d.limiter(at).Reset(class, at.Client) }
 
-func (d *doorkeeper) locked(at place, class string) (time.Duration, bool) {
-	s := d.limiter(at).Check(class, at.client, time.Now())
+func (d *doorkeeper) locked(at door.Source, class string) (time.Duration, bool) {
+	s := d.limiter(at).Check(class, at.Client, time.Now())
 	return s.RetryAfter, !s.Allowed
 }
 
@@ -154,3 +156,9 @@ func addressOf(ip netip.Addr) string {
 	}
 	return ip.String()
 }
+
+// Classes of credentials.
+const (
+	classShared = "shared-secret"
+	classDevice = "device-token"
+)

@@ -20,6 +20,7 @@ import (
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/schema"
+	"github.com/toolward/toolward/server/door"
 )
 
 // Gate decides about calls and runs them. The gateway implements it.
@@ -73,7 +74,7 @@ type Server struct {
 	log       *slog.Logger
 	started   time.Time
 
-	door         *doorkeeper
+	keeper       *doorkeeper
 	connectCheck *schema.Schema
 	methods      map[string]*method
 	repeats      *repeats
@@ -114,7 +115,7 @@ func New(o Options) (*Server, error) {
 	if o.Pairings == nil || o.Approvals == nil || o.Audit == nil || o.Gate == nil || o.Desk == nil || o.Policy == nil || o.Agents == nil || o.CallAs == nil {
 		return nil, errors.New("gateway protocol: a part is missing")
 	}
-	proxies, err := ParseProxies(o.Config.TrustedProxies)
+	proxies, err := door.ParseProxies(o.Config.TrustedProxies)
 	if err != nil {
 		return nil, fmt.Errorf("gateway protocol: trusted proxies: %w", err)
 	}
@@ -125,13 +126,13 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		pairings: o.Pairings, approvals: o.Approvals, audit: o.Audit, gate: o.Gate, desk: o.Desk, policy: o.Policy,
 		agents: o.Agents, callAs: o.CallAs, paired: o.Paired, trouble: o.Trouble, home: o.Home, version: o.Version, log: o.Log, started: time.Now(), connectCheck: check,
-		door: &doorkeeper{
-			config: o.Config, proxies: Proxies{proxies, o.Config.AllowRealIPFallback}, tokens: o.Tokens,
-			limits: NewLimiter(LimitSettings{}), browsers: NewLimiter(LimitSettings{CountsLoopback: true}),
+		keeper: &doorkeeper{
+			config: o.Config, proxies: door.Proxies{Trusted: proxies, RealIPFallback: o.Config.AllowRealIPFallback}, tokens: o.Tokens,
+			limits: door.NewLimiter(door.LimitSettings{}), browsers: door.NewLimiter(door.LimitSettings{CountsLoopback: true}),
 		},
 		repeats: newRepeats(), conns: map[*conn]struct{}{}, moved: make(chan struct{}, 1),
 	}
-	s.door.lockedOut = s.lockedOut
+	s.keeper.lockedOut = s.lockedOut
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/schema"
+	"github.com/toolward/toolward/server/door"
 )
 
 // shape is the form of parameters: what the schema checks, and how the documentation writes it.
@@ -140,7 +141,7 @@ func wrongParams(method string, err error) *Error {
 	if errors.As(err, &wrong) {
 		text = wrong.Problem
 		if wrong.Field != "" {
-			text = quoteShort(wrong.Field) + " " + strings.TrimSuffix(text, " of this tool")
+			text = door.QuoteShort(wrong.Field) + " " + strings.TrimSuffix(text, " of this tool")
 		}
 		if wrong.Want != "" {
 			text += " (expected " + wrong.Want + ")"

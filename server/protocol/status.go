@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/server/door"
 )
 
 // hello is the answer to a connect frame.
@@ -26,7 +27,7 @@ func (s *Server) hello(c *conn, in *admitted) map[string]any {
 	agents := s.agents()
 	snapshot := map[string]any{
 		"presence": s.present(), "health": s.health(time.Now(), false), "stateVersion": s.stateVersion(),
-		"uptimeMs": time.Since(s.started).Milliseconds(), "authMode": s.door.config.Auth.mode(),
+		"uptimeMs": time.Since(s.started).Milliseconds(), "authMode": s.keeper.config.Auth.mode(),
 		"sessionDefaults": map[string]any{
 			"defaultAgentId": agents.Default, "mainKey": "main", "mainSessionKey": "agent:" + agents.Default + ":main", "scope": "per-sender",
 		},
@@ -109,7 +110,7 @@ func (r *call) getStatus(context.Context, *struct{}) (any, *Error) {
 	s.mu.Unlock()
 	out := map[string]any{
 		"version": s.version, "protocol": newestVersion, "startedAtMs": s.started.UnixMilli(),
-		"uptimeMs": time.Since(s.started).Milliseconds(), "connections": connections, "authMode": s.door.config.Auth.mode(),
+		"uptimeMs": time.Since(s.started).Milliseconds(), "connections": connections, "authMode": s.keeper.config.Auth.mode(),
 		"person": r.by.IsPerson(),
 	}
 	if r.by.MayAnswer() == nil {
@@ -147,7 +148,7 @@ var profiles = []struct{ id, label string }{{"minimal", "Minimal"}, {"coding", "
 func (r *call) catalog(_ context.Context, p *catalogParams) (any, *Error) {
 	agent, known := r.server.agents().find(p.AgentID)
 	if !known {
-		return nil, invalid("unknown agent id %s", quoteShort(p.AgentID))
+		return nil, invalid("unknown agent id %s", door.QuoteShort(p.AgentID))
 	}
 	tools := r.server.policy().View(toolward.Caller{Agent: agent.ID, Context: "main", Workspace: agent.Workspace})
 	groups := []any{}

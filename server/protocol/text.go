@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 )
 
@@ -14,13 +13,4 @@ func userAgent(h http.Header) string {
 		name = strings.ToValidUTF8(name[:most], "") + "…"
 	}
 	return name
-}
-
-// quoteShort quotes what a client chose, bounded and with everything unprintable escaped.
-func quoteShort(s string) string {
-	const most = 80
-	if len(s) > most {
-		s = s[:most] + "…"
-	}
-	return strconv.QuoteToASCII(s)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/gatetest"
+	"github.com/toolward/toolward/server/door"
 )
 
 // textSpec is a long text as vectors write it.
@@ -125,7 +126,7 @@ func TestOriginVectors(t *testing.T) {
 			AllowHostHeaderOriginFallback bool
 		}
 		gatetest.Decode(t, input, &in)
-		return map[string]any{"ok": OriginRules{in.AllowedOrigins, in.AllowHostHeaderOriginFallback}.accepts(in.Origin, in.RequestHost)}
+		return map[string]any{"ok": door.OriginRules{Allowed: in.AllowedOrigins, HostFallback: in.AllowHostHeaderOriginFallback}.Accepts(in.Origin, in.RequestHost)}
 	})
 }
 
@@ -148,7 +149,7 @@ func TestRateLimitVectors(t *testing.T) {
 			}
 		}
 		gatetest.Decode(t, input, &in)
-		l := NewLimiter(LimitSettings{
+		l := door.NewLimiter(door.LimitSettings{
 			MaxAttempts: in.Config.MaxAttempts, Window: time.Duration(in.Config.WindowMs) * time.Millisecond,
 			Lockout:        time.Duration(in.Config.LockoutMs) * time.Millisecond,
 			CountsLoopback: in.Config.ExemptLoopback != nil && !*in.Config.ExemptLoopback,

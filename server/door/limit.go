@@ -1,4 +1,4 @@
-package protocol
+package door
 
 import (
 	"net/netip"
@@ -31,12 +31,6 @@ type attempts struct {
 	failed      []time.Time // within the window, oldest first
 	lockedUntil time.Time
 }
-
-// Classes of credentials.
-const (
-	classShared = "shared-secret"
-	classDevice = "device-token"
-)
 
 const maxLimited = 10_000 // sources that are remembered
 

@@ -1,4 +1,4 @@
-package protocol
+package door
 
 import (
 	"net"
@@ -37,15 +37,15 @@ func (p Proxies) trusts(ip netip.Addr) bool {
 	return slices.ContainsFunc(p.Trusted, func(prefix netip.Prefix) bool { return prefix.Contains(ip) })
 }
 
-// place is where a request comes from.
-type place struct {
+// Source is where a request comes from.
+type Source struct {
 	peer      netip.Addr // of the socket
-	client    netip.Addr // of the client, as far as proxies that are trusted tell
-	forwarded bool       // it has headers of a proxy
-	byProxy   bool       // the peer is a trusted proxy
-	host      string
-	origin    string
-	hasOrigin bool
+	Client    netip.Addr // of the client, as far as proxies that are trusted tell
+	Forwarded bool       // it has headers of a proxy
+	ByProxy   bool       // the peer is a trusted proxy
+	Host      string
+	Origin    string
+	HasOrigin bool
 }
 
 // forwardingHeaders are set by proxies. A program of this machine that sends one is not taken for a local client: what
@@ -55,9 +55,10 @@ var forwardingHeaders = []string{
 	"Cf-Connecting-Ip", "True-Client-Ip", "Tailscale-User-Login",
 }
 
-func (p Proxies) locate(r *http.Request) place {
-	at := place{host: r.Host, origin: r.Header.Get("Origin")}
-	_, at.hasOrigin = r.Header["Origin"]
+// Locate says where a request comes from.
+func (p Proxies) Locate(r *http.Request) Source {
+	at := Source{Host: r.Host, Origin: r.Header.Get("Origin")}
+	_, at.HasOrigin = r.Header["Origin"]
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
@@ -66,23 +67,23 @@ func (p Proxies) locate(r *http.Request) place {
 	at.peer = at.peer.WithZone("").Unmap()
 	if door, ok := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr); ok && door != nil {
 		// The local socket has no addresses. Whoever reaches it is a program of our own user on this machine.
-		at.peer, at.host = netip.AddrFrom4([4]byte{127, 0, 0, 1}), "localhost"
+		at.peer, at.Host = netip.AddrFrom4([4]byte{127, 0, 0, 1}), "localhost"
 	}
-	at.client = at.peer
+	at.Client = at.peer
 	for _, name := range forwardingHeaders {
 		if _, set := r.Header[http.CanonicalHeaderKey(name)]; set {
-			at.forwarded = true
+			at.Forwarded = true
 		}
 	}
-	if at.byProxy = p.trusts(at.peer); at.byProxy {
-		at.client = p.behind(r, at.peer)
+	if at.ByProxy = p.trusts(at.peer); at.ByProxy {
+		at.Client = p.behind(r, at.peer)
 	}
 	return at
 }
 
 // Client is the address of whoever sent a request, as far as proxies that are trusted tell; not valid if that cannot be
 // told.
-func (p Proxies) Client(r *http.Request) netip.Addr { return p.locate(r).client }
+func (p Proxies) Client(r *http.Request) netip.Addr { return p.Locate(r).Client }
 
 // behind is the client that trusted proxies name: the last address that is not a trusted proxy itself. What stands
 // before it is what that client claims.
@@ -108,8 +109,8 @@ func (p Proxies) behind(r *http.Request, peer netip.Addr) netip.Addr {
 	return client
 }
 
-// local reports whether a program of this machine talks to us directly: nothing in between, nothing forwarded, and
+// Local reports whether a program of this machine talks to us directly: nothing in between, nothing forwarded, and
 // addressed as this machine. Without the last, a page of another site whose name was made to mean 127.0.0.1 would be.
-func (at place) local() bool {
-	return at.peer.IsLoopback() && at.client.IsLoopback() && (!at.forwarded || at.byProxy) && isLoopbackName(nameOf(at.host))
+func (at Source) Local() bool {
+	return at.peer.IsLoopback() && at.Client.IsLoopback() && (!at.Forwarded || at.ByProxy) && isLoopbackName(hostName(at.Host))
 }

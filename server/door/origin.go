@@ -1,4 +1,4 @@
-package protocol
+package door
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ type OriginRules struct {
 	HostFallback bool     // the page of whatever host name the browser used
 }
 
-// accepts reports whether a page of this origin may open a connection that was addressed to host. It is what keeps any
+// Accepts reports whether a page of this origin may open a connection that was addressed to host. It is what keeps any
 // page that a person happens to look at from talking to the gateway on the same machine.
-func (r OriginRules) accepts(origin, host string) bool {
+func (r OriginRules) Accepts(origin, host string) bool {
 	page, ok := parseOrigin(origin)
 	if !ok {
 		return false
@@ -31,16 +31,22 @@ func (r OriginRules) accepts(origin, host string) bool {
 	if page.scheme != "http" && page.scheme != "https" {
 		return false // pages of browser extensions and files are named exactly or not at all
 	}
-	if isLoopbackName(page.name) && isLoopbackName(nameOf(host)) {
+	if isLoopbackName(page.name) && isLoopbackName(hostName(host)) {
 		return true
 	}
-	return r.HostFallback && host != "" && page.host() == (webOrigin{page.scheme, nameOf(host), portOf(host, page.scheme)}).host()
+	return r.HostFallback && host != "" && page.host() == (webOrigin{page.scheme, hostName(host), portOf(host, page.scheme)}).host()
 }
 
 // webOrigin is an origin in comparable form.
 type webOrigin struct{ scheme, name, port string }
 
 func (o webOrigin) host() string { return net.JoinHostPort(o.name, o.port) }
+
+// IsOrigin reports whether a text is an origin, such as https://console.example.org.
+func IsOrigin(text string) bool {
+	_, ok := parseOrigin(text)
+	return ok
+}
 
 func parseOrigin(text string) (webOrigin, bool) {
 	u, err := url.Parse(text)
@@ -52,8 +58,8 @@ func parseOrigin(text string) (webOrigin, bool) {
 	return webOrigin{scheme, strings.ToLower(u.Hostname()), portOf(u.Host, scheme)}, u.Hostname() != ""
 }
 
-// nameOf is the name in a Host header, without port and brackets.
-func nameOf(host string) string {
+// hostName is the name in a Host header, without port and brackets.
+func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return strings.ToLower(name)
 	}
@@ -71,7 +77,7 @@ func portOf(host, scheme string) string {
 }
 
 // IsLoopbackHost reports whether a Host header can only mean this machine.
-func IsLoopbackHost(host string) bool { return isLoopbackName(nameOf(host)) }
+func IsLoopbackHost(host string) bool { return isLoopbackName(hostName(host)) }
 
 // isLoopbackName reports whether a host name can only mean this machine.
 func isLoopbackName(name string) bool {
@@ -93,7 +99,7 @@ func ParsePublicOrigin(text string) (PublicOrigin, error) {
 	}
 	page, ok := parseOrigin(text)
 	if !ok || page.scheme != "http" && page.scheme != "https" || strings.ContainsAny(page.name, "*% ") || strings.HasSuffix(page.name, ".") {
-		return PublicOrigin{}, fmt.Errorf("%s: expected an exact origin such as https://gate.example.org", quoteShort(text))
+		return PublicOrigin{}, fmt.Errorf("%s: expected an exact origin such as https://gate.example.org", QuoteShort(text))
 	}
 	return PublicOrigin{page}, nil
 }
@@ -129,5 +135,5 @@ func (o PublicOrigin) String() string {
 
 // Is reports whether a Host header names it. With a dot at its end a name is the same, to DNS and to the certificate.
 func (o PublicOrigin) Is(host string) bool {
-	return o.Set() && strings.TrimSuffix(nameOf(host), ".") == o.page.name && portOf(host, o.page.scheme) == o.page.port
+	return o.Set() && strings.TrimSuffix(hostName(host), ".") == o.page.name && portOf(host, o.page.scheme) == o.page.port
 }

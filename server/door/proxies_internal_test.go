@@ -1,4 +1,4 @@
-package protocol
+package door
 
 import (
 	"net/http/httptest"
