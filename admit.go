@@ -109,7 +109,7 @@ func (a *admission) run(ctx context.Context) (err error) {
 func (a *admission) find(context.Context) error {
 	c := &a.call
 	if agent := c.Session.Agent(); agent == "" || agent != c.Caller.Agent || !utf8.ValidString(string(c.Session)) {
-		// A face that mixes up callers and sessions would let one agent spend another's grants.
+		// An adapter that mixes up callers and sessions would let one agent spend another's grants.
 		return &Refusal{Tool: c.Tool, Code: CodeInternal, Cause: fmt.Errorf("session %q does not belong to agent %q", c.Session, c.Caller.Agent)}
 	}
 	tool, reason := visible(a.snapshot, c)
@@ -263,8 +263,8 @@ func (a *admission) admit(ctx context.Context) (pass *Pass, err error) {
 	}, nil
 }
 
-// Refuse records a refusal that a face had to make itself, such as one for a forged resume token, and returns it.
-// The call has not been decided; a face can refuse by itself, never allow.
+// Refuse records a refusal that an adapter had to make itself, such as one for a forged resume token, and returns it.
+// The call has not been decided; an adapter can refuse by itself, never allow.
 func (g *Gateway) Refuse(ctx context.Context, call Call, refusal *Refusal) *Refusal {
 	return (&admission{gateway: g, call: call}).refuse(ctx, refusal)
 }

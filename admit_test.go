@@ -430,7 +430,7 @@ func compact(t *testing.T, raw []byte) []byte {
 	return out.Bytes()
 }
 
-func TestAFaceIsToldWhatItsCallWaitsFor(t *testing.T) {
+func TestAnAdapterIsToldWhatItsCallWaitsFor(t *testing.T) {
 	tool := (&counter{}).tool("write")
 	h := gatetest.New(t, toolward.Ask, tool)
 	h.Approver.AskFunc = func(_ context.Context, q *toolward.Question) (toolward.Answer, error) {
@@ -444,7 +444,7 @@ func TestAFaceIsToldWhatItsCallWaitsFor(t *testing.T) {
 	c := call("write", `{}`)
 	c.OnPending = func(p toolward.Pending) {
 		told = append(told, p)
-		panic("a face that fails is no reason to refuse")
+		panic("an adapter that fails is no reason to refuse")
 	}
 	if _, err := h.Gateway.Admit(t.Context(), c); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func visible(s Snapshot, c *Call) (*Tool, Reason) {
 	}
 	if !c.ByClient || form.Name != c.Tool || form.Run != nil {
 		// A form describes what a client does. Where Toolward runs the tool, only its own description counts:
-		// else a face could have one thing judged and another one run.
+		// else an adapter could have one thing judged and another one run.
 		return nil, Reason{Layer: "form", Text: fmt.Sprintf("the form %q does not fit the call of %q", form.Name, c.Tool)}
 	}
 	adopter, ok := s.(Adopter)

@@ -99,14 +99,14 @@ func (a *admission) askPeople(ctx context.Context, q *Question) error {
 	return nil
 }
 
-// onPending tells the face which approval its call waits for. A panic of the face there is its own, not the call's.
+// onPending tells the adapter which approval its call waits for. A panic of the adapter there is its own, not the call's.
 func (a *admission) onPending() func(Pending) {
 	tell := a.call.OnPending
 	if tell == nil {
 		return nil
 	}
 	return func(p Pending) {
-		defer a.gateway.contain("face that is told of a pending approval")
+		defer a.gateway.contain("adapter that is told of a pending approval")
 		p.Tool = a.call.Tool
 		tell(p)
 	}

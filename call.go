@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Surface says through which kind of face a call came in.
+// Surface says through which kind of adapter a call came in.
 type Surface string
 
 // The surfaces.
@@ -30,7 +30,7 @@ const (
 	HostGateway Host = "gateway"
 )
 
-// Call is one tool call as a face received it. Nothing in it has been checked, except that the face authenticated
+// Call is one tool call as an adapter received it. Nothing in it has been checked, except that the adapter authenticated
 // the caller.
 type Call struct {
 	ID         string          // the client's id of this call; part of the record only
@@ -50,11 +50,11 @@ type Call struct {
 	Detach     bool   // return *Pending instead of waiting for people
 
 	// OnPending, if not nil, is told which approval the call waits for, as soon as people can answer it: once for each, and
-	// mostly there is one. It must return at once. It is for faces that tell their client what a call waits for.
+	// mostly there is one. It must return at once. It is for adapters that tell their client what a call waits for.
 	OnPending func(Pending) `json:"-"`
 }
 
-// Caller is who asks. The face that authenticated the client fills it in; nothing of it comes from arguments.
+// Caller is who asks. The adapter that authenticated the client fills it in; nothing of it comes from arguments.
 type Caller struct {
 	Agent      string // agent id, lower case
 	Depth      int    // 0 for an agent, n for its nth level of sub-agents
@@ -88,7 +88,7 @@ type Caller struct {
 // nothing.
 type Ceiling string
 
-// caller is the caller with the facts that the call itself states, so that no face can state others.
+// caller is the caller with the facts that the call itself states, so that no adapter can state others.
 func (c *Call) caller() Caller {
 	caller := c.Caller
 	caller.Session, caller.Surface = c.Session, c.Surface

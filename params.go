@@ -174,7 +174,7 @@ func appendEscaped(b []byte, c byte) []byte {
 	case c == '"' || c == '\\':
 		return append(b, '\\', c)
 	case c >= utf8.RuneSelf:
-		return utf8.AppendRune(b, utf8.RuneError) // an invalid byte; faces refuse such names before
+		return utf8.AppendRune(b, utf8.RuneError) // an invalid byte; adapters refuse such names before
 	case c == '\b':
 		return append(b, '\\', 'b')
 	case c == '\t':

@@ -60,7 +60,7 @@ func (p *Pass) stillBound() bool {
 }
 
 // Start redeems the pass: it succeeds once, in time, and only if nothing that the pass is bound to has changed.
-// Run does it by itself; faces whose client runs the tool call it just before they tell the client to go ahead.
+// Run does it by itself; adapters whose client runs the tool call it just before they tell the client to go ahead.
 // It stops the replay of a pass and every swap between decision and run.
 func (p *Pass) Start() error {
 	if !p.state.CompareAndSwap(passIssued, passRunning) {
@@ -183,7 +183,7 @@ func (p *Pass) finish(ctx context.Context, outcome *OutcomeRecord, result *Resul
 	return errors.Join(exposed, err)
 }
 
-// Matches reports whether raw arguments are those of the pass. A face asks it when its client reports what it ran:
+// Matches reports whether raw arguments are those of the pass. An adapter asks it when its client reports what it ran:
 // a client that ran something else must be seen.
 func (p *Pass) Matches(raw json.RawMessage) bool {
 	params, err := decodeFor(p.gateway.policy.Snapshot(), p.request.Tool, raw)

@@ -49,7 +49,7 @@ func (c *cleaner) visible(s string) string {
 	return s
 }
 
-// key prepares an identifier of our own. It is as a face gave it: what could
+// key prepares an identifier of our own. It is as an adapter gave it: what could
 // not be written as it stands would make the record differ from the columns
 // beside it, and the log look forged.
 func (c *cleaner) key(s string) string { return cut(c.visible(s), detailLimit) }

@@ -28,11 +28,11 @@ var (
 // carries them, because their clients might resume the stream; here they cannot, so the answer would reach nobody,
 // and a person would be asked for a call that is gone.
 type carrier struct {
-	ctx       context.Context // ends with the request
-	end       context.CancelCauseFunc
-	principal string
-	session   string // Mcp-Session-Id, if any
-	out       *answerWriter
+	ctx        context.Context // ends with the request
+	end        context.CancelCauseFunc
+	principal  string
+	connection string // Mcp-Session-Id, if any
+	out        *answerWriter
 }
 
 // carriers are the requests in flight, by their marks.
@@ -54,7 +54,7 @@ func (c *carriers) carry(w http.ResponseWriter, r *http.Request, principal strin
 	if c.byMark == nil {
 		c.byMark = make(map[string]*carrier)
 	}
-	c.byMark[mark] = &carrier{ctx: ctx, end: end, principal: principal, session: r.Header.Get(sessionHeader), out: out}
+	c.byMark[mark] = &carrier{ctx: ctx, end: end, principal: principal, connection: r.Header.Get(connectionHeader), out: out}
 	c.mu.Unlock()
 	r = r.WithContext(ctx)
 	r.Header.Set(markHeader, mark) // whatever came from outside under this name is gone
@@ -73,12 +73,12 @@ func (c *carriers) find(mark string) *carrier {
 	return c.byMark[mark]
 }
 
-// endSession ends the calls of a session that its client deletes. The SDK would wait for them, and they for people.
-func (c *carriers) endSession(principal, session string) {
+// endConnection ends the calls of a connection that its client deletes. The SDK would wait for them, and they for people.
+func (c *carriers) endConnection(principal, connection string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, carrier := range c.byMark {
-		if session != "" && carrier.session == session && carrier.principal == principal {
+		if connection != "" && carrier.connection == connection && carrier.principal == principal {
 			carrier.end(approval.ErrCanceled)
 		}
 	}

@@ -1,11 +1,11 @@
-// Package mcp is the face that MCP clients see: a Model Context Protocol server whose every tool call goes through
+// Package mcp is the adapter that MCP clients see: a Model Context Protocol server whose every tool call goes through
 // a [toolward.Gateway].
 //
 // [NewServer] makes one server for all clients. [Server.Handler] serves streamable HTTP to clients with a bearer
 // token. [Server.StdioHandler] and [Server.ServeConn] serve the stdio form: "toolward mcp" runs [Pipe], which joins
 // its standard input and output to the daemon's local socket and knows nothing of the protocol.
 //
-// Rules of this face:
+// Rules of this adapter:
 //
 //   - Who calls is decided by the token or the socket alone ([Identity]). Nothing in a message can change it.
 //   - A client is shown the tools that its caller may see, with their own schemas. A tool it may not see and a tool

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	versionHeader = "Mcp-Protocol-Version"
-	sessionHeader = "Mcp-Session-Id"
+	versionHeader    = "Mcp-Protocol-Version"
+	connectionHeader = "Mcp-Session-Id"
 	// markHeader joins a tool call to the HTTP request that carries it. It is set by carry, never taken from outside.
 	markHeader = "Toolward-Request"
 )
 
-// maxHTTPSessions bounds the sessions of clients of the protocols that have them; streams count too.
-const maxHTTPSessions = 1024
+// maxConnections bounds the connections of clients: what MCP calls a session, in the protocols that have one. Streams count too.
+const maxConnections = 1024
 
-// httpSessionIdle is when the session of a silent client is forgotten.
-const httpSessionIdle = 30 * time.Minute
+// connectionIdle is when the connection of a silent client is forgotten.
+const connectionIdle = 30 * time.Minute
 
 // Authenticate says whose a bearer token is, or that it is nobody's. The error is logged, never sent.
 type Authenticate func(ctx context.Context, token string, r *http.Request) (Identity, error)
@@ -35,12 +35,12 @@ type Authenticate func(ctx context.Context, token string, r *http.Request) (Iden
 func (s *Server) Handler(authenticate Authenticate) http.Handler {
 	server := func(*http.Request) *sdk.Server { return s.sdk }
 	limit := int64(s.config.MaxMessage)
-	face := &httpFace{
+	adapter := &httpAdapter{
 		server: s,
-		sessions: sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
-			SessionTimeout: httpSessionIdle, MaxRequestBodyBytes: limit, Logger: s.log,
+		connected: sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
+			SessionTimeout: connectionIdle, MaxRequestBodyBytes: limit, Logger: s.log,
 		}),
-		sessionless: sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
+		stateless: sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
 			Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: limit, Logger: s.log,
 		}),
 	}
@@ -53,29 +53,29 @@ func (s *Server) Handler(authenticate Authenticate) http.Handler {
 			s.log.Warn("mcp token refused", "err", err, "remote", r.RemoteAddr)
 			return nil, auth.ErrInvalidToken // why is nobody's business who has no token
 		}
-		// The SDK compares UserID with that of the session: a session id that leaks is worth nothing to others.
+		// The SDK compares UserID with that of the connection: a connection id that leaks is worth nothing to others.
 		return &auth.TokenInfo{UserID: id.principal(), Extra: map[string]any{extraIdentity: id}}, nil
 	}
-	authenticated := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(face)
+	authenticated := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(adapter)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="toolward"`) // face takes it back
+		w.Header().Set("WWW-Authenticate", `Bearer realm="toolward"`) // the adapter takes it back
 		authenticated.ServeHTTP(w, r)
 	})
 }
 
-// httpFace stands between authentication and the SDK. It answers what the SDK would not answer in JSON-RPC, and
+// httpAdapter stands between authentication and the SDK. It answers what the SDK would not answer in JSON-RPC, and
 // leads each request to the handler of its protocol.
-type httpFace struct {
-	server      *Server
-	sessions    http.Handler // protocols up to 2025-11-25
-	sessionless http.Handler // 2026-07-28 and later
+type httpAdapter struct {
+	server    *Server
+	connected http.Handler // protocols up to 2025-11-25, whose clients connect
+	stateless http.Handler // 2026-07-28 and later
 }
 
-func (f *httpFace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *httpAdapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Del("WWW-Authenticate")
-	handler := f.sessions
+	handler := f.connected
 	if r.Header.Get(versionHeader) >= version20260728 {
-		handler = f.sessionless
+		handler = f.stateless
 	}
 	if r.Method == http.MethodPost {
 		body, ok := f.readBody(w, r)
@@ -83,16 +83,16 @@ func (f *httpFace) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if r.Header.Get(versionHeader) == "" && bytes.Contains(body, []byte(sdk.MetaKeyProtocolVersion)) {
-			handler = f.sessionless // where the missing header is told
+			handler = f.stateless // where the missing header is told
 		}
-		if handler == f.sessions && r.Header.Get(sessionHeader) == "" && f.full() {
+		if handler == f.connected && r.Header.Get(connectionHeader) == "" && f.full() {
 			refuseHTTP(w, http.StatusServiceUnavailable, &malformed{code: codeBusy, message: "too many sessions are open; try again later"})
 			return
 		}
 	}
 	principal := principalOf(r)
 	if r.Method == http.MethodDelete {
-		f.server.carriers.endSession(principal, r.Header.Get(sessionHeader))
+		f.server.carriers.endConnection(principal, r.Header.Get(connectionHeader))
 	}
 	out, r, done := f.server.carriers.carry(w, r, principal)
 	defer done()
@@ -109,7 +109,7 @@ func principalOf(r *http.Request) string {
 }
 
 // readBody reads and checks the one message of a POST, and puts it back for the SDK.
-func (f *httpFace) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+func (f *httpAdapter) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(f.server.config.MaxMessage)))
 	if err != nil {
 		var tooLarge *http.MaxBytesError
@@ -130,13 +130,13 @@ func (f *httpFace) readBody(w http.ResponseWriter, r *http.Request) ([]byte, boo
 	return body, true
 }
 
-// full reports whether no more sessions may begin.
-func (f *httpFace) full() bool {
+// full reports whether no more clients may connect.
+func (f *httpAdapter) full() bool {
 	n := 0
 	for range f.server.sdk.Sessions() {
 		n++
 	}
-	return n >= f.server.maxSessions
+	return n >= f.server.maxConnections
 }
 
 func refuseHTTP(w http.ResponseWriter, status int, bad *malformed) {

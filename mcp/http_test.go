@@ -16,11 +16,11 @@ import (
 
 // poster sends hand-made HTTP requests.
 type poster struct {
-	t       testing.TB
-	url     string
-	version string
-	token   string
-	session string
+	t          testing.TB
+	url        string
+	version    string
+	token      string
+	connection string
 }
 
 // newPoster opens a session, if the version has such a thing.
@@ -33,7 +33,7 @@ func newPoster(t testing.TB, url, version string) *poster {
 		if response == nil || response.status != http.StatusOK {
 			t.Fatalf("initialize: %+v", response)
 		}
-		p.session = response.header.Get(sessionHeader)
+		p.connection = response.header.Get(connectionHeader)
 	}
 	return p
 }
@@ -54,11 +54,11 @@ func (p *poster) post(ctx context.Context, body string, change func(*http.Reques
 	request.Header.Set("Authorization", "Bearer "+p.token)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/event-stream")
-	if p.version >= version20260728 || p.session != "" {
+	if p.version >= version20260728 || p.connection != "" {
 		request.Header.Set(versionHeader, p.version)
 	}
-	if p.session != "" {
-		request.Header.Set(sessionHeader, p.session)
+	if p.connection != "" {
+		request.Header.Set(connectionHeader, p.connection)
 	}
 	if change != nil {
 		change(request)
@@ -155,7 +155,7 @@ func TestHTTPIdentity(t *testing.T) {
 			for _, token := range []string{"coder-secret", "owner-secret"} {
 				p := &poster{t: t, url: url, version: version, token: token}
 				if version < version20260728 {
-					p.session = newPosterAs(t, url, version, token).session
+					p.connection = newPosterAs(t, url, version, token).connection
 				}
 				if a := p.try(context.Background(), "echo", `{}`); a == nil || a.status != http.StatusOK {
 					t.Fatalf("call: %+v", a)
@@ -186,7 +186,7 @@ func newPosterAs(t testing.TB, url, version, token string) *poster {
 	if response == nil {
 		t.Fatal("initialize failed")
 	}
-	p.session = response.header.Get(sessionHeader)
+	p.connection = response.header.Get(connectionHeader)
 	return p
 }
 
@@ -194,7 +194,7 @@ func TestHTTPSessionIsItsTokens(t *testing.T) {
 	w := newWorld(t)
 	url := w.http(t).URL
 	victim := newPoster(t, url, version20251125)
-	thief := &poster{t: t, url: url, version: version20251125, token: "other-secret", session: victim.session}
+	thief := &poster{t: t, url: url, version: version20251125, token: "other-secret", connection: victim.connection}
 	if a := thief.try(context.Background(), "echo", `{}`); a == nil || a.status != http.StatusForbidden {
 		t.Errorf("another token in the session: %+v, want 403", a)
 	}
@@ -219,7 +219,7 @@ func TestHTTPHostileMessages(t *testing.T) {
 		{"deeper than any message", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, nil, 400, -32700},
 		{"duplicate method", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}`, nil, 400, -32600},
 		{"too long", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", 5<<20) + `"}}`, nil, 413, -32600},
-		{"unknown session", call, func(r *http.Request) { r.Header.Set(sessionHeader, "nobody") }, 404, 0},
+		{"unknown session", call, func(r *http.Request) { r.Header.Set(connectionHeader, "nobody") }, 404, 0},
 		{"foreign content type", call, func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 415, 0},
 		{"foreign host", call, func(r *http.Request) { r.Host = "evil.example" }, 403, 0},
 		{"unknown protocol", call, func(r *http.Request) { r.Header.Set(versionHeader, "2024-11-05") }, 400, 0},
@@ -325,7 +325,7 @@ func TestHTTPDeleteEndsCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set("Authorization", "Bearer "+token)
-		request.Header.Set(sessionHeader, p.session)
+		request.Header.Set(connectionHeader, p.connection)
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)
@@ -374,7 +374,7 @@ func TestCloseEndsHTTPCalls(t *testing.T) {
 
 func TestHTTPSessionsAreBounded(t *testing.T) {
 	w := newWorld(t)
-	w.server.maxSessions = 2
+	w.server.maxConnections = 2
 	url := w.http(t).URL
 	newPoster(t, url, version20251125)
 	p := newPoster(t, url, version20251125)

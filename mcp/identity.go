@@ -29,7 +29,7 @@ type Identity struct {
 	// or the stream.
 	Connection string
 
-	stream string // names the stream of a stdio client, which is its session
+	stream string // names the stream of a stdio client, whose calls are one conversation
 }
 
 // check reports what makes an identity unusable: without a name and a token of its own a caller could share
@@ -68,7 +68,7 @@ func (id Identity) caller(clientInfo *sdk.Implementation) toolward.Caller {
 	}
 }
 
-// session is the conversation that a call belongs to. A client without sessions gets one for each day (UTC), so
+// session is the conversation that a call belongs to. A client without connections gets one for each day (UTC), so
 // that what it has seen is not forgotten from call to call.
 func (id Identity) session(client string, now time.Time) (toolward.SessionKey, error) {
 	client = cmp.Or(client, id.stream, now.UTC().Format(time.DateOnly))
@@ -110,7 +110,7 @@ const extraIdentity = "toolward/identity"
 var errNoIdentity = errors.New("nobody has authenticated this connection")
 
 // identityOf returns who sent a request. Over HTTP every request proves itself anew, so the context of the
-// session's first request, which lives as long as the session, is not looked at.
+// connection's first request, which lives as long as the connection, is not looked at.
 func identityOf(ctx context.Context, req sdk.Request) (Identity, error) {
 	if extra := req.GetExtra(); extra != nil {
 		return identityOfToken(extra.TokenInfo)

@@ -23,7 +23,7 @@ const writeTimeout = 30 * time.Second
 var errLineTooLong = errors.New("message too long")
 
 // lines is the stdio transport of MCP over any stream: one JSON-RPC message a line. Unlike the SDK's own it answers
-// what it cannot read with a JSON-RPC error and carries on, so that one broken message does not end the session of
+// what it cannot read with a JSON-RPC error and carries on, so that one broken message does not end the connection of
 // a client, and with it the calls that wait for people.
 type lines struct {
 	stream io.ReadWriteCloser

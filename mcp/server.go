@@ -57,7 +57,7 @@ type Config struct {
 	Log        *slog.Logger  // optional
 	Host       toolward.Host // where tools run; default: this machine
 	MaxMessage int           // bytes of one message; default 4 MiB
-	MaxCalls   int           // calls in flight of one session; default 64
+	MaxCalls   int           // calls in flight of one conversation; default 64
 	RunIdle    time.Duration // a run ends after so long without a call; default 30 min
 }
 
@@ -82,9 +82,9 @@ type Server struct {
 
 	prepared schema.Cache // schemas of foreign tools, as clients are shown them
 
-	carriers    carriers
-	aliveEvery  time.Duration
-	maxSessions int
+	carriers       carriers
+	aliveEvery     time.Duration
+	maxConnections int
 }
 
 // NewServer makes a server, or says which part is missing.
@@ -115,7 +115,7 @@ func NewServer(c Config) (*Server, error) {
 		runs:   runs{idle: c.RunIdle},
 		calls:  calls{limit: c.MaxCalls},
 
-		aliveEvery: aliveEvery, maxSessions: maxHTTPSessions,
+		aliveEvery: aliveEvery, maxConnections: maxConnections,
 	}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "toolward", Title: "Toolward", Version: c.Version}, &sdk.ServerOptions{
 		Instructions: instructions,

@@ -199,7 +199,7 @@ func (x *exchange) resume(ctx context.Context) (*sdk.CallToolResult, error) {
 	return x.wait(ctx)
 }
 
-// refuse records and answers a refusal of this face's own.
+// refuse records and answers a refusal of this adapter's own.
 func (x *exchange) refuse(ctx context.Context, refusal *toolward.Refusal) (*sdk.CallToolResult, error) {
 	refusal.Tool = x.call.Tool
 	return finish(toolward.Result{}, x.server.config.Gateway.Refuse(ctx, x.call, refusal))

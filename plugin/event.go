@@ -29,7 +29,7 @@ type CallContext struct {
 	Requester  Requester
 }
 
-// Requester is the person behind a call, as far as a face proved it. What is missing is not proven; it is never "no".
+// Requester is the person behind a call, as far as an adapter proved it. What is missing is not proven; it is never "no".
 type Requester struct {
 	Channel, AccountID, SenderID string
 	SenderIsOwner                bool
