@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"github.com/toolward/toolward"
 )
 
 // section is one part of the catalog of core tools.
@@ -125,7 +127,7 @@ func groupNames() []string {
 func ExpandGroups(list []string) []string {
 	out := make([]string, 0, len(list))
 	for _, entry := range list {
-		entry = NormalizeName(entry)
+		entry = toolward.NormalToolName(entry)
 		if entry == "" {
 			continue
 		}
@@ -140,4 +142,8 @@ func ExpandGroups(list []string) []string {
 		}
 	}
 	return out
+}
+
+func hasGroupPrefix(entry string) bool {
+	return len(entry) >= len(groupPrefix) && entry[:len(groupPrefix)] == groupPrefix
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/toolward/toolward/policy/glob"
 )
 
-// inheritedLayer is the label of what a parent's policies leave to its children.
-const inheritedLayer = "inherited tools"
-
 // Ceiling is what a caller's policies leave to a child that it spawns. The policies themselves are kept, not the
 // names of today's tools, so that tools which come later are judged too. What an agent gives up for itself alone and
 // the defaults for sub-agents are not a part of it: the child has its own. A child that is spawned only for some tools

@@ -103,13 +103,3 @@ func (b *builder) checkModels(entries map[string]ProviderTools, at Path) {
 		}
 	}
 }
-
-// warnStripped reports an allow list that is ignored. In a group, where strangers write, that is critical.
-func (b *builder) warnStripped(label string, l *layer, at Path) {
-	w := Warning{Path: at, Code: CheckAllowlistStripped, Text: ListWarning{label, l.unknown, true}.String()}
-	if label == groupLayer {
-		b.alarm(w)
-		return
-	}
-	b.warn(w)
-}

@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -35,21 +33,6 @@ func Compile(c Config, tools []*toolward.Tool) (*Snapshot, []Warning, error) {
 		return nil, nil, err
 	}
 	return b.snapshot, b.warnings, nil
-}
-
-// builder collects what Compile finds.
-type builder struct {
-	config   Config
-	snapshot *Snapshot
-	sorted   []*toolward.Tool // registered tools by name
-	plugins  map[string]bool
-	rules    *ruleBook
-	errs     ConfigErrors
-	warnings []Warning
-}
-
-func (b *builder) fail(at Path, format string, args ...any) {
-	b.errs = append(b.errs, &ConfigError{Path: at, Problem: fmt.Sprintf(format, args...)})
 }
 
 // register takes the tools that may exist.
@@ -100,21 +83,6 @@ func (b *builder) admit(t *toolward.Tool) error {
 	return nil
 }
 
-// paramsOf says which parameters of Toolward's own tools have other spellings or name things.
-func paramsOf(t *toolward.Tool) schema.Params {
-	if t.Plugin != "" {
-		return schema.Params{}
-	}
-	if p, ok := schema.FileParams(t.Name); ok {
-		return p
-	}
-	return schema.Params{Kinds: map[string]schema.Kind{
-		"path": schema.Path, "paths": schema.Path, "workdir": schema.Path, "cwd": schema.Path, "image": schema.Path,
-		"images": schema.Path, "command": schema.Command, "url": schema.URL, "to": schema.Recipient,
-		"target": schema.Recipient, "targets": schema.Recipient, "channel": schema.Recipient,
-	}}
-}
-
 // teg compiles the section "teg".
 func (b *builder) teg() {
 	t, s, at := b.config.TEG.WithDefaults(), b.snapshot, Path{"teg"}
@@ -155,26 +123,6 @@ func (b *builder) teg() {
 	}
 }
 
-func (b *builder) overrides(entries map[string]string, layer string, at Path) overrides {
-	o, errs := newOverrides(entries, layer, at, b.hasTool)
-	b.errs = append(b.errs, errs...)
-	b.prepare(&o)
-	b.warnOverrides(&o, at)
-	return o
-}
-
-// hasTool reports whether a key is the whole name of a tool.
-func (b *builder) hasTool(name string) bool { return b.snapshot.tools[name] != nil || reserved(name) }
-
-func (b *builder) prepare(o *overrides) {
-	for _, t := range b.sorted {
-		o.prepare(t.Name)
-	}
-	for tool := range b.snapshot.table {
-		o.prepare(tool)
-	}
-}
-
 // enable compiles teg.enable: exact names of blocked rows.
 func (b *builder) enable(names []string, at Path) {
 	known := enableable()
@@ -204,48 +152,6 @@ func enableable() []string {
 	return names
 }
 
-// entries checks the entries of one list.
-func (b *builder) entries(entries []string, at Path, label string) {
-	for i, entry := range entries {
-		// The matcher drops blank entries; a list of blanks would silently mean "everything".
-		if strings.TrimSpace(entry) == "" {
-			b.fail(at.At(i), "the entry is blank; name a tool, a glob or a group, or remove it")
-		}
-	}
-	b.warnUnknown(entries, at, label)
-}
-
-// modes lays the settings for commands of a narrower scope over those of a wider one.
-func (b *builder) modes(e Exec, m modes.Modes, at Path) modes.Modes {
-	var err error
-	if e.Security != "" {
-		if m.Security, err = modes.ParseSecurity(e.Security); err != nil {
-			b.fail(at.At("security"), "%v", err)
-		}
-	}
-	if e.Ask != "" {
-		if m.Ask, err = modes.ParseAsk(e.Ask); err != nil {
-			b.fail(at.At("ask"), "%v", err)
-		}
-	}
-	return m
-}
-
-func orFalse(p *bool) bool { return p != nil && *p }
-
-// hosts compiles teg.web.allowHosts.
-func (b *builder) hosts(entries []string, at Path) {
-	b.snapshot.allowHosts = map[string]bool{}
-	for i, entry := range entries {
-		host, err := hostKey(entry)
-		if err != nil {
-			b.fail(at.At(i), "%v", err)
-			continue
-		}
-		b.snapshot.allowHosts[host] = true
-	}
-}
-
 // revise makes the revision: a digest of everything that the snapshot was compiled from.
 func (b *builder) revise() error {
 	type fingerprint struct {
@@ -265,5 +171,3 @@ func (b *builder) revise() error {
 	b.snapshot.revision = hex.EncodeToString(sum[:8])
 	return nil
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,9 +1,8 @@
 package policy
 
-import "strings"
-
-// groupLayer is the label of the layer of chat groups.
-const groupLayer = "group tools.allow"
+import (
+	"strings"
+)
 
 // channels compiles the section "channels".
 func (b *builder) channels() {

@@ -36,68 +36,6 @@ func (b *builder) layers() {
 	b.checkLayers()
 }
 
-// scope compiles the lists of the gateway (id is "") or of one agent.
-func (b *builder) scope(t *Tools, at Path, id string) scope {
-	label, providerLabel := "tools.global", "tools.global-provider"
-	if id != "" {
-		label, providerLabel = "tools.agent ("+id+")", "tools.agent-provider ("+id+")"
-	}
-	s := scope{
-		alsoAllow: t.AlsoAllow, profile: b.profile(t.Profile, at), providers: map[string]*providerScope{},
-		tools: b.lists(t.lists(), at, layer{label: label}),
-	}
-	b.sandboxEntries(&t.Sandbox.Tools, at.At("sandbox", "tools"))
-	for _, key := range sortedKeys(t.ByProvider) {
-		p, at := t.ByProvider[key], at.At("byProvider", key)
-		folded := fold(key)
-		switch {
-		case folded == "":
-			b.fail(at, "the key is blank; name a provider, or provider/model")
-			continue
-		case s.providers[folded] != nil:
-			b.fail(at, "there are two entries for %q; keep one of them", folded)
-			continue
-		}
-		s.providers[folded] = &providerScope{
-			alsoAllow: p.AlsoAllow, profile: b.profile(p.Profile, at), tools: b.lists(p.lists(), at, layer{label: providerLabel}),
-		}
-	}
-	return s
-}
-
-// profile checks the name of a profile: an unknown one would silently restrict nothing.
-func (b *builder) profile(name string, at Path) profile {
-	if name == "" {
-		return profile{}
-	}
-	if _, ok := Profile(name); !ok {
-		known := []string{"minimal", "coding", "messaging", "full"}
-		b.fail(at.At("profile"), "%q is not a profile; use %s%s", name, strings.Join(known, ", "), didYouMean(name, known))
-	}
-	return profile{name, at.At("profile").String()}
-}
-
-// lists compiles one scope into a layer; nil if it restricts nothing.
-func (b *builder) lists(l Lists, at Path, as layer) *layer {
-	b.entries(l.Allow, at.At("allow"), as.label)
-	b.entries(l.AlsoAllow, at.At("alsoAllow"), as.label)
-	b.entries(l.Deny, at.At("deny"), as.label)
-	b.noteUnavailable(slices.Concat(l.Allow, l.AlsoAllow), at, as.label)
-	if l.contradicts() {
-		b.fail(at, "allow and alsoAllow stand together: move the entries of alsoAllow into allow, or use a profile with alsoAllow")
-	}
-	r, ok := l.restriction()
-	if !ok {
-		return nil
-	}
-	as.allowKey, as.denyKey = at.At("allow").String(), at.At("deny").String()
-	compiled := b.rules.inventory.layer(as, r)
-	if compiled.stripped {
-		b.warnStripped(as.label, compiled, at.At("allow"))
-	}
-	return compiled
-}
-
 // subagents compiles tools.subagents.
 func (b *builder) subagents() {
 	t, at := &b.config.Tools.Subagents, Path{"tools", "subagents"}
@@ -111,10 +49,6 @@ func (b *builder) subagents() {
 	if !b.rules.inherit {
 		b.warnInherit(at.At("inherit"))
 	}
-}
-
-func (b *builder) warnInherit(at Path) {
-	b.warn(Warning{Path: at, Code: CheckInheritOff, Text: "sub-agents may have tools that their parent lacks"})
 }
 
 // httpTools compiles gateway.tools.
@@ -216,27 +150,6 @@ func (b *builder) gatewayOnly(t *Tools, at Path) {
 	}
 }
 
-// sandboxEntries checks the entries of the lists for sandboxed sessions.
-func (b *builder) sandboxEntries(l *SandboxLists, at Path) {
-	b.entries(l.Allow, at.At("allow"), sandboxTools)
-	b.entries(l.AlsoAllow, at.At("alsoAllow"), sandboxTools)
-	b.entries(l.Deny, at.At("deny"), sandboxTools)
-	b.entries(l.AlsoDeny, at.At("alsoDeny"), sandboxTools)
-}
-
-// isChannel reports whether an entry is the id of a channel, which lists may name without there being such a tool.
-func (b *builder) isChannel(entry string) bool {
-	return slices.Contains(b.channelIDs(), NormalizeName(entry))
-}
-
-// channelIDs are the ids of the channels that are registered.
-func (b *builder) channelIDs() []string {
-	if b.config.Around.Channels == nil {
-		return builtInChannels[:]
-	}
-	return b.config.Around.Channels
-}
-
 // patch lays tools.exec.applyPatch of a narrower scope over that of a wider one.
 func (b *builder) patch(p patchRule, a ApplyPatch, at Path) patchRule {
 	for i, m := range a.AllowModels {
@@ -246,3 +159,21 @@ func (b *builder) patch(p patchRule, a ApplyPatch, at Path) patchRule {
 	}
 	return p.with(a)
 }
+
+// modes lays the settings for commands of a narrower scope over those of a wider one.
+func (b *builder) modes(e Exec, m modes.Modes, at Path) modes.Modes {
+	var err error
+	if e.Security != "" {
+		if m.Security, err = modes.ParseSecurity(e.Security); err != nil {
+			b.fail(at.At("security"), "%v", err)
+		}
+	}
+	if e.Ask != "" {
+		if m.Ask, err = modes.ParseAsk(e.Ask); err != nil {
+			b.fail(at.At("ask"), "%v", err)
+		}
+	}
+	return m
+}
+
+func orFalse(p *bool) bool { return p != nil && *p }

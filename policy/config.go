@@ -1,6 +1,10 @@
 package policy
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/redact"
 )
@@ -259,4 +263,55 @@ func (t TEG) WithDefaults() TEG {
 		t.Approval.Socket = "off"
 	}
 	return t
+}
+
+// AddressPolicy refuses addresses by the host that a URL names, before anything is resolved. Package netguard implements
+// it, and the dialer repeats the check on the address that it dials. Refuses is called on the path of a call: it must
+// not touch network or disk.
+type AddressPolicy interface {
+	// Refuses says why a URL may not be reached; "" if nothing is known against it.
+	Refuses(url string) string
+}
+
+// RecipientPolicy knows the people and rooms that a session has to do with. It is called on the path of a call: it must
+// not touch network or disk.
+type RecipientPolicy interface {
+	// Known reports whether an owner has used the recipient ("channel:account:target") in the session.
+	Known(session toolward.SessionKey, recipient string) bool
+	// Granted reports whether a grant of the caller names the recipient.
+	Granted(call *toolward.Call, recipient string) bool
+}
+
+// Senders are the lists of single senders: keys are id:…, e164:…, username:…, name:…, * or a bare id. Of keys that
+// are equal once they are normalized the first one of the file counts.
+type Senders map[string]Lists
+
+// UnmarshalJSON keeps the first of equal keys, which a map could not tell from the others.
+func (s *Senders) UnmarshalJSON(raw []byte) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+		return fmt.Errorf("toolsBySender: expected an object")
+	}
+	*s = Senders{}
+	seen := map[senderKey]bool{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := token.(string)
+		var lists Lists
+		if err := d.Decode(&lists); err != nil {
+			return err
+		}
+		key, ok := parseSenderKey(name)
+		key.untyped = false
+		if ok && seen[key] {
+			continue
+		}
+		seen[key] = true
+		(*s)[name] = lists
+	}
+	_, err := d.Token()
+	return err
 }

@@ -49,23 +49,6 @@ type validator struct {
 	around        *Surroundings
 }
 
-// AddressPolicy refuses addresses by the host that a URL names, before anything is resolved. Package netguard implements
-// it, and the dialer repeats the check on the address that it dials. Refuses is called on the path of a call: it must
-// not touch network or disk.
-type AddressPolicy interface {
-	// Refuses says why a URL may not be reached; "" if nothing is known against it.
-	Refuses(url string) string
-}
-
-// RecipientPolicy knows the people and rooms that a session has to do with. It is called on the path of a call: it must
-// not touch network or disk.
-type RecipientPolicy interface {
-	// Known reports whether an owner has used the recipient ("channel:account:target") in the session.
-	Known(session toolward.SessionKey, recipient string) bool
-	// Granted reports whether a grant of the caller names the recipient.
-	Granted(call *toolward.Call, recipient string) bool
-}
-
 // findings looks at what a call would touch. The tool's own findings come first. Findings only ever raise.
 func (v validator) findings(r *toolward.Request) []toolward.Finding {
 	f := slices.Clip(r.Facts.Findings)

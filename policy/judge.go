@@ -2,7 +2,6 @@ package policy
 
 import (
 	"slices"
-	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/place"
@@ -90,22 +89,6 @@ func (c *classified) explainPlaces(targets []toolward.Target) {
 		}
 	}
 }
-
-// classified is a call with its row of the class table and all that changed it.
-type classified struct {
-	toolward.Classification
-	row     *row
-	enabled bool // blocked, and the operator enabled it by name
-	named   bool // an override concerns it
-	// agentInsists says that the section of the agent itself does not leave it to run without a question.
-	agentInsists bool
-	wait         time.Duration // how long the rule that asks lets the question wait; 0 if it does not say
-	overrides    []string
-	findings     []toolward.Finding
-	reasons      []toolward.Reason
-}
-
-func (c *classified) explain(r toolward.Reason) { c.reasons = append(c.reasons, r) }
 
 // classify finds the row of a call and applies the operator's changes: those of the gateway and those of the agent,
 // of which the stricter counts.
@@ -206,21 +189,6 @@ func (c *classified) raise() (toolward.Effect, string) {
 	}
 	return worst, code
 }
-
-// hostsAllowed reports whether teg.web.allowHosts covers every host of a call that a host grant could cover.
-func (s *Snapshot) hostsAllowed(r *toolward.Request, grant toolward.GrantKind) bool {
-	if grant != byHost || len(r.Facts.Hosts) == 0 || len(s.allowHosts) == 0 {
-		return false
-	}
-	for _, host := range r.Facts.Hosts {
-		if !s.allowHosts[host] {
-			return false
-		}
-	}
-	return true
-}
-
-var hostsReason = toolward.Reason{Layer: "teg.web.allowHosts", Rule: "teg.web.allowHosts", Text: "the operator allows every host of the call"}
 
 // levelReason says that the session's level made a difference.
 func levelReason(c *classified, w weighed, level toolward.Level) (toolward.Reason, bool) {

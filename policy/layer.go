@@ -160,3 +160,9 @@ func WithoutOwnerOnly(tools []*toolward.Tool, owner bool) []*toolward.Tool {
 
 // ownerReason is why a stranger does not see an owner's tool.
 var ownerReason = toolward.Reason{Layer: ownerLayer, Text: "only the owner may use it, and the caller is not proven to be the owner"}
+
+// inheritedLayer is the label of what a parent's policies leave to its children.
+const inheritedLayer = "inherited tools"
+
+// groupLayer is the label of the layer of chat groups.
+const groupLayer = "group tools.allow"

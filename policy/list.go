@@ -43,10 +43,6 @@ func (n *names) add(name, entry string) {
 	}
 }
 
-func hasGroupPrefix(entry string) bool {
-	return len(entry) >= len(groupPrefix) && entry[:len(groupPrefix)] == groupPrefix
-}
-
 func (n *names) empty() bool { return len(n.exact) == 0 && len(n.globs) == 0 }
 
 // matchExact returns the entry that names the tool, its plug-in or the group of all plug-ins, or "".

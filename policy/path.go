@@ -115,24 +115,6 @@ func (w Warning) String() string {
 	return where + ": " + w.Text + " (" + w.Code + ")"
 }
 
-// warn adds a warning.
-func (b *builder) warn(w Warning) {
-	w.Severity = toolward.Warning
-	b.warnings = append(b.warnings, w)
-}
-
-// alarm adds a warning of severity critical.
-func (b *builder) alarm(w Warning) {
-	w.Severity = toolward.Critical
-	b.warnings = append(b.warnings, w)
-}
-
-// note adds a warning of severity info.
-func (b *builder) note(w Warning) {
-	w.Severity = toolward.Info
-	b.warnings = append(b.warnings, w)
-}
-
 // nearest returns the known word that was probably meant, or "".
 func nearest(word string, known []string) string {
 	best, bestDistance := "", len(word)/4+1

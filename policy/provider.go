@@ -1,6 +1,8 @@
 package policy
 
-import "strings"
+import (
+	"strings"
+)
 
 // providerFamily are providers that stand in for another one where they have no entry of their own.
 func providerFamily(provider string) string {
@@ -12,9 +14,6 @@ func providerFamily(provider string) string {
 	}
 	return ""
 }
-
-// fold is the form in which ids and keys of the configuration are compared.
-func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
 
 // fullModel is "provider/model"; a model that says its provider itself stays as it is.
 func fullModel(provider, model string) string {

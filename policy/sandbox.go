@@ -2,8 +2,6 @@ package policy
 
 import (
 	"slices"
-
-	"github.com/toolward/toolward"
 )
 
 // Lists of sandboxed sessions when the configuration has none.
@@ -29,16 +27,6 @@ type SandboxPolicy struct {
 	Deny        []string   `json:"deny"`
 	AllowSource ListSource `json:"allowSource"`
 	DenySource  ListSource `json:"denySource"`
-}
-
-// SandboxTools is the policy for sandboxed sessions of the caller's agent. Without a configuration it denies
-// everything.
-func (s *Snapshot) SandboxTools(c toolward.Caller) SandboxPolicy {
-	a := s.agentOf(&c)
-	if a == nil {
-		return SandboxPolicy{Deny: []string{"*"}}
-	}
-	return a.sandboxLists
 }
 
 // Omits lists what the default list denies and a list that was written in its place does not: whoever writes one to deny

@@ -1,47 +1,10 @@
 package policy
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/toolward/toolward"
 )
-
-// Senders are the lists of single senders: keys are id:…, e164:…, username:…, name:…, * or a bare id. Of keys that
-// are equal once they are normalized the first one of the file counts.
-type Senders map[string]Lists
-
-// UnmarshalJSON keeps the first of equal keys, which a map could not tell from the others.
-func (s *Senders) UnmarshalJSON(raw []byte) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if token, err := d.Token(); err != nil || token != json.Delim('{') {
-		return fmt.Errorf("toolsBySender: expected an object")
-	}
-	*s = Senders{}
-	seen := map[senderKey]bool{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return err
-		}
-		name, _ := token.(string)
-		var lists Lists
-		if err := d.Decode(&lists); err != nil {
-			return err
-		}
-		key, ok := parseSenderKey(name)
-		key.untyped = false
-		if ok && seen[key] {
-			continue
-		}
-		seen[key] = true
-		(*s)[name] = lists
-	}
-	_, err := d.Token()
-	return err
-}
 
 // senderKind is what a key of toolsBySender is compared with.
 type senderKind int

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -209,34 +207,6 @@ func checkForm(form *toolward.Tool) error {
 	return CheckName(form.Name, form.Plugin)
 }
 
-// Decode decodes and validates the arguments of a registered tool, or of a form by its own schema.
-func (s *Snapshot) Decode(t *toolward.Tool, raw json.RawMessage) (toolward.Params, error) {
-	compiled := s.schemas[t]
-	if compiled == nil {
-		var err error
-		if compiled, err = schema.Compile(t.Schema, schema.Options{Params: paramsOf(t), Foreign: t.Plugin != ""}); err != nil {
-			return toolward.Params{}, fmt.Errorf("decode arguments of %s: %w", t.Name, err)
-		}
-	}
-	v, err := compiled.Decode(raw)
-	if err != nil {
-		if e, ok := errors.AsType[*schema.Error](err); ok {
-			return toolward.Params{}, invalidArgs(e)
-		}
-		return toolward.Params{}, err
-	}
-	return toolward.NewParams(v.Canonical, v.Object), nil
-}
-
-// invalidArgs words a refusal for the model; the name of a parameter may be the caller's own invention.
-func invalidArgs(e *schema.Error) *toolward.InvalidArgs {
-	text := e.Problem
-	if e.Want != "" {
-		text += " (expected " + e.Want + ")"
-	}
-	return &toolward.InvalidArgs{Field: visible(e.Field), Text: text}
-}
-
 // ToolView is one registered tool as a caller sees it.
 type ToolView struct {
 	Tool    *toolward.Tool
@@ -252,4 +222,47 @@ func (s *Snapshot) View(c toolward.Caller) []ToolView {
 		views = append(views, ToolView{Tool: s.tools[name], Visible: !hidden, Reason: reason})
 	}
 	return views
+}
+
+// SandboxTools is the policy for sandboxed sessions of the caller's agent. Without a configuration it denies
+// everything.
+func (s *Snapshot) SandboxTools(c toolward.Caller) SandboxPolicy {
+	a := s.agentOf(&c)
+	if a == nil {
+		return SandboxPolicy{Deny: []string{"*"}}
+	}
+	return a.sandboxLists
+}
+
+// view returns what a caller sees, remembered by everything that the caller states except what no layer looks at: a
+// fact too many in the key costs memory, one that is left out would show a caller another's tools.
+func (s *Snapshot) view(a *agent, c *toolward.Caller) *view {
+	facts := s.confined(*c)
+	facts.Client, facts.Workspace, facts.Connection, facts.Device = "", "", "", ""
+	return s.views.of(facts, func() *view { return s.rules.newView(a, &facts) })
+}
+
+// confined is the caller with what is known of its sandbox.
+func (s *Snapshot) confined(c toolward.Caller) toolward.Caller {
+	if s.around.Confined != nil {
+		yes, readOnly := s.around.Confined(c)
+		c.Sandboxed, c.SandboxReadOnly = c.Sandboxed || yes, c.SandboxReadOnly || readOnly
+	}
+	return c
+}
+
+// Steps lists the layers that apply to a caller, in order.
+func (s *Snapshot) Steps(c toolward.Caller) []Step {
+	if a := s.agentOf(&c); a != nil {
+		return s.view(a, &c).pipeline.steps()
+	}
+	return nil
+}
+
+// ListWarnings lists the allow lists among a caller's layers with entries that match nothing.
+func (s *Snapshot) ListWarnings(c toolward.Caller) []ListWarning {
+	if a := s.agentOf(&c); a != nil {
+		return s.view(a, &c).pipeline.warnings()
+	}
+	return nil
 }

@@ -89,36 +89,3 @@ func (v *view) hides(t *toolward.Tool) (toolward.Reason, bool) {
 	}
 	return v.after(t)
 }
-
-// view returns what a caller sees, remembered by everything that the caller states except what no layer looks at: a
-// fact too many in the key costs memory, one that is left out would show a caller another's tools.
-func (s *Snapshot) view(a *agent, c *toolward.Caller) *view {
-	facts := s.confined(*c)
-	facts.Client, facts.Workspace, facts.Connection, facts.Device = "", "", "", ""
-	return s.views.of(facts, func() *view { return s.rules.newView(a, &facts) })
-}
-
-// confined is the caller with what is known of its sandbox.
-func (s *Snapshot) confined(c toolward.Caller) toolward.Caller {
-	if s.around.Confined != nil {
-		yes, readOnly := s.around.Confined(c)
-		c.Sandboxed, c.SandboxReadOnly = c.Sandboxed || yes, c.SandboxReadOnly || readOnly
-	}
-	return c
-}
-
-// Steps lists the layers that apply to a caller, in order.
-func (s *Snapshot) Steps(c toolward.Caller) []Step {
-	if a := s.agentOf(&c); a != nil {
-		return s.view(a, &c).pipeline.steps()
-	}
-	return nil
-}
-
-// ListWarnings lists the allow lists among a caller's layers with entries that match nothing.
-func (s *Snapshot) ListWarnings(c toolward.Caller) []ListWarning {
-	if a := s.agentOf(&c); a != nil {
-		return s.view(a, &c).pipeline.warnings()
-	}
-	return nil
-}

@@ -1,0 +1,49 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+)
+
+// waits compiles teg.approval.waitMs.
+func (b *builder) waits(entries map[string]int64, at Path) overrides {
+	o, errs := newKeyed(entries, at, b.hasTool, func(entry *override, ms int64) string {
+		entry.wait = time.Duration(ms) * time.Millisecond
+		return wrongWait(ms)
+	})
+	b.errs = append(b.errs, errs...)
+	b.prepare(&o)
+	for _, tool := range sortedKeys(o.byTool) {
+		t := o.byTool[tool]
+		if t.tool != nil {
+			b.warnWait(tool, t.tool, at)
+		}
+		for _, action := range sortedKeys(t.actions) {
+			b.warnWait(tool, t.actions[action], at)
+		}
+	}
+	return o
+}
+
+func (b *builder) warnWait(tool string, o *override, at Path) {
+	if !b.knows(tool) {
+		b.warn(Warning{
+			Path: at.At(o.key), Code: CheckUnknownEntries,
+			Text: fmt.Sprintf("no tool is called %q%s", tool, didYouMean(tool, b.knownNames())),
+		})
+	}
+}
+
+func (b *builder) checkWait(ms int64, at Path) {
+	if problem := wrongWait(ms); problem != "" {
+		b.fail(at, "%s", problem)
+	}
+}
+
+// wrongWait says what is wrong with a wait; "" if nothing is.
+func wrongWait(ms int64) string {
+	if ms < minTimeoutMs || ms > maxWaitMs {
+		return fmt.Sprintf("%d is out of range; use %d to %d milliseconds (7 days)", ms, minTimeoutMs, int64(maxWaitMs))
+	}
+	return ""
+}
