@@ -14,8 +14,10 @@ package desk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 
+	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/identity"
@@ -30,7 +32,12 @@ type Recorder interface {
 type Options struct {
 	Audit     Recorder         // required
 	Allowlist *allowlist.Store // exec-approvals.json
+	People    *identity.Keeper
+	Passkeys  *identity.Passkeys
 	Devices   *identity.Pairings
+	Levels    Levels
+	Approvals *approval.Manager
+	Sandboxes Sandboxes
 	Log       *slog.Logger // optional
 }
 
@@ -38,7 +45,12 @@ type Options struct {
 type Desk struct {
 	audit     Recorder
 	allowlist *allowlist.Store
+	people    *identity.Keeper
+	passkeys  *identity.Passkeys
 	devices   *identity.Pairings
+	levels    Levels
+	approvals *approval.Manager
+	sandboxes Sandboxes
 	log       *slog.Logger
 }
 
@@ -50,7 +62,21 @@ func New(o Options) (*Desk, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Desk{audit: o.Audit, allowlist: o.Allowlist, devices: o.Devices, log: o.Log}, nil
+	return &Desk{
+		audit: o.Audit, allowlist: o.Allowlist, people: o.People, passkeys: o.Passkeys, devices: o.Devices, levels: o.Levels,
+		approvals: o.Approvals, sandboxes: o.Sandboxes, log: o.Log,
+	}, nil
+}
+
+// may checks the visitor's right to an operation, and that this gateway has the part which does it.
+func (d *Desk) may(v Visitor, o Operation, has bool) error {
+	if err := v.May(o); err != nil {
+		return err
+	}
+	if !has {
+		return &Error{NotKept, fmt.Errorf("this gateway has nothing to %s with", o)}
+	}
+	return nil
 }
 
 // record writes what is about to be done. Its error stops the operation: nothing gets looser without a trace.

@@ -13,6 +13,10 @@ const (
 	Unrecorded   Code = "unrecorded"    // it could not be recorded, so it was not done
 	Unknown      Code = "unknown"       // there is nothing of that name
 	Changed      Code = "changed"       // it is not what the visitor saw any more
+	Exists       Code = "exists"        // it is there already
+	NotProven    Code = "not-proven"    // what was shown as a proof is none
+	WrongPhrase  Code = "wrong-phrase"  // the passphrase is wrong
+	TooOften     Code = "too-often"     // too many wrong proofs: later
 	ScopeHeld    Code = "scope-held"    // whoever gives a scope must hold it
 	Invalid      Code = "invalid"       // what was sent cannot be put in force
 	BaseRequired Code = "base-required" // the change does not say which state it was made from

@@ -32,6 +32,18 @@ const (
 	ChangeAllowlist Operation = "change the allowlist"
 	SeeDevices      Operation = "see devices"
 	PairDevices     Operation = "pair devices"
+
+	SeeTokens        Operation = "see tokens"
+	ManageTokens     Operation = "make and revoke tokens"
+	SeeSignIns       Operation = "see sign-ins"
+	EndSignIns       Operation = "end sign-ins"
+	ChangePassphrase Operation = "change the passphrase"
+	ManagePasskeys   Operation = "add, rename and remove passkeys"
+
+	ChangeLevel  Operation = "change a session's level"
+	SeeGrants    Operation = "see grants"
+	RevokeGrants Operation = "revoke grants"
+	EndSandboxes Operation = "end sandboxes"
 )
 
 // rights is what each operation needs. An operation that is not listed may be done by nobody.
@@ -43,6 +55,18 @@ var rights = map[Operation]identity.Right{
 	ChangeAllowlist: identity.RightConfigure,
 	SeeDevices:      identity.RightAdmin,
 	PairDevices:     identity.RightPair,
+
+	SeeTokens:        identity.RightAdmin,
+	ManageTokens:     identity.RightAdmin,
+	SeeSignIns:       identity.RightAdmin,
+	EndSignIns:       identity.RightAdmin,
+	ChangePassphrase: identity.RightAdmin,
+	ManagePasskeys:   identity.RightAdmin,
+
+	ChangeLevel:  identity.RightClearLevel,
+	SeeGrants:    identity.RightWatch,
+	RevokeGrants: identity.RightAdmin,
+	EndSandboxes: identity.RightAdmin,
 }
 
 // Right is the right that the operation needs, for an adapter that refuses before it reads what was sent; "" is a right that

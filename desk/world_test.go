@@ -10,10 +10,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/session"
 	"github.com/toolward/toolward/store"
 )
 
@@ -24,9 +26,13 @@ type world struct {
 	t         *testing.T
 	home      string
 	desk      *desk.Desk
+	people    identity.Store
 	keeper    *identity.Keeper
 	allowlist *allowlist.Store
 	devices   *identity.Pairings
+	passkeys  *identity.Passkeys
+	sessions  *session.Tracker
+	boxes     *boxes
 	salt      []byte // of the token that the device had before
 
 	mu      sync.Mutex
@@ -58,13 +64,21 @@ func newWorld(t *testing.T) *world {
 	db, err := store.Open(t.Context(), w.home, store.Options{})
 	must(t, err)
 	t.Cleanup(func() { must(t, db.Close()) })
-	w.keeper, err = identity.Open(t.Context(), identity.Options{Store: store.NewDevices(db)})
+	w.people = store.NewDevices(db)
+	w.keeper, err = identity.Open(t.Context(), identity.Options{Store: w.people})
 	must(t, err)
 	w.devices, err = identity.OpenPairings(t.Context(), store.NewPaired(db), make([]byte, 32))
 	must(t, err)
 	w.allowlist = allowlist.Open(w.home, allowlist.Options{})
 	t.Cleanup(w.allowlist.Close)
-	w.desk, err = desk.New(desk.Options{Audit: w, Allowlist: w.allowlist, Devices: w.devices})
+	w.passkeys, err = identity.OpenPasskeys(t.Context(), w.keeper, store.NewPasskeys(db))
+	must(t, err)
+	w.sessions, err = session.New(session.Options{Store: store.NewSessions(db), Settings: session.Settings{DefaultLevel: toolward.Normal}})
+	must(t, err)
+	w.boxes = &boxes{}
+	w.desk, err = desk.New(desk.Options{
+		Audit: w, Allowlist: w.allowlist, People: w.keeper, Passkeys: w.passkeys, Devices: w.devices, Levels: w.sessions, Sandboxes: w.boxes,
+	})
 	must(t, err)
 	return w
 }

@@ -58,6 +58,12 @@ type World struct {
 	wire atomic.Pointer[protocol.Server]
 }
 
+// Sandboxes are those of a gateway, to look at and to end.
+type Sandboxes interface {
+	api.Sandboxes
+	desk.Sandboxes
+}
+
 // Options says how a world differs from the usual one.
 type Options struct {
 	Fresh     bool   // no passphrase has been set yet
@@ -76,7 +82,7 @@ type Options struct {
 	Log       *slog.Logger     // default none
 	Protocol  *protocol.Config // of the gateway protocol; without it there is none
 	Agents    protocol.AgentList
-	Sandboxes api.Sandboxes
+	Sandboxes Sandboxes
 	Commands  bool // commands are judged by the real parts, under the preset developer; else nobody looks at them
 }
 
@@ -141,7 +147,10 @@ func New(t testing.TB, o Options) *World {
 		w.Pairings, err = identity.OpenPairings(ctx, store.NewPaired(db), make([]byte, 32))
 		must(t, err)
 	}
-	w.Desk, err = desk.New(desk.Options{Audit: w.Audit, Devices: w.Pairings, Log: o.Log})
+	w.Desk, err = desk.New(desk.Options{
+		Audit: w.Audit, People: w.People, Passkeys: w.Passkeys, Devices: w.Pairings, Levels: w.Levels, Approvals: w.Approvals,
+		Sandboxes: o.Sandboxes, Log: o.Log,
+	})
 	must(t, err)
 	w.openProtocol(o)
 	public, err := door.ParsePublicOrigin(o.Public)

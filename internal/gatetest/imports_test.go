@@ -44,7 +44,7 @@ var layers = map[string][]string{
 	"node":    parts(leaves, gateParts),
 	"agent":   parts(leaves, []string{"plugin", "session"}),
 	"channel": parts(leaves, []string{"approval", "session", "identity"}),
-	"desk":    parts([]string{"command", "audit", "identity"}),
+	"desk":    parts([]string{"sandbox", "command", "approval", "audit", "session", "identity"}),
 
 	"store":  parts(leaves, gateParts, faces),
 	"server": parts(leaves, gateParts, faces, []string{"desk"}),

@@ -1,14 +1,12 @@
 package api
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server/door"
@@ -19,36 +17,33 @@ type Grants struct {
 	Grants []*approval.Grant `json:"grants"`
 }
 
-func (s *Server) apiGrants(w http.ResponseWriter, _ *http.Request, _ Caller) error {
-	door.WriteJSON(w, http.StatusOK, Grants{append([]*approval.Grant{}, s.approvals.Grants()...)})
+func (s *Server) apiGrants(w http.ResponseWriter, _ *http.Request, c Caller) error {
+	list, err := s.desk.Grants(c.visitor())
+	if err != nil {
+		return GrantProblem(err)
+	}
+	door.WriteJSON(w, http.StatusOK, Grants{append([]*approval.Grant{}, list...)})
 	return nil
 }
 
 func (s *Server) apiRevokeGrant(w http.ResponseWriter, r *http.Request, c Caller) error {
-	grant, err := s.Revoke(r, c.By)
+	grant, err := s.desk.RevokeGrant(r.Context(), c.visitor(), r.PathValue("id"))
 	if err != nil {
-		return err
+		return GrantProblem(err)
 	}
 	door.WriteJSON(w, http.StatusOK, grant)
 	return nil
 }
 
-// revoke ends the grant that the request names. A grant that is gone from memory only is an error that says so.
-func (s *Server) Revoke(r *http.Request, by identity.Authority) (*approval.Grant, error) {
-	grant, err := s.approvals.Revoke(r.Context(), by, r.PathValue("id"))
-	if grant != nil {
-		s.Note(r, audit.TypeGrant, map[string]any{
-			"event": "revoked", "grant": grant.ID, "tool": grant.Tool, "agent": grant.Agent, "text": grant.Text, "by": by.Name(),
-		})
+// GrantProblem says why a grant was not revoked, or only until the next start.
+func GrantProblem(err error) error {
+	switch desk.CodeOf(err) {
+	case desk.Unknown:
+		return door.NewProblem(http.StatusNotFound, "", "%s", err.Error())
+	case desk.Failed:
+		return door.NewProblem(http.StatusInternalServerError, "revoke it again once the disk is well", "%s", err.Error())
 	}
-	switch {
-	case err == nil:
-		return grant, nil
-	case grant == nil:
-		return nil, door.NewProblem(http.StatusNotFound, "", "%s", err.Error())
-	}
-	s.log.Error("a revocation could not be recorded", "grant", grant.ID, "err", err)
-	return nil, door.NewProblem(http.StatusInternalServerError, "revoke it again once the disk is well", "%s", err.Error())
+	return Problem(err)
 }
 
 // Tokens is the answer of GET /v1/tokens.
@@ -57,9 +52,9 @@ type Tokens struct {
 }
 
 func (s *Server) apiTokens(w http.ResponseWriter, _ *http.Request, c Caller) error {
-	list, err := s.people.Tokens(c.By)
+	list, err := s.desk.Tokens(c.visitor())
 	if err != nil {
-		return AnswerProblem(err)
+		return Problem(err)
 	}
 	door.WriteJSON(w, http.StatusOK, Tokens{append([]identity.Token{}, list...)})
 	return nil
@@ -87,57 +82,55 @@ func (s *Server) apiCreateToken(w http.ResponseWriter, r *http.Request, c Caller
 	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
-	made, err := s.CreateToken(r, c.By, body)
+	spec, err := body.Spec()
 	if err != nil {
 		return err
 	}
-	door.WriteJSON(w, http.StatusCreated, made)
+	secret, made, err := s.desk.CreateToken(r.Context(), c.visitor(), spec)
+	if err != nil {
+		return TokenProblem(err)
+	}
+	door.WriteJSON(w, http.StatusCreated, CreatedToken{made, secret})
 	return nil
 }
 
-func (s *Server) CreateToken(r *http.Request, by identity.Authority, body NewToken) (CreatedToken, error) {
-	spec := identity.TokenSpec{Name: body.Name, Metrics: body.Metrics, Gateway: body.Gateway, Agent: body.Agent, Workspace: body.Workspace, Owner: body.Owner}
-	if body.Life != "" {
-		life, err := time.ParseDuration(body.Life)
+// Spec is the token that is wanted.
+func (t *NewToken) Spec() (identity.TokenSpec, error) {
+	spec := identity.TokenSpec{Name: t.Name, Metrics: t.Metrics, Gateway: t.Gateway, Agent: t.Agent, Workspace: t.Workspace, Owner: t.Owner}
+	if t.Life != "" {
+		life, err := time.ParseDuration(t.Life)
 		if err != nil || life <= 0 {
-			return CreatedToken{}, door.NewProblem(http.StatusBadRequest, "use a duration such as 720h", "life: %s", door.QuoteShort(body.Life))
+			return spec, door.NewProblem(http.StatusBadRequest, "use a duration such as 720h", "life: %s", door.QuoteShort(t.Life))
 		}
 		spec.Life = life
 	}
-	secret, token, err := s.people.CreateToken(r.Context(), by, spec, nil)
-	if err != nil {
-		return CreatedToken{}, door.NewProblem(http.StatusUnprocessableEntity, "", "%s", err.Error())
-	}
-	s.Note(r, audit.TypeConfig, map[string]any{
-		"event": "token-created", "token": token.ID, "agent": token.Agent, "owner": token.Owner, "metrics": token.ForMetrics(), "gateway": token.Gateway, "by": by.Name(),
-	})
-	return CreatedToken{token, secret}, nil
+	return spec, nil
 }
 
 func (s *Server) apiRevokeToken(w http.ResponseWriter, r *http.Request, c Caller) error {
-	token, err := s.RevokeToken(r, c.By)
+	token, err := s.desk.RevokeToken(r.Context(), c.visitor(), r.PathValue("id"))
 	if err != nil {
-		return err
+		return RevokedTokenProblem(err)
 	}
 	door.WriteJSON(w, http.StatusOK, token)
 	return nil
 }
 
-func (s *Server) RevokeToken(r *http.Request, by identity.Authority) (identity.Token, error) {
-	token, err := s.people.RevokeToken(r.Context(), by, r.PathValue("id"))
-	if err != nil {
-		return identity.Token{}, door.NewProblem(http.StatusNotFound, "", "%s", err.Error())
+// TokenProblem says why no token was made.
+func TokenProblem(err error) error {
+	switch desk.CodeOf(err) {
+	case desk.NotAllowed, desk.Unrecorded:
+		return Problem(err)
 	}
-	s.Note(r, audit.TypeConfig, map[string]any{"event": "token-revoked", "token": token.ID, "by": by.Name()})
-	return token, nil
+	return door.NewProblem(http.StatusUnprocessableEntity, "", "%s", err.Error())
 }
 
-// note records what a person did here. That it cannot be recorded does not undo it.
-func (s *Server) Note(r *http.Request, kind audit.Type, data map[string]any) {
-	// Whoever hangs up before it is written must not have done it unseen.
-	if _, err := s.audit.Append(context.WithoutCancel(r.Context()), audit.Event{Type: kind, Data: data, Durable: true}); err != nil {
-		s.log.Error("an event could not be recorded", "type", kind, "err", err)
+// RevokedTokenProblem says why a token was not revoked, or only until the next start.
+func RevokedTokenProblem(err error) error {
+	if desk.CodeOf(err) == desk.NotAllowed {
+		return Problem(err)
 	}
+	return door.NewProblem(http.StatusNotFound, "", "%s", err.Error())
 }
 
 // SignIns is the answer of GET /v1/sign-ins.
@@ -146,18 +139,18 @@ type SignIns struct {
 }
 
 func (s *Server) apiSignIns(w http.ResponseWriter, _ *http.Request, c Caller) error {
-	list, err := s.people.Sessions(c.By)
+	list, err := s.desk.SignIns(c.visitor())
 	if err != nil {
-		return AnswerProblem(err)
+		return Problem(err)
 	}
 	door.WriteJSON(w, http.StatusOK, SignIns{append([]identity.Session{}, list...)})
 	return nil
 }
 
 func (s *Server) apiEndSignIn(w http.ResponseWriter, r *http.Request, c Caller) error {
-	if err := s.people.EndSession(c.By, r.PathValue("id")); err != nil {
-		if errors.Is(err, identity.ErrNotSignedIn) {
-			return AnswerProblem(err)
+	if err := s.desk.EndSignIn(c.visitor(), r.PathValue("id")); err != nil {
+		if desk.CodeOf(err) == desk.NotAllowed {
+			return Problem(err)
 		}
 		return door.NewProblem(http.StatusNotFound, "", "%s", err.Error())
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/session"
 )
@@ -74,23 +74,22 @@ func (s *Server) apiSetLevel(w http.ResponseWriter, r *http.Request, c Caller) e
 	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
-	if err := s.SetFloor(r, key, body.Level, c.By.Name()); err != nil {
+	level, err := ParseLevel(body.Level)
+	if err != nil {
 		return err
+	}
+	if err := s.desk.SetLevel(r.Context(), c.visitor(), key, level); err != nil {
+		return LevelProblem(err)
 	}
 	return s.sendLevel(w, r, key)
 }
 
-// setFloor keeps a session at least as tense as a level.
-func (s *Server) SetFloor(r *http.Request, key toolward.SessionKey, text, by string) error {
-	var level toolward.Level
+// ParseLevel reads a level.
+func ParseLevel(text string) (level toolward.Level, err error) {
 	if err := level.UnmarshalText([]byte(text)); err != nil {
-		return door.NewProblem(http.StatusBadRequest, "use normal, elevated or lockdown", "%s", err.Error())
+		return level, door.NewProblem(http.StatusBadRequest, "use normal, elevated or lockdown", "%s", err.Error())
 	}
-	// The record comes first: a floor may also be lowered, and nothing gets calmer without a trace.
-	if err := s.recordLevel(r, key, map[string]any{"event": "floor set", "to": level.String(), "by": by}); err != nil {
-		return err
-	}
-	return s.levels.SetFloor(r.Context(), key, level, by)
+	return level, nil
 }
 
 // apiClearLevel takes a session's floor away; with external=STAMP also the mark that it has seen what strangers
@@ -100,49 +99,18 @@ func (s *Server) apiClearLevel(w http.ResponseWriter, r *http.Request, c Caller)
 	if err != nil {
 		return err
 	}
-	if err := s.ClearLevel(r, key, r.URL.Query().Get("external"), c.By.Name()); err != nil {
-		return err
+	if err := s.desk.ClearLevel(r.Context(), c.visitor(), key, r.URL.Query().Get("external")); err != nil {
+		return LevelProblem(err)
 	}
 	return s.sendLevel(w, r, key)
 }
 
-// clearLevel takes a session's floor and suspicion away, and with the stamp of the sources that were read also the
-// mark of content from outside.
-func (s *Server) ClearLevel(r *http.Request, key toolward.SessionKey, read, by string) error {
-	o, err := s.levels.Overview(r.Context(), key)
-	if err != nil {
-		return err
-	}
-	if read != "" && read != o.SourcesStamp() {
-		return answerSources(session.ErrSourcesChanged)
-	}
-	data := map[string]any{"event": "cleared", "external": read != "", "by": by}
-	if read != "" {
-		if data["sources"] = o.Sources; o.SourcesCut {
-			data["sourcesCut"] = true
-		}
-	}
-	if err := s.recordLevel(r, key, data); err != nil {
-		return err
-	}
-	return answerSources(s.levels.Clear(r.Context(), key, read, by))
-}
-
-func answerSources(err error) error {
-	if errors.Is(err, session.ErrSourcesChanged) {
+// LevelProblem says why a level was not changed.
+func LevelProblem(err error) error {
+	if desk.CodeOf(err) == desk.Changed {
 		return door.NewProblem(http.StatusConflict, "read the list of sources and send the stamp that comes with it", "%s", err.Error())
 	}
-	return err
-}
-
-// recordLevel records what a person does to a session's level.
-func (s *Server) recordLevel(r *http.Request, key toolward.SessionKey, data map[string]any) error {
-	event := audit.Event{Type: audit.TypeLevel, Session: key, Agent: key.Agent(), Data: data, Durable: true}
-	if _, err := s.audit.Append(r.Context(), event); err != nil {
-		s.log.Error("a change of level could not be recorded, so it is not made", "session", key, "err", err)
-		return door.NewProblem(http.StatusServiceUnavailable, "try again once the record can be written", "it could not be recorded, so it was not done")
-	}
-	return nil
+	return Problem(err)
 }
 
 // Session is a conversation in the answer of GET /v1/sessions.

@@ -18,11 +18,6 @@ type Levels interface {
 	Overview(context.Context, toolward.SessionKey) (session.Overview, error)
 	// Recent lists the sessions that changed last, newest first.
 	Recent(ctx context.Context, limit int) ([]session.Overview, error)
-	// SetFloor keeps a session at least as tense as level until it is cleared.
-	SetFloor(ctx context.Context, key toolward.SessionKey, level toolward.Level, by string) error
-	// Clear takes the floor away, and if read is the stamp of the sources also the mark that the session has seen
-	// what strangers wrote. It is session.ErrSourcesChanged if the sources are no longer those of the stamp.
-	Clear(ctx context.Context, key toolward.SessionKey, read, by string) error
 }
 
 // Configuration is the configuration file as people meet it here.

@@ -1,11 +1,9 @@
 package api
 
 import (
-	"context"
 	"net/http"
 
-	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -20,21 +18,23 @@ func (s *Server) apiChangePassphrase(w http.ResponseWriter, r *http.Request, c C
 	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
-	if err := s.ChangePassphrase(r, c.By, body.Old, body.Passphrase); err != nil {
-		return err
+	if err := s.desk.ChangePassphrase(r.Context(), c.visitor(), body.Old, body.Passphrase); err != nil {
+		return PassphraseProblem(err)
 	}
 	door.WriteJSON(w, http.StatusOK, struct{}{})
 	return nil
 }
 
-func (s *Server) ChangePassphrase(r *http.Request, by identity.Authority, old, fresh string) error {
-	// Whoever goes away while it is hashed must not leave it unknown whether it counts.
-	if err := s.people.ChangePassphrase(context.WithoutCancel(r.Context()), by, old, fresh); err != nil {
-		if p := SignInProblem(err); p.Status != http.StatusForbidden {
-			return p
-		}
-		return door.NewProblem(http.StatusUnprocessableEntity, "", "%s", err.Error())
+// PassphraseProblem says why the passphrase was not changed.
+func PassphraseProblem(err error) error {
+	status := http.StatusUnprocessableEntity
+	switch desk.CodeOf(err) {
+	case desk.NotAllowed:
+		return Problem(err)
+	case desk.TooOften:
+		status = http.StatusTooManyRequests
+	case desk.WrongPhrase:
+		status = http.StatusUnauthorized
 	}
-	s.Note(r, audit.TypeConfig, map[string]any{"event": "passphrase-changed", "by": by.Name()})
-	return nil
+	return door.NewProblem(status, "", "%s", err.Error())
 }

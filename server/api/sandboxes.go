@@ -5,11 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolward/toolward/sandbox/fleet"
-
-	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -23,16 +21,10 @@ type Sandboxes interface {
 	// Found says what the engines can enforce here, without waiting for any.
 	Found() []fleet.Found
 	Settings() *sandbox.Settings
-	Stop(ctx context.Context, name, why string) error
-	Remove(ctx context.Context, name, why string) error
-	Prune(ctx context.Context) (fleet.Pruned, error)
 }
 
-// Patience with engines. A page does not wait for one that is stuck; who ends a sandbox waits until it has ended.
-const (
-	SandboxPatience = 2 * time.Second
-	endPatience     = 30 * time.Second
-)
+// SandboxPatience is how long a page waits for an engine that is stuck.
+const SandboxPatience = 2 * time.Second
 
 // Sandbox is one sandbox with what it uses now.
 type Sandbox struct {
@@ -141,81 +133,52 @@ func (s *Server) FindSandbox(ctx context.Context, name string) (*fleet.Detail, e
 	return detail, nil
 }
 
-// ending is a way to end a sandbox.
-type Ending struct {
-	Done string // what records call it
-	do   func(Sandboxes, context.Context, string, string) error
-}
-
-var (
-	StopSandbox   = Ending{"stopped", Sandboxes.Stop}
-	RemoveSandbox = Ending{"removed", Sandboxes.Remove}
-)
-
 func (s *Server) apiStopSandbox(w http.ResponseWriter, r *http.Request, c Caller) error {
-	return s.apiEndSandbox(w, r, c, StopSandbox)
+	return s.apiEndSandbox(w, r, c, desk.StopSandbox)
 }
 
 func (s *Server) apiRemoveSandbox(w http.ResponseWriter, r *http.Request, c Caller) error {
-	return s.apiEndSandbox(w, r, c, RemoveSandbox)
+	return s.apiEndSandbox(w, r, c, desk.RemoveSandbox)
 }
 
-func (s *Server) apiEndSandbox(w http.ResponseWriter, r *http.Request, c Caller, how Ending) error {
-	if s.sandboxes == nil {
-		return NoSandboxes()
-	}
-	if err := s.EndSandbox(r, c.By, r.PathValue("name"), how); err != nil {
-		return err
+func (s *Server) apiEndSandbox(w http.ResponseWriter, r *http.Request, c Caller, how desk.Ending) error {
+	name := r.PathValue("name")
+	if err := s.desk.EndSandbox(r.Context(), c.visitor(), name, how); err != nil {
+		return SandboxProblem(name, err)
 	}
 	door.WriteJSON(w, http.StatusOK, map[string]string{"done": how.Done})
 	return nil
 }
 
-// endSandbox does what a person wants done to a sandbox, and records it. Whoever hangs up meanwhile has still done it.
-func (s *Server) EndSandbox(r *http.Request, by identity.Authority, name string, how Ending) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), endPatience)
-	defer cancel()
-	err := how.do(s.sandboxes, ctx, name, "by "+by.Name())
-	if sandbox.CodeOf(err) == sandbox.CodeNotFound {
-		return noSandbox(name)
-	}
-	data := map[string]any{"event": "sandbox-" + how.Done, "sandbox": name, "by": by.Name()}
-	if err != nil {
-		data["event"], data["why"] = "sandbox-not-"+how.Done, err.Error()
-	}
-	s.Note(r, audit.TypeConfig, data)
-	if err != nil {
-		return door.NewProblem(http.StatusBadGateway, "toolward sandbox probe", "%s", err.Error())
-	}
-	return nil
-}
-
 func (s *Server) apiPruneSandboxes(w http.ResponseWriter, r *http.Request, c Caller) error {
-	if s.sandboxes == nil {
-		return NoSandboxes()
-	}
-	pruned, err := s.PruneSandboxes(r, c.By)
+	pruned, err := s.desk.PruneSandboxes(r.Context(), c.visitor())
 	if err != nil {
-		return err
+		return PruneProblem(err)
 	}
 	door.WriteJSON(w, http.StatusOK, pruned)
 	return nil
 }
 
-// pruneSandboxes ends what is old or unused, and records who wanted that.
-func (s *Server) PruneSandboxes(r *http.Request, by identity.Authority) (fleet.Pruned, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), endPatience)
-	defer cancel()
-	pruned, err := s.sandboxes.Prune(ctx)
-	data := map[string]any{
-		"event": "sandboxes-pruned", "by": by.Name(), "stopped": pruned.Stopped, "removed": pruned.Removed, "failed": pruned.Failed,
+// SandboxProblem says why a sandbox was not ended.
+func SandboxProblem(name string, err error) error {
+	switch desk.CodeOf(err) {
+	case desk.NotKept:
+		return NoSandboxes()
+	case desk.Unknown:
+		return noSandbox(name)
+	case desk.Failed:
+		return door.NewProblem(http.StatusBadGateway, "toolward sandbox probe", "%s", err.Error())
 	}
-	if err != nil {
-		data["why"] = err.Error()
+	return Problem(err)
+}
+
+// PruneProblem says why not all that is old or unused was ended.
+func PruneProblem(err error) error {
+	switch desk.CodeOf(err) {
+	case desk.NotKept:
+		return NoSandboxes()
+	case desk.Failed:
+		return door.NewProblem(http.StatusBadGateway, "toolward sandbox list", "%s", err.Error())
 	}
-	s.Note(r, audit.TypeConfig, data)
-	if err != nil {
-		return pruned, door.NewProblem(http.StatusBadGateway, "toolward sandbox list", "%s", err.Error())
-	}
-	return pruned, nil
+	return Problem(err)
 }

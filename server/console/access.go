@@ -66,9 +66,9 @@ func (s *Server) showTokens(w http.ResponseWriter, r *http.Request, v *visitor) 
 }
 
 func (s *Server) renderTokens(w http.ResponseWriter, v *visitor, status int, made *madeToken, form api.NewToken, notices ...notice) error {
-	list, err := s.people.Tokens(v.by)
+	list, err := s.desk.Tokens(v.atDesk())
 	if err != nil {
-		return api.AnswerProblem(err)
+		return api.Problem(err)
 	}
 	p := tokensPage{accessPage: s.newAccessPage(v, "Tokens", "/tokens"), Made: made, Form: form}
 	p.Notices = notices
@@ -120,22 +120,33 @@ func (s *Server) createFromPage(w http.ResponseWriter, r *http.Request, v *visit
 		Name: strings.TrimSpace(r.PostForm.Get("name")), Agent: strings.TrimSpace(r.PostForm.Get("agent")),
 		Workspace: strings.TrimSpace(r.PostForm.Get("workspace")), Owner: r.PostForm.Get("owner") == "yes", Life: r.PostForm.Get("life"),
 	}
-	made, err := s.api.CreateToken(r, v.by, form)
+	secret, made, err := s.createToken(r, v, &form)
 	if err != nil {
 		p := door.ProblemOf(err)
 		return s.renderTokens(w, v, p.Status, nil, form, notice{"warn", sentence(p.Message)})
 	}
 	shown := &madeToken{
-		For: tokenFor(&made.Token), Secret: made.Secret,
+		For: tokenFor(&made), Secret: secret,
 		Use: "Give it to the agent's MCP client as the bearer token of " + s.address.ConsoleURL() + "/mcp.",
 	}
 	return s.renderTokens(w, v, http.StatusOK, shown, api.NewToken{Life: "2160h"})
 }
 
+func (s *Server) createToken(r *http.Request, v *visitor, form *api.NewToken) (secret string, made identity.Token, err error) {
+	spec, err := form.Spec()
+	if err != nil {
+		return "", identity.Token{}, err
+	}
+	if secret, made, err = s.desk.CreateToken(r.Context(), v.atDesk(), spec); err != nil {
+		return "", identity.Token{}, api.TokenProblem(err)
+	}
+	return secret, made, nil
+}
+
 // revokeTokenFromPage is POST /c/{key}/tokens/{id}/revoke.
 func (s *Server) revokeTokenFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if _, err := s.api.RevokeToken(r, v.by); err != nil {
-		return err
+	if _, err := s.desk.RevokeToken(r.Context(), v.atDesk(), r.PathValue("id")); err != nil {
+		return api.RevokedTokenProblem(err)
 	}
 	http.Redirect(w, r, v.base+"/tokens", http.StatusSeeOther)
 	return nil
@@ -156,8 +167,8 @@ func (s *Server) changeFromPage(w http.ResponseWriter, r *http.Request, v *visit
 	fresh := r.PostForm.Get("passphrase")
 	if fresh != r.PostForm.Get("again") {
 		status, said = http.StatusUnprocessableEntity, notice{"warn", "The two new passphrases differ."}
-	} else if err := s.api.ChangePassphrase(r, v.by, r.PostForm.Get("old"), fresh); err != nil {
-		why := door.ProblemOf(err)
+	} else if err := s.desk.ChangePassphrase(r.Context(), v.atDesk(), r.PostForm.Get("old"), fresh); err != nil {
+		why := door.ProblemOf(api.PassphraseProblem(err))
 		if why.Status == http.StatusUnauthorized {
 			why.Status = http.StatusForbidden // 401 would be taken for "the sign-in has ended"
 		}

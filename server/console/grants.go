@@ -12,6 +12,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -34,7 +35,11 @@ func (s *Server) showGrants(w http.ResponseWriter, r *http.Request, v *visitor) 
 		page
 		Grants []grantView
 	}{page: s.newPage(v, "Grants", "/grants")}
-	for _, g := range s.approvals.Grants() {
+	list, err := s.desk.Grants(v.atDesk())
+	if err != nil {
+		return api.GrantProblem(err)
+	}
+	for _, g := range list {
 		p.Grants = append(p.Grants, newGrantView(g))
 	}
 	return renderPage(w, http.StatusOK, "grants", p)
@@ -115,8 +120,8 @@ func narrowOf(form url.Values) (n approval.Narrow, err error) {
 
 // revokeFromPage is POST /c/{key}/grants/{id}/revoke.
 func (s *Server) revokeFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if _, err := s.api.Revoke(r, v.by); err != nil {
-		return err
+	if _, err := s.desk.RevokeGrant(r.Context(), v.atDesk(), r.PathValue("id")); err != nil {
+		return api.GrantProblem(err)
 	}
 	http.Redirect(w, r, v.base+"/grants", http.StatusSeeOther)
 	return nil

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
@@ -75,7 +75,7 @@ func (s *Server) signInWithPasskey(w http.ResponseWriter, r *http.Request) error
 // noteSuspect records that somebody showed a passkey of which there may be a copy.
 func (s *Server) noteSuspect(r *http.Request, err error) {
 	if errors.Is(err, identity.ErrPasskeySuspect) {
-		s.api.Note(r, audit.TypeConfig, map[string]any{"event": "passkey-suspect", "from": s.address.SourceOf(r)})
+		s.desk.NoteSuspectPasskey(r.Context(), s.address.SourceOf(r))
 	}
 }
 
@@ -219,36 +219,30 @@ func (s *Server) addPasskey(w http.ResponseWriter, r *http.Request, v *visitor) 
 	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
-	made, err := s.passkeys.Add(r.Context(), v.by, site, body.Name, body.Answer, nil)
-	if err != nil {
+	if _, err := s.desk.AddPasskey(r.Context(), v.atDesk(), site, body.Name, body.Answer); err != nil {
 		return nameProblem(err)
 	}
-	s.api.Note(r, audit.TypeConfig, map[string]any{"event": "passkey-added", "passkey": made.ID, "name": made.Name, "site": made.Site, "by": v.by.Name()})
 	door.WriteJSON(w, http.StatusOK, map[string]string{"to": v.base + "/passkeys?added=1"})
 	return nil
 }
 
-// nameProblem is passkeyProblem, where what is left over is about what the person typed.
+// nameProblem is passkeyProblem for what may be about the name that the person typed.
 func nameProblem(err error) error {
-	var known *door.Problem
-	if p := passkeyProblem(err); errors.As(p, &known) {
-		return p
+	switch desk.CodeOf(err) {
+	case desk.Invalid:
+		return door.NewProblem(http.StatusUnprocessableEntity, "", "%s", err.Error())
+	case desk.Unrecorded:
+		return api.Problem(err)
 	}
-	if errors.Unwrap(err) != nil {
-		return err // of the store
-	}
-	return door.NewProblem(http.StatusUnprocessableEntity, "", "%s", err.Error())
+	return passkeyProblem(err)
 }
 
 // renamePasskey is POST /c/{key}/passkeys/{id}/rename.
 func (s *Server) renamePasskey(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if s.passkeys == nil {
-		return passkeyProblem(identity.ErrNoPasskey)
-	}
 	if err := parseForm(r); err != nil {
 		return err
 	}
-	if err := s.passkeys.Rename(r.Context(), v.by, r.PathValue("id"), r.PostForm.Get("name")); err != nil {
+	if err := s.desk.RenamePasskey(r.Context(), v.atDesk(), r.PathValue("id"), r.PostForm.Get("name")); err != nil {
 		err := nameProblem(err)
 		p := door.ProblemOf(err)
 		if p.Status != http.StatusUnprocessableEntity {
@@ -263,13 +257,7 @@ func (s *Server) renamePasskey(w http.ResponseWriter, r *http.Request, v *visito
 // removePasskey is POST /c/{key}/passkeys/{id}/remove. It may end the very sign-in that asks for it; the next page is
 // the door then.
 func (s *Server) removePasskey(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if s.passkeys == nil {
-		return passkeyProblem(identity.ErrNoPasskey)
-	}
-	gone, err := s.passkeys.Remove(r.Context(), v.by, r.PathValue("id"))
-	if gone.ID != "" {
-		s.api.Note(r, audit.TypeConfig, map[string]any{"event": "passkey-removed", "passkey": gone.ID, "name": gone.Name, "site": gone.Site, "by": v.by.Name()})
-	}
+	gone, err := s.desk.RemovePasskey(r.Context(), v.atDesk(), r.PathValue("id"))
 	switch {
 	case err == nil:
 		http.Redirect(w, r, v.base+"/passkeys?removed=1", http.StatusSeeOther)

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolward/toolward/sandbox/fleet"
-
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
 )
@@ -305,16 +305,16 @@ func lostWords(d *fleet.Detail) []string {
 
 // stopFromPage is POST /c/{key}/sandboxes/stop.
 func (s *Server) stopFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	return s.endFromPage(w, r, v, api.StopSandbox)
+	return s.endFromPage(w, r, v, desk.StopSandbox)
 }
 
 // recreateFromPage is POST /c/{key}/sandboxes/recreate: the sandbox is removed, so that the next call makes it anew.
 func (s *Server) recreateFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	return s.endFromPage(w, r, v, api.RemoveSandbox)
+	return s.endFromPage(w, r, v, desk.RemoveSandbox)
 }
 
 // endFromPage ends the very sandbox that the page showed.
-func (s *Server) endFromPage(w http.ResponseWriter, r *http.Request, v *visitor, how api.Ending) error {
+func (s *Server) endFromPage(w http.ResponseWriter, r *http.Request, v *visitor, how desk.Ending) error {
 	if s.sandboxes == nil {
 		return api.NoSandboxes()
 	}
@@ -332,15 +332,16 @@ func (s *Server) endFromPage(w http.ResponseWriter, r *http.Request, v *visitor,
 	if r.PostForm.Get("seen") != seenOf(&now.Info) {
 		return s.renderSandbox(w, r, v, http.StatusConflict, notice{"warn", "Nothing was ended: the sandbox has changed since the page showed it. Look at it again."})
 	}
-	if err := s.api.EndSandbox(r, v.by, name, how); err != nil {
+	if err := s.desk.EndSandbox(r.Context(), v.atDesk(), name, how); err != nil {
+		why := api.SandboxProblem(name, err)
 		var p *door.Problem
-		if !errors.As(err, &p) || p.Status == http.StatusNotFound {
-			return err
+		if !errors.As(why, &p) || p.Status == http.StatusNotFound {
+			return why
 		}
 		return s.renderSandbox(w, r, v, p.Status, notice{"warn", "It was not ended: " + sentence(p.Message)})
 	}
 	to := v.base + "/sandboxes?done=" + how.Done
-	if how.Done == api.StopSandbox.Done {
+	if how.Done == desk.StopSandbox.Done {
 		to = sandboxLink(v, name) + "&done=" + how.Done
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)
@@ -349,12 +350,9 @@ func (s *Server) endFromPage(w http.ResponseWriter, r *http.Request, v *visitor,
 
 // pruneFromPage is POST /c/{key}/sandboxes/prune.
 func (s *Server) pruneFromPage(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if s.sandboxes == nil {
-		return api.NoSandboxes()
-	}
-	pruned, err := s.api.PruneSandboxes(r, v.by)
+	pruned, err := s.desk.PruneSandboxes(r.Context(), v.atDesk())
 	if err != nil {
-		return err
+		return api.PruneProblem(err)
 	}
 	query := url.Values{
 		"done": {"pruned"}, "stopped": {strconv.Itoa(len(pruned.Stopped))}, "removed": {strconv.Itoa(len(pruned.Removed))}, "failed": {strconv.Itoa(len(pruned.Failed))},

@@ -186,8 +186,12 @@ func (s *Server) setFloorFromPage(w http.ResponseWriter, r *http.Request, v *vis
 	if err != nil {
 		return err
 	}
-	if err := s.api.SetFloor(r, key, r.PostForm.Get("level"), v.by.Name()); err != nil {
+	level, err := api.ParseLevel(r.PostForm.Get("level"))
+	if err != nil {
 		return err
+	}
+	if err := s.desk.SetLevel(r.Context(), v.atDesk(), key, level); err != nil {
+		return api.LevelProblem(err)
 	}
 	http.Redirect(w, r, sessionLink(v, key), http.StatusSeeOther)
 	return nil
@@ -213,8 +217,8 @@ func (s *Server) clearFromPage(w http.ResponseWriter, r *http.Request, v *visito
 		// A page may be old: an alarm that has gone off since then must not be cleared by somebody who has not seen it.
 		return door.NewProblem(http.StatusConflict, "load the session again and look at its floor", "what raises the level has changed since it was shown")
 	}
-	if err := s.api.ClearLevel(r, key, read, v.by.Name()); err != nil {
-		return err
+	if err := s.desk.ClearLevel(r.Context(), v.atDesk(), key, read); err != nil {
+		return api.LevelProblem(err)
 	}
 	http.Redirect(w, r, sessionLink(v, key), http.StatusSeeOther)
 	return nil

@@ -119,9 +119,9 @@ type signInView struct {
 
 // showSignIns is GET /c/{key}/sign-ins.
 func (s *Server) showSignIns(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	list, err := s.people.Sessions(v.by)
+	list, err := s.desk.SignIns(v.atDesk())
 	if err != nil {
-		return api.AnswerProblem(err)
+		return api.Problem(err)
 	}
 	p := struct {
 		accessPage
@@ -155,7 +155,7 @@ func (s *Server) endSignIn(w http.ResponseWriter, r *http.Request, v *visitor) e
 	if id == v.by.Session() {
 		return s.signOut(w, r, v)
 	}
-	if err := s.people.EndSession(v.by, id); err != nil {
+	if err := s.desk.EndSignIn(v.atDesk(), id); err != nil {
 		return door.NewProblem(http.StatusNotFound, "", "%s", err.Error())
 	}
 	http.Redirect(w, r, v.base+"/sign-ins", http.StatusSeeOther)
