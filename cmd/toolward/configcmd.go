@@ -29,11 +29,7 @@ func (inv *invocation) load(path string) (*config.Loaded, error) {
 		path = inv.configPath()
 	}
 	loaded, err := gateway.Load(inv.home, path)
-	var wrong config.Problems
-	if errors.As(err, &wrong) {
-		return nil, &exitErr{exitUnsound, err, "nothing was changed; the running gateway keeps its configuration"}
-	}
-	return loaded, err
+	return loaded, unsound(err)
 }
 
 // checkShadow checks the file that teg.shadow names.

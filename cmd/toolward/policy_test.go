@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/gateway"
+	"github.com/toolward/toolward/gateway/trial"
 	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/store"
@@ -119,7 +120,7 @@ func TestReplayOfAWorkday(t *testing.T) {
 		if !running {
 			l.Close()
 		}
-		var report replayReport
+		var report trial.Replayed
 		l.command(t, &report, "policy", "replay", "--since", "7d", "--with", filepath.Join(l.state, "candidate.jsonc"))
 		want := audit.Tally{Calls: 13, Same: 2, Looser: 9, Stricter: 1, NotReplayed: 1}
 		if report.Total != want || *report.ByTool["write"] != (audit.Tally{Calls: 9, Looser: 9}) || report.ByAgent["coder"].Calls != 13 {
@@ -164,7 +165,7 @@ func TestShadowAndReplayAgree(t *testing.T) {
 			shadowed[r.Seq] = d.Shadow.Change + " " + d.Shadow.Verdict
 		}
 	}
-	var report replayReport
+	var report trial.Replayed
 	l.command(t, &report, "policy", "replay", "--with", filepath.Join(l.state, "candidate.jsonc"))
 	for _, d := range report.Differences {
 		verdict, _, _ := strings.Cut(d.After, " ")
@@ -181,7 +182,7 @@ func TestShadowAndReplayAgree(t *testing.T) {
 func TestSuggestionsOfAWorkday(t *testing.T) {
 	l := workday(t)
 	defer func() { l.Close() }()
-	var list []suggested
+	var list []trial.Suggested
 	l.command(t, &list, "policy", "suggest", "--since", "30d")
 	if len(list) != 2 {
 		t.Fatalf("%d suggestions: %+v", len(list), list)
@@ -191,8 +192,8 @@ func TestSuggestionsOfAWorkday(t *testing.T) {
 		when    string
 		covered int
 	}{{"/docs/x\"]", 3}, {`/src")`, 3}} {
-		s := list[slices.IndexFunc(list, func(s suggested) bool { return strings.Contains(s.Rule.When, want.when) })]
-		if s.Covers.Calls != want.covered || s.Covers.Allowed != want.covered || s.Covers.wider(&s.Suggestion) {
+		s := list[slices.IndexFunc(list, func(s trial.Suggested) bool { return strings.Contains(s.Rule.When, want.when) })]
+		if s.Covers.Calls != want.covered || s.Covers.Allowed != want.covered || s.Covers.Wider(&s.Suggestion) {
 			t.Errorf("suggestion %d covers %+v", i, s.Covers)
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,11 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/policy"
-	"github.com/toolward/toolward/store"
+	"github.com/toolward/toolward/gateway/trial"
 )
 
 type policyReplayCommand struct {
@@ -23,29 +20,6 @@ type policyReplayCommand struct {
 	Limit int    `help:"Show at most so many differences; the counts are of all." default:"100"`
 	Agent string `help:"Only calls of this agent."`
 	Tool  string `help:"Only calls of this tool."`
-}
-
-// difference is one call about which the candidate says something else.
-type difference struct {
-	Record   int64             `json:"record"`
-	Time     time.Time         `json:"time"`
-	Agent    string            `json:"agent"`
-	Tool     string            `json:"tool"`
-	Change   toolward.Change   `json:"change"`
-	Before   string            `json:"before"`
-	After    string            `json:"after"`
-	Because  []toolward.Reason `json:"because,omitempty"`
-	Findings []string          `json:"findings,omitempty"`
-	Answer   string            `json:"answer,omitempty"` // what people said at the time
-}
-
-// replayReport is what the command prints as JSON.
-type replayReport struct {
-	With string `json:"with"`
-	*audit.Replayed
-	Differences []difference         `json:"differences"`
-	Left        int                  `json:"differencesNotShown,omitempty"`
-	Rules       []policy.ContentRule `json:"rulesNotReplayed,omitempty"`
 }
 
 // Run judges recorded calls again. It reads the state itself, so it also works when no gateway runs.
@@ -58,26 +32,8 @@ func (c *policyReplayCommand) Run(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	defer candidate.close()
-	snapshot := candidate.snapshot
-	report := &replayReport{With: candidate.name(), Rules: snapshot.ContentRules(), Differences: []difference{}}
-	err = inv.readLog(func(source audit.Source) (err error) {
-		report.Replayed, err = audit.Replay{
-			Since: since, Policy: snapshot, Agent: c.Agent, Tool: c.Tool,
-			Gap: func(p *audit.Past) string { return snapshot.Gap(p.Request, p.Judged) },
-			Visit: func(p *audit.Past, d *toolward.ShadowJudgment, _ string) error {
-				switch {
-				case d == nil:
-				case len(report.Differences) >= c.Limit:
-					report.Left++
-				default:
-					report.Differences = append(report.Differences, newDifference(p, d))
-				}
-				return nil
-			},
-		}.Run(inv, source)
-		return err
-	})
+	defer candidate.Close()
+	report, err := candidate.Replay(inv, trial.Past{Since: since, Agent: c.Agent, Tool: c.Tool, Most: c.Limit})
 	if err != nil {
 		return err
 	}
@@ -85,15 +41,6 @@ func (c *policyReplayCommand) Run(inv *invocation) error {
 		return inv.printJSON(report)
 	}
 	return inv.printReplay(report)
-}
-
-// readLog opens the record for reading. It holds up nobody who writes it.
-func (inv *invocation) readLog(read func(audit.Source) error) error {
-	db, err := store.OpenReader(inv, inv.home)
-	if err != nil {
-		return err
-	}
-	return errors.Join(read(store.NewAuditReader(db)), db.Close())
 }
 
 // parseAge reads an age such as 7d, 36h or 90m, and returns the moment that long ago; the zero time for "".
@@ -112,37 +59,7 @@ func parseAge(text string) (time.Time, error) {
 	return time.Now().Add(-age), nil
 }
 
-func newDifference(p *audit.Past, d *toolward.ShadowJudgment) difference {
-	out := difference{
-		Record: p.Seq, Time: p.Time, Agent: p.Request.Call.Caller.Agent, Tool: p.Tool, Change: d.Change, Because: d.Reasons,
-		Before: outcomeWords(toolward.Deny.String(), string(p.Code), ""), After: outcomeWords(d.Verdict.String(), string(d.Code), d.Row),
-	}
-	if p.Judged != nil {
-		out.Before = outcomeWords(p.Judged.Verdict.String(), string(p.Judged.Code), p.Judged.Row)
-		out.Before += answerable(p.Judged.Verdict, p.Judged.GrantOK)
-	}
-	out.After += answerable(d.Verdict, d.GrantOK)
-	if d.Partial {
-		out.After = "visible; its arguments were never read"
-	}
-	for _, f := range d.Findings {
-		out.Findings = append(out.Findings, f.Code)
-	}
-	if p.Decision != toolward.NoDecision {
-		out.Answer = p.Decision.String()
-	}
-	return out
-}
-
-// answerable says that a question cannot be answered by a remembered answer.
-func answerable(v toolward.Verdict, grantOK bool) string {
-	if v == toolward.Ask && !grantOK {
-		return ", once only"
-	}
-	return ""
-}
-
-func (inv *invocation) printReplay(r *replayReport) error {
+func (inv *invocation) printReplay(r *trial.Replayed) error {
 	if r.Total.Calls == 0 {
 		fmt.Fprintln(inv.stdout, "No decisions are recorded for that time.")
 		return nil
@@ -187,7 +104,7 @@ func (inv *invocation) printTallies(head string, lines map[string]*audit.Tally, 
 	})
 }
 
-func (inv *invocation) printDifference(d *difference) {
+func (inv *invocation) printDifference(d *trial.Difference) {
 	fmt.Fprintf(inv.stdout, "%-8s record %d  %s  %s %s: %s → %s\n", d.Change, d.Record, when(d.Time), display.Line(d.Agent), display.Line(d.Tool),
 		display.Line(d.Before), display.Line(d.After))
 	for _, r := range d.Because {

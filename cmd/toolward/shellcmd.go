@@ -1,17 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/gateway"
-	"github.com/toolward/toolward/modes"
+	"github.com/toolward/toolward/gateway/trial"
 	"github.com/toolward/toolward/shell"
 )
 
@@ -42,37 +38,16 @@ func (c *shellExplainCommand) Run(inv *invocation) error {
 		return err
 	}
 	err = c.explain(inv, candidate)
-	return errors.Join(err, candidate.close())
+	return errors.Join(err, candidate.Close())
 }
 
-func (c *shellExplainCommand) explain(inv *invocation, candidate *candidate) error {
-	if c.Preset != "" {
-		commands := candidate.loaded.File.Commands()
-		section := commands.Agents[strings.ToLower(c.Agent)]
-		section.Preset = command.Preset(c.Preset)
-		commands.Agents[strings.ToLower(c.Agent)] = section
-		if _, err := candidate.commands.Configure(commands); err != nil {
-			return err
-		}
+func (c *shellExplainCommand) explain(inv *invocation, candidate *trial.Candidate) error {
+	explained, err := candidate.Command(inv, trial.Asked{Command: c.Command, Agent: c.Agent, Preset: c.Preset, Workspace: c.Workspace, Workdir: c.Workdir})
+	if errors.Is(err, trial.ErrCorrupt) {
+		return &exitErr{exitUnsound, err, "until it is mended every command is refused"}
 	}
-	call, err := c.call(inv)
 	if err != nil {
 		return err
-	}
-	trace, err := candidate.explain(inv, toolward.Normal, call)
-	if err != nil {
-		return err
-	}
-	explained := explainedCommand{Verdict: trace.Verdict, Code: trace.Code, Reasons: trace.Reasons}
-	if ruling := candidate.commands.last; ruling != nil {
-		if ruling.Corrupt != nil {
-			return &exitErr{exitUnsound, ruling.Corrupt, "until it is mended every command is refused"}
-		}
-		explained.judgedCommand = &judgedCommand{ruling.Assessment, trace.Verdict == toolward.Ask, commandOutcomes[trace.Verdict].word}
-		// What would happen without any setting of the policy is explained by the command itself.
-		if modes.Judge(modes.Default(), toolward.HostGateway, toolward.Normal, ruling.Analysis()) == trace.Verdict {
-			explained.Reasons = nil
-		}
 	}
 	if inv.json {
 		return inv.printJSON(explained)
@@ -81,61 +56,22 @@ func (c *shellExplainCommand) explain(inv *invocation, candidate *candidate) err
 	return nil
 }
 
-// call is the call of exec that would run the command.
-func (c *shellExplainCommand) call(inv *invocation) (toolward.Call, error) {
-	places, err := gateway.NewTerritory(inv.home)
-	if err != nil {
-		return toolward.Call{}, err
-	}
-	workspace, err := places.CheckWorkspace(c.Workspace)
-	if err != nil {
-		return toolward.Call{}, err
-	}
-	arguments := map[string]string{"command": c.Command}
-	if c.Workdir != "" {
-		if arguments["workdir"], err = filepath.Abs(c.Workdir); err != nil {
-			return toolward.Call{}, err
-		}
-	}
-	encoded, err := json.Marshal(arguments)
-	return toolward.Call{
-		Tool: "exec", Arguments: encoded, Session: toolward.SessionKey("agent:" + c.Agent + ":explain"), Surface: toolward.SurfaceMCP,
-		WorkDir: workspace, Host: toolward.HostGateway,
-		Caller: toolward.Caller{Agent: c.Agent, Context: "main", Workspace: workspace},
-	}, err
-}
-
-// explainedCommand is what analysis knows of a command, and what a gateway would make of it.
-type explainedCommand struct {
-	*judgedCommand                   // nil if the call is refused before anybody looks at the command
-	Verdict        toolward.Verdict  `json:"verdict"`
-	Code           toolward.Code     `json:"code,omitempty"`
-	Reasons        []toolward.Reason `json:"reasons,omitempty"` // where the command alone does not explain the verdict
-}
-
-// judgedCommand is what is known of a command, with the verdict in the words of scripts that read it.
-type judgedCommand struct {
-	*command.Assessment
-	Requires bool   `json:"requiresApproval"`
-	Outcome  string `json:"outcome"`
-}
-
-var commandOutcomes = map[toolward.Verdict]struct{ word, text string }{
-	toolward.Allow: {"run", "It runs without a question."},
-	toolward.Ask:   {"ask", "A person is asked."},
-	toolward.Deny:  {"deny", "It is refused."},
+var outcomeSentences = map[toolward.Verdict]string{
+	toolward.Allow: "It runs without a question.",
+	toolward.Ask:   "A person is asked.",
+	toolward.Deny:  "It is refused.",
 }
 
 // printCommand prints a command as people are shown it when they are asked.
-func (inv *invocation) printCommand(command string, c explainedCommand) {
+func (inv *invocation) printCommand(command string, c *trial.Command) {
 	fmt.Fprintln(inv.stdout, display.Block(command))
-	if c.judgedCommand != nil {
+	if c.Judged != nil {
 		inv.printOutline("", c.Outline())
 	}
 	for _, r := range c.Reasons {
 		fmt.Fprintf(inv.stdout, "because %s: %s\n", display.Line(r.Layer), display.Line(r.Text))
 	}
-	fmt.Fprintln(inv.stdout, commandOutcomes[c.Verdict].text)
+	fmt.Fprintln(inv.stdout, outcomeSentences[c.Verdict])
 }
 
 // printOutline prints what a call would do.
