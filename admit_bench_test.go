@@ -18,7 +18,7 @@ func BenchmarkAdmit(b *testing.B) {
 		Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer"}},"required":["path"]}`),
 		Facts: func(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
 			path := r.Params.Text("path")
-			return toolward.Facts{Targets: []toolward.Target{{Path: path, Real: "/ws/" + path, Op: toolward.OpRead, Place: "workspace", Kind: "file", Links: 1}}}, nil
+			return toolward.Facts{Targets: []toolward.Target{{Path: path, Real: "/ws/" + path, Op: toolward.OpRead, Zone: "workspace", Kind: "file", Links: 1}}}, nil
 		},
 	}
 	snapshot, _, err := policy.Compile(policy.Config{}, []*toolward.Tool{tool})

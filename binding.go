@@ -16,7 +16,7 @@ func approvalBinding(r *Request) string {
 	b := append(make([]byte, 0, 256), r.Digest...)
 	b = appendParts(b, r.Call.WorkDir, string(r.Call.Host), string(r.Facts.Host))
 	for _, t := range r.Facts.Targets {
-		b = appendParts(b, string(t.Op), t.Real, t.Kind, t.Place)
+		b = appendParts(b, string(t.Op), t.Real, string(t.Kind), string(t.Zone))
 	}
 	b = append(b, ';')
 	return hexDigest(appendParts(b, r.Facts.Bound...))

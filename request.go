@@ -1,6 +1,8 @@
 package toolward
 
-import "cmp"
+import (
+	"cmp"
+)
 
 // Request is a call after decoding, as every later step sees it. It is shared and must not be changed.
 type Request struct {
@@ -47,25 +49,3 @@ type Facts struct {
 	// parsed twice. Only the tool itself looks inside.
 	Prepared any
 }
-
-// Target is one file or directory of a call.
-type Target struct {
-	Path  string // as the caller wrote it
-	Real  string // absolute, symbolic links resolved as far as the path exists
-	Op    Op
-	Place string // workspace, outside, instructions, protected, secret or self
-	Kind  string // file, directory, missing, or what else it is: device, fifo, socket
-	Links uint64 // hard links of a file
-	Left  bool   // a symbolic link led out of the workspace
-}
-
-// Op is what a call does to a target.
-type Op string
-
-// The operations.
-const (
-	OpRead   Op = "read"
-	OpWrite  Op = "write"
-	OpDelete Op = "delete"
-	OpMove   Op = "move"
-)

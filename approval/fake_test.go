@@ -287,7 +287,7 @@ func question(change func(*toolward.Request, *toolward.Judgment)) *toolward.Ques
 		},
 		Facts: toolward.Facts{
 			Mutates: true,
-			Targets: []toolward.Target{{Path: "src/a.go", Real: "/ws/src/a.go", Op: toolward.OpWrite, Place: "workspace", Kind: "file"}},
+			Targets: []toolward.Target{{Path: "src/a.go", Real: "/ws/src/a.go", Op: toolward.OpWrite, Zone: "workspace", Kind: "file"}},
 		},
 	}
 	j := toolward.Judgment{

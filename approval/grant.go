@@ -178,7 +178,7 @@ func (m *Match) coversPaths(targets []toolward.Target) bool {
 	for _, t := range targets {
 		// Only ordinary files of the workspace: instructions, protected and secret files below the prefix, and
 		// links that lead out of it, ask again.
-		if t.Place != "workspace" || t.Left || !slices.Contains(ops, t.Op) || !isBelow(t.Real, m.Prefix) {
+		if t.Zone != toolward.ZoneWorkspace || t.Left || !slices.Contains(ops, t.Op) || !isBelow(t.Real, m.Prefix) {
 			return false
 		}
 	}

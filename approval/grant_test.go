@@ -70,13 +70,13 @@ func TestProposals(t *testing.T) {
 			"path session /ws", "path agent /ws", "path session /ws/a.go", "path agent /ws/a.go",
 		}},
 		"two files": {func(r *toolward.Request, _ *toolward.Judgment) {
-			r.Facts.Targets = append(r.Facts.Targets, toolward.Target{Real: "/ws/src/lib/b.go", Op: toolward.OpDelete, Place: "workspace"})
+			r.Facts.Targets = append(r.Facts.Targets, toolward.Target{Real: "/ws/src/lib/b.go", Op: toolward.OpDelete, Zone: "workspace"})
 		}, []string{"path session /ws/src", "path agent /ws/src"}},
 		"one of two is protected": {func(r *toolward.Request, _ *toolward.Judgment) {
-			r.Facts.Targets = append(r.Facts.Targets, toolward.Target{Real: "/ws/.git/config", Op: toolward.OpWrite, Place: "protected"})
+			r.Facts.Targets = append(r.Facts.Targets, toolward.Target{Real: "/ws/.git/config", Op: toolward.OpWrite, Zone: "protected"})
 		}, nil},
 		"outside": {func(r *toolward.Request, _ *toolward.Judgment) {
-			r.Facts.Targets[0].Real, r.Facts.Targets[0].Place = "/etc/hosts", "outside"
+			r.Facts.Targets[0].Real, r.Facts.Targets[0].Zone = "/etc/hosts", "outside"
 		}, nil},
 		"no targets":    {func(r *toolward.Request, _ *toolward.Judgment) { r.Facts.Targets = nil }, nil},
 		"command":       {exec, []string{"exact session", "exact agent"}},
@@ -314,7 +314,7 @@ func TestGrantIndexFindsWhatASearchFinds(t *testing.T) {
 		q := question(func(r *toolward.Request, _ *toolward.Judgment) {
 			r.Facts.Targets = nil
 			for range rapid.IntRange(1, 3).Draw(t, "targets") {
-				r.Facts.Targets = append(r.Facts.Targets, toolward.Target{Real: file.Draw(t, "target"), Op: toolward.OpWrite, Place: "workspace"})
+				r.Facts.Targets = append(r.Facts.Targets, toolward.Target{Real: file.Draw(t, "target"), Op: toolward.OpWrite, Zone: "workspace"})
 			}
 		})
 		a := attemptOf(q.Request, time.Now())
@@ -335,18 +335,18 @@ func TestGrantIndexFindsWhatASearchFinds(t *testing.T) {
 func TestOddTargetsAreNeverCovered(t *testing.T) {
 	m := &Match{Kind: toolward.GrantPath, Prefix: "/ws/src", Ops: []toolward.Op{toolward.OpWrite}}
 	for name, target := range map[string]toolward.Target{
-		"sibling":      {Real: "/ws/src2/a", Op: toolward.OpWrite, Place: "workspace"},
-		"dot dot":      {Real: "/ws/src/../../etc/passwd", Op: toolward.OpWrite, Place: "workspace"},
-		"relative":     {Real: "ws/src/a", Op: toolward.OpWrite, Place: "workspace"},
-		"empty":        {Real: "", Op: toolward.OpWrite, Place: "workspace"},
-		"parent":       {Real: "/ws", Op: toolward.OpWrite, Place: "workspace"},
-		"delete":       {Real: "/ws/src/a", Op: toolward.OpDelete, Place: "workspace"},
-		"move":         {Real: "/ws/src/a", Op: toolward.OpMove, Place: "workspace"},
-		"instructions": {Real: "/ws/src/AGENTS.md", Op: toolward.OpWrite, Place: "instructions"},
+		"sibling":      {Real: "/ws/src2/a", Op: toolward.OpWrite, Zone: "workspace"},
+		"dot dot":      {Real: "/ws/src/../../etc/passwd", Op: toolward.OpWrite, Zone: "workspace"},
+		"relative":     {Real: "ws/src/a", Op: toolward.OpWrite, Zone: "workspace"},
+		"empty":        {Real: "", Op: toolward.OpWrite, Zone: "workspace"},
+		"parent":       {Real: "/ws", Op: toolward.OpWrite, Zone: "workspace"},
+		"delete":       {Real: "/ws/src/a", Op: toolward.OpDelete, Zone: "workspace"},
+		"move":         {Real: "/ws/src/a", Op: toolward.OpMove, Zone: "workspace"},
+		"instructions": {Real: "/ws/src/AGENTS.md", Op: toolward.OpWrite, Zone: "instructions"},
 		"no place":     {Real: "/ws/src/a", Op: toolward.OpWrite},
-		"link led out": {Real: "/ws/src/a", Op: toolward.OpWrite, Place: "workspace", Left: true},
+		"link led out": {Real: "/ws/src/a", Op: toolward.OpWrite, Zone: "workspace", Left: true},
 	} {
-		if m.covers(&Attempt{Targets: []toolward.Target{{Real: "/ws/src/ok", Op: toolward.OpWrite, Place: "workspace"}, target}}) {
+		if m.covers(&Attempt{Targets: []toolward.Target{{Real: "/ws/src/ok", Op: toolward.OpWrite, Zone: "workspace"}, target}}) {
 			t.Errorf("%s is covered", name)
 		}
 	}
@@ -361,7 +361,7 @@ func TestOddTargetsAreNeverCovered(t *testing.T) {
 		{Kind: toolward.GrantSession},
 	} {
 		a := &Attempt{
-			Targets:   []toolward.Target{{Real: "/ws/a", Op: toolward.OpWrite, Place: "workspace"}},
+			Targets:   []toolward.Target{{Real: "/ws/a", Op: toolward.OpWrite, Zone: "workspace"}},
 			Addresses: []Address{{}}, Recipients: []Recipient{{}},
 		}
 		if m.covers(a) {

@@ -39,7 +39,7 @@ func TestGrantVectors(t *testing.T) {
 			Host: c.Host, Level: c.Level, NowMs: c.NowMs, TargetID: c.TargetID, Digest: c.Digest,
 		}
 		for _, target := range c.Targets {
-			a.Targets = append(a.Targets, toolward.Target{Path: target.Path, Real: target.Path, Op: target.Op, Place: target.Place})
+			a.Targets = append(a.Targets, toolward.Target{Path: target.Path, Real: target.Path, Op: target.Op, Zone: toolward.Zone(target.Place)})
 		}
 		if c.URL != nil {
 			a.Addresses = []Address{*c.URL}

@@ -45,7 +45,7 @@ func full() *toolward.DecisionRecord {
 			Action: "push", Hosts: []string{"https://example.org:443"}, Recipients: []string{"chat:acc:bob"}, TargetID: "p1",
 			Command: "git push", URLs: []string{"https://example.org/"}, Outbound: []string{"hello"}, Elevated: true,
 			Mutates: true, Deletes: 2, BrowserOn: "host", Sandbox: "toolward-sbx-coder", Scope: "tree",
-			Targets: []toolward.Target{{Real: "/home/ada/project/a.go", Op: toolward.OpWrite, Place: "workspace", Kind: "file", Links: 2, Left: true}},
+			Targets: []toolward.Target{{Real: "/home/ada/project/a.go", Op: toolward.OpWrite, Zone: "workspace", Kind: "file", Links: 2, Left: true}},
 		},
 		Judgment: toolward.Judgment{
 			Verdict: toolward.Ask, Finding: "path_link", Row: "write workspace", Overrides: []string{"teg.tools.write"},

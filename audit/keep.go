@@ -69,14 +69,14 @@ func (k *keeper) analysis(b []byte, a *toolward.CommandAnalysis) []byte {
 
 func (k *keeper) target(b []byte, t *toolward.Target) []byte {
 	return element(b, func(b []byte) []byte {
-		b = textField(b, "kind", t.Kind)
+		b = textField(b, "kind", string(t.Kind))
 		b = flagField(b, "left", t.Left)
 		if t.Links > 1 {
 			b = intField(b, "links", int64(min(t.Links, 1<<53)))
 		}
 		b = textField(b, "op", string(t.Op))
 		b = textField(b, "path", k.verbatim(t.Real, detailLimit))
-		return textField(b, "place", t.Place)
+		return textField(b, "place", string(t.Zone))
 	})
 }
 

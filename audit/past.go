@@ -244,7 +244,7 @@ func (f *decidedFacts) facts() toolward.Facts {
 	}
 	for _, t := range f.Targets {
 		out.Targets = append(out.Targets, toolward.Target{
-			Path: t.Path, Real: t.Path, Op: t.Op, Place: t.Place, Kind: t.Kind, Links: max(t.Links, 1), Left: t.Left,
+			Path: t.Path, Real: t.Path, Op: t.Op, Zone: toolward.Zone(t.Place), Kind: toolward.Kind(t.Kind), Links: max(t.Links, 1), Left: t.Left,
 		})
 	}
 	return out

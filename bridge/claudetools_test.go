@@ -33,7 +33,7 @@ func (r *rig) decided(tool, input string) toolward.DecisionRecord {
 
 func TestTools(t *testing.T) {
 	workspace := func(name, op, kind string) toolward.Target {
-		return toolward.Target{Path: "{{project}}/" + name, Real: "{{project}}/" + name, Op: toolward.Op(op), Place: "workspace", Kind: kind}
+		return toolward.Target{Path: "{{project}}/" + name, Real: "{{project}}/" + name, Op: toolward.Op(op), Zone: "workspace", Kind: toolward.Kind(kind)}
 	}
 	for _, test := range []struct {
 		name, tool, input string
@@ -66,7 +66,7 @@ func TestTools(t *testing.T) {
 		},
 		{
 			"read of a secret", "Read", `{"file_path":"{{home}}/.ssh/id_rsa"}`, "read", `{"path":"{{home}}/.ssh/id_rsa"}`,
-			toolward.Facts{Targets: []toolward.Target{{Path: "{{home}}/.ssh/id_rsa", Real: "{{home}}/.ssh/id_rsa", Op: "read", Place: "secret", Kind: "missing"}}},
+			toolward.Facts{Targets: []toolward.Target{{Path: "{{home}}/.ssh/id_rsa", Real: "{{home}}/.ssh/id_rsa", Op: "read", Zone: "secret", Kind: "missing"}}},
 		},
 		{
 			"write", "Write", `{"file_path":"{{project}}/new.txt","content":"x"}`, "write", `{"content":"x","path":"{{project}}/new.txt"}`,
@@ -75,7 +75,7 @@ func TestTools(t *testing.T) {
 		{
 			"edit", "Edit", `{"file_path":"{{project}}/.git/config","old_string":"a","new_string":"b","replace_all":false}`, "edit",
 			`{"newText":"b","oldText":"a","path":"{{project}}/.git/config","replace_all":false}`,
-			toolward.Facts{Mutates: true, Targets: []toolward.Target{{Path: "{{project}}/.git/config", Real: "{{project}}/.git/config", Op: "write", Place: "protected", Kind: "missing"}}},
+			toolward.Facts{Mutates: true, Targets: []toolward.Target{{Path: "{{project}}/.git/config", Real: "{{project}}/.git/config", Op: "write", Zone: "protected", Kind: "missing"}}},
 		},
 		{
 			"notebook", "NotebookEdit", `{"notebook_path":"{{project}}/n.ipynb","new_source":"x","edit_mode":"delete"}`, "edit",
@@ -85,13 +85,13 @@ func TestTools(t *testing.T) {
 		{
 			"search without a path is in the working directory", "Grep", `{"pattern":"x","-n":true,"-i":false,"output_mode":"content"}`, "read",
 			`{"-i":false,"-n":true,"action":"grep","output_mode":"content","pattern":"x"}`,
-			toolward.Facts{Action: "grep", Targets: []toolward.Target{{Path: "{{project}}", Real: "{{project}}", Op: "read", Place: "workspace", Kind: "directory"}}},
+			toolward.Facts{Action: "grep", Targets: []toolward.Target{{Path: "{{project}}", Real: "{{project}}", Op: "read", Zone: "workspace", Kind: "directory"}}},
 		},
 		{
 			"search from home reads keys on its way", "Grep", `{"pattern":"x","path":"{{home}}"}`, "read", `{"action":"grep","path":"{{home}}","pattern":"x"}`,
 			toolward.Facts{Action: "grep", Targets: []toolward.Target{
-				{Path: "{{home}}", Real: "{{home}}", Op: "read", Place: "outside", Kind: "directory"},
-				{Path: "{{home}}", Real: "{{home}}/.toolward", Op: "read", Place: "self", Kind: "directory"},
+				{Path: "{{home}}", Real: "{{home}}", Op: "read", Zone: "outside", Kind: "directory"},
+				{Path: "{{home}}", Real: "{{home}}/.toolward", Op: "read", Zone: "self", Kind: "directory"},
 			}},
 		},
 		{

@@ -173,21 +173,7 @@ func (l *looker) target(workDir, path string, op toolward.Op) (toolward.Target, 
 	if op == "" {
 		op = toolward.OpRead
 	}
-	return toolward.Target{
-		Path: path, Real: resolved.Real, Op: op, Place: resolved.Place.String(), Kind: kindWord(resolved.Kind),
-		Links: resolved.Links, Left: resolved.LedOut,
-	}, nil
-}
-
-// kindWord is the word of toolward.Target for what is at a path.
-func kindWord(k place.Kind) string {
-	switch k {
-	case place.KindRegular:
-		return "file"
-	case place.KindFIFO:
-		return "fifo"
-	}
-	return k.String()
+	return resolved.Target(op), nil
 }
 
 // hostOf is "scheme://host:port" of an address, "" if it has none.
@@ -212,11 +198,11 @@ func hostOf(address string) string {
 // place of the directory alone. Inside the workspace nothing is added: there a search shows the lines of secret
 // files as hidden (see hideSecretLines).
 func lookIntoTree(l *looker, r *toolward.Request, facts *toolward.Facts) {
-	if len(facts.Targets) != 1 || facts.Targets[0].Kind != place.KindDirectory.String() {
+	if len(facts.Targets) != 1 || facts.Targets[0].Kind != toolward.KindDirectory {
 		return
 	}
 	root := facts.Targets[0]
-	if p, err := place.Parse(root.Place); err != nil || p == place.Workspace || p < place.Protected {
+	if p, err := place.Parse(string(root.Zone)); err != nil || p == place.Workspace || p < place.Protected {
 		return
 	}
 	for _, dir := range []string{root.Real, l.home, l.places.Layout().StateDir, "/etc", "/proc/1"} {
@@ -242,7 +228,7 @@ func (l *looker) addStrict(facts *toolward.Facts, root toolward.Target, dir stri
 	known := slices.ContainsFunc(facts.Targets, func(t toolward.Target) bool { return t.Real == where })
 	if worst < place.Outside && !known {
 		facts.Targets = append(facts.Targets, toolward.Target{
-			Path: root.Path, Real: where, Op: root.Op, Place: worst.String(), Kind: place.KindDirectory.String(), Links: 1,
+			Path: root.Path, Real: where, Op: root.Op, Zone: worst.Word(), Kind: toolward.KindDirectory, Links: 1,
 		})
 	}
 }

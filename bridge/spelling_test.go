@@ -68,7 +68,7 @@ func TestWhereAPatternLooks(t *testing.T) {
 		t.Run(pattern, func(t *testing.T) {
 			var got []string
 			for _, target := range r.decided("Glob", `{"pattern":`+jsonText(pattern)+`}`).Facts.Targets {
-				got = append(got, target.Place)
+				got = append(got, string(target.Zone))
 			}
 			if strings.Join(got, " ") != places {
 				t.Errorf("looks at %q, want %q", got, places)
@@ -92,7 +92,7 @@ func TestAWorkspaceThatHoldsTheHome(t *testing.T) {
 			}
 			r.headers["Toolward-Project-Dir"] = project(r)
 			d := r.decided("Write", `{"file_path":"{{home}}/.local/bin/ls","content":"x"}`)
-			if len(d.Facts.Targets) != 1 || d.Facts.Targets[0].Place != "outside" {
+			if len(d.Facts.Targets) != 1 || d.Facts.Targets[0].Zone != "outside" {
 				t.Errorf("targets %+v", d.Facts.Targets)
 			}
 			if d.Call.Caller.Workspace == "" {

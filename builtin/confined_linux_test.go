@@ -13,7 +13,6 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/live"
-	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/native"
 )
@@ -128,8 +127,8 @@ func TestConfinedTools(t *testing.T) {
 	if _, err := w.request("exec", args{"command": "ls", "env": map[string]any{"MY_API_KEY": "x"}}); err == nil {
 		t.Error("a key went into the sandbox")
 	}
-	if r := w.facts("read", args{"path": ".env"}); r.Facts.Targets[0].Place != place.Secret.String() {
-		t.Errorf("a secret of the workspace is %q inside", r.Facts.Targets[0].Place)
+	if r := w.facts("read", args{"path": ".env"}); r.Facts.Targets[0].Zone != toolward.ZoneSecret {
+		t.Errorf("a secret of the workspace is %q inside", r.Facts.Targets[0].Zone)
 	}
 }
 

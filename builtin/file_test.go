@@ -152,7 +152,7 @@ func specials(t *testing.T, w *world) []string {
 
 func TestSpecialFilesAreNeverOpened(t *testing.T) {
 	w := newWorld(t)
-	kinds := map[string]string{"fifo": "fifo", "socket": "socket", "/dev/zero": "device"}
+	kinds := map[string]toolward.Kind{"fifo": "fifo", "socket": "socket", "/dev/zero": "device"}
 	for _, name := range specials(t, w) {
 		r := w.facts("read", args{"path": name})
 		if got := r.Facts.Targets[0].Kind; got != kinds[name] {
@@ -257,13 +257,13 @@ func TestFactsOfFileTools(t *testing.T) {
 		args args
 		want toolward.Target
 	}{
-		{"read", args{"path": "a"}, toolward.Target{Path: "a", Real: "ws/a", Op: "read", Place: "workspace", Kind: "file", Links: 1}},
-		{"read", args{"path": ".env"}, toolward.Target{Path: ".env", Real: "ws/.env", Op: "read", Place: "secret", Kind: "file", Links: 1}},
-		{"write", args{"path": "n/m", "content": ""}, toolward.Target{Path: "n/m", Real: "ws/n/m", Op: "write", Place: "workspace", Kind: "missing"}},
-		{"write", args{"path": "out/f", "content": ""}, toolward.Target{Path: "out/f", Real: "outside/f", Op: "write", Place: "outside", Kind: "missing", Left: true}},
-		{"edit", args{"path": "../outside/g", "oldText": "a", "newText": "b"}, toolward.Target{Path: "../outside/g", Real: "outside/g", Op: "write", Place: "outside", Kind: "missing"}},
-		{"list", args{}, toolward.Target{Path: ".", Real: "ws", Op: "read", Place: "workspace", Kind: "directory"}},
-		{"search", args{"pattern": "x", "path": "~/.toolward"}, toolward.Target{Path: "~/.toolward", Real: "home/.toolward", Op: "read", Place: "self", Kind: "directory"}},
+		{"read", args{"path": "a"}, toolward.Target{Path: "a", Real: "ws/a", Op: "read", Zone: "workspace", Kind: "file", Links: 1}},
+		{"read", args{"path": ".env"}, toolward.Target{Path: ".env", Real: "ws/.env", Op: "read", Zone: "secret", Kind: "file", Links: 1}},
+		{"write", args{"path": "n/m", "content": ""}, toolward.Target{Path: "n/m", Real: "ws/n/m", Op: "write", Zone: "workspace", Kind: "missing"}},
+		{"write", args{"path": "out/f", "content": ""}, toolward.Target{Path: "out/f", Real: "outside/f", Op: "write", Zone: "outside", Kind: "missing", Left: true}},
+		{"edit", args{"path": "../outside/g", "oldText": "a", "newText": "b"}, toolward.Target{Path: "../outside/g", Real: "outside/g", Op: "write", Zone: "outside", Kind: "missing"}},
+		{"list", args{}, toolward.Target{Path: ".", Real: "ws", Op: "read", Zone: "workspace", Kind: "directory"}},
+		{"search", args{"pattern": "x", "path": "~/.toolward"}, toolward.Target{Path: "~/.toolward", Real: "home/.toolward", Op: "read", Zone: "self", Kind: "directory"}},
 	} {
 		t.Run(fmt.Sprintf("%s %v", c.tool, c.args["path"]), func(t *testing.T) {
 			r := w.facts(c.tool, c.args)

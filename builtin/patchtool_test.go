@@ -62,11 +62,11 @@ func TestPatchFacts(t *testing.T) {
 		"*** Add File: ../outside/c", "+z",
 	))
 	want := toolward.Facts{Mutates: true, Deletes: 1, Targets: []toolward.Target{
-		{Path: "a", Real: w.workspace + "/a", Op: "move", Place: "workspace", Kind: "file", Links: 1},
-		{Path: "b", Real: w.workspace + "/b", Op: "move", Place: "workspace", Kind: "missing"},
-		{Path: "b", Real: w.workspace + "/b", Op: "write", Place: "workspace", Kind: "missing"},
-		{Path: ".git/hooks/pre-commit", Real: w.workspace + "/.git/hooks/pre-commit", Op: "delete", Place: "protected", Kind: "file", Links: 1},
-		{Path: "../outside/c", Real: w.outside + "/c", Op: "write", Place: "outside", Kind: "missing"},
+		{Path: "a", Real: w.workspace + "/a", Op: "move", Zone: "workspace", Kind: "file", Links: 1},
+		{Path: "b", Real: w.workspace + "/b", Op: "move", Zone: "workspace", Kind: "missing"},
+		{Path: "b", Real: w.workspace + "/b", Op: "write", Zone: "workspace", Kind: "missing"},
+		{Path: ".git/hooks/pre-commit", Real: w.workspace + "/.git/hooks/pre-commit", Op: "delete", Zone: "protected", Kind: "file", Links: 1},
+		{Path: "../outside/c", Real: w.outside + "/c", Op: "write", Zone: "outside", Kind: "missing"},
 	}}
 	if diff := cmp.Diff(want, r.Facts, cmpopts.IgnoreFields(toolward.Facts{}, "Prepared")); diff != "" {
 		t.Error(diff)

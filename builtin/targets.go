@@ -106,10 +106,7 @@ func (l located) targetBy(resolve func(workDir, asked string) (place.Resolved, e
 	if err != nil {
 		return real, toolward.Target{}, pathError(field, err)
 	}
-	return real, toolward.Target{
-		Path: path, Real: real.Real, Op: op, Place: real.Place.String(),
-		Kind: targetKind(real.Kind), Links: real.Links, Left: real.LedOut,
-	}, nil
+	return real, real.Target(op), nil
 }
 
 // pathError makes an error about a path that may be shown to the model. It says the same whatever is on the disk
@@ -122,28 +119,6 @@ func pathError(field string, err error) error {
 		return &toolward.InvalidArgs{Field: field, Text: "is not a usable path: it is empty or too long, has control characters, is another spelling of a guarded name, or goes through something that is not a directory"}
 	}
 	return fmt.Errorf("%s: %w", field, err)
-}
-
-func targetKind(kind place.Kind) string {
-	switch kind {
-	case place.KindRegular:
-		return "file"
-	case place.KindDirectory:
-		return "directory"
-	case place.KindMissing:
-		return "missing"
-	case place.KindSymlink:
-		return "symlink"
-	case place.KindDevice:
-		return "device"
-	case place.KindFIFO:
-		return "fifo"
-	case place.KindSocket:
-		return "socket"
-	case place.KindOther:
-		return "special"
-	}
-	return "unknown"
 }
 
 // mustBeFile refuses a directory where a file is needed, as early as that tells nothing about what lies outside of

@@ -109,9 +109,9 @@ func (w *walker) enters(real string) bool {
 	case place.Workspace, place.Instructions, place.Outside:
 		return true
 	case place.Protected:
-		return w.level == toolward.Normal || w.root.Place <= p
+		return w.level == toolward.Normal || w.root.Zone <= p
 	case place.Secret:
-		return w.root.Place == place.Secret
+		return w.root.Zone == place.Secret
 	}
 	return false
 }

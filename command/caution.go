@@ -90,8 +90,8 @@ func (s *Segment) cautions(add func(string)) {
 		add("what it starts is not known: " + s.Blocked)
 	}
 	for i := range s.Redirs {
-		if r := &s.Redirs[i]; !r.Harmless() && r.File.Real != "" && beyond(r.File.Place.String(), r.Writes()) {
-			add("it " + map[bool]string{true: "writes ", false: "reads "}[r.Writes()] + display.Words(r.File.Real) + ", " + placeWords[r.File.Place.String()])
+		if r := &s.Redirs[i]; !r.Harmless() && r.File.Real != "" && beyond(r.File.Zone.String(), r.Writes()) {
+			add("it " + map[bool]string{true: "writes ", false: "reads "}[r.Writes()] + display.Words(r.File.Real) + ", " + placeWords[r.File.Zone.String()])
 		}
 	}
 	for i := range s.Effects {

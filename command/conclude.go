@@ -47,7 +47,7 @@ func (v *evaluation) touchesGate(segments []Segment) bool {
 			return true
 		}
 		for i := range s.Redirs {
-			if r := &s.Redirs[i]; r.File.Real != "" && r.File.Place == place.Self {
+			if r := &s.Redirs[i]; r.File.Real != "" && r.File.Zone == place.Self {
 				return true
 			}
 		}

@@ -96,7 +96,7 @@ func (s *Segment) readsSecret() bool {
 	return slices.ContainsFunc(s.Effects, func(e Judged) bool {
 		return e.Kind == shell.Reads && e.Place == place.Secret.String() && e.Verdict != toolward.Allow
 	}) || slices.ContainsFunc(s.Redirs, func(r Redirect) bool {
-		return r.Reads() && r.File.Real != "" && r.File.Place == place.Secret
+		return r.Reads() && r.File.Real != "" && r.File.Zone == place.Secret
 	})
 }
 

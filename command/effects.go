@@ -217,9 +217,9 @@ func (v *evaluation) everywhere(seg *Segment, e shell.Effect, p permit, c circum
 			return false, "" // nobody knows where that is
 		}
 		if !may(r) {
-			return false, r.Place.String()
+			return false, r.Zone.String()
 		}
-		where = r.Place.String()
+		where = r.Zone.String()
 		if e.Far && r.Kind == place.KindDirectory && !p.everything && !v.linksStay(r.Real, may) {
 			return false, where
 		}
@@ -255,7 +255,7 @@ func (v *evaluation) toolAbove(dir, tool string) bool {
 			return false
 		}
 		if r.Kind != place.KindMissing {
-			return r.Kind == place.KindRegular && (r.Place == place.Workspace || r.Place == place.Instructions)
+			return r.Kind == place.KindRegular && (r.Zone == place.Workspace || r.Zone == place.Instructions)
 		}
 		dir = path.Dir(dir)
 	}
@@ -277,7 +277,7 @@ func (v *evaluation) mayReadAll(seg *Segment, may func(place.Resolved) bool) boo
 
 // mayRead is what the read tool may, and no more: not secrets, nor a directory that holds them.
 func (v *evaluation) mayRead(seg *Segment, r place.Resolved, p permit) bool {
-	switch r.Place {
+	switch r.Zone {
 	case place.Workspace, place.Instructions:
 		return true
 	case place.Outside, place.Protected:
@@ -289,7 +289,7 @@ func (v *evaluation) mayRead(seg *Segment, r place.Resolved, p permit) bool {
 	}
 	// "grep -r" in the home directory reads every key in it. Programs that only list show names.
 	home := v.r.Places.Layout().Home
-	return !place.Within(home, r.Real) || slices.Contains(listers, plainName(seg.Program.Word)) && r.Place == place.Outside
+	return !place.Within(home, r.Real) || slices.Contains(listers, plainName(seg.Program.Word)) && r.Zone == place.Outside
 }
 
 // listers show names and sizes, never contents.
@@ -317,7 +317,7 @@ func (v *evaluation) mayWrite(r place.Resolved, p permit) bool {
 	if device(r) {
 		return false
 	}
-	switch r.Place {
+	switch r.Zone {
 	case place.Workspace:
 		return !slices.Contains(strings.Split(strings.ToLower(r.Real), "/"), ".git")
 	case place.Outside:
@@ -328,7 +328,7 @@ func (v *evaluation) mayWrite(r place.Resolved, p permit) bool {
 
 // mayEnter says in which directories programs may obey what they find.
 func mayEnter(r place.Resolved, p permit) bool {
-	switch r.Place {
+	switch r.Zone {
 	case place.Workspace, place.Instructions:
 		return !slices.Contains(strings.Split(strings.ToLower(r.Real), "/"), ".git")
 	case place.Outside:

@@ -149,7 +149,7 @@ func (v *evaluation) inWorkspace(seg *Segment, e shell.Effect) bool {
 		return false
 	}
 	r, err := v.locate(absolute(seg.Dir, e.Dir), e.Path)
-	return err == nil && (r.Place == place.Workspace || r.Place == place.Instructions)
+	return err == nil && (r.Zone == place.Workspace || r.Zone == place.Instructions)
 }
 
 // findAction reports a word by which find does more than find, unless all that it runs only reads.

@@ -85,7 +85,7 @@ func (plainPlaces) Resolve(dir, asked string) (place.Resolved, error) {
 	if asked == "" {
 		return place.Resolved{}, errors.New("no path")
 	}
-	return place.Resolved{Asked: asked, Real: absolute(dir, asked), Place: place.Workspace, Kind: place.KindRegular}, nil
+	return place.Resolved{Asked: asked, Real: absolute(dir, asked), Zone: place.Workspace, Kind: place.KindRegular}, nil
 }
 func (plainPlaces) InRoots(string, bool) bool { return true }
 func (plainPlaces) Layout() place.Layout      { return place.Layout{} }
@@ -129,7 +129,7 @@ func (w *world) Resolve(dir, asked string) (place.Resolved, error) {
 			kind = place.KindDirectory
 		}
 	}
-	return place.Resolved{Asked: asked, Real: real, Place: w.classifier.Classify(real), Kind: kind}, nil
+	return place.Resolved{Asked: asked, Real: real, Zone: w.classifier.Classify(real), Kind: kind}, nil
 }
 func (w *world) InRoots(real string, write bool) bool { return w.classifier.InRoots(real, write) }
 func (w *world) Layout() place.Layout                 { return w.classifier.Layout() }

@@ -242,7 +242,7 @@ func (o *outliner) redirection(r *Redirect, depth int) {
 		}
 		note = deed + "a file that is not known now"
 		if r.File.Real != "" {
-			note = deed + display.Words(r.File.Real) + ", " + placeWords[r.File.Place.String()]
+			note = deed + display.Words(r.File.Real) + ", " + placeWords[r.File.Zone.String()]
 		}
 	}
 	o.add(depth, display.LineFile, markOf(r.Verdict), "redirection", r.FD+r.Op+display.Words(r.Target), note)

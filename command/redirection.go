@@ -49,7 +49,7 @@ func (v *evaluation) redirection(seg *Segment, r shell.Redirect, p permit) (file
 		return place.Resolved{}, false, err
 	case r.Writes():
 		return file, p.write && v.mayWrite(file, p), nil
-	case file.Place == place.Workspace || file.Place == place.Instructions:
+	case file.Zone == place.Workspace || file.Zone == place.Instructions:
 		return file, true, nil
 	}
 	// A safe bin may run because it reads nothing but what is piped into it.

@@ -91,7 +91,7 @@ func exampleCall(t *testing.T, s *policy.Snapshot, name, arguments string, tense
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Facts = toolward.Facts{Mutates: true, Targets: []toolward.Target{{Path: params.Text("path"), Real: real, Op: toolward.OpWrite, Place: where.Classify(real).String(), Kind: "missing"}}}
+		r.Facts = toolward.Facts{Mutates: true, Targets: []toolward.Target{{Path: params.Text("path"), Real: real, Op: toolward.OpWrite, Zone: where.Classify(real).Word(), Kind: "missing"}}}
 	case "exec":
 		r.Facts = toolward.Facts{Mutates: true, Command: params.Text("command")}
 	case "web_fetch":

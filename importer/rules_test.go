@@ -90,7 +90,7 @@ func TestRulesWithConditions(t *testing.T) {
 }
 
 func file(written, real string) toolward.Facts {
-	return toolward.Facts{Targets: []toolward.Target{{Path: written, Real: real, Op: toolward.OpRead, Place: "outside", Kind: "file", Links: 1}}}
+	return toolward.Facts{Targets: []toolward.Target{{Path: written, Real: real, Op: toolward.OpRead, Zone: "outside", Kind: "file", Links: 1}}}
 }
 
 func host(address string) toolward.Facts {

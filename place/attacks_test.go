@@ -116,11 +116,11 @@ func judgeAttack(t *testing.T, c attack, p string) {
 	switch c.Want {
 	case "deny":
 		// What is not there cannot be refused by its kind; the tool's own answer is an error then.
-		if !refused && r.Place != Self && !(r.Kind == KindMissing && strings.HasSuffix(r.Real, ".sock")) {
+		if !refused && r.Zone != Self && !(r.Kind == KindMissing && strings.HasSuffix(r.Real, ".sock")) {
 			t.Errorf("%s: %+v", c.Why, r)
 		}
 	case "ask":
-		if !refused && r.Place > Protected {
+		if !refused && r.Zone > Protected {
 			t.Errorf("%s: %+v", c.Why, r)
 		}
 	case "contained":
@@ -128,7 +128,7 @@ func judgeAttack(t *testing.T, c attack, p string) {
 			t.Errorf("%s: %+v", c.Why, r)
 		}
 	case "allow":
-		if refused || r.Place < Outside {
+		if refused || r.Zone < Outside {
 			t.Errorf("%s: %+v, %v", c.Why, r, err)
 		}
 	default:

@@ -35,15 +35,15 @@ type Classifier struct {
 
 // rules is the table, indexed.
 type rules struct {
-	trees      map[string]Place // absolute path → place of it and all below
-	deepest    int              // longest key of trees, in bytes
-	anywhere   map[string]Place // one element
-	pairs      map[string]Place // two elements "first/second"
-	heads      map[string]bool  // first elements of pairs
-	bases      map[string]Place
-	extensions map[string]Place
-	workspace  map[string]Place
-	beginnings map[string]Place
+	trees      map[string]Zone // absolute path → place of it and all below
+	deepest    int             // longest key of trees, in bytes
+	anywhere   map[string]Zone // one element
+	pairs      map[string]Zone // two elements "first/second"
+	heads      map[string]bool // first elements of pairs
+	bases      map[string]Zone
+	extensions map[string]Zone
+	workspace  map[string]Zone
+	beginnings map[string]Zone
 	guarded    map[string]bool   // every element that another spelling could imitate
 	short      map[string]string // "git" → ".git": what 8.3 short names begin with
 }
@@ -84,11 +84,11 @@ func New(layout Layout) (*Classifier, error) {
 
 func compile(table []row, home string, fold func(string) string) rules {
 	r := rules{
-		trees: map[string]Place{}, anywhere: map[string]Place{}, pairs: map[string]Place{}, heads: map[string]bool{},
-		bases: map[string]Place{}, extensions: map[string]Place{}, workspace: map[string]Place{}, beginnings: map[string]Place{},
+		trees: map[string]Zone{}, anywhere: map[string]Zone{}, pairs: map[string]Zone{}, heads: map[string]bool{},
+		bases: map[string]Zone{}, extensions: map[string]Zone{}, workspace: map[string]Zone{}, beginnings: map[string]Zone{},
 		guarded: map[string]bool{}, short: map[string]string{},
 	}
-	put := func(m map[string]Place, name string, p Place) {
+	put := func(m map[string]Zone, name string, p Zone) {
 		if old, ok := m[name]; !ok || p < old {
 			m[name] = p
 		}
@@ -141,7 +141,7 @@ func (c *Classifier) Layout() Layout { return c.layout }
 
 // Classify gives the place of a real path: absolute, without symbolic links. Anything else is Self,
 // because a path that was not resolved may mean any file.
-func (c *Classifier) Classify(real string) Place {
+func (c *Classifier) Classify(real string) Zone {
 	if real == "" || real[0] != '/' || strings.IndexByte(real, 0) >= 0 {
 		return Self
 	}
@@ -185,7 +185,7 @@ func (c *Classifier) isSelf(p string) bool {
 }
 
 // byTree looks up every ancestor of p, and p, in the table of anchored trees.
-func (c *Classifier) byTree(p string) Place {
+func (c *Classifier) byTree(p string) Zone {
 	result := Workspace
 	for i := 1; i <= len(p) && i <= c.rules.deepest; i++ {
 		if i < len(p) && p[i] != '/' {
@@ -199,7 +199,7 @@ func (c *Classifier) byTree(p string) Place {
 }
 
 // bySystemPath knows the two families of system paths that a list cannot name.
-func bySystemPath(p string) Place {
+func bySystemPath(p string) Zone {
 	if strings.HasPrefix(p, "/etc/cron") {
 		return Protected // /etc/cron.d, cron.daily, crontab, cron.allow, …
 	}
@@ -225,7 +225,7 @@ func isProcess(name string) bool {
 }
 
 // byElements examines the single elements of a path, and its last one as a base name.
-func (c *Classifier) byElements(rest string, inside bool) Place {
+func (c *Classifier) byElements(rest string, inside bool) Zone {
 	result := Workspace
 	for rest != "" {
 		element, after, more := strings.Cut(strings.TrimLeft(rest, "/"), "/")
@@ -247,7 +247,7 @@ func (c *Classifier) byElements(rest string, inside bool) Place {
 	return result
 }
 
-func (c *Classifier) byName(name, after string) Place {
+func (c *Classifier) byName(name, after string) Zone {
 	if place, ok := c.rules.anywhere[name]; ok {
 		return place
 	}
@@ -272,7 +272,7 @@ func (c *Classifier) byName(name, after string) Place {
 	return Workspace
 }
 
-func (c *Classifier) byBase(base string, inside bool) Place {
+func (c *Classifier) byBase(base string, inside bool) Zone {
 	if place, ok := c.rules.bases[base]; ok {
 		return place
 	}
@@ -294,7 +294,7 @@ func (c *Classifier) byBase(base string, inside bool) Place {
 }
 
 // byBeginning looks up a name up to each of its dots: vite.config.ts, Dockerfile.dev.
-func (c *Classifier) byBeginning(base string) Place {
+func (c *Classifier) byBeginning(base string) Zone {
 	for i := 1; i < len(base); i++ {
 		if base[i] == '.' {
 			if place, ok := c.rules.beginnings[base[:i]]; ok {

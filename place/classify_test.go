@@ -41,7 +41,7 @@ func classifier(t testing.TB, l Layout) *Classifier {
 func TestClassify(t *testing.T) {
 	for _, tc := range []struct {
 		name, path string
-		want       Place
+		want       Zone
 	}{
 		{"relative is doubt", "proj/a", Self},
 		{"empty is doubt", "", Self},
@@ -104,7 +104,7 @@ func TestClassifyLayouts(t *testing.T) {
 		name   string
 		change func(*Layout)
 		path   string
-		want   Place
+		want   Zone
 	}{
 		{"workspace in state directory", func(l *Layout) { l.Workspace = "/home/u/.toolward/workspace" }, "/home/u/.toolward/workspace/a", Workspace},
 		{"workspace is state directory", func(l *Layout) { l.Workspace = l.StateDir }, "/home/u/.toolward/state.db", Self},
@@ -201,7 +201,7 @@ func TestFilesThatLaterRunsObey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for p, want := range map[string]Place{
+	for p, want := range map[string]Zone{
 		"/ws/package.json": Instructions, "/ws/packages/a/package.json": Instructions, "/ws/Makefile": Instructions,
 		"/ws/docs/GNUmakefile": Instructions, "/ws/vite.config.ts": Instructions, "/ws/.eslintrc": Instructions,
 		"/ws/.eslintrc.json": Instructions, "/ws/Dockerfile": Instructions, "/ws/Dockerfile.dev": Instructions,

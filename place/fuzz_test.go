@@ -39,8 +39,8 @@ func FuzzResolve(f *testing.F) {
 		if !path.IsAbs(r.Real) || path.Clean(r.Real) != r.Real {
 			t.Fatalf("%q: unclean %q", p, r.Real)
 		}
-		if r.Place != w.Classify(r.Real) {
-			t.Fatalf("%q: place %v", p, r.Place)
+		if r.Zone != w.Classify(r.Real) {
+			t.Fatalf("%q: place %v", p, r.Zone)
 		}
 		if r.Kind == KindRegular || r.Kind == KindDirectory {
 			if real, err := filepath.EvalSymlinks(r.Real); err != nil || real != r.Real {
@@ -50,7 +50,7 @@ func FuzzResolve(f *testing.F) {
 		if again, err := w.Resolve("/", r.Real); err == nil && (again.Real != r.Real || again.Kind != r.Kind) {
 			t.Fatalf("%q: resolving twice gave %q, then %q", p, r.Real, again.Real)
 		}
-		if content, err := ReadFile(r, 100); err == nil && r.Place == Workspace && string(content.Data) == "SECRET" {
+		if content, err := ReadFile(r, 100); err == nil && r.Zone == Workspace && string(content.Data) == "SECRET" {
 			t.Fatalf("%q: read from outside through %+v", p, r)
 		}
 		if slow, err := (&walk{c: w.Classifier, asked: p, follow: true}).run(r.Real); err == nil && slow.Real != r.Real {

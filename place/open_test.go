@@ -262,7 +262,7 @@ func TestRaceAgainstSwaps(t *testing.T) {
 	var reads, writes, refused int
 	for range rounds {
 		r, err := w.Resolve(w.ws, "a/b/g")
-		if err != nil || r.Place != Workspace {
+		if err != nil || r.Zone != Workspace {
 			refused++
 			continue
 		}
@@ -275,7 +275,7 @@ func TestRaceAgainstSwaps(t *testing.T) {
 		if err := WriteFile(r, []byte("MINE"), WriteOptions{}); err == nil {
 			writes++
 		}
-		if r, err := w.Resolve(w.ws, "a/b/new"); err == nil && r.Place == Workspace && r.Kind == KindMissing {
+		if r, err := w.Resolve(w.ws, "a/b/new"); err == nil && r.Zone == Workspace && r.Kind == KindMissing {
 			if WriteFile(r, []byte("N"), WriteOptions{Parents: true}) == nil {
 				r.Kind = KindRegular
 				_ = Remove(r)

@@ -28,7 +28,7 @@ func TestLinksToOwnFilesAreOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := classifier(t, layout)
-	for path, want := range map[string]Place{program: Self, link: Self, missing: Self, filepath.Join(workspace, "other"): Workspace} {
+	for path, want := range map[string]Zone{program: Self, link: Self, missing: Self, filepath.Join(workspace, "other"): Workspace} {
 		if got := c.Classify(path); got != want {
 			t.Errorf("%s is %s, want %s", path, got, want)
 		}

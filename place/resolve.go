@@ -43,7 +43,7 @@ func (k Kind) Special() bool { return k >= KindDevice || k == KindUnknown }
 type Resolved struct {
 	Asked   string // the path as the call gave it
 	Real    string // absolute, no symbolic link in it; for a missing target the real ancestor and the rest
-	Place   Place  // of Real
+	Zone    Zone   // of Real
 	Kind    Kind   // what is there
 	Links   uint64 // hard links of an existing target; more than 1: other names show the same content
 	ViaLink bool   // a symbolic link was followed on the way
@@ -56,7 +56,7 @@ type Resolved struct {
 // path, of the same kind, in the same place. A file that was replaced by another one at the same path is the
 // same target; a moved link is not.
 func (r Resolved) SameTarget(later Resolved) bool {
-	return r.Real == later.Real && r.Place == later.Place && r.Kind == later.Kind && r.LedOut == later.LedOut
+	return r.Real == later.Real && r.Zone == later.Zone && r.Kind == later.Kind && r.LedOut == later.LedOut
 }
 
 // Errors that callers branch on. All others are failures of the system.
@@ -115,7 +115,7 @@ func (c *Classifier) resolve(workDir, asked string, follow bool, g *Glance) (Res
 		}
 	}
 	r.Asked = asked
-	r.Place = c.Classify(r.Real)
+	r.Zone = c.Classify(r.Real)
 	r.LedOut = w.wasInside && !c.inWorkspace(r.Real)
 	return r, nil
 }

@@ -66,7 +66,7 @@ func TestResolve(t *testing.T) {
 
 	for _, tc := range []struct {
 		name, path, real string // real relative to root, or absolute
-		place            Place
+		place            Zone
 		kind             Kind
 		via, out         bool
 	}{
@@ -113,7 +113,7 @@ func TestResolve(t *testing.T) {
 			if tc.name == "long traversal" {
 				real = filepath.Dir(w.root) + "/etc" // two levels above the workspace
 			}
-			got := []any{r.Real, r.Place, r.Kind, r.ViaLink, r.LedOut, r.Asked}
+			got := []any{r.Real, r.Zone, r.Kind, r.ViaLink, r.LedOut, r.Asked}
 			want := []any{real, tc.place, tc.kind, tc.via, tc.out, tc.path}
 			for i := range got {
 				if got[i] != want[i] {
@@ -133,7 +133,7 @@ func TestResolveEntryKeepsTheLastLink(t *testing.T) {
 	w.link(t, "ROOT/outside", "ws/out")
 	r, err := w.ResolveEntry(w.ws, "out")
 	must(t, err)
-	if r.Real != w.ws+"/out" || r.Kind != KindSymlink || r.Place != Workspace {
+	if r.Real != w.ws+"/out" || r.Kind != KindSymlink || r.Zone != Workspace {
 		t.Errorf("%+v", r)
 	}
 	r, err = w.ResolveEntry(w.ws, "out/secret")
@@ -189,7 +189,7 @@ func TestMagicLinksAreNotFollowed(t *testing.T) {
 	for _, p := range []string{"/proc/self/root/etc/hostname", "door/etc/hostname", "/proc/self/cwd/x", "/proc/self/root/../root/x"} {
 		r, err := w.Resolve(w.ws, p)
 		must(t, err)
-		if r.Place != Secret || r.Kind != KindOther || !strings.HasPrefix(r.Real, "/proc/") {
+		if r.Zone != Secret || r.Kind != KindOther || !strings.HasPrefix(r.Real, "/proc/") {
 			t.Errorf("%s: %+v", p, r)
 		}
 		if _, err := Open(r); err == nil {

@@ -101,7 +101,7 @@ func TestStreamBelowAFile(t *testing.T) {
 		must(t, err)
 		c.make(t, dir)
 		for _, open := range []func(Resolved) (*os.File, error){OpenInput, func(r Resolved) (*os.File, error) { return OpenOutput(r, false) }} {
-			_, err := open(Resolved{Real: dir + "/a/b", Place: Workspace, Kind: KindMissing})
+			_, err := open(Resolved{Real: dir + "/a/b", Zone: Workspace, Kind: KindMissing})
 			if !errors.Is(err, c.want) || c.want != ErrChanged && errors.Is(err, ErrChanged) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -14,7 +14,7 @@ const (
 )
 
 type row struct {
-	place Place
+	place Zone
 	at    anchor
 	names []string
 }

@@ -35,18 +35,18 @@ func TestPathsInsideASandbox(t *testing.T) {
 	must(t, err)
 	c = c.Through(inside{dir})
 	for asked, want := range map[string]Resolved{
-		"src/a":            {Real: "/workspace/src/a", Place: Workspace, Kind: KindRegular},
-		"/workspace/src/a": {Real: "/workspace/src/a", Place: Workspace, Kind: KindRegular},
-		"absolute":         {Real: "/workspace/src/a", Place: Workspace, Kind: KindRegular, ViaLink: true},
-		"relative":         {Real: "/workspace/src/a", Place: Workspace, Kind: KindRegular, ViaLink: true},
-		"src/new/file":     {Real: "/workspace/src/new/file", Place: Workspace, Kind: KindMissing},
-		"~/src":            {Real: "/workspace/src", Place: Workspace, Kind: KindDirectory},
-		".ssh/id_rsa":      {Real: "/workspace/.ssh/id_rsa", Place: Secret, Kind: KindMissing},
-		"src/.git/hooks/x": {Real: "/workspace/src/.git/hooks/x", Place: Protected, Kind: KindMissing},
-		"../workspace/src": {Real: "/workspace/src", Place: Workspace, Kind: KindDirectory},
+		"src/a":            {Real: "/workspace/src/a", Zone: Workspace, Kind: KindRegular},
+		"/workspace/src/a": {Real: "/workspace/src/a", Zone: Workspace, Kind: KindRegular},
+		"absolute":         {Real: "/workspace/src/a", Zone: Workspace, Kind: KindRegular, ViaLink: true},
+		"relative":         {Real: "/workspace/src/a", Zone: Workspace, Kind: KindRegular, ViaLink: true},
+		"src/new/file":     {Real: "/workspace/src/new/file", Zone: Workspace, Kind: KindMissing},
+		"~/src":            {Real: "/workspace/src", Zone: Workspace, Kind: KindDirectory},
+		".ssh/id_rsa":      {Real: "/workspace/.ssh/id_rsa", Zone: Secret, Kind: KindMissing},
+		"src/.git/hooks/x": {Real: "/workspace/src/.git/hooks/x", Zone: Protected, Kind: KindMissing},
+		"../workspace/src": {Real: "/workspace/src", Zone: Workspace, Kind: KindDirectory},
 	} {
 		got, err := c.Resolve("/workspace", asked)
-		if err != nil || got.Real != want.Real || got.Place != want.Place || got.Kind != want.Kind || got.ViaLink != want.ViaLink {
+		if err != nil || got.Real != want.Real || got.Zone != want.Zone || got.Kind != want.Kind || got.ViaLink != want.ViaLink {
 			t.Errorf("%s: %+v, %v", asked, got, err)
 		}
 	}

@@ -107,7 +107,7 @@ func (v validator) target(f []toolward.Finding, r *toolward.Request, t *toolward
 		f = append(f, toolward.Finding{Code: findPathEscape, Effect: toolward.EffectDeny, Detail: visible(t.Real) + " is outside the workspace"})
 	}
 	switch t.Kind {
-	case "file":
+	case toolward.KindFile:
 		if t.Links > 1 {
 			// Another name of the same content may lie where writing is refused. Reading is only noted: package
 			// managers hard-link whole trees.
@@ -117,15 +117,15 @@ func (v validator) target(f []toolward.Finding, r *toolward.Request, t *toolward
 			}
 			f = append(f, toolward.Finding{Code: findPathLink, Effect: effect, Detail: fmt.Sprintf("%s has %d names", visible(t.Real), t.Links)})
 		}
-	case "directory", "missing":
-	case "symlink":
+	case toolward.KindDirectory, toolward.KindMissing:
+	case toolward.KindSymlink:
 		if t.Op == toolward.OpDelete || t.Op == toolward.OpMove {
 			return f // removing or renaming the link itself
 		}
 		fallthrough
 	default:
 		// A device, FIFO or socket reaches hardware or another program; and what was not examined may be one.
-		f = append(f, toolward.Finding{Code: findPathLink, Effect: toolward.EffectDeny, Detail: visible(t.Real) + " is not a file or directory: " + visible(t.Kind)})
+		f = append(f, toolward.Finding{Code: findPathLink, Effect: toolward.EffectDeny, Detail: visible(t.Real) + " is not a file or directory: " + visible(string(t.Kind))})
 	}
 	return f
 }
@@ -136,9 +136,9 @@ func escapes(t *toolward.Target, workspace string) bool {
 	switch {
 	case t.Left:
 		return true
-	case t.Place == place.Workspace.String(), t.Place == place.Instructions.String():
+	case t.Zone == toolward.ZoneWorkspace, t.Zone == toolward.ZoneInstructions:
 		return false
-	case t.Place == place.Outside.String():
+	case t.Zone == toolward.ZoneOutside:
 		return true
 	}
 	return !place.Within(t.Real, workspace)

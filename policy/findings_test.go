@@ -121,7 +121,7 @@ func TestInvisibleText(t *testing.T) {
 			"command":   {Command: "ls a" + c + "b"},
 			"URL":       {URLs: []string{"https://example.org/a" + c + "b"}},
 			"recipient": {Recipients: []string{"slack:default:a" + c}},
-			"path":      {Targets: []toolward.Target{{Path: "a" + c, Real: "/ws/a", Op: "write", Place: "workspace", Kind: "file", Links: 1}}},
+			"path":      {Targets: []toolward.Target{{Path: "a" + c, Real: "/ws/a", Op: "write", Zone: "workspace", Kind: "file", Links: 1}}},
 		} {
 			if j := s.Judge(request(t, "message", json.RawMessage(`{"action":"send"}`), facts)); !strings.Contains(codesOf(j), "invisible_text ask") {
 				t.Errorf("%+q in a %s: %s", c, where, codesOf(j))

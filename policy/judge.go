@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/place"
 )
 
 // Judge classifies a call, validates what it would touch, and weighs both at the level of its session.
@@ -55,7 +54,7 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgment {
 		c.explain(reason)
 	}
 	if w.verdict != toolward.Allow {
-		c.explainPlaces(r.Facts.Targets)
+		c.explainZones(r.Facts.Targets)
 	}
 	j := toolward.Judgment{
 		Verdict: w.verdict, Code: w.code, Class: c.Classification, Row: c.row.name, Overrides: c.overrides,
@@ -70,22 +69,22 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgment {
 	return j
 }
 
-// placeReasons say in words why a place is not like the rest of the workspace.
-var placeReasons = map[string]string{
-	place.Self.String():         "it is Toolward's own",
-	place.Secret.String():       "it is a secret: a key, a password or what holds them",
-	place.Protected.String():    "other programs run it or trust it",
-	place.Instructions.String(): "later runs obey what it says",
-	place.Outside.String():      "it is outside the workspace",
+// zoneReasons say in words why a zone is not like the rest of the workspace.
+var zoneReasons = map[toolward.Zone]string{
+	toolward.ZoneSelf:         "it is Toolward's own",
+	toolward.ZoneSecret:       "it is a secret: a key, a password or what holds them",
+	toolward.ZoneProtected:    "other programs run it or trust it",
+	toolward.ZoneInstructions: "later runs obey what it says",
+	toolward.ZoneOutside:      "it is outside the workspace",
 }
 
-// explainPlaces names the targets that people should look at.
-func (c *classified) explainPlaces(targets []toolward.Target) {
+// explainZones names the targets that people should look at.
+func (c *classified) explainZones(targets []toolward.Target) {
 	const most = 4
 	for i := range targets {
-		words, special := placeReasons[targets[i].Place]
+		words, special := zoneReasons[targets[i].Zone]
 		if special && len(c.reasons) < most {
-			c.explain(toolward.Reason{Layer: "place", Rule: targets[i].Place, Matched: targets[i].Real, Text: targets[i].Path + ": " + words})
+			c.explain(toolward.Reason{Layer: "place", Rule: string(targets[i].Zone), Matched: targets[i].Real, Text: targets[i].Path + ": " + words})
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 func target(place string, op toolward.Op) toolward.Facts {
 	paths := map[string]string{"workspace": "/ws/a", "instructions": "/ws/AGENTS.md", "outside": "/srv/a", "protected": "/home/u/.bashrc", "secret": "/home/u/.netrc", "self": "/home/u/.toolward/state.db"}
-	return toolward.Facts{Targets: []toolward.Target{{Path: paths[place], Real: paths[place], Op: op, Place: place, Kind: "file", Links: 1}}}
+	return toolward.Facts{Targets: []toolward.Target{{Path: paths[place], Real: paths[place], Op: op, Zone: toolward.Zone(place), Kind: "file", Links: 1}}}
 }
 
 // outcome is the part of a judgment that the tables below compare.
@@ -253,8 +253,8 @@ func TestFindings(t *testing.T) {
 		{"outside, open", open, "write", `{}`, target("outside", "write"), nil},
 		{"outside, closed", closed, "write", `{}`, target("outside", "write"), []toolward.Finding{{Code: "path_escape", Effect: deny}}},
 		{"secret outside, closed", closed, "read", `{}`, target("secret", "read"), []toolward.Finding{{Code: "path_escape", Effect: deny}}},
-		{"secret inside, closed", closed, "read", `{}`, toolward.Facts{Targets: []toolward.Target{{Path: ".env", Real: "/ws/.env", Op: "read", Place: "secret", Kind: "file", Links: 1}}}, nil},
-		{"beside the workspace, closed", closed, "read", `{}`, toolward.Facts{Targets: []toolward.Target{{Path: "x", Real: "/ws-evil/.env", Op: "read", Place: "secret", Kind: "file", Links: 1}}}, []toolward.Finding{{Code: "path_escape", Effect: deny}}},
+		{"secret inside, closed", closed, "read", `{}`, toolward.Facts{Targets: []toolward.Target{{Path: ".env", Real: "/ws/.env", Op: "read", Zone: "secret", Kind: "file", Links: 1}}}, nil},
+		{"beside the workspace, closed", closed, "read", `{}`, toolward.Facts{Targets: []toolward.Target{{Path: "x", Real: "/ws-evil/.env", Op: "read", Zone: "secret", Kind: "file", Links: 1}}}, []toolward.Finding{{Code: "path_escape", Effect: deny}}},
 		{"link that leads out, closed", closed, "write", `{}`, file(func(f *toolward.Target) { f.Left = true }), []toolward.Finding{{Code: "path_escape", Effect: deny}}},
 		{"second of two", closed, "apply_patch", `{}`, toolward.Facts{Targets: append(target("workspace", "write").Targets, target("outside", "delete").Targets...)}, []toolward.Finding{{Code: "path_escape", Effect: deny}}},
 		{"hard link, write", open, "write", `{}`, file(func(f *toolward.Target) { f.Links = 2 }), []toolward.Finding{{Code: "path_link", Effect: deny}}},
@@ -373,15 +373,15 @@ func TestACriticalCallIsNeverCoveredByAGrant(t *testing.T) {
 func TestTheStrictestTargetDecides(t *testing.T) {
 	s := compile(t, Config{}, coreTools()...)
 	read, _ := s.Find(toolward.Caller{Agent: "main"}, "read")
-	secret := toolward.Target{Real: "/home/p/.ssh/id_rsa", Op: toolward.OpRead, Place: "secret", Kind: "file", Links: 1}
-	plain := toolward.Target{Real: "/ws/a", Op: toolward.OpRead, Place: "workspace", Kind: "file", Links: 1}
+	secret := toolward.Target{Real: "/home/p/.ssh/id_rsa", Op: toolward.OpRead, Zone: "secret", Kind: "file", Links: 1}
+	plain := toolward.Target{Real: "/ws/a", Op: toolward.OpRead, Zone: "workspace", Kind: "file", Links: 1}
 	for _, targets := range [][]toolward.Target{{secret, plain}, {plain, secret}, {plain, secret, plain}} {
 		j := s.Judge(&toolward.Request{
 			Tool: read, Level: toolward.Normal, Call: toolward.Call{Caller: toolward.Caller{Agent: "main", Workspace: "/ws"}},
 			Facts: toolward.Facts{Targets: targets},
 		})
 		if j.Row != "read: secret" || j.Verdict != toolward.Ask {
-			t.Errorf("%s first: judged as %q, %v", targets[0].Place, j.Row, j.Verdict)
+			t.Errorf("%s first: judged as %q, %v", targets[0].Zone, j.Row, j.Verdict)
 		}
 	}
 }

@@ -273,7 +273,7 @@ func mayLeaveWorkspace(r *row, sub *subject) bool {
 	if r.when == nil {
 		return false
 	}
-	for _, p := range []place.Place{place.Outside, place.Protected, place.Secret, place.Instructions} {
+	for _, p := range []place.Zone{place.Outside, place.Protected, place.Secret, place.Instructions} {
 		file := subject{tool: sub.tool, action: sub.action, placed: true, place: p}
 		withURL := file
 		withURL.urls = true

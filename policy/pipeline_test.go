@@ -253,7 +253,7 @@ func TestLayersRefuse(t *testing.T) {
 }
 
 func TestApplyPatchStaysInTheWorkspace(t *testing.T) {
-	outside := request(t, "apply_patch", json.RawMessage(`{}`), toolward.Facts{Targets: []toolward.Target{{Path: "/etc/x", Real: "/etc/x", Op: toolward.OpWrite, Place: "outside", Kind: "file", Links: 1}}})
+	outside := request(t, "apply_patch", json.RawMessage(`{}`), toolward.Facts{Targets: []toolward.Target{{Path: "/etc/x", Real: "/etc/x", Op: toolward.OpWrite, Zone: "outside", Kind: "file", Links: 1}}})
 	if j := compile(t, Config{}, coreTools()...).Judge(outside); j.Verdict != toolward.Deny {
 		t.Errorf("got %v", j.Verdict)
 	}

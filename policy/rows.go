@@ -48,7 +48,7 @@ func (r *row) hits(s *subject) bool {
 }
 
 // at holds when the strictest target is at one of the places.
-func at(places ...place.Place) condition {
+func at(places ...place.Zone) condition {
 	return func(s subject) bool { return s.placed && slices.Contains(places, s.place) }
 }
 

@@ -30,7 +30,7 @@ var ruleKinds = []struct {
 // BenchmarkRules judges one call with 1, 100 and 1,000 rules: all for its tool, and spread over 100 tools.
 func BenchmarkRules(b *testing.B) {
 	r := request(b, "write", json.RawMessage(`{"path":"/ws/src/a.go","content":"x"}`), toolward.Facts{
-		Targets: []toolward.Target{{Path: "src/a.go", Real: "/ws/src/a.go", Op: toolward.OpWrite, Place: "workspace", Kind: "file", Links: 1}},
+		Targets: []toolward.Target{{Path: "src/a.go", Real: "/ws/src/a.go", Op: toolward.OpWrite, Zone: "workspace", Kind: "file", Links: 1}},
 		URLs:    []string{"https://docs.example.org/x"},
 	})
 	for _, kind := range ruleKinds {

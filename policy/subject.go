@@ -13,10 +13,10 @@ type subject struct {
 	tool      string
 	action    string // squashed; "" if there is none
 	params    toolward.Params
-	place     place.Place // the strictest of all targets
-	placed    bool        // there are targets, and the place of each is known
-	scope     string      // self, tree, other or ""
-	browserOn string      // sandbox, host, node or ""
+	place     place.Zone // the strictest of all targets
+	placed    bool       // there are targets, and the place of each is known
+	scope     string     // self, tree, other or ""
+	browserOn string     // sandbox, host, node or ""
 	elevated  bool
 	urls      bool // aims at a URL
 }
@@ -52,10 +52,10 @@ func (s *subject) readParams(action string) {
 
 // strictestPlace is the place that decides when a call has several targets. It is not known when there is no target
 // or one of them has no place that we know.
-func strictestPlace(targets []toolward.Target) (place.Place, bool) {
+func strictestPlace(targets []toolward.Target) (place.Zone, bool) {
 	strictest := place.Workspace
 	for i := range targets {
-		p, err := place.Parse(targets[i].Place)
+		p, err := place.Parse(string(targets[i].Zone))
 		if err != nil {
 			return place.Self, false
 		}

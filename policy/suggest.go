@@ -185,7 +185,7 @@ func matchersOf(c *Answered) []matcher {
 // take notes the files of a call. It reports false if there is one that no remembered answer may be about.
 func (m *matcher) take(targets []toolward.Target) bool {
 	for _, t := range targets {
-		if t.Place != place.Workspace.String() || t.Left {
+		if t.Zone != toolward.ZoneWorkspace || t.Left {
 			return false
 		}
 		m.files = append(m.files, use{string(t.Op), t.Real})

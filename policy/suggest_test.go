@@ -36,7 +36,7 @@ func ask(t *testing.T, tool string, facts toolward.Facts, change ...func(*toolwa
 func writes(paths ...string) toolward.Facts {
 	var f toolward.Facts
 	for _, p := range paths {
-		f.Targets = append(f.Targets, toolward.Target{Path: p, Real: p, Op: toolward.OpWrite, Place: "workspace", Kind: "file", Links: 1})
+		f.Targets = append(f.Targets, toolward.Target{Path: p, Real: p, Op: toolward.OpWrite, Zone: "workspace", Kind: "file", Links: 1})
 	}
 	return f
 }
@@ -65,7 +65,7 @@ func TestSuggestWantsThreeAndNoDenial(t *testing.T) {
 		{"three", times(3, yes), 1},
 		{"three and a denial", append(times(3, yes), no), 0},
 		{"two and one of another agent", append(times(2, yes), other), 0},
-		{"critical", times(5, ask(t, "read", toolward.Facts{Targets: []toolward.Target{{Real: "/root/.ssh/id_rsa", Op: toolward.OpRead, Place: "secret", Kind: "file"}}})), 0},
+		{"critical", times(5, ask(t, "read", toolward.Facts{Targets: []toolward.Target{{Real: "/root/.ssh/id_rsa", Op: toolward.OpRead, Zone: "secret", Kind: "file"}}})), 0},
 		{"a finding asks", times(5, ask(t, "write", toolward.Facts{Targets: writes("/ws/a").Targets, Findings: []toolward.Finding{{Code: "invisible_text", Effect: toolward.EffectAsk}}})), 0},
 		{"lockdown", times(5, ask(t, "write", writes("/ws/a"), func(r *toolward.Request) { r.Level = toolward.Lockdown })), 0},
 		{"input of a process", times(5, ask(t, "process", toolward.Facts{Action: "submit", TargetID: "p1"})), 0},
@@ -87,8 +87,8 @@ func TestSuggestedRulesAreNotWider(t *testing.T) {
 		"somebody":   ask(t, "message", toolward.Facts{Action: "send", Recipients: []string{"chat:acc:bob"}}),
 		"a session":  ask(t, "sessions_send", toolward.Facts{TargetID: "agent:b:main"}),
 		"a move": ask(t, "write", toolward.Facts{Targets: []toolward.Target{
-			{Path: "/ws/a", Real: "/ws/a", Op: toolward.OpWrite, Place: "workspace", Kind: "file", Links: 1},
-			{Path: "/ws/b", Real: "/ws/b", Op: toolward.OpDelete, Place: "workspace", Kind: "file", Links: 1},
+			{Path: "/ws/a", Real: "/ws/a", Op: toolward.OpWrite, Zone: "workspace", Kind: "file", Links: 1},
+			{Path: "/ws/b", Real: "/ws/b", Op: toolward.OpDelete, Zone: "workspace", Kind: "file", Links: 1},
 		}}),
 		"a message with a file": ask(t, "message", toolward.Facts{Action: "send", Recipients: []string{"chat:acc:bob"}, Targets: writes("/ws/a.pdf").Targets}),
 		"nobody's context":      ask(t, "write", writes("/ws/src/a.go"), func(r *toolward.Request) { r.Call.Caller.Context = "" }),

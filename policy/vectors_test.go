@@ -100,7 +100,7 @@ func TestClassifyVectors(t *testing.T) {
 		gatetest.Decode(t, input, &in)
 		facts := toolward.Facts{Scope: in.Facts.Scope, BrowserOn: in.Facts.BrowserTarget, Elevated: in.Facts.Elevated}
 		if in.Facts.Place != "" {
-			facts.Targets = []toolward.Target{{Place: in.Facts.Place}}
+			facts.Targets = []toolward.Target{{Zone: toolward.Zone(in.Facts.Place)}}
 		}
 		r := request(t, in.Tool, in.Params, facts)
 		sub := newSubject(r)

@@ -66,7 +66,7 @@ func typical(verdict toolward.Verdict) *toolward.DecisionRecord {
 		Params: toolward.NewParams([]byte(arguments), nil),
 		Facts: toolward.Facts{Mutates: true, Targets: []toolward.Target{{
 			Path: "src/server/handlers/list.go", Real: "/home/ada/project/src/server/handlers/list.go",
-			Op: toolward.OpWrite, Place: "workspace", Kind: "file", Links: 1,
+			Op: toolward.OpWrite, Zone: "workspace", Kind: "file", Links: 1,
 		}}},
 		Judgment: toolward.Judgment{
 			Verdict: toolward.Allow, Row: "write workspace",

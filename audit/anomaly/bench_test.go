@@ -26,7 +26,7 @@ func BenchmarkWatch(b *testing.B) {
 		Burst: {Threshold: &high, Escalate: Escalation{Set: true}}, Rate: {Threshold: &most, Escalate: Escalation{Set: true}},
 	}})
 	r := request(b, "read", params{"path": "src/server/handlers/list.go", "limit": json.Number("200")}, toolward.Facts{
-		Targets: []toolward.Target{{Real: "/home/u/p/src/server/handlers/list.go", Op: toolward.OpRead, Place: "workspace"}},
+		Targets: []toolward.Target{{Real: "/home/u/p/src/server/handlers/list.go", Op: toolward.OpRead, Zone: "workspace"}},
 	})
 	r.Call.ID, r.Call.Run, r.Digest = "call-1", "run-7", strings.Repeat("0123456789abcdef", 4)
 	w, err := NewWatcher(m, nowhere{}, func(Notice) {}, nil)

@@ -69,7 +69,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		name := fmt.Sprint(i)
 		r := request(t, "t"+name[:1], params{"p" + name: "v"}, toolward.Facts{
 			Deletes: random.IntN(5000), Mutates: true, Hosts: []string{"https://h" + name}, Recipients: []string{name, "x" + name},
-			Targets: []toolward.Target{{Real: "/p/" + name, Place: "secret"}}, Command: "cat /p/" + name,
+			Targets: []toolward.Target{{Real: "/p/" + name, Zone: "secret"}}, Command: "cat /p/" + name,
 		})
 		r.Call.Session = session
 		at := start.Add(time.Duration(i) * time.Second)
@@ -146,7 +146,7 @@ func TestPreview(t *testing.T) {
 				Params: toolward.NewParams([]byte(`{"p":"`+name+`"}`), params{"p": strings.Repeat(name, 5000)}),
 				Facts: toolward.Facts{
 					Mutates: true, Deletes: rapid.IntRange(0, 3).Draw(t, "deletes"), Recipients: []string{name},
-					Targets: []toolward.Target{{Real: "/p", Place: "secret", Op: toolward.OpRead}},
+					Targets: []toolward.Target{{Real: "/p", Zone: "secret", Op: toolward.OpRead}},
 				},
 			}
 			first, second := m.Preview(at, r), m.Preview(at, r)

@@ -204,7 +204,7 @@ func isOwnChat(c *toolward.Caller, recipient string) bool {
 // readsSecret reports whether a call reads a secret place, memory or another session.
 func readsSecret(r *toolward.Request) bool {
 	for _, t := range r.Facts.Targets {
-		if t.Place == "secret" && t.Op != toolward.OpWrite && t.Op != toolward.OpDelete {
+		if t.Zone == "secret" && t.Op != toolward.OpWrite && t.Op != toolward.OpDelete {
 			return true
 		}
 	}

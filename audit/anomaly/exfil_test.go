@@ -89,7 +89,7 @@ func TestEvasion(t *testing.T) {
 }
 
 func TestExfilChain(t *testing.T) {
-	secret := toolward.Facts{Targets: []toolward.Target{{Real: "/s", Place: "secret", Op: toolward.OpRead}}}
+	secret := toolward.Facts{Targets: []toolward.Target{{Real: "/s", Zone: "secret", Op: toolward.OpRead}}}
 	out := toolward.Facts{Hosts: []string{"https://new.example:443"}}
 	const want = "exfilChain 1 ask"
 	for _, c := range []struct {
@@ -156,7 +156,7 @@ func TestExfilChain(t *testing.T) {
 
 func TestExfilInOneCall(t *testing.T) {
 	r := request(t, "exec", params{}, toolward.Facts{
-		Targets: []toolward.Target{{Real: "/s", Place: "secret", Op: toolward.OpRead}}, Hosts: []string{"https://new.example:443"},
+		Targets: []toolward.Target{{Real: "/s", Zone: "secret", Op: toolward.OpRead}}, Hosts: []string{"https://new.example:443"},
 	})
 	if got := firedText(monitor(t, Config{}).Before(start, r)); got != "exfilChain 1 ask" {
 		t.Errorf("%q", got)

@@ -152,7 +152,7 @@ func (d *decided) request(r *audit.Record) *toolward.Request {
 		},
 	}
 	for _, t := range d.Facts.Targets {
-		out.Facts.Targets = append(out.Facts.Targets, toolward.Target{Op: t.Op, Real: t.Path, Place: t.Place})
+		out.Facts.Targets = append(out.Facts.Targets, toolward.Target{Op: t.Op, Real: t.Path, Zone: toolward.Zone(t.Place)})
 	}
 	return out
 }

@@ -75,7 +75,7 @@ func TestRestart(t *testing.T) {
 				name := fmt.Sprint(r.IntN(3))
 				w.facts = toolward.Facts{
 					Mutates: r.IntN(2) == 0, Deletes: r.IntN(2), Hosts: []string{"https://h" + name}, Recipients: []string{"mail:me:" + name},
-					Targets: []toolward.Target{{Real: "/p/" + name, Place: []string{"secret", "workspace"}[r.IntN(2)], Op: toolward.OpRead}},
+					Targets: []toolward.Target{{Real: "/p/" + name, Zone: []toolward.Zone{"secret", "workspace"}[r.IntN(2)], Op: toolward.OpRead}},
 				}
 				c := callIn([]toolward.SessionKey{here, "agent:coder:there"}[r.IntN(2)], []string{"write", "exec", "missing"}[r.IntN(10)/4], r.IntN(3))
 				c.Run = fmt.Sprint("run-", r.IntN(3))
@@ -198,7 +198,7 @@ func decisionOf(i int) *toolward.DecisionRecord {
 	}
 	return &toolward.DecisionRecord{
 		Call: call, Tool: "read", Digest: params.Digest("read", "coder", call.Session), Params: params, Verdict: toolward.Allow,
-		Facts:    toolward.Facts{Targets: []toolward.Target{{Real: "/home/ada/shop/src/server/handlers/list.go", Op: toolward.OpRead, Place: "workspace"}}},
+		Facts:    toolward.Facts{Targets: []toolward.Target{{Real: "/home/ada/shop/src/server/handlers/list.go", Op: toolward.OpRead, Zone: "workspace"}}},
 		Judgment: toolward.Judgment{Verdict: toolward.Allow, Row: "read workspace"}, Via: "class",
 	}
 }

@@ -268,7 +268,7 @@ func (m *machine) Resolve(dir, asked string) (place.Resolved, error) {
 			kind = place.KindDirectory
 		}
 	}
-	return place.Resolved{Asked: asked, Real: name, Place: m.places.Classify(name), Kind: kind}, nil
+	return place.Resolved{Asked: asked, Real: name, Zone: m.places.Classify(name), Kind: kind}, nil
 }
 
 // InRoots and Layout are those of the real classifier.

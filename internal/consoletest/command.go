@@ -96,7 +96,7 @@ func (m machine) Resolve(dir, asked string) (place.Resolved, error) {
 		asked = path.Join(dir, asked)
 	}
 	r := place.Resolved{Asked: asked, Real: path.Clean(asked), Kind: place.KindMissing}
-	r.Place = m.Classify(r.Real)
+	r.Zone = m.Classify(r.Real)
 	if node, err := m.Look(r.Real); err == nil {
 		r.Kind = place.KindRegular
 		if node.Mode.IsDir() {

@@ -376,7 +376,7 @@ func tools(commands bool) []*toolward.Tool {
 			if !filepath.IsAbs(path) {
 				real = filepath.Join(r.Call.WorkDir, path)
 			}
-			return toolward.Facts{Targets: []toolward.Target{{Path: path, Real: real, Op: op, Place: "workspace", Kind: "file"}}, Mutates: op != toolward.OpRead}, nil
+			return toolward.Facts{Targets: []toolward.Target{{Path: path, Real: real, Op: op, Zone: "workspace", Kind: "file"}}, Mutates: op != toolward.OpRead}, nil
 		}
 	}
 	all := []*toolward.Tool{

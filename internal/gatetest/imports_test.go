@@ -17,7 +17,7 @@ var layers = map[string][]string{
 	"job":       {},
 	"envname":   {},
 	"schema":    {},
-	"place":     {},
+	"place":     parts(),
 	"redact":    {},
 	"display":   {},
 	"untrusted": {},

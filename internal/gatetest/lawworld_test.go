@@ -291,7 +291,7 @@ func lawFacts(_ context.Context, r *toolward.Request) (toolward.Facts, error) {
 		if !known {
 			return facts, &toolward.InvalidArgs{Field: "path", Text: "is not a path"}
 		}
-		target := toolward.Target{Path: path, Real: path, Op: toolward.OpRead, Place: place, Kind: "file", Links: 1}
+		target := toolward.Target{Path: path, Real: path, Op: toolward.OpRead, Zone: toolward.Zone(place), Kind: "file", Links: 1}
 		if r.Tool.Name == "write" {
 			target.Op = toolward.OpWrite
 		}

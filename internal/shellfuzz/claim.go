@@ -360,7 +360,7 @@ func (f sandboxFiles) ReadDir(dir string) ([]fs.DirEntry, error) {
 type everywhere struct{}
 
 func (everywhere) Resolve(dir, asked string) (place.Resolved, error) {
-	return place.Resolved{Asked: asked, Real: join(dir, asked), Place: place.Workspace, Kind: place.KindMissing}, nil
+	return place.Resolved{Asked: asked, Real: join(dir, asked), Zone: place.Workspace, Kind: place.KindMissing}, nil
 }
 func (everywhere) InRoots(string, bool) bool { return true }
 func (everywhere) Layout() place.Layout      { return place.Layout{Workspace: workDir, Home: homeDir} }

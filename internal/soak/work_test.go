@@ -368,7 +368,7 @@ func question(n int64) *toolward.Question {
 		Binding: fmt.Sprintf("binding %d %d", os.Getpid(), n),
 		Request: &toolward.Request{
 			Tool: &toolward.Tool{Name: "write"}, Params: params, Level: toolward.Normal, Digest: params.Digest("write", "coder", session),
-			Facts: toolward.Facts{Targets: []toolward.Target{{Path: path, Real: path, Op: toolward.OpWrite, Place: "workspace"}}},
+			Facts: toolward.Facts{Targets: []toolward.Target{{Path: path, Real: path, Op: toolward.OpWrite, Zone: "workspace"}}},
 			Call: toolward.Call{
 				ID: fmt.Sprint(n), Run: fmt.Sprintf("run %d %d", os.Getpid(), n), Tool: "write", Session: session, Host: toolward.HostGateway, WorkDir: "/ws",
 				Caller: toolward.Caller{Agent: "coder", Owner: true, Context: "main", Workspace: "/ws", Connection: fmt.Sprint("agent-", n%7), Device: "token-1"},

@@ -110,7 +110,7 @@ func (c *Call) targets() any {
 	list := make([]Target, len(c.request.Facts.Targets))
 	for i := range list {
 		t := &c.request.Facts.Targets[i]
-		list[i] = Target{Path: t.Path, Real: t.Real, Op: string(t.Op), Place: t.Place, Kind: t.Kind, Links: int64(t.Links), Left: t.Left}
+		list[i] = Target{Path: t.Path, Real: t.Real, Op: string(t.Op), Place: string(t.Zone), Kind: string(t.Kind), Links: int64(t.Links), Left: t.Left}
 	}
 	return list
 }
@@ -147,7 +147,7 @@ func (c *Call) strictestPlace() string {
 	}
 	strictest := place.Workspace
 	for i := range c.request.Facts.Targets {
-		p, err := place.Parse(c.request.Facts.Targets[i].Place)
+		p, err := place.Parse(string(c.request.Facts.Targets[i].Zone))
 		if err != nil {
 			return ""
 		}

@@ -78,7 +78,7 @@ func anyCall() *rapid.Generator[*toolward.Request] {
 			URLs: words.Draw(t, "urls"), Recipients: words.Draw(t, "recipients"),
 		}
 		for _, real := range words.Draw(t, "paths") {
-			facts.Targets = append(facts.Targets, toolward.Target{Path: real, Real: real, Op: "write", Place: "workspace"})
+			facts.Targets = append(facts.Targets, toolward.Target{Path: real, Real: real, Op: "write", Zone: "workspace"})
 		}
 		encoded, err := json.Marshal(params)
 		if err != nil {

@@ -11,8 +11,8 @@ var someFacts = toolward.Facts{
 	Action: "send", Command: "git push", TargetID: "worker", Elevated: true, Mutates: true, Deletes: 2, BrowserOn: "host", Scope: "tree",
 	URLs: []string{"https://api.example.org/v1"}, Hosts: []string{"https://api.example.org:443"}, Recipients: []string{"slack:default:c1"}, Outbound: []string{"hello"},
 	Targets: []toolward.Target{
-		{Path: "a", Real: "/ws/a", Op: toolward.OpWrite, Place: "workspace", Kind: "file", Links: 1},
-		{Path: "../b", Real: "/srv/b", Op: toolward.OpDelete, Place: "outside", Kind: "missing", Left: true},
+		{Path: "a", Real: "/ws/a", Op: toolward.OpWrite, Zone: "workspace", Kind: "file", Links: 1},
+		{Path: "../b", Real: "/srv/b", Op: toolward.OpDelete, Zone: "outside", Kind: "missing", Left: true},
 	},
 }
 
