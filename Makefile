@@ -24,6 +24,12 @@ lint:
 	@unformatted=$$($(TOOLS) gofumpt -l .); if [ -n "$$unformatted" ]; then echo "not gofumpt-clean: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(TOOLS) staticcheck ./...
+	@$(ERRCHECK)
+
+# A statement that ignores an error says so, `_ = f()`, and why if that is not plain. What is deferred or started beside has no place for
+# it: a Close that matters is not deferred. errcheck always finds some of those; if it finds nothing, it has not run.
+ERRCHECK = found=$$($(TOOLS) errcheck -ignoretests -exclude tools/errcheck.txt ./...); [ -n "$$found" ] || exit 1; \
+	ignored=$$(echo "$$found" | grep -vE '	(defer |go |case <-|<-)'); [ -z "$$ignored" ] || { echo "ignored errors:"; echo "$$ignored"; exit 1; }
 
 # Uses the live parts that are there (Chromium, npm clients) and names what it skipped and why.
 # TOOLWARD_LIVE=all installs every live part and skips none.

@@ -84,11 +84,11 @@ func startCommand(spec commandSpec) (*execution, error) {
 			copyTerminal(spec.output, output)
 			return
 		}
-		io.Copy(spec.output, output) //nolint:errcheck // it ends with the pipe or when we close it
+		_, _ = io.Copy(spec.output, output) // it ends with the pipe or when we close it
 	}()
 	c.started = time.Now()
 	if c.job, err = spec.start(streams); err != nil {
-		output.Close() //nolint:errcheck // nobody has written
+		_ = output.Close() // nobody has written
 		<-drained
 		c.closeStdin()
 		return nil, startError(err)
@@ -116,8 +116,8 @@ func (c *execution) connect() (output *os.File, streams job.Streams, err error) 
 	streams.Out, streams.Err = end, end
 	if c.spec.stdin {
 		if streams.In, c.stdin, err = os.Pipe(); err != nil {
-			output.Close() //nolint:errcheck // nothing was written
-			end.Close()    //nolint:errcheck // nothing was written
+			_ = output.Close() // nothing was written
+			_ = end.Close()    // nothing was written
 			return nil, streams, fmt.Errorf("open a pipe for the input: %w", err)
 		}
 	}
@@ -158,7 +158,7 @@ func (c *execution) wait(output *os.File, drained <-chan struct{}) {
 		case <-time.After(drainWait):
 		}
 	}
-	output.Close() //nolint:errcheck // reading is over: this ends the copy even if a stranger holds the pipe
+	_ = output.Close() // reading is over: this ends the copy even if a stranger holds the pipe
 	<-drained
 	c.closeStdin()
 	c.finish(leftover)
@@ -249,7 +249,7 @@ func (c *execution) closeStdin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stdin != nil {
-		c.stdin.Close() //nolint:errcheck // there is nothing to lose
+		_ = c.stdin.Close() // there is nothing to lose
 		c.stdin = nil
 	}
 }

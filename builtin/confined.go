@@ -118,7 +118,7 @@ func (l located) hasName(workDir, asked string) bool {
 // confinedDisk does file operations inside a sandbox. That a path still leads where it was judged to is checked there,
 // when the file is open: processes of the sandbox may change links at any time.
 type confinedDisk struct {
-	ctx context.Context //nolint:containedctx // it lives as long as the call
+	ctx context.Context // it lives as long as the call
 	box sandbox.Handle
 }
 

@@ -53,7 +53,7 @@ func (machine) remove(at place.Resolved, unchanged *place.Stamp) error {
 		if err != nil {
 			return err
 		}
-		defer file.Close() //nolint:errcheck // only looked at
+		defer file.Close() // only looked at
 		// Removing what somebody else has written since it was read would lose it.
 		if stamp, err := place.StampOf(file); err != nil || stamp != *unchanged {
 			return errors.Join(err, place.ErrChanged)

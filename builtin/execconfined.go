@@ -106,7 +106,7 @@ func (p *execPlan) startConfined(ctx context.Context, streams job.Streams) (runn
 func closeStreams(s job.Streams) {
 	for _, f := range []*os.File{s.In, s.Out, s.Err} {
 		if f != nil {
-			f.Close() //nolint:errcheck // the same file may stand twice
+			_ = f.Close() // the same file may stand twice
 		}
 	}
 }
@@ -122,11 +122,11 @@ type confinedCommand struct {
 
 func (c *confinedCommand) follow(life context.Context, streams job.Streams) {
 	var copies sync.WaitGroup
-	copies.Go(func() { io.Copy(streams.Out, c.process.Stdout()) }) //nolint:errcheck // it ends with the command
+	copies.Go(func() { _, _ = io.Copy(streams.Out, c.process.Stdout()) }) // it ends with the command
 	if in := c.process.Stdin(); in != nil && streams.In != nil {
 		go func() {
-			io.Copy(in, streams.In) //nolint:errcheck // it ends when our side is closed, or the command
-			in.Close()              //nolint:errcheck // there is nothing to lose
+			_, _ = io.Copy(in, streams.In) // it ends when our side is closed, or the command
+			_ = in.Close()                 // there is nothing to lose
 		}()
 	}
 	status, err := c.process.Wait(life)
@@ -157,7 +157,7 @@ func (c *confinedCommand) Stop(signal syscall.Signal) {
 		c.cancel() // ends it with all that it started
 		return
 	}
-	c.process.Signal(signal) //nolint:errcheck // the stronger one follows
+	_ = c.process.Signal(signal) // the stronger one follows
 }
 
 func (c *confinedCommand) Release() { c.cancel() }

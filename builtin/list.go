@@ -124,7 +124,7 @@ type listNode struct {
 // entries it took. Directories share the room that is left, so that the limit cuts the depths of a large directory
 // and not its neighbors.
 func (t *listTree) grow(ctx context.Context, node *listNode, dir *walkedDir, depth, room int) (int, error) {
-	defer dir.file.Close() //nolint:errcheck // only read
+	defer dir.file.Close()
 	entries, err := t.walk.entries(ctx, dir)
 	if err != nil {
 		return 0, err

@@ -165,7 +165,7 @@ func (c *patchChange) commit() error {
 		}
 	}
 	for _, dir := range slices.Backward(directories) {
-		c.disk.remove(place.Resolved{Real: dir, Kind: place.KindDirectory}, nil) //nolint:errcheck // it may be in use by now
+		_ = c.disk.remove(place.Resolved{Real: dir, Kind: place.KindDirectory}, nil) // it may be in use by now
 	}
 	if len(lost) > 0 {
 		return fmt.Errorf("the patch failed at %w; these files could not be put back as they were: %q", failure, lost)
@@ -249,7 +249,7 @@ func (c *patchChange) reserve() ([]place.Resolved, error) {
 func (c *patchChange) release(held []place.Resolved) {
 	for _, file := range held {
 		file.Kind = place.KindRegular
-		c.disk.remove(file, nil) //nolint:errcheck // its random name keeps it from being mistaken for anything
+		_ = c.disk.remove(file, nil) // its random name keeps it from being mistaken for anything
 	}
 }
 

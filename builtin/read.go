@@ -87,7 +87,7 @@ func (b *Toolbox) read(ctx context.Context, r *toolward.Request) (toolward.Resul
 	if err != nil {
 		return fileFailure(plan.asked, err), nil
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
 		return fileFailure(plan.asked, err), nil

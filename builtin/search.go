@@ -197,7 +197,7 @@ type searching struct {
 
 // directory searches everything below dir and closes it.
 func (s *searching) directory(ctx context.Context, dir *walkedDir) error {
-	defer dir.file.Close() //nolint:errcheck // only read
+	defer dir.file.Close()
 	entries, err := s.walk.entries(ctx, dir)
 	if err != nil {
 		return err
@@ -248,7 +248,7 @@ func (s *searching) entry(dir *walkedDir, entry walkedEntry) {
 
 // file searches an open file and closes it.
 func (s *searching) file(file fs.File, name string) {
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	text, ok := s.content(file)
 	if !ok {
 		return

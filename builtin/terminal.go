@@ -24,12 +24,12 @@ func openTerminal() (ours, theirs *os.File, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("open a terminal: %w", err)
 	}
-	defer opened.Close() //nolint:errcheck // a copy is used from here on
+	defer opened.Close() // a copy is used from here on
 	if err = pty.Setsize(opened, &pty.Winsize{Rows: terminalRows, Cols: terminalCols}); err == nil {
 		ours, err = pollable(opened)
 	}
 	if err != nil {
-		theirs.Close() //nolint:errcheck // nobody has used it
+		_ = theirs.Close() // nobody has used it
 		return nil, nil, fmt.Errorf("set up a terminal: %w", err)
 	}
 	return ours, theirs, nil
@@ -43,7 +43,7 @@ func pollable(f *os.File) (*os.File, error) {
 		return nil, err
 	}
 	if err := unix.SetNonblock(fd, true); err != nil {
-		unix.Close(fd) //nolint:errcheck // nothing was done with it
+		_ = unix.Close(fd) // nothing was done with it
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), f.Name()), nil
@@ -63,13 +63,13 @@ func copyTerminal(to io.Writer, terminal *os.File) {
 	for {
 		n, err := terminal.Read(buf[seen:])
 		text := buf[:seen+n]
-		to.Write(text[seen:]) //nolint:errcheck // a transcript takes everything
+		_, _ = to.Write(text[seen:]) // a transcript takes everything
 		for _, query := range cursorQueries {
 			for range bytes.Count(text, []byte(query.question)) {
 				// The deadline of an earlier input may be over. Without one, a program that asks and does not read
 				// would keep us from showing its output.
-				terminal.SetWriteDeadline(time.Now().Add(inputWait)) //nolint:errcheck // writing tells
-				terminal.WriteString(query.answer)                   //nolint:errcheck // the program may be gone
+				_ = terminal.SetWriteDeadline(time.Now().Add(inputWait)) // writing tells
+				_, _ = terminal.WriteString(query.answer)                // the program may be gone
 			}
 		}
 		if err != nil {

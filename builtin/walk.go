@@ -96,7 +96,7 @@ func (w *walker) readIgnore(dir *walkedDir) {
 	if err != nil {
 		return
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	if data, err := io.ReadAll(io.LimitReader(file, maxIgnoreFile)); err == nil {
 		dir.ignore = parseIgnore(dir.rel, string(data), dir.ignore)
 	}

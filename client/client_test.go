@@ -229,7 +229,7 @@ func TestEndsForGood(t *testing.T) {
 	must(g.pairings.PairSilently(ctx, identity.PairRequest{DeviceID: c.Device(), Key: got(g.keyOf(c.Device())), Role: identity.RoleOperator}))
 	g.secret = "another-secret"
 	g.restart()
-	for range news { //nolint:revive // until it is closed
+	for range news { // until it is closed
 	}
 	_, err := c.Catalog(ctx, "")
 	wants(t, "after the secret was changed", err, client.ErrCredential)
@@ -258,7 +258,7 @@ func TestClosed(t *testing.T) {
 	must(c.Close())
 	must(c.Close())
 	wants(t, "who waited", <-waited, client.ErrClosed)
-	for range news { //nolint:revive // until it is closed
+	for range news { // until it is closed
 	}
 	if after := ofClients(); after > before {
 		t.Errorf("%d goroutines of clients, %d before", after, before)

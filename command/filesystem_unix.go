@@ -20,7 +20,7 @@ func (Disk) Look(path string) (Node, error) {
 		return Node{}, &fs.PathError{Op: "lstat", Path: path, Err: err}
 	}
 	node := Node{Mode: fs.FileMode(stat.Mode & 0o777), Stamp: Stamp{
-		Device: uint64(stat.Dev), Inode: stat.Ino, Changed: unix.TimespecToNsec(stat.Ctim), //nolint:unconvert // differs by system
+		Device: uint64(stat.Dev), Inode: stat.Ino, Changed: unix.TimespecToNsec(stat.Ctim), // differs by system
 	}}
 	if stat.Mode&unix.S_ISVTX != 0 {
 		node.Mode |= fs.ModeSticky

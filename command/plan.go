@@ -179,7 +179,7 @@ func judgedDirectory(name, path string, judged place.Resolved) job.Directory {
 			return dir, err
 		}
 		if err := place.SameDirectory(dir, judged); err != nil {
-			dir.Close() //nolint:errcheck // nothing was done with it
+			_ = dir.Close() // nothing was done with it
 			return nil, err
 		}
 		return dir, nil

@@ -85,7 +85,7 @@ func (w *repositories) run(dir, text string) (marked bool) {
 	os.Remove(w.mark)
 	run := exec.Command("/bin/sh", "-c", text)
 	run.Dir, run.Env = dir, EnvironmentList(w.env)
-	run.Run() //nolint:errcheck // what it leaves behind is looked at
+	run.Run() // what it leaves behind is looked at
 	_, err := os.Lstat(w.mark)
 	return err == nil
 }

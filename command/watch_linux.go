@@ -90,7 +90,7 @@ func (Disk) watch(dirs []seen) *watch {
 
 func (w *watches) add(dir string) *watched {
 	var system unix.Statfs_t
-	if unix.Statfs(dir, &system) != nil || !slices.Contains(localSystems, int64(system.Type)) { //nolint:unconvert // differs by architecture
+	if unix.Statfs(dir, &system) != nil || !slices.Contains(localSystems, int64(system.Type)) { // differs by architecture
 		return nil
 	}
 	id, err := unix.InotifyAddWatch(w.names, dir, watchedChanges)

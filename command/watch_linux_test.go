@@ -62,7 +62,7 @@ func (p *paths) warm(r *Resolver) {
 	p.t.Helper()
 	var system unix.Statfs_t
 	p.do(unix.Statfs(p.root, &system))
-	watchable := listening() != nil && slices.Contains(localSystems, int64(system.Type)) //nolint:unconvert // differs by architecture
+	watchable := listening() != nil && slices.Contains(localSystems, int64(system.Type)) // differs by architecture
 	for range 200 {
 		for range watchAfter + 2 {
 			r.Program("tool", Where{Path: p.path})

@@ -101,7 +101,7 @@ func unpack(name string, content []byte) (Program, error) {
 	if err != nil {
 		return Program{}, fmt.Errorf("unpack %s: %w", name, err)
 	}
-	defer os.Remove(temporary.Name()) //nolint:errcheck // renamed, or an error that is told
+	defer os.Remove(temporary.Name()) // renamed, or an error that is told
 	_, err = temporary.Write(content)
 	err = errors.Join(err, temporary.Chmod(0o755), temporary.Close())
 	if err == nil {
@@ -146,8 +146,8 @@ func lockTarget(name string, source []byte) (target string, unlock func(), err e
 		}
 	}
 	if err != nil {
-		lock.Close() //nolint:errcheck // nothing was written
+		_ = lock.Close() // nothing was written
 		return "", nil, fmt.Errorf("lock %s: %w", lock.Name(), err)
 	}
-	return filepath.Join(directory, name), func() { lock.Close() }, nil //nolint:errcheck // nothing was written
+	return filepath.Join(directory, name), func() { _ = lock.Close() }, nil // nothing was written
 }

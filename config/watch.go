@@ -133,7 +133,7 @@ func (l *Live) Reload() {
 	case loaded.Hash == l.Current().Hash:
 		l.pending.Store(nil)
 	case l.Current().File.Config.AutoApply:
-		l.put(loaded)
+		_ = l.put(loaded)
 	case l.pending.Load() == nil || l.pending.Load().Hash != loaded.Hash:
 		l.pending.Store(loaded)
 		l.notify(Event{Pending: loaded})

@@ -25,7 +25,7 @@ func changes(ctx context.Context, path string) (<-chan struct{}, error) {
 	if _, err := unix.InotifyAddWatch(fd, filepath.Dir(path), ends|unix.IN_ONLYDIR); err != nil {
 		return nil, fmt.Errorf("watch %s: %w", filepath.Dir(path), errors.Join(err, watch.Close()))
 	}
-	context.AfterFunc(ctx, func() { watch.Close() })
+	context.AfterFunc(ctx, func() { _ = watch.Close() })
 	changed := make(chan struct{}, 1)
 	go func() {
 		defer close(changed)

@@ -18,7 +18,7 @@ func changes(ctx context.Context, path string) (<-chan struct{}, error) {
 		return nil, fmt.Errorf("watch %s: %w", path, err)
 	}
 	if err := watcher.Add(filepath.Dir(path)); err != nil {
-		watcher.Close()
+		_ = watcher.Close()
 		return nil, fmt.Errorf("watch %s: %w", filepath.Dir(path), err)
 	}
 	changed := make(chan struct{}, 1)

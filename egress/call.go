@@ -239,7 +239,7 @@ func (p *Proxies) refused(ctx context.Context, name, host string, port uint16, w
 		if err != nil {
 			continue
 		}
-		gate.Refuse(ctx, call, &toolward.Refusal{
+		_ = gate.Refuse(ctx, call, &toolward.Refusal{
 			Tool: ToolName, Code: toolward.CodeValidation, Finding: "ssrf",
 			Reasons: []toolward.Reason{{Layer: "validation", Rule: "ssrf", Matched: target{host, port}.String(), Text: "a sandbox reaches hosts of the public internet only: " + string(why.Code)}},
 		})

@@ -152,7 +152,7 @@ func listen(above, dir string) (_ net.Listener, err error) {
 		if at, err = os.Open(dir); err != nil {
 			return nil, err
 		}
-		defer at.Close() //nolint:errcheck // nothing was written
+		defer at.Close()
 		name = "/proc/self/fd/" + strconv.Itoa(int(at.Fd())) + "/" + SocketName
 	}
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})

@@ -55,7 +55,7 @@ func Start(plan Plan, streams Streams) (*Job, error) {
 		return nil, fmt.Errorf("run the command: the working directory: %w", err)
 	}
 	if err := fillStreams(&streams); err != nil {
-		dir.Close() //nolint:errcheck // nothing was done with it
+		_ = dir.Close() // nothing was done with it
 		return nil, fmt.Errorf("run the command: %w", err)
 	}
 	j := &Job{
@@ -125,15 +125,15 @@ func (j *Job) signal(signal syscall.Signal) {
 		if group, err := syscall.Getpgid(p.Pid); err == nil && j.leader != nil && group == j.leader.Pid {
 			continue
 		}
-		p.Signal(signal)          //nolint:errcheck // it may have ended
-		p.Signal(syscall.SIGCONT) //nolint:errcheck // a stopped process could not notice
+		_ = p.Signal(signal)          // it may have ended
+		_ = p.Signal(syscall.SIGCONT) // a stopped process could not notice
 	}
 }
 
 func signalGroup(group int, signal syscall.Signal) {
 	if group > 1 { // 0 and 1 would be our own group and everybody
-		syscall.Kill(-group, signal)          //nolint:errcheck // a group without members is what we want
-		syscall.Kill(-group, syscall.SIGCONT) //nolint:errcheck // a stopped process could not notice
+		_ = syscall.Kill(-group, signal)          // a group without members is what we want
+		_ = syscall.Kill(-group, syscall.SIGCONT) // a stopped process could not notice
 	}
 }
 
@@ -146,12 +146,12 @@ func (j *Job) Release() {
 	if j.leader != nil {
 		// The leader is still a zombie: that keeps the group's id from being given to somebody else, who would be hit.
 		signalGroup(j.leader.Pid, syscall.SIGKILL)
-		j.leader.Wait() //nolint:errcheck // its status is known
+		_, _ = j.leader.Wait() // its status is known
 		j.leader = nil
 	}
 	for _, p := range j.escaped {
-		p.Kill()    //nolint:errcheck // it may have ended
-		p.Release() //nolint:errcheck // nothing depends on it
+		_ = p.Kill()    // it may have ended
+		_ = p.Release() // nothing depends on it
 	}
 	j.escaped = nil
 }

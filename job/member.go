@@ -37,14 +37,14 @@ func (m *member) close() {
 		p.close()
 	}
 	if m.target != nil {
-		m.target.Close() //nolint:errcheck // nothing was written
+		_ = m.target.Close() // nothing was written
 	}
 	m.closeStreams()
 }
 
 func (m *member) closeStreams() {
 	for _, f := range m.owned {
-		f.Close() //nolint:errcheck // the program has its own; nothing was written through ours
+		_ = f.Close() // the program has its own; nothing was written through ours
 	}
 	m.owned = nil
 }
@@ -105,5 +105,5 @@ func statusOf(state *os.ProcessState, err error) status {
 
 // complain writes a message where the program's own would go. Nobody may be reading any more.
 func complain(to *os.File, err error) {
-	fmt.Fprintf(to, "toolward: %v\n", err) //nolint:errcheck // see above
+	fmt.Fprintf(to, "toolward: %v\n", err) // see above
 }

@@ -123,7 +123,7 @@ type Streams struct {
 func (s Streams) close() {
 	for _, f := range []*os.File{s.In, s.Out, s.Err} {
 		if f != nil {
-			f.Close() //nolint:errcheck // the same file may stand twice
+			_ = f.Close() // the same file may stand twice
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (p *program) same(now *unix.Stat_t) bool {
 
 func (p *program) close() {
 	if p.fd >= 0 {
-		unix.Close(p.fd) //nolint:errcheck // nothing was written
+		_ = unix.Close(p.fd) // nothing was written
 		p.fd = -1
 	}
 }
@@ -91,7 +91,7 @@ func Identify(path string) (Identity, error) {
 
 func identityOf(st *unix.Stat_t) Identity {
 	return Identity{
-		Device: uint64(st.Dev), Inode: st.Ino, Size: st.Size, //nolint:unconvert // widths differ between systems
+		Device: uint64(st.Dev), Inode: st.Ino, Size: st.Size, // widths differ between systems
 		Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(),
 	}
 }

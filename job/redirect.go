@@ -65,7 +65,7 @@ func report(name string, err error) (reported, refusal error) {
 		if code, ok := path.Err.(syscall.Errno); ok && slices.Contains(reportable, code) {
 			return fmt.Errorf("%s: %w", name, code), nil
 		}
-		if path.Err == fs.ErrNotExist { //nolint:errorlint // see above
+		if path.Err == fs.ErrNotExist { // see above
 			return fmt.Errorf("%s: %w", name, unix.ENOENT), nil
 		}
 	}

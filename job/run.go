@@ -106,7 +106,7 @@ func (j *Job) settle(members []member) {
 // end lets go of what the runner holds.
 func (j *Job) end() {
 	j.streams.close()
-	j.dir.Close() //nolint:errcheck // nothing was written
+	_ = j.dir.Close() // nothing was written
 	close(j.done)
 }
 
@@ -297,7 +297,7 @@ func variableName(v string) string {
 
 // move makes the directory of a cd that of what follows.
 func (j *Job) move(m *member) {
-	j.dir.Close() //nolint:errcheck // nothing was written
+	_ = j.dir.Close() // nothing was written
 	j.moved = []string{"PWD=" + m.Chdir.Path, "OLDPWD=" + j.path}
 	j.dir, j.path = m.target, m.Chdir.Path
 	m.target = nil

@@ -29,7 +29,7 @@ func keepDescriptors() error {
 	}
 	for _, entry := range entries {
 		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
-			unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC) //nolint:errcheck // it may have been closed meanwhile
+			_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC) // it may have been closed meanwhile
 		}
 	}
 	return nil
@@ -61,7 +61,7 @@ func (p *program) start(argv []string, attributes *os.ProcAttr, dir *os.File) (*
 	if err != nil {
 		return nil, fmt.Errorf("hold the program open: %w", err)
 	}
-	defer unix.Close(fd) //nolint:errcheck // nothing was written
+	defer unix.Close(fd) // nothing was written
 	return os.StartProcess("/proc/self/fd/"+strconv.Itoa(fd), argv, attributes)
 }
 
@@ -79,7 +79,7 @@ func documentFile(text string) (*os.File, error) {
 		_, err = f.Seek(0, 0)
 	}
 	if err != nil {
-		f.Close() //nolint:errcheck // it holds nothing
+		_ = f.Close() // it holds nothing
 		return nil, fmt.Errorf("write the here-document: %w", err)
 	}
 	return f, nil
@@ -139,7 +139,7 @@ func descendants(roots []*os.Process, group int) []*os.Process {
 				continue
 			}
 			if parentOf(child) != parent {
-				process.Release() //nolint:errcheck // somebody else's
+				_ = process.Release() // somebody else's
 				continue
 			}
 			found = append(found, process)

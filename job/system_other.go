@@ -35,7 +35,7 @@ func keepDescriptors() error {
 	}
 	for _, entry := range entries {
 		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
-			unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC) //nolint:errcheck // it may have been closed meanwhile
+			_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC) // it may have been closed meanwhile
 		}
 	}
 	return nil
@@ -63,12 +63,12 @@ func documentFile(text string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a file for the here-document: %w", err)
 	}
-	os.Remove(f.Name()) //nolint:errcheck // it is empty
+	_ = os.Remove(f.Name()) // it is empty
 	if _, err = f.WriteString(text); err == nil {
 		_, err = f.Seek(0, 0)
 	}
 	if err != nil {
-		f.Close() //nolint:errcheck // it holds nothing
+		_ = f.Close() // it holds nothing
 		return nil, fmt.Errorf("write the here-document: %w", err)
 	}
 	return f, nil

@@ -174,21 +174,21 @@ func receiveDescriptors(conn *net.UnixConn) (descriptors, error) {
 		return descriptors{files[0], files[1]}, nil
 	}
 	for _, f := range files {
-		f.Close()
+		_ = f.Close()
 	}
 	return descriptors{}, nil
 }
 
 func (d descriptors) close() {
-	d.in.Close()
-	d.out.Close()
+	_ = d.in.Close()
+	_ = d.out.Close()
 }
 
 // attend ends the stream with the program that handed it over: whoever reads its output later gets nothing of ours.
 func (h *handed) attend() {
 	_, _ = h.control.Read(make([]byte, 1)) // it says nothing more, so this is its end
 	_ = h.in.SetReadDeadline(time.Unix(1, 0))
-	h.out.Close()
+	_ = h.out.Close()
 }
 
 // tell tells the program at the other end how its stream has ended, once.

@@ -34,7 +34,7 @@ func Pipe(ctx context.Context, socket string, hello Hello, stdin io.Reader, stdo
 		return fmt.Errorf("%w (nothing answers on %s). Start it with: toolward up", ErrNoDaemon, socket)
 	}
 	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	local := conn.(*net.UnixConn)
 	files, offer := descriptorsOf(stdin, stdout)

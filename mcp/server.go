@@ -160,7 +160,7 @@ func (s *Server) ServeConn(ctx context.Context, stream io.ReadWriteCloser, id Id
 		return fmt.Errorf("serve mcp: %w", err)
 	}
 	// Closing the stream, unlike closing the session, does not wait for calls that wait for people: it ends them.
-	stop := context.AfterFunc(ctx, func() { stream.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
 	defer stop()
 	if err := session.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve mcp: %w", err)

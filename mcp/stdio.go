@@ -89,7 +89,7 @@ func takeOver(w http.ResponseWriter, offered bool) (io.ReadWriteCloser, error) {
 		answer += descriptorsHeader + ": wanted\r\n"
 	}
 	if _, err := io.Copy(conn, strings.NewReader(answer+"\r\n")); err != nil {
-		conn.Close()
+		_ = conn.Close()
 		return nil, err
 	}
 	if !want {
@@ -97,7 +97,7 @@ func takeOver(w http.ResponseWriter, offered bool) (io.ReadWriteCloser, error) {
 	}
 	stream, err := takeDescriptors(local)
 	if err != nil {
-		conn.Close()
+		_ = conn.Close()
 	}
 	return stream, err
 }

@@ -108,7 +108,7 @@ func (w *way) client(t *testing.T) *http.Client {
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", w.socket)
 		},
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the test's own server
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the test's own server
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}

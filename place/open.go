@@ -47,7 +47,7 @@ func ReadFile(r Resolved, limit int64) (Content, error) {
 	if st.Size > limit {
 		return Content{}, fmt.Errorf("%s has %d bytes, more than %d: %w", r.Real, st.Size, limit, ErrTooLarge)
 	}
-	content := Content{Stamp: stampFrom(&st), Mode: os.FileMode(st.Mode & 0o777)} //nolint:unconvert // widths differ between systems
+	content := Content{Stamp: stampFrom(&st), Mode: os.FileMode(st.Mode & 0o777)} // widths differ between systems
 	content.Data, err = appendAll(make([]byte, 0, st.Size+1), io.LimitReader(f, limit+1))
 	if err != nil {
 		return Content{}, fmt.Errorf("read %s: %w", r.Real, err)
@@ -97,7 +97,7 @@ func SameDirectory(dir *os.File, r Resolved) error {
 	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
 		return &os.PathError{Op: "stat", Path: r.Real, Err: err}
 	}
-	if uint64(st.Dev) != r.Device || st.Ino != r.Inode { //nolint:unconvert // widths differ between systems
+	if uint64(st.Dev) != r.Device || st.Ino != r.Inode { // widths differ between systems
 		return fmt.Errorf("%s: %w", r.Real, ErrChanged)
 	}
 	return nil
@@ -147,15 +147,15 @@ func openRegular(dir int, base, real string) (*os.File, error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return nil, &os.PathError{Op: "stat", Path: real, Err: err}
 	}
 	if kind := kindOfMode(uint32(st.Mode)); kind != KindRegular {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return nil, fmt.Errorf("%s is now a %s: %w", real, kind, ErrChanged)
 	}
 	if err := unix.SetNonblock(fd, false); err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return nil, &os.PathError{Op: "open", Path: real, Err: err}
 	}
 	return os.NewFile(uintptr(fd), real), nil
@@ -195,7 +195,7 @@ func stampOf(f *os.File) (Stamp, int64, error) {
 
 func stampFrom(st *unix.Stat_t) Stamp {
 	return Stamp{
-		Device: uint64(st.Dev), Inode: st.Ino, Size: st.Size, //nolint:unconvert // widths differ between systems
+		Device: uint64(st.Dev), Inode: st.Ino, Size: st.Size, // widths differ between systems
 		Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(),
 	}
 }

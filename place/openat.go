@@ -24,7 +24,7 @@ func walkDirectory(real string, mode int) (int, error) {
 			continue
 		}
 		next, err := openatRetry(fd, element, flags, 0)
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		if err != nil {
 			return -1, &os.PathError{Op: "open", Path: real, Err: changedBy(err)}
 		}

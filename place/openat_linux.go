@@ -49,7 +49,7 @@ func fastResolve(p string) (r Resolved, ok bool) {
 		return Resolved{}, false
 	}
 	return Resolved{
-		Real: path.Clean(p), Kind: kindOfMode(uint32(st.Mode)), Links: uint64(st.Nlink), //nolint:unconvert // widths differ between architectures
+		Real: path.Clean(p), Kind: kindOfMode(uint32(st.Mode)), Links: uint64(st.Nlink), // widths differ between architectures
 		Device: st.Dev, Inode: st.Ino,
 	}, true
 }
@@ -82,7 +82,7 @@ func lookIn(dir int, base string) (r Resolved, ok bool) {
 	default:
 		return Resolved{}, false
 	}
-	kind := kindOfMode(uint32(st.Mode)) //nolint:unconvert // widths differ between architectures
+	kind := kindOfMode(uint32(st.Mode)) // widths differ between architectures
 	return Resolved{Kind: kind, Links: uint64(st.Nlink), Device: st.Dev, Inode: st.Ino}, kind != KindSymlink
 }
 
@@ -92,7 +92,7 @@ func openWithoutLinks(dir string) (fd int, ok bool) {
 	return fd, there && err == nil
 }
 
-func closeDirectory(fd int) { unix.Close(fd) }
+func closeDirectory(fd int) { _ = unix.Close(fd) }
 
 // openDirectory opens a real directory for use with the *at calls.
 func openDirectory(real string) (int, error) {

@@ -297,7 +297,7 @@ func isMagicLink(real string) bool {
 func describe(info fs.FileInfo) Resolved {
 	r := Resolved{Kind: kindOf(info.Mode()), Links: 1}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		r.Links, r.Device, r.Inode = uint64(st.Nlink), uint64(st.Dev), st.Ino //nolint:unconvert // widths differ between systems
+		r.Links, r.Device, r.Inode = uint64(st.Nlink), uint64(st.Dev), st.Ino // widths differ between systems
 	}
 	return r
 }

@@ -72,7 +72,7 @@ func openForWriting(dir int, base, real string, appending bool) (*os.File, error
 	}
 	f := os.NewFile(uintptr(fd), real)
 	if err := prepareForWriting(fd, real, appending); err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, err
 	}
 	return f, nil

@@ -78,7 +78,7 @@ func startProcess(argv, env []string, say func(string)) (*process, error) {
 
 func closeFiles(files ...*os.File) {
 	for _, f := range files {
-		f.Close() //nolint:errcheck // there is nothing to lose
+		_ = f.Close() // there is nothing to lose
 	}
 }
 
@@ -104,7 +104,7 @@ func (p *process) wait(stdout, stderr *os.File) {
 func (p *process) signal() {
 	// 0 and 1 would be our own group and everybody.
 	if pid := p.cmd.Process.Pid; !p.reaped && pid > 1 {
-		syscall.Kill(-pid, syscall.SIGKILL) //nolint:errcheck // a group without members is what we want
+		_ = syscall.Kill(-pid, syscall.SIGKILL) // a group without members is what we want
 	}
 }
 

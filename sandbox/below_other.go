@@ -36,7 +36,7 @@ func stateOf(dir *os.File, name string) (fileState, error) {
 	}
 	state := fileState{kind: info.Mode().Type(), changed: info.ModTime()}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		state.device, state.inode = uint64(stat.Dev), stat.Ino //nolint:unconvert,gosec // its type differs
+		state.device, state.inode = uint64(stat.Dev), stat.Ino // its type differs
 	}
 	return state, nil
 }

@@ -167,7 +167,7 @@ func (s *Survey) walk(ctx context.Context, first bool) error {
 // walker is one look at one mount.
 type walker struct {
 	*Survey
-	ctx   context.Context //nolint:containedctx // it lives as long as the look
+	ctx   context.Context // it lives as long as the look
 	top   *top
 	first bool
 }
@@ -181,7 +181,7 @@ func (w *walker) visit(dir *os.File, n *node, inside string, depth int) error {
 	}
 	now, err := stateOf(dir, "")
 	if err != nil {
-		return nil //nolint:nilerr // it is going away
+		return nil // it is going away
 	}
 	if !n.settled || now != n.state {
 		if err := w.read(dir, n, now); err != nil {

@@ -116,7 +116,7 @@ func TestWaitingRoom(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var room WaitingRoom[*roomBox]
 			goOn := make(chan struct{})
-			go room.Ensure(t.Context(), spec, begin, func(b *roomBox) error { <-goOn; return succeed(b) }) //nolint:errcheck // it is about the other
+			go room.Ensure(t.Context(), spec, begin, func(b *roomBox) error { <-goOn; return succeed(b) }) // it is about the other
 			synctest.Wait()
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()

@@ -112,7 +112,7 @@ func Open(o Options) (*Server, error) {
 		return nil, fmt.Errorf("open server: %w", err)
 	}
 	if err := s.listenTCP(o.Listen); err != nil {
-		s.socketDoor.Close()
+		_ = s.socketDoor.Close()
 		return nil, fmt.Errorf("open server: %w (choose another address with --listen)", err)
 	}
 	s.openRooms(&o)
@@ -166,8 +166,8 @@ func (s *Server) Serve() error {
 	err := <-failed
 	closed := errors.Is(err, http.ErrServerClosed)
 	if !closed {
-		s.tcp.Close()
-		s.unix.Close()
+		_ = s.tcp.Close()
+		_ = s.unix.Close()
 	}
 	for range len(doors) - 1 {
 		<-failed

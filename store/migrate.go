@@ -125,7 +125,7 @@ func (m migration) apply(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	defer tx.Rollback() // after Commit it does nothing
 	if _, err := tx.ExecContext(ctx, m.text); err != nil {
 		return err
 	}

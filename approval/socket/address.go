@@ -37,7 +37,7 @@ func Listen(path string) (*net.UnixListener, error) {
 	}
 	// Between bind and chmod only the directory's mode protects the socket, which is why it is checked first.
 	if err := os.Chmod(path, 0o600); err != nil {
-		listener.Close()
+		_ = listener.Close()
 		return nil, fmt.Errorf("protect %s: %w", path, err)
 	}
 	return listener, nil
@@ -77,7 +77,7 @@ func removeStale(path string) error {
 	defer cancel()
 	var dialer net.Dialer
 	if conn, err := dialer.DialContext(ctx, "unix", path); err == nil {
-		conn.Close()
+		_ = conn.Close()
 		return fmt.Errorf("socket %s: %w", path, ErrInUse)
 	}
 	if err := os.Remove(path); err != nil {

@@ -26,7 +26,7 @@ func (c Client) Reachable(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	conn.Close()
+	_ = conn.Close()
 	return true
 }
 
@@ -119,7 +119,7 @@ func Dial(ctx context.Context, path string) (*net.UnixConn, error) {
 	conn, ok := plain.(*net.UnixConn)
 	uid, err := peerUID(plain)
 	if !ok || err != nil || uid != os.Geteuid() {
-		plain.Close()
+		_ = plain.Close()
 		return nil, fmt.Errorf("%w: the program there is another user's", ErrUnreachable)
 	}
 	return conn, nil
@@ -139,7 +139,7 @@ func (c Client) exchange(ctx context.Context, id string, frame map[string]any, k
 		return err
 	}
 	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	if _, err := conn.Write(line); err != nil {
 		return errors.Join(ctx.Err(), fmt.Errorf("%w: %w", ErrNoAnswer, err))
 	}

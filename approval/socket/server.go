@@ -53,7 +53,7 @@ func NewServer(token string, h Handler, log *slog.Logger) *Server {
 
 // Serve answers until Close, then returns nil. It closes the listener.
 func (s *Server) Serve(l *net.UnixListener) error {
-	end := context.AfterFunc(s.ctx, func() { l.Close() })
+	end := context.AfterFunc(s.ctx, func() { _ = l.Close() })
 	defer end()
 	defer l.Close()
 	for {
@@ -71,7 +71,7 @@ func (s *Server) Serve(l *net.UnixListener) error {
 			return err
 		}
 		if !s.begin() {
-			conn.Close()
+			_ = conn.Close()
 			<-s.places
 			return nil
 		}
@@ -106,7 +106,7 @@ func (s *Server) serve(conn *net.UnixConn) {
 	defer conn.Close()
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	ours := false
 	if uid, err := peerUID(conn); err == nil {
 		ours = uid == os.Geteuid()

@@ -131,7 +131,7 @@ func (m *Monitor) callOf(r *toolward.Request) uint64 {
 	h.SetSeed(m.seed)
 	_, _ = h.WriteString(toolOf(r))
 	_ = h.WriteByte(0)
-	_, _ = h.Write(r.Params.Canonical())
+	h.Write(r.Params.Canonical())
 	return h.Sum64()
 }
 

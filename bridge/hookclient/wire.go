@@ -102,7 +102,7 @@ func dial(home string) (int, error) {
 		case syscall.EINTR:
 			continue
 		}
-		syscall.Close(fd)
+		_ = syscall.Close(fd)
 		return -1, err
 	}
 }

@@ -159,7 +159,7 @@ func (inv *invocation) lackOfImages(loaded *config.Loaded, machine fleet.Machine
 		return nil // the check of the configuration says it
 	}
 	engine := docker.New(docker.Options{Log: slog.New(slog.DiscardHandler)})
-	defer engine.Close() //nolint:errcheck // it has made nothing
+	defer engine.Close() // it has made nothing
 	return gateway.MissingImages(inv, []sandbox.Engine{engine}, settings, machine)
 }
 

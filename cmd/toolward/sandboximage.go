@@ -82,13 +82,13 @@ func (c *sandboxImageBuildCommand) build(inv *invocation, name string) (id strin
 	go func() {
 		defer close(written)
 		if c.Busybox {
-			writer.CloseWithError(rootfs.Busybox(inv, writer)) //nolint:errcheck // it always succeeds
+			_ = writer.CloseWithError(rootfs.Busybox(inv, writer)) // it always succeeds
 			return
 		}
-		writer.CloseWithError(rootfs.Directory(writer, directory)) //nolint:errcheck // as above
+		_ = writer.CloseWithError(rootfs.Directory(writer, directory)) // as above
 	}()
 	id, err = e.ImportImage(inv, name, reader)
-	reader.CloseWithError(errors.New("the container engine takes no more")) //nolint:errcheck // as above
+	_ = reader.CloseWithError(errors.New("the container engine takes no more")) // as above
 	<-written
 	return id, err
 }

@@ -34,7 +34,7 @@ func Of(path string) Stamp {
 func From(st *unix.Stat_t) Stamp {
 	changed := time.Unix(st.Ctim.Unix())
 	return Stamp{
-		uint64(st.Dev), st.Ino, st.Size, uint32(st.Mode), st.Uid, changed.UnixNano(), //nolint:unconvert // widths differ between systems
+		uint64(st.Dev), st.Ino, st.Size, uint32(st.Mode), st.Uid, changed.UnixNano(), // widths differ between systems
 		time.Since(changed) > Tick,
 	}
 }

@@ -164,7 +164,7 @@ func workdir(ctx context.Context, r *sandbox.Resolved, q sandbox.Request) (strin
 	site := sandbox.Site{Engine: r.Engine}
 	if slices.Contains(r.DegradeOK, "namespaces") && r.Engine != sandbox.EngineDocker {
 		engine := native.New(native.Options{Log: slog.New(slog.DiscardHandler)})
-		defer engine.Close() //nolint:errcheck // it has made nothing
+		defer engine.Close() // it has made nothing
 		found, err := engine.Probe(ctx)
 		if err != nil {
 			return "", err

@@ -93,12 +93,12 @@ func New(t testing.TB, o Options) *World {
 	// Socket paths are short; the usual temporary directories of tests are not.
 	home, err := os.MkdirTemp("", "tw")
 	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(home) })
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	w := &World{t: t, Home: home, Workspace: cmp.Or(o.Workspace, "/home/ada/shop"), Processes: newProcesses(), Config: &Config{}}
 
 	db, err := store.Open(ctx, home, store.Options{})
 	must(t, err)
-	t.Cleanup(func() { db.Close() })
+	t.Cleanup(func() { _ = db.Close() })
 	records, err := db.Audit(ctx)
 	must(t, err)
 	key, _, err := audit.LoadKey(home)

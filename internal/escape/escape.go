@@ -267,11 +267,11 @@ func newHost(t *testing.T, hidden []string) *host {
 		t.Fatal(err)
 	}
 	go func() {
-		h.victim.Wait() //nolint:errcheck // that it ended is what counts
+		_ = h.victim.Wait() // that it ended is what counts
 		close(h.died)
 	}()
 	t.Cleanup(func() {
-		h.victim.Process.Kill() //nolint:errcheck // it may have ended
+		_ = h.victim.Process.Kill() // it may have ended
 		<-h.died
 	})
 	h.target.Victim = h.victim.Process.Pid
@@ -287,14 +287,14 @@ func (h *host) listen(t *testing.T, network, address string) net.Addr {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { listener.Close() })
+	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			conn.Close()
+			_ = conn.Close()
 			h.reached <- network
 		}
 	}()

@@ -42,7 +42,7 @@ func killInside(t *testing.T, target Target) {
 	defer cancel()
 	process, err := handle.Start(ctx, sandbox.Command{Argv: []string{"sh", "-c", "kill -9 1; kill -9 -1"}})
 	if err == nil {
-		process.Wait(ctx) //nolint:errcheck // either it was killed, or the whole sandbox
+		_, _ = process.Wait(ctx) // either it was killed, or the whole sandbox
 	}
 	again, err := target.Engine.Ensure(ctx, target.Spec(t, workspace))
 	if sandbox.CodeOf(err) == sandbox.CodeConflict {
@@ -71,7 +71,7 @@ func forkBomb(t *testing.T, target Target, probe string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	process.Wait(ctx) //nolint:errcheck // the time ends it
+	_, _ = process.Wait(ctx) // the time ends it
 	eventually(t, "a command after the bomb", func() bool {
 		after, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()

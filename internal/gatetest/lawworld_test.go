@@ -223,7 +223,7 @@ func lawAnalysis(command string) *toolward.CommandAnalysis {
 		return nil
 	}
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(command))
+	hash.Write([]byte(command))
 	draw := rand.New(rand.NewPCG(hash.Sum64(), 0))
 	word := func(words ...string) string { return words[draw.IntN(len(words))] }
 	a := &toolward.CommandAnalysis{

@@ -249,7 +249,7 @@ func (m *Machine) awaitSetUp() error {
 		}
 		var status struct{ Setup bool }
 		err = json.NewDecoder(response.Body).Decode(&status)
-		response.Body.Close()
+		_ = response.Body.Close()
 		if err == nil && !status.Setup {
 			m.isSetUp = true
 			return nil
@@ -338,7 +338,7 @@ func (b *buildCache) programs(how build) (string, error) {
 		return "", err
 	}
 	if err := buildPrograms(dir, how); err != nil {
-		os.RemoveAll(dir)
+		_ = os.RemoveAll(dir)
 		return "", err
 	}
 	if b.dirs == nil {
@@ -367,7 +367,7 @@ func RemovePrograms() {
 	builds.mu.Lock()
 	defer builds.mu.Unlock()
 	for _, dir := range builds.dirs {
-		os.RemoveAll(dir)
+		_ = os.RemoveAll(dir)
 	}
 	builds.dirs = nil
 }

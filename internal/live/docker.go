@@ -132,7 +132,7 @@ func (d *Dockerd) Start() error {
 	}
 	exited := d.exited
 	go func() {
-		d.cmd.Wait() //nolint:errcheck // what it said is told
+		_ = d.cmd.Wait() // what it said is told
 		close(exited)
 	}()
 	deadline := time.After(dockerPatience)
@@ -153,12 +153,12 @@ func (d *Dockerd) Start() error {
 
 // Stop stops it. Containers end; what it holds stays.
 func (d *Dockerd) Stop() error {
-	d.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // it may have ended
+	_ = d.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	select {
 	case <-d.exited:
 		return nil
 	case <-time.After(dockerPatience):
-		d.cmd.Process.Kill() //nolint:errcheck // as above
+		_ = d.cmd.Process.Kill() // as above
 		<-d.exited
 		return fmt.Errorf("dockerd did not end when it was asked to: %s", d.said)
 	}
@@ -199,7 +199,7 @@ func pingDocker(host string) error {
 	if err != nil {
 		return err
 	}
-	response.Body.Close() //nolint:errcheck // nothing was written
+	_ = response.Body.Close() // nothing was written
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answers %s", response.Status)
 	}

@@ -84,7 +84,7 @@ func startPeer(t *testing.T, m *live.Machine, token string, version int, key, sc
 		input.Close()
 		late := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
 		defer late.Stop()
-		for range p.lines { //nolint:revive // what it still says does not matter
+		for range p.lines { // what it still says does not matter
 		}
 		_ = command.Wait() // it ends with whatever it was doing
 		if t.Failed() {

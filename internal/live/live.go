@@ -204,10 +204,10 @@ func lock(path string) (unlock func(), err error) {
 		return nil, err
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		file.Close()
+		_ = file.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	return func() { file.Close() }, nil
+	return func() { _ = file.Close() }, nil
 }
 
 // CacheDir is where installed parts are kept: $XDG_CACHE_HOME/toolward-live, or ~/.cache/toolward-live.

@@ -275,14 +275,14 @@ func TestKilledWhileLastingSandboxesAreMade(t *testing.T) {
 					if err != nil {
 						return
 					}
-					callTool(ctx, session, "exec", map[string]any{"command": "echo x > file; sleep 0.01"}) //nolint:errcheck // it may be killed meanwhile
+					callTool(ctx, session, "exec", map[string]any{"command": "echo x > file; sleep 0.01"}) // it may be killed meanwhile
 					session.Close()
 				}
 			})
 		}
 		load.Go(func() { // some are removed meanwhile
 			for _, i := range b.names() {
-				b.person.api(ctx, http.MethodPost, "/v1/sandboxes/"+i+"/remove", struct{}{}, nil) //nolint:errcheck // as above
+				b.person.api(ctx, http.MethodPost, "/v1/sandboxes/"+i+"/remove", struct{}{}, nil) // as above
 			}
 		})
 		time.Sleep(time.Duration(random.Int64N(int64(longestRun))))

@@ -43,7 +43,7 @@ func (m *Machine) OpenTerminal() *Terminal {
 	p := &Terminal{t: m.t, file: file, changed: make(chan struct{}, 1)}
 	var reading sync.WaitGroup
 	m.t.Cleanup(func() {
-		file.Close() // hangs up: the shell passes it on to what it still runs
+		_ = file.Close() // hangs up: the shell passes it on to what it still runs
 		reading.Wait()
 		late := time.AfterFunc(2*time.Second, func() { _ = shell.Process.Kill() })
 		_ = shell.Wait() // hung up or killed: that is no news

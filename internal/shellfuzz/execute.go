@@ -86,8 +86,8 @@ func (e *executor) run(text string) (answer, error) {
 }
 
 func (e *executor) close() {
-	e.in.Close()
-	e.process.Wait() //nolint:errcheck // nothing depends on it any more
+	_ = e.in.Close()
+	_ = e.process.Wait() // nothing depends on it any more
 }
 
 // Serve is the executor of the sandbox in root: it runs the texts that it reads until there are no more.
@@ -239,7 +239,7 @@ func (l *links) link(name string) error {
 
 func (l *links) remove() {
 	for _, name := range l.made {
-		os.Remove(name) //nolint:errcheck // it is used again otherwise
+		_ = os.Remove(name) // it is used again otherwise
 	}
 }
 

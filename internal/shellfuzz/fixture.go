@@ -124,13 +124,13 @@ func (f fixture) restoreOne(name string) error {
 		if at, _ := os.Readlink(path); at == target {
 			return nil
 		}
-		os.RemoveAll(path)
+		_ = os.RemoveAll(path)
 		return os.Symlink(target, path)
 	}
 	if have, err := os.ReadFile(path); err == nil && string(have) == want {
 		return nil
 	}
-	os.RemoveAll(path)
+	_ = os.RemoveAll(path)
 	return os.WriteFile(path, []byte(want), 0o755)
 }
 
@@ -139,7 +139,7 @@ func (f fixture) changed() []string {
 	var changed []string
 	seen := 0
 	for _, top := range []string{workDir, homeDir, "/tmp"} {
-		filepath.WalkDir(f.root+top, func(path string, entry fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(f.root+top, func(path string, entry fs.DirEntry, err error) error {
 			name := strings.TrimPrefix(path, f.root)
 			want := f.entries[name]
 			have := "/"

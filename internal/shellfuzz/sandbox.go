@@ -154,7 +154,7 @@ func identify(f *os.File) file {
 	if syscall.Fstat(int(f.Fd()), &st) != nil {
 		return file{}
 	}
-	return file{uint64(st.Dev), st.Ino, uint64(st.Mode)} //nolint:unconvert // the width depends on the platform
+	return file{uint64(st.Dev), st.Ino, uint64(st.Mode)} // the width depends on the platform
 }
 
 // build makes the root directory: the starters, what they need, the tracing library, and the files of the fixture.
@@ -314,9 +314,9 @@ func (b *Bash) looked() error {
 
 // Close ends bash and everything in its sandbox.
 func (b *Bash) Close() error {
-	b.request.Close()
-	b.answer.Close()
-	b.process.Wait()
+	_ = b.request.Close()
+	_ = b.answer.Close()
+	_ = b.process.Wait()
 	if b.executor != nil {
 		b.executor.close()
 	}

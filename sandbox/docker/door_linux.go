@@ -57,7 +57,7 @@ func (d *door) meet(ctx context.Context, ended <-chan struct{}) (net.Conn, error
 		case <-ctx.Done():
 		}
 	}()
-	stop := context.AfterFunc(ctx, func() { d.listener.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // it is closed then
+	stop := context.AfterFunc(ctx, func() { _ = d.listener.SetDeadline(time.Unix(1, 0)) }) // it is closed then
 	defer stop()
 	conn, err := d.listener.Accept()
 	if err == nil {
@@ -74,10 +74,10 @@ func (d *door) meet(ctx context.Context, ended <-chan struct{}) (net.Conn, error
 // close closes the door and takes the socket away.
 func (d *door) close() {
 	if d.listener != nil {
-		d.listener.Close() //nolint:errcheck // nobody is let in any more in any case
+		_ = d.listener.Close() // nobody is let in any more in any case
 	}
 	if d.dir != nil {
-		d.dir.Close() //nolint:errcheck // nothing was written
+		_ = d.dir.Close() // nothing was written
 	}
 }
 

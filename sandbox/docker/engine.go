@@ -111,7 +111,7 @@ func conflict(name, why string) error {
 func (e *Engine) fill(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	err := e.start(ctx, b, spec)
 	if err != nil {
-		e.removeDoor(spec.Name) //nolint:errcheck // the next start makes it again, whatever is there
+		_ = e.removeDoor(spec.Name) // the next start makes it again, whatever is there
 		close(b.done)
 		return err
 	}
@@ -238,12 +238,12 @@ func (e *Engine) Remove(ctx context.Context, name string) error {
 func (e *Engine) removeDoor(name string) error {
 	at, err := e.doorDirectory(name)
 	if err != nil {
-		return nil //nolint:nilerr // there was none either
+		return nil // there was none either
 	}
 	if err := os.RemoveAll(at); err != nil {
 		return sandbox.Errorf(sandbox.CodeFailed, "remove the place of the sandbox's socket: %v", err)
 	}
-	os.Remove(filepath.Dir(at)) //nolint:errcheck // others may be there
+	_ = os.Remove(filepath.Dir(at)) // others may be there
 	return nil
 }
 

@@ -146,8 +146,8 @@ func TestGatewayKilled(t *testing.T) {
 	if err := gateway.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer gateway.Wait()         //nolint:errcheck // it was killed
-	defer gateway.Process.Kill() //nolint:errcheck // as above
+	defer gateway.Wait()         // it was killed
+	defer gateway.Process.Kill() // as above
 	told := make(chan string, 1)
 	go func() {
 		var all strings.Builder

@@ -165,7 +165,7 @@ func closedToUs(host string) bool {
 	}
 	conn, err := net.Dial("unix", path)
 	if err == nil {
-		conn.Close() //nolint:errcheck // nothing was written
+		_ = conn.Close() // nothing was written
 	}
 	return errors.Is(err, fs.ErrPermission)
 }

@@ -29,7 +29,7 @@ func (e *Engine) ImportImage(ctx context.Context, name string, root io.Reader) (
 	if err != nil {
 		return "", explain(ctx, "make the image "+name, err)
 	}
-	defer answer.Close() //nolint:errcheck // it was only read
+	defer answer.Close()
 	for told := json.NewDecoder(answer); ; {
 		var line struct{ Status, Error string }
 		if err := told.Decode(&line); errors.Is(err, io.EOF) {

@@ -126,9 +126,9 @@ func (m *mounts) protect(spec *sandbox.Spec, target string) error {
 	}
 	root, err := os.OpenRoot(holder.Source)
 	if err != nil {
-		return nil //nolint:nilerr // a single file: nothing is below it
+		return nil // a single file: nothing is below it
 	}
-	defer root.Close() //nolint:errcheck // nothing was written
+	defer root.Close()
 	mountAt := func(target string, writable bool) error {
 		relative := strings.TrimPrefix(strings.TrimPrefix(target, path.Clean(holder.Target)), "/")
 		info, err := root.Lstat(filepath.FromSlash(relative))

@@ -24,12 +24,12 @@ func TestAContainerEngineOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close() //nolint:errcheck // it ends with the test
+	defer listener.Close() // it ends with the test
 	own, err := net.Listen("unix", path+".own")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer own.Close() //nolint:errcheck // as above
+	defer own.Close()
 	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(path, 0), os.Chmod(path+".own", 0o666)); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestAContainerEngineOfOthers(t *testing.T) {
 	go func() {
 		runtime.LockOSThread()
 		if unix.Geteuid() == 0 {
-			unix.Setfsuid(nobody) //nolint:errcheck // it says nothing; without it the test fails
+			unix.Setfsuid(nobody) // it says nothing; without it the test fails
 		}
 		named := endpoint{host: here.host, explicit: true}
 		said <- fmt.Sprint(closedToUs(here.host), here.absent(), named.absent())

@@ -86,7 +86,7 @@ func writeProfile(directory string, filter []byte) (string, error) {
 		if err == nil {
 			err = os.Rename(f.Name(), name) // whoever reads it meanwhile sees all of it or nothing
 		} else {
-			os.Remove(f.Name()) //nolint:errcheck // it failed already
+			_ = os.Remove(f.Name()) // it failed already
 		}
 	}
 	if err != nil {

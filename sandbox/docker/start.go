@@ -183,7 +183,7 @@ func (e *Engine) enter(ctx context.Context, b *box, spec *sandbox.Spec, id strin
 	stream := newChannel(attached.Conn)
 	connected, err := e.greet(ctx, b, spec, id, m, stream)
 	if err != nil {
-		stream.Close() //nolint:errcheck // it is not used
+		_ = stream.Close() // it is not used
 		if said := stream.complaints(); said != "" {
 			return notStarted(sandbox.Errorf(sandbox.CodeOf(err), "%v; it said: %s", err, said), m.program, spec.Docker.Image)
 		}
@@ -227,7 +227,7 @@ func (e *Engine) greet(ctx context.Context, b *box, spec *sandbox.Spec, id strin
 		return nil, err
 	}
 	if err := m.verify(ctx, connected); err != nil {
-		connected.Close() //nolint:errcheck // it always succeeds
+		_ = connected.Close() // it always succeeds
 		return nil, err
 	}
 	return connected, nil
@@ -236,12 +236,12 @@ func (e *Engine) greet(ctx context.Context, b *box, spec *sandbox.Spec, id strin
 // drain reads what a container says on its standard streams until it has ended.
 func (e *Engine) drain(stream *channel) (ended <-chan struct{}) {
 	over := make(chan struct{})
-	stop := context.AfterFunc(e.ctx, func() { stream.Close() }) //nolint:errcheck // it was only read
+	stop := context.AfterFunc(e.ctx, func() { _ = stream.Close() }) // it was only read
 	e.live.Go(func() {
 		defer close(over)
-		io.Copy(io.Discard, stream) //nolint:errcheck // only that it has ended counts
+		_, _ = io.Copy(io.Discard, stream) // only that it has ended counts
 		stop()
-		stream.Close() //nolint:errcheck // as above
+		_ = stream.Close() // as above
 	})
 	return over
 }
@@ -290,9 +290,9 @@ func setUp(ctx context.Context, c *insideClient, text string) error {
 	if err != nil {
 		return err
 	}
-	go io.Copy(io.Discard, process.Stdout()) //nolint:errcheck // only what went wrong is told
+	go io.Copy(io.Discard, process.Stdout()) // only what went wrong is told
 	said := &lastBytes{}
-	io.Copy(said, process.Stderr()) //nolint:errcheck // what came is told
+	_, _ = io.Copy(said, process.Stderr()) // what came is told
 	status, err := process.Wait(ctx)
 	if err != nil {
 		return err

@@ -129,7 +129,7 @@ func TestEgress(t *testing.T) {
 			if err != nil {
 				return
 			}
-			io.WriteString(conn, "the proxy\n") //nolint:errcheck // the test looks for it
+			io.WriteString(conn, "the proxy\n") // the test looks for it
 			conn.Close()
 		}
 	}()

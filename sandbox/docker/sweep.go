@@ -56,7 +56,7 @@ func (e *Engine) sweepContainers(ctx context.Context) (names map[string]bool, er
 func (e *Engine) sweepDoors(names map[string]bool, known bool) error {
 	any, err := e.doorDirectory("any")
 	if err != nil {
-		return nil //nolint:nilerr // there are none either
+		return nil // there are none either
 	}
 	all := filepath.Dir(any)
 	entries, err := os.ReadDir(all)
@@ -74,7 +74,7 @@ func (e *Engine) sweepDoors(names map[string]bool, known bool) error {
 		}
 		failed = append(failed, os.RemoveAll(left))
 	}
-	os.Remove(all) //nolint:errcheck // containers that are there have theirs in it
+	_ = os.Remove(all) // containers that are there have theirs in it
 	if err := errors.Join(failed...); err != nil {
 		return sandbox.Errorf(sandbox.CodeFailed, "remove the places of sockets: %v", err)
 	}

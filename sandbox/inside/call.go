@@ -80,7 +80,7 @@ func (c *call) receiveData(h wire.Header, r *wire.Reader) error {
 		n := c.given
 		c.given, c.credit = 0, c.credit+n
 		// Not here: the receiver must never wait for the other side to read.
-		go c.client.sender.send(context.Background(), wire.Credit, c.id, wire.EncodeCredit(wire.Stdout, n)) //nolint:errcheck // it ends the connection
+		go c.client.sender.send(context.Background(), wire.Credit, c.id, wire.EncodeCredit(wire.Stdout, n)) // it ends the connection
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (c *call) finish(answer []byte, err error) {
 	c.once.Do(func() {
 		c.answer, c.err = answer, err
 		if c.stdin != nil {
-			c.stdin.allowed.Close(errAnswered) //nolint:errcheck // whoever was first
+			_ = c.stdin.allowed.Close(errAnswered) // whoever was first
 		}
 		close(c.ended)
 	})
@@ -142,11 +142,11 @@ func (c *Client) do(ctx context.Context, request *wire.Call, more []byte) (*call
 	case <-ctx.Done():
 		go c.giveUp(running.ended, stallTime)
 		if running.stdin != nil {
-			running.stdin.allowed.Close(errAnswered) //nolint:errcheck // the caller may change the data from now on
+			_ = running.stdin.allowed.Close(errAnswered) // the caller may change the data from now on
 			running.stdin.writing.Lock()
 			defer running.stdin.writing.Unlock()
 		}
-		c.sender.send(context.WithoutCancel(ctx), wire.Signal, running.id, []byte{0}) //nolint:errcheck // it ends the connection
+		_ = c.sender.send(context.WithoutCancel(ctx), wire.Signal, running.id, []byte{0}) // it ends the connection
 		return nil, canceled(ctx)
 	}
 }
@@ -154,7 +154,7 @@ func (c *Client) do(ctx context.Context, request *wire.Call, more []byte) (*call
 // pour sends the rest of a file.
 func (c *call) pour(data []byte) {
 	if _, err := c.stdin.Write(data); err == nil {
-		c.stdin.Close() //nolint:errcheck // it ends the connection
+		_ = c.stdin.Close() // it ends the connection
 	}
 }
 

@@ -61,7 +61,7 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, setup Setup) (*Client
 	c.sender = sender{turn: make(chan struct{}, 1), client: c}
 	reader := wire.NewReader(conn)
 	// Closing the stream is the only way to end a read that somebody else made wait.
-	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read fails then
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // the read fails then
 	err := c.greet(reader)
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
@@ -86,7 +86,7 @@ func (c *Client) greet(reader *wire.Reader) error {
 	for _, m := range c.setup.Mounts {
 		hello.Mounts = append(hello.Mounts, wire.Mount{Target: m.Target, Writable: m.Writable})
 	}
-	rand.Read(hello.Nonce[:]) //nolint:errcheck // it never fails
+	rand.Read(hello.Nonce[:]) // it never fails
 	payload := hello.Encode()
 	if len(payload) > wire.MaxPayload {
 		return errors.New("mounts and environment are too large")
@@ -192,7 +192,7 @@ func (c *Client) fail(reason error) {
 	clear(c.streams)
 	close(c.done)
 	c.mu.Unlock()
-	c.conn.Close() //nolint:errcheck // it is over
+	_ = c.conn.Close() // it is over
 	for _, s := range waiting {
 		s.lost(c.err)
 	}

@@ -56,7 +56,7 @@ func TestDoorIsShutToThoseInside(t *testing.T) {
 		conn, err := net.Dial("unix", path)
 		must(t, err)
 		conn.SetDeadline(time.Now().Add(patience))
-		conn.Write(terms.Key[:]) //nolint:errcheck // it may be closed already
+		conn.Write(terms.Key[:]) // it may be closed already
 		var said [64]byte
 		if n, err := conn.Read(said[:]); n != 0 || err == nil {
 			t.Errorf("%s, it says %v", when, said[:n])

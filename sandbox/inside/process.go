@@ -54,7 +54,7 @@ func (c *Client) Start(ctx context.Context, command sandbox.Command) (sandbox.Pr
 
 // drop forgets what comes from now on, so that the other side can go on.
 func drop(output *wire.Inbox) {
-	go output.WriteTo(io.Discard) //nolint:errcheck // it ends with the stream
+	go output.WriteTo(io.Discard) // it ends with the stream
 }
 
 // enter takes a place for a command.
@@ -145,7 +145,7 @@ func newProcess(c *Client, command *sandbox.Command) *process {
 }
 
 func (p *process) grant(of wire.Type, n int) {
-	p.client.sender.send(context.Background(), wire.Credit, p.id, wire.EncodeCredit(of, n)) //nolint:errcheck // it ends the connection
+	_ = p.client.sender.send(context.Background(), wire.Credit, p.id, wire.EncodeCredit(of, n)) // it ends the connection
 }
 
 func (p *process) receive(h wire.Header, r *wire.Reader) (final bool, err error) {
@@ -227,7 +227,7 @@ func (p *process) finish(status sandbox.ExitStatus, err error) {
 		p.stdout.Close(end)
 		p.stderr.Close(end)
 		if p.stdin != nil {
-			p.stdin.allowed.Close(os.ErrClosed) //nolint:errcheck // whoever was first
+			_ = p.stdin.allowed.Close(os.ErrClosed) // whoever was first
 		}
 		close(p.ended)
 		if !isClosed(p.started) { // only the receiver closes it, and it is the receiver or gone
@@ -282,7 +282,7 @@ func (p *process) stop() {
 	default:
 	}
 	go p.client.giveUp(p.ended, stopTime+stallTime)
-	p.client.sender.send(context.Background(), wire.Signal, p.id, []byte{0}) //nolint:errcheck // it ends the connection
+	_ = p.client.sender.send(context.Background(), wire.Signal, p.id, []byte{0}) // it ends the connection
 }
 
 func (p *process) PID() int          { return p.pid }

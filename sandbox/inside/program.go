@@ -57,7 +57,7 @@ func openProgram(location companion.Program) (*os.File, error) {
 	if len(location.Args) > 0 { // the big program is too big to be kept in memory twice
 		return file, nil
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	sealed, err := inMemory(file)
 	if err != nil {
 		return nil, fmt.Errorf("copy %s to memory: %w", location.Path, err)

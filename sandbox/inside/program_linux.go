@@ -25,7 +25,7 @@ func inMemory(program *os.File) (*os.File, error) {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
 	}
 	if err != nil {
-		copied.Close() //nolint:errcheck // it is not used
+		_ = copied.Close() // it is not used
 		return nil, err
 	}
 	return copied, nil

@@ -231,9 +231,9 @@ func (r *racing) relink(link, other string) {
 // tidy removes what an operation has left, so that the next one finds what it needs.
 func (r *racing) tidy(n string) {
 	for _, name := range []string{"victim-" + n, "renamed-" + n, "tree-" + n + "/leaf"} {
-		unix.Unlinkat(r.inside, name, 0) //nolint:errcheck // it may be gone
+		unix.Unlinkat(r.inside, name, 0) // it may be gone
 	}
-	unix.Unlinkat(r.inside, "tree-"+n, unix.AT_REMOVEDIR) //nolint:errcheck // as above
+	unix.Unlinkat(r.inside, "tree-"+n, unix.AT_REMOVEDIR) // as above
 }
 
 // enough reports whether every outcome that the test wants to see was there.

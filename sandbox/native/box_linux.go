@@ -87,7 +87,7 @@ func (b *box) watch() {
 	case <-b.helper.exited:
 	case <-b.client.Client.Done():
 	}
-	b.end() //nolint:errcheck // the next start removes what could not be removed
+	_ = b.end() // the next start removes what could not be removed
 }
 
 // end ends the sandbox and removes it from the engine.
@@ -164,7 +164,7 @@ func (b *box) setUp(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	go io.Copy(io.Discard, process.Stdout()) //nolint:errcheck // only what went wrong is told
+	go io.Copy(io.Discard, process.Stdout()) // only what went wrong is told
 	said, _ := io.ReadAll(tail{process.Stderr()})
 	status, err := process.Wait(ctx)
 	if err != nil {

@@ -221,7 +221,7 @@ func (h *hierarchies) create(name string) (*group, error) {
 	}
 	for _, dir := range g.dirs {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			g.remove() //nolint:errcheck // the first error counts
+			_ = g.remove() // the first error counts
 			return nil, err
 		}
 	}
@@ -250,7 +250,7 @@ func (h *hierarchies) sweep(alive func(name string) bool) {
 			}
 			g := &group{dirs: []string{filepath.Join(top, entry.Name())}}
 			g.kill()
-			g.remove() //nolint:errcheck // the next start tries again
+			_ = g.remove() // the next start tries again
 		}
 	}
 }
@@ -288,7 +288,7 @@ func newHierarchies(instance string) *hierarchies {
 // release removes the directory of all groups, if it is empty.
 func (h *hierarchies) release() {
 	for _, top := range h.dirs("") {
-		os.Remove(top) //nolint:errcheck // another gateway of the instance may have groups
+		_ = os.Remove(top) // another gateway of the instance may have groups
 	}
 }
 

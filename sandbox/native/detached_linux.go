@@ -74,7 +74,7 @@ func (e *Engine) newDoor(name string) (fd int, err error) {
 		return os.Chmod(path, 0o600)
 	})
 	if err != nil {
-		unix.Close(fd) //nolint:errcheck // it is not used
+		_ = unix.Close(fd) // it is not used
 		return -1, sandbox.Errorf(sandbox.CodeUnavailable, "make the door of sandbox %s: %v", name, err)
 	}
 	return fd, nil
@@ -86,7 +86,7 @@ func (e *Engine) atDoor(name string, do func(path string) error) error {
 	if err != nil {
 		return err
 	}
-	defer dir.Close() //nolint:errcheck // nothing was written
+	defer dir.Close()
 	return do("/proc/self/fd/" + strconv.Itoa(int(dir.Fd())) + "/" + name + socketSuffix)
 }
 
@@ -102,8 +102,8 @@ func (e *Engine) recordOf(ctx context.Context, b *box, spec *sandbox.Spec) (*rec
 		UID: e.identityOf(spec.User).hostUID, Made: made, Group: pathsOf(b.group), Ready: spec.Setup == "",
 		Key: make([]byte, wire.NonceSize), Answer: make([]byte, wire.NonceSize),
 	}
-	rand.Read(r.Key)    //nolint:errcheck // it never fails
-	rand.Read(r.Answer) //nolint:errcheck // it never fails
+	rand.Read(r.Key)    // it never fails
+	rand.Read(r.Answer) // it never fails
 	if err := e.supervised.write(r); err != nil {
 		return nil, sandbox.Errorf(sandbox.CodeUnavailable, "write down sandbox %s, which is to outlive the gateway: %v", spec.Name, err)
 	}
@@ -208,7 +208,7 @@ func (e *Engine) meetOnce(ctx context.Context, r *record, h *helper) (conn net.C
 	if err != nil {
 		return nil, fmt.Errorf("connect to its supervisor: %w", err)
 	}
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // what waits for it says so
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // what waits for it says so
 	err = isSupervisor(conn, r, h)
 	if err == nil {
 		err = showKey(conn, r)
@@ -217,7 +217,7 @@ func (e *Engine) meetOnce(ctx context.Context, r *record, h *helper) (conn net.C
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		conn.Close() //nolint:errcheck // it is not used
+		_ = conn.Close() // it is not used
 		return nil, err
 	}
 	return conn, nil
@@ -264,7 +264,7 @@ func showKey(conn net.Conn, r *record) error {
 // letGo leaves a sandbox to itself: it goes on until another gateway takes it over, or its time is over.
 func (b *box) letGo() {
 	b.once.Do(func() {
-		b.client.Client.Close() //nolint:errcheck // it tells nothing
+		_ = b.client.Client.Close() // it tells nothing
 		b.helper.letGo()
 		b.noting.Lock()
 		b.engine.putSupervised(b.record)
@@ -319,19 +319,19 @@ func findHelper(id string) (*helper, error) {
 	handle := os.NewFile(uintptr(fd), "supervisor")
 	// The number belonged to the process of the id before the handle was opened, and belongs to it now: so does the handle.
 	if !lives(id) {
-		handle.Close() //nolint:errcheck // nothing was written
+		_ = handle.Close() // nothing was written
 		return nil, errGone
 	}
 	raw, err := handle.SyscallConn()
 	if err != nil {
-		handle.Close() //nolint:errcheck // nothing was written
+		_ = handle.Close() // nothing was written
 		return nil, err
 	}
 	h := &helper{pid: pid, id: id, exited: make(chan struct{})}
 	h.kill = func() {
-		raw.Control(func(fd uintptr) { unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) }) //nolint:errcheck // it may have ended
+		_ = raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) }) // it may have ended
 	}
-	h.leave = func() { handle.Close() } //nolint:errcheck // nothing was written
+	h.leave = func() { _ = handle.Close() } // nothing was written
 	go func() {
 		err := raw.Read(func(fd uintptr) bool {
 			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)

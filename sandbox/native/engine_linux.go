@@ -179,9 +179,9 @@ func (e *Engine) fill(ctx context.Context, b *box, spec *sandbox.Spec) error {
 		}
 	}
 	if err != nil {
-		b.end() //nolint:errcheck // the first error counts
+		_ = b.end() // the first error counts
 		if spec.Detach > 0 {
-			e.supervised.remove(spec.Name) //nolint:errcheck // as above: the next start removes what is left
+			_ = e.supervised.remove(spec.Name) // as above: the next start removes what is left
 		}
 		return unavailable(err)
 	}
@@ -370,7 +370,7 @@ func (e *Engine) Close() error {
 		h.release()
 	}
 	if e.null != nil {
-		e.null.Close() //nolint:errcheck // nothing was written to it
+		_ = e.null.Close() // nothing was written to it
 	}
 	return errors.Join(failed...)
 }

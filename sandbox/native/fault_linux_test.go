@@ -44,7 +44,7 @@ func output(ctx context.Context, handle sandbox.Handle, text string) (string, er
 	if err != nil {
 		return "", err
 	}
-	go io.Copy(io.Discard, process.Stderr()) //nolint:errcheck // only the output is looked at
+	go io.Copy(io.Discard, process.Stderr()) // only the output is looked at
 	out, err := io.ReadAll(process.Stdout())
 	if err != nil {
 		return "", err
@@ -167,8 +167,8 @@ func killGateway(t *testing.T, kind, marker string) {
 		t.Fatalf("the gateway did not start: %v", gateway.Wait())
 	}
 	eventually(t, "the commands run", func() bool { return running(marker) })
-	gateway.Process.Kill() //nolint:errcheck // Wait says how it ended
-	gateway.Wait()         //nolint:errcheck // it was killed
+	gateway.Process.Kill() // Wait says how it ended
+	gateway.Wait()         // it was killed
 	eventually(t, "every process has ended with its gateway", func() bool { return !running(marker) })
 }
 

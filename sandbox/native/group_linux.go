@@ -147,16 +147,16 @@ func (g *group) cache() int64 {
 // freeze stops everything in the group where it is; without a freezer nothing happens.
 func (g *group) freeze() {
 	if g.v2 != "" {
-		put(filepath.Join(g.v2, "cgroup.freeze"), "1") //nolint:errcheck // killing follows
+		_ = put(filepath.Join(g.v2, "cgroup.freeze"), "1") // killing follows
 	} else if dir := g.v1["freezer"]; dir != "" {
-		put(filepath.Join(dir, "freezer.state"), "FROZEN") //nolint:errcheck // killing follows
+		_ = put(filepath.Join(dir, "freezer.state"), "FROZEN") // killing follows
 	}
 }
 
 // thaw undoes freeze: what is frozen does not die in version 1.
 func (g *group) thaw() {
 	if dir := g.v1["freezer"]; dir != "" && g.v2 == "" {
-		put(filepath.Join(dir, "freezer.state"), "THAWED") //nolint:errcheck // remove says what is left
+		_ = put(filepath.Join(dir, "freezer.state"), "THAWED") // remove says what is left
 	}
 }
 
@@ -169,7 +169,7 @@ func (g *group) kill() {
 		data, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		for pid := range strings.FieldsSeq(string(data)) {
 			if n, err := strconv.Atoi(pid); err == nil && n > 1 {
-				syscall.Kill(n, syscall.SIGKILL) //nolint:errcheck // it may have ended
+				_ = syscall.Kill(n, syscall.SIGKILL) // it may have ended
 			}
 		}
 	}

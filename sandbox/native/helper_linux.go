@@ -80,8 +80,8 @@ func (e *Engine) startHelper(ctx context.Context, flags uintptr, who identity) (
 		return nil, os.NewSyscallError("socketpair", err)
 	}
 	ours, theirs := os.NewFile(uintptr(ends[0]), "helper"), os.NewFile(uintptr(ends[1]), "gateway")
-	defer ours.Close()   //nolint:errcheck // net has a copy
-	defer theirs.Close() //nolint:errcheck // the helper has a copy
+	defer ours.Close()   // net has a copy
+	defer theirs.Close() // the helper has a copy
 	conn, err := net.FileConn(ours)
 	if err != nil {
 		return nil, err
@@ -98,16 +98,16 @@ func (e *Engine) startHelper(ctx context.Context, flags uintptr, who identity) (
 	}
 	<-done
 	if err != nil {
-		conn.Close() //nolint:errcheck // nothing was sent
+		_ = conn.Close() // nothing was sent
 		return nil, err
 	}
 	h := &helper{pid: process.Pid, conn: conn.(*net.UnixConn), exited: make(chan struct{}), leave: sync.OnceFunc(e.live.Done)}
-	h.kill = func() { process.Kill() } //nolint:errcheck // it may have ended already
+	h.kill = func() { _ = process.Kill() } // it may have ended already
 	h.id = processID(h.pid)
 	e.live.Add(1)
 	go func() {
 		defer h.leave()
-		process.Wait() //nolint:errcheck // how it ended is told over the channel, if at all
+		_, _ = process.Wait() // how it ended is told over the channel, if at all
 		close(h.exited)
 	}()
 	return h, nil
@@ -137,13 +137,13 @@ func (h *helper) send(ctx context.Context, plan *setup.Plan, fds []int) error {
 	if err != nil {
 		return err
 	}
-	defer memory.Close() //nolint:errcheck // the helper has a copy
+	defer memory.Close() // the helper has a copy
 	deadline := time.Now().Add(setupTimeout)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
-	h.conn.SetDeadline(deadline) //nolint:errcheck // a closed connection says so below
-	stop := context.AfterFunc(ctx, func() { h.conn.SetDeadline(time.Unix(1, 0)) })
+	_ = h.conn.SetDeadline(deadline) // a closed connection says so below
+	stop := context.AfterFunc(ctx, func() { _ = h.conn.SetDeadline(time.Unix(1, 0)) })
 	rights := unix.UnixRights(append([]int{int(memory.Fd())}, fds...)...)
 	if _, _, err = h.conn.WriteMsgUnix([]byte{1}, rights, nil); err != nil {
 		err = fmt.Errorf("the helper takes no plan: %w", err)
@@ -192,7 +192,7 @@ func (h *helper) letGo() {
 
 func (h *helper) hangUp() {
 	if h.conn != nil {
-		h.conn.Close() //nolint:errcheck // it is not used any more
+		_ = h.conn.Close() // it is not used any more
 	}
 }
 
@@ -207,7 +207,7 @@ func inMemory(data []byte) (*os.File, error) {
 	}
 	file := os.NewFile(uintptr(fd), "toolward-plan")
 	if _, err := file.Write(data); err != nil {
-		file.Close() //nolint:errcheck // it is not used
+		_ = file.Close() // it is not used
 		return nil, err
 	}
 	return file, nil

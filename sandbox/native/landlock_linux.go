@@ -90,7 +90,7 @@ func landlockMounts(spec *sandbox.Spec) (*mounts, error) {
 				m.close()
 				return nil, sandbox.Errorf(sandbox.CodeNotFound, "mount %s: %v", mount.Source, err)
 			}
-			defer opened.Close() //nolint:errcheck // it was a path only
+			defer opened.Close() // it was a path only
 			pinned = opened
 		}
 		fd, err := unix.FcntlInt(pinned.Fd(), unix.F_DUPFD_CLOEXEC, 3)
@@ -129,7 +129,7 @@ func writableAbove(all []sandbox.Mount, mount *sandbox.Mount) string {
 func endAll(first int) {
 	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
 		for _, pid := range descendants(first) {
-			syscall.Kill(pid, signal) //nolint:errcheck // it may have ended
+			_ = syscall.Kill(pid, signal) // it may have ended
 		}
 	}
 }

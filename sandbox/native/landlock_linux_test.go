@@ -120,6 +120,6 @@ func TestLandlockOnly(t *testing.T) {
 	if err := handle.Close(); err != nil {
 		t.Error(err)
 	}
-	process.Wait(ctx) //nolint:errcheck // it was ended with its sandbox
+	process.Wait(ctx) // it was ended with its sandbox
 	eventually(t, "nothing is left", func() bool { return !running("1000.75") })
 }

@@ -36,7 +36,7 @@ func (b *box) watchMemory(limit int64) {
 			total, largest := memoryOf(b.helper.pid)
 			if total > limit && largest != 0 {
 				b.ended.Add(1)
-				syscall.Kill(largest, syscall.SIGKILL) //nolint:errcheck // it may have ended
+				_ = syscall.Kill(largest, syscall.SIGKILL) // it may have ended
 			}
 		}
 	})

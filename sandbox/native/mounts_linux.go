@@ -24,7 +24,7 @@ type mounts struct {
 
 func (m *mounts) close() {
 	for _, fd := range m.fds {
-		unix.Close(fd) //nolint:errcheck // the helper has copies
+		_ = unix.Close(fd) // the helper has copies
 	}
 }
 
@@ -66,7 +66,7 @@ func (e *Engine) addMount(ctx context.Context, m *mounts, mount *sandbox.Mount, 
 		if err != nil {
 			return sandbox.Errorf(sandbox.CodeNotFound, "mount %s: %v", mount.Source, err)
 		}
-		defer opened.Close() //nolint:errcheck // it was a path only
+		defer opened.Close() // it was a path only
 		pinned = opened
 	}
 	var st unix.Stat_t
@@ -121,7 +121,7 @@ func (e *Engine) detach(ctx context.Context, pinned *os.File, attr setup.Attr, m
 		err = e.idmaps.apply(ctx, e, fd, mapping)
 	}
 	if err != nil {
-		unix.Close(fd) //nolint:errcheck // it is not used
+		_ = unix.Close(fd) // it is not used
 		return -1, err
 	}
 	return fd, nil
@@ -183,7 +183,7 @@ func (m *idmaps) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, file := range m.known {
-		file.Close() //nolint:errcheck // it was a name only
+		_ = file.Close() // it was a name only
 	}
 	m.known = nil
 }

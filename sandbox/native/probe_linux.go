@@ -71,7 +71,7 @@ func (e *Engine) checkNamespaces() sandbox.Check {
 	who := e.identityOf(spec.User)
 	s, err := e.newSpare(ctx, who)
 	if err == nil {
-		defer s.end() //nolint:errcheck // the next start removes what could not be removed
+		defer s.end() // the next start removes what could not be removed
 		plan, planErr := e.lastPlan(spec, who, &mounts{})
 		if err = planErr; err == nil {
 			err = s.helper.send(ctx, plan, nil)

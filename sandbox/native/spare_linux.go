@@ -32,7 +32,7 @@ func (e *Engine) takeSpare(ctx context.Context, who identity) (*spare, error) {
 		case <-s.helper.exited: // somebody has killed it
 			dead := s
 			s = nil
-			e.live.Go(func() { dead.end() }) //nolint:errcheck // the next start removes what could not be removed
+			e.live.Go(func() { _ = dead.end() }) // the next start removes what could not be removed
 		default:
 		}
 	}
@@ -76,7 +76,7 @@ func (e *Engine) refill(who identity) {
 		case err != nil:
 			e.log.Warn("no sandbox could be prepared", "error", err)
 		case !keep:
-			s.end() //nolint:errcheck // the next start removes what could not be removed
+			_ = s.end() // the next start removes what could not be removed
 		default:
 			e.refill(who)
 		}
@@ -91,7 +91,7 @@ func (e *Engine) dropOthers(who identity) {
 		}
 		delete(e.spares, other)
 		for _, s := range list {
-			e.live.Go(func() { s.end() }) //nolint:errcheck // the next start removes what could not be removed
+			e.live.Go(func() { _ = s.end() }) // the next start removes what could not be removed
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (e *Engine) newSpare(ctx context.Context, who identity) (*spare, error) {
 		}
 	}
 	if s.helper, err = e.startHelper(ctx, namespaces, who); err != nil {
-		s.group.remove() //nolint:errcheck // the first error counts
+		_ = s.group.remove() // the first error counts
 		return nil, fmt.Errorf("start the helper: %w", err)
 	}
 	if s.group != nil {
@@ -117,7 +117,7 @@ func (e *Engine) newSpare(ctx context.Context, who identity) (*spare, error) {
 		err = s.helper.send(ctx, basePlan(who), nil)
 	}
 	if err != nil {
-		s.end() //nolint:errcheck // the first error counts
+		_ = s.end() // the first error counts
 		return nil, explainSetup(err)
 	}
 	return s, nil

@@ -37,9 +37,9 @@ func (b *box) removeTemporary() {
 	if os.RemoveAll(b.temporary) == nil {
 		return
 	}
-	filepath.WalkDir(b.temporary, func(path string, entry os.DirEntry, _ error) error { //nolint:errcheck // what stays is told below
+	_ = filepath.WalkDir(b.temporary, func(path string, entry os.DirEntry, _ error) error { // what stays is told below
 		if entry != nil && entry.IsDir() {
-			os.Chmod(path, 0o700) //nolint:errcheck // as above
+			_ = os.Chmod(path, 0o700) // as above
 		}
 		return nil
 	})
@@ -53,7 +53,7 @@ func (e *Engine) sweepTemporary() {
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), e.temporaryPrefix()+"*"))
 	for _, dir := range left {
 		if !e.ownerRuns(strings.TrimPrefix(filepath.Base(dir), e.temporaryPrefix())) {
-			os.RemoveAll(dir) //nolint:errcheck // the next start tries again
+			_ = os.RemoveAll(dir) // the next start tries again
 		}
 	}
 }

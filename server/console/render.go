@@ -55,7 +55,7 @@ func renderPage(w http.ResponseWriter, status int, name string, data any) error 
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(buf.Len()))
 	w.WriteHeader(status)
-	w.Write(buf.Bytes()) // a vanished browser is no error of ours
+	_, _ = w.Write(buf.Bytes()) // a vanished browser is no error of ours
 	return nil
 }
 
@@ -85,5 +85,5 @@ func serveWeb(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-	w.Write(data)
+	_, _ = w.Write(data)
 }

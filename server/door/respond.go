@@ -58,7 +58,7 @@ func WriteJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(buf.Len()))
 	w.WriteHeader(status)
-	w.Write(buf.Bytes()) // a vanished client is no error of ours
+	_, _ = w.Write(buf.Bytes()) // a vanished client is no error of ours
 }
 
 // readJSON decodes a body strictly: the right media type, one value, no unknown keys. The media type matters, since

@@ -70,12 +70,12 @@ func (c *conn) serve(w http.ResponseWriter, r *http.Request) {
 	c.server.mu.Lock()
 	c.ws, c.cancel = ws, cancel
 	c.server.mu.Unlock()
-	defer ws.CloseNow() //nolint:errcheck // it is over either way
+	defer ws.CloseNow() // it is over either way
 	if !c.greet(ctx, at, header) {
 		return
 	}
 	defer c.depart()
-	defer context.AfterFunc(ctx, func() { c.wire.Close() })() // frees a writer whose client takes nothing
+	defer context.AfterFunc(ctx, func() { _ = c.wire.Close() })() // frees a writer whose client takes nothing
 	var running sync.WaitGroup
 	running.Go(func() { c.write(ctx); cancel() })
 	running.Go(func() { c.ping(ctx); cancel() })

@@ -27,7 +27,7 @@ func (c *call) scopes() []string { return c.admitted.scopes }
 func (c *conn) take(ctx context.Context, raw []byte) {
 	request, err := readRequest(raw)
 	if err != nil {
-		wrong := err.(*frameError) //nolint:errorlint // readRequest returns no other
+		wrong := err.(*frameError) // readRequest returns no other
 		c.queue.answer(encodeResponse(wrong.ID, nil, invalid("%s", wrong)))
 		return
 	}

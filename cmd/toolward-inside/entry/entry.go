@@ -31,6 +31,6 @@ func Main(subcommand, args []string) int {
 }
 
 func failed(err error) int {
-	os.Stderr.WriteString("toolward: " + err.Error() + "\n") //nolint:errcheck // nobody else to tell
+	_, _ = os.Stderr.WriteString("toolward: " + err.Error() + "\n") // nobody else to tell
 	return 1
 }

@@ -26,7 +26,7 @@ func more(t target) {
 func parent(t target) {
 	pid := os.Getppid()
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/mem", pid), unix.O_RDWR, 0)
-	unix.Close(fd) //nolint:errcheck // it may not be open
+	_ = unix.Close(fd) // it may not be open
 	tell("12 write the program inside's memory", err)
 	for _, name := range []string{"0", "10"} {
 		_, err := os.Open(fmt.Sprintf("/proc/%d/fd/%s", pid, name))
@@ -34,7 +34,7 @@ func parent(t target) {
 	}
 	if handle, err := unix.PidfdOpen(pid, 0); err == nil {
 		tell("13 pidfd_getfd", call(unix.SYS_PIDFD_GETFD, uintptr(handle), 0, 0))
-		unix.Close(handle) //nolint:errcheck // it was only named
+		_ = unix.Close(handle) // it was only named
 	} else {
 		tell("13 pidfd_getfd", err)
 	}
@@ -104,10 +104,10 @@ func program(name string, class byte, code []byte, header []any) *exec.Cmd {
 	var file bytes.Buffer
 	file.Write([]byte{0x7f, 'E', 'L', 'F', class, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	for _, field := range header {
-		binary.Write(&file, binary.LittleEndian, field) //nolint:errcheck // a buffer takes everything
+		_ = binary.Write(&file, binary.LittleEndian, field) // a buffer takes everything
 	}
 	file.Write(code)
-	os.WriteFile(name, file.Bytes(), 0o755) //nolint:errcheck // it then does not start
+	_ = os.WriteFile(name, file.Bytes(), 0o755) // it then does not start
 	return exec.Command("./" + name)
 }
 
@@ -137,7 +137,7 @@ func setuidMemory() string {
 		return outcome(err)
 	}
 	file := os.NewFile(uintptr(fd), "escape")
-	defer file.Close() //nolint:errcheck // it is only memory
+	defer file.Close() // it is only memory
 	if _, err := file.Write(self); err != nil {
 		return outcome(err)
 	}
@@ -151,7 +151,7 @@ func setuidMemory() string {
 func terminals() {
 	for _, name := range []string{"/dev/pts/0", "/dev/tty0", "/dev/tty1", "/dev/console", "/dev/vcs", "/dev/uinput"} {
 		fd, err := unix.Open(name, unix.O_RDWR|unix.O_NOCTTY, 0)
-		unix.Close(fd) //nolint:errcheck // it may not be open
+		_ = unix.Close(fd) // it may not be open
 		tell("24 open "+name, err)
 	}
 	var command byte = 2
@@ -160,7 +160,7 @@ func terminals() {
 	// A terminal of its own is allowed; typing on that one is not.
 	if master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY, 0); err == nil {
 		tell("x TIOCSTI on a terminal of its own", call(unix.SYS_IOCTL, uintptr(master), unix.TIOCSTI, uintptr(unsafe.Pointer(&command))))
-		unix.Close(master) //nolint:errcheck // nothing was written
+		_ = unix.Close(master) // nothing was written
 	} else {
 		tell("x TIOCSTI on a terminal of its own", unix.EPERM)
 	}
@@ -173,19 +173,19 @@ func links() {
 	fd, err := unix.Open("/usr/bin/env", unix.O_PATH, 0)
 	if err == nil {
 		err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, "linked", unix.AT_SYMLINK_FOLLOW)
-		unix.Close(fd) //nolint:errcheck // it was only named
+		_ = unix.Close(fd) // it was only named
 	}
 	tell("1 link a program of the system by descriptor", err)
 	fd, err = unix.Open("/usr/bin/env", unix.O_PATH, 0)
 	if err == nil {
 		_, err = os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", fd), os.O_WRONLY, 0)
-		unix.Close(fd) //nolint:errcheck // it was only named
+		_ = unix.Close(fd) // it was only named
 	}
 	tell("1 open a program of the system again for writing", err)
 	file, err := os.Open("/usr/bin/env")
 	if err == nil {
 		err = unix.Fchmod(int(file.Fd()), 0o777)
-		file.Close() //nolint:errcheck // it was only read
+		_ = file.Close() // it was only read
 	}
 	tell("1 chmod a program of the system", err)
 }
@@ -201,7 +201,7 @@ func marks() {
 		tell("25 mark", err)
 		return
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	const immutable = 0x10
 	tell("x make a file immutable", unix.IoctlSetPointerInt(int(file.Fd()), unix.FS_IOC_SETFLAGS, immutable))
 	tell("25 chown to root", unix.Chown("marked", 0, 0))
@@ -221,11 +221,11 @@ func numbers() {
 		open = append(open, fd)
 	}
 	for _, fd := range open {
-		unix.Close(fd) //nolint:errcheck // nothing was watched
+		_ = unix.Close(fd) // nothing was watched
 	}
 	allowed, _ := os.ReadFile("/proc/sys/fs/inotify/max_user_instances")
 	var all int
-	fmt.Sscan(string(allowed), &all) //nolint:errcheck // 0: nothing is known
+	_, _ = fmt.Sscan(string(allowed), &all) // 0: nothing is known
 	if len(open) <= all/2 {
 		tellText("x watchers of files", "some")
 	} else {

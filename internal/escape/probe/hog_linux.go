@@ -74,8 +74,8 @@ func bomb(limit string) {
 	fmt.Printf("started\t%d\n", len(started))
 	time.Sleep(100 * time.Millisecond)
 	for _, cmd := range started {
-		cmd.Process.Kill() //nolint:errcheck // it ends
-		cmd.Wait()         //nolint:errcheck // it was killed
+		_ = cmd.Process.Kill() // it ends
+		_ = cmd.Wait()         // it was killed
 	}
 }
 
@@ -87,7 +87,7 @@ func inodes(dir string) {
 			tell("create", err)
 			os.Exit(1)
 		}
-		unix.Close(fd) //nolint:errcheck // nothing was written
+		_ = unix.Close(fd) // nothing was written
 	}
 	fmt.Println("nobody stopped it")
 }

@@ -108,7 +108,7 @@ func battery(t target) {
 func files() {
 	for _, dir := range []string{"/", "/usr", "/etc", "/bin", "/usr/bin", "/lib", "/dev"} {
 		fd, err := unix.Open(strings.TrimSuffix(dir, "/")+"/toolward-escape", unix.O_CREAT|unix.O_WRONLY, 0o644)
-		unix.Close(fd) //nolint:errcheck // it may not be open
+		_ = unix.Close(fd) // it may not be open
 		tell("1 create in "+dir, err)
 	}
 	for _, dir := range []string{".", "/tmp"} {
@@ -117,7 +117,7 @@ func files() {
 	}
 	for _, device := range []string{"/dev/sda", "/dev/vda", "/dev/mem", "/dev/kmsg", "/dev/fuse", "/dev/kvm"} {
 		fd, err := unix.Open(device, unix.O_RDONLY, 0)
-		unix.Close(fd) //nolint:errcheck // it may not be open
+		_ = unix.Close(fd) // it may not be open
 		tell("24 open "+device, err)
 	}
 }
@@ -126,7 +126,7 @@ func files() {
 func paths(t target) {
 	for _, path := range append([]string{"/etc/shadow", "/etc/gshadow", "/root", "/home", "/var/lib", "/sys/kernel", "/boot"}, t.Paths...) {
 		file, err := os.Open(path)
-		file.Close() //nolint:errcheck // it may not be open
+		_ = file.Close() // it may not be open
 		tell("3 host's "+path, err)
 	}
 	for _, path := range []string{
@@ -134,7 +134,7 @@ func paths(t target) {
 		"/proc/sys/fs/binfmt_misc/register", "/proc/irq/default_smp_affinity",
 	} {
 		fd, err := unix.Open(path, unix.O_WRONLY, 0)
-		unix.Close(fd) //nolint:errcheck // it may not be open
+		_ = unix.Close(fd) // it may not be open
 		tell("10 open for writing "+path, err)
 	}
 	for _, path := range []string{"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kmsg", "/proc/kallsyms"} {
@@ -151,7 +151,7 @@ func paths(t target) {
 	}
 	for _, path := range []string{"/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/release_agent", "/sys/fs/cgroup/memory/release_agent"} {
 		fd, err := unix.Open(path, unix.O_WRONLY, 0)
-		unix.Close(fd) //nolint:errcheck // it may not be open
+		_ = unix.Close(fd) // it may not be open
 		tell("30 open for writing "+path, err)
 	}
 }
@@ -179,7 +179,7 @@ func sockets(t target) {
 		if err == nil {
 			query := []byte("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x07example\x03com\x00\x00\x01\x00\x01")
 			err = unix.Sendto(fd, query, 0, &unix.SockaddrInet4{Port: 53, Addr: server})
-			unix.Close(fd) //nolint:errcheck // nothing was sent
+			_ = unix.Close(fd) // nothing was sent
 		}
 		tell(fmt.Sprintf("19 DNS to %d.%d.%d.%d", server[0], server[1], server[2], server[3]), err)
 	}
@@ -190,7 +190,7 @@ func connect(family int, address unix.Sockaddr) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd) //nolint:errcheck // nothing was sent
+	defer unix.Close(fd) // nothing was sent
 	return unix.Connect(fd, address)
 }
 
@@ -218,7 +218,7 @@ func namespaces() {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER}
 	err := cmd.Start()
 	if err == nil {
-		cmd.Wait() //nolint:errcheck // that it started is what counts
+		_ = cmd.Wait() // that it started is what counts
 	}
 	tell("8 clone user", err)
 	// Arguments that are refused for their size: only a kernel that has the call looks at them.
@@ -271,8 +271,8 @@ func processes(t target) {
 		tell("13 ptrace a sibling", call(unix.SYS_PTRACE, seize, uintptr(cmd.Process.Pid)))
 		var local, remote unix.RemoteIovec
 		tell("13 read a sibling's memory", call(unix.SYS_PROCESS_VM_READV, uintptr(cmd.Process.Pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1))
-		cmd.Process.Kill() //nolint:errcheck // it ends
-		cmd.Wait()         //nolint:errcheck // it was killed
+		_ = cmd.Process.Kill() // it ends
+		_ = cmd.Wait()         // it was killed
 	}
 	found := "own"
 	entries, err := os.ReadDir("/proc")
@@ -290,7 +290,7 @@ func processes(t target) {
 	signal := unix.Kill(-1, unix.SIGUSR1)
 	tell("16 signal everything", signal)
 	fd, err := unix.PidfdOpen(t.Victim, 0)
-	unix.Close(fd) //nolint:errcheck // it may not be open
+	_ = unix.Close(fd) // it may not be open
 	tell("16 pidfd of a host process", err)
 }
 
@@ -310,7 +310,7 @@ func families(target) {
 		{"audit netlink", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT},
 	} {
 		fd, err := unix.Socket(one.family, one.kind, one.protocol)
-		unix.Close(fd) //nolint:errcheck // it may not be open
+		_ = unix.Close(fd) // it may not be open
 		tell("17 "+one.name, err)
 	}
 }
@@ -369,7 +369,7 @@ func gained(cmd *exec.Cmd) string {
 	before := os.Geteuid()
 	var st unix.Stat_t
 	err := unix.Stat(fmt.Sprintf("/proc/%d", cmd.Process.Pid), &st)
-	cmd.Wait() //nolint:errcheck // it ends with usage
+	_ = cmd.Wait() // it ends with usage
 	if err == nil && int(st.Uid) != before {
 		return fmt.Sprintf("gained: user %d", st.Uid)
 	}

@@ -187,7 +187,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, script Script)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(whole(req.Model, reply))
+	_ = json.NewEncoder(w).Encode(whole(req.Model, reply))
 }
 
 // stream writes the reply as the server-sent events a streaming client expects.

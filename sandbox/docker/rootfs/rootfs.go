@@ -91,7 +91,7 @@ func Busybox(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func static(program string) bool {
 	if err != nil {
 		return false
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	for _, part := range file.Progs {
 		if part.Type == elf.PT_INTERP {
 			return false
@@ -207,7 +207,7 @@ func Directory(w io.Writer, directory string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close() //nolint:errcheck // nothing was written
+	defer root.Close()
 	a := &archive{w: tar.NewWriter(w)}
 	first := map[[2]uint64]string{} // names of files with several
 	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -266,7 +266,7 @@ func (a *archive) content(root *os.Root, name string, h *tar.Header) {
 		a.err = err
 		return
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
 		a.err = err

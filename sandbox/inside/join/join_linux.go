@@ -12,7 +12,7 @@ func Connect(path string) error {
 	if err != nil {
 		return os.NewSyscallError("socket", err)
 	}
-	defer unix.Close(fd) //nolint:errcheck // standard input is a copy
+	defer unix.Close(fd) // standard input is a copy
 	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
 		return &os.PathError{Op: "connect", Path: path, Err: err}
 	}

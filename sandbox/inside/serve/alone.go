@@ -88,7 +88,7 @@ func watchMemory(limit int64, over <-chan struct{}) {
 			}
 		}
 		if total > limit && largest > 1 {
-			unix.Kill(largest, unix.SIGKILL) //nolint:errcheck // it may have ended
+			_ = unix.Kill(largest, unix.SIGKILL) // it may have ended
 		}
 	}
 }

@@ -57,8 +57,8 @@ func dieFirst(pid int) {
 	if err != nil {
 		return // it has ended already, or this system has no such file
 	}
-	unix.Write(fd, []byte("500")) //nolint:errcheck // raising it is always allowed
-	unix.Close(fd)                //nolint:errcheck // nothing is lost
+	_, _ = unix.Write(fd, []byte("500")) // raising it is always allowed
+	_ = unix.Close(fd)                   // nothing is lost
 }
 
 // waited says that somebody has waited for them.
@@ -89,14 +89,14 @@ func (c *children) collectNow() {
 			return
 		}
 		if !c.isOwn(pid) {
-			unix.Wait4(pid, nil, unix.WNOHANG, nil) //nolint:errcheck // it has ended
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // it has ended
 			continue
 		}
 		// The system shows only this one, which somebody else will take: look for others behind it.
 		self := os.Getpid()
 		for p := range processes() {
 			if p.parent == self && p.zombie && !c.isOwn(p.pid) {
-				unix.Wait4(p.pid, nil, unix.WNOHANG, nil) //nolint:errcheck // it has ended
+				_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // it has ended
 			}
 		}
 		return
@@ -156,7 +156,7 @@ func processes() func(yield func(processInfo) bool) {
 		if err != nil {
 			return
 		}
-		defer dir.Close() //nolint:errcheck // it was only read
+		defer dir.Close()
 		names, _ := dir.Readdirnames(-1)
 		for _, name := range names {
 			if name[0] < '1' || name[0] > '9' {
@@ -177,7 +177,7 @@ func readProcess(name string) (p processInfo, ok bool) {
 	}
 	var buffer [512]byte
 	n, err := unix.Read(fd, buffer[:])
-	unix.Close(fd) //nolint:errcheck // it was only read
+	_ = unix.Close(fd) // it was only read
 	if err != nil || n <= 0 {
 		return p, false
 	}
@@ -219,7 +219,7 @@ func descendants(root, session int) (found []processInfo) {
 func killDescendants(root, session int) int {
 	found := descendants(root, session)
 	for _, p := range found {
-		unix.Kill(p.pid, unix.SIGKILL) //nolint:errcheck // it may have ended
+		_ = unix.Kill(p.pid, unix.SIGKILL) // it may have ended
 	}
 	return len(found)
 }
@@ -237,7 +237,7 @@ func escaped(root int) (handles []int) {
 		}
 		// The id cannot change its owner between the handle and this look.
 		if now, ok := readProcess(strconv.Itoa(p.pid)); !ok || now.parent != p.parent {
-			unix.Close(handle) //nolint:errcheck // somebody else's
+			_ = unix.Close(handle) // somebody else's
 			continue
 		}
 		handles = append(handles, handle)

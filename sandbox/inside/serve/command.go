@@ -100,8 +100,8 @@ func (st *stream) notStarted(name string, status int, warning string) (wire.Type
 		text = notFound
 	}
 	started := wire.Started{Warning: warning}
-	st.server.out.send(wire.Response, st.id, started.Encode())                                      //nolint:errcheck // the receiver notices
-	st.server.out.send(wire.Stderr, st.id, fmt.Appendf(nil, "toolward: %.1000s: %s\n", name, text)) //nolint:errcheck // the receiver notices
+	_ = st.server.out.send(wire.Response, st.id, started.Encode())                                      // the receiver notices
+	_ = st.server.out.send(wire.Stderr, st.id, fmt.Appendf(nil, "toolward: %.1000s: %s\n", name, text)) // the receiver notices
 	return wire.Exit, wire.EncodeExit(task.ExitStatus{Code: status})
 }
 
@@ -138,7 +138,7 @@ func (st *stream) runProgram(p *program, command *task.Command, warning string) 
 	}
 	running := &process{pid: pid, terminal: streams.terminal, stdio: streams}
 	started := wire.Started{PID: uint32(pid), Warning: warning}
-	s.out.send(wire.Response, st.id, started.Encode()) //nolint:errcheck // the receiver notices
+	_ = s.out.send(wire.Response, st.id, started.Encode()) // the receiver notices
 	streams.begin()
 	st.runs(running)
 	status := await(pid, handle)
@@ -173,7 +173,7 @@ func exitStatus(status unix.WaitStatus) task.ExitStatus {
 func await(pid, handle int) (status unix.WaitStatus) {
 	if handle >= 0 && unix.SetNonblock(handle, true) == nil {
 		f := os.NewFile(uintptr(handle), "process")
-		defer f.Close() //nolint:errcheck // nothing was written
+		defer f.Close()
 		if raw, err := f.SyscallConn(); err == nil {
 			err = raw.Read(func(uintptr) bool {
 				got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
@@ -197,15 +197,15 @@ func (p *process) over() (leftover bool) {
 	defer p.mu.Unlock()
 	p.ended = true
 	for _, handle := range p.away {
-		unix.PidfdSendSignal(handle, unix.SIGKILL, nil, 0) //nolint:errcheck // it may have ended
-		unix.Close(handle)                                 //nolint:errcheck // nothing was written
+		_ = unix.PidfdSendSignal(handle, unix.SIGKILL, nil, 0) // it may have ended
+		_ = unix.Close(handle)                                 // nothing was written
 	}
 	// A group that still has members keeps its id; one without cannot be signaled.
 	if unix.Kill(-p.pid, 0) != nil {
 		return false
 	}
 	leftover = groupLives(p.pid)
-	unix.Kill(-p.pid, unix.SIGKILL) //nolint:errcheck // that they are gone is what we want
+	_ = unix.Kill(-p.pid, unix.SIGKILL) // that they are gone is what we want
 	return leftover
 }
 
@@ -227,14 +227,14 @@ func (p *process) signal(number int) {
 	if number == int(unix.SIGKILL) { // first: children of what was killed can no longer be found
 		killDescendants(p.pid, p.pid)
 	}
-	unix.Kill(-p.pid, syscall.Signal(number)) //nolint:errcheck // it may have ended
+	_ = unix.Kill(-p.pid, syscall.Signal(number)) // it may have ended
 	if p.terminal != nil {
 		if group, err := foreground(p.terminal); err == nil && group > 1 && group != p.pid {
-			unix.Kill(-group, syscall.Signal(number)) //nolint:errcheck // it may have ended
+			_ = unix.Kill(-group, syscall.Signal(number)) // it may have ended
 		}
 	}
 	if number == int(unix.SIGTERM) || number == int(unix.SIGHUP) || number == int(unix.SIGINT) {
-		unix.Kill(-p.pid, unix.SIGCONT) //nolint:errcheck // a stopped process could not notice
+		_ = unix.Kill(-p.pid, unix.SIGCONT) // a stopped process could not notice
 	}
 }
 
@@ -244,7 +244,7 @@ func (p *process) stop() {
 	if !p.ended && p.away == nil {
 		p.away = escaped(p.pid)
 		for _, handle := range p.away {
-			unix.PidfdSendSignal(handle, unix.SIGTERM, nil, 0) //nolint:errcheck // it may have ended
+			_ = unix.PidfdSendSignal(handle, unix.SIGTERM, nil, 0) // it may have ended
 		}
 	}
 	p.mu.Unlock()

@@ -57,7 +57,7 @@ func newDoor(argument string) (*door, bool) {
 	if err != nil || unix.SetNonblock(high, true) != nil {
 		return nil, false
 	}
-	unix.Close(fd) //nolint:errcheck // it was copied
+	_ = unix.Close(fd) // it was copied
 	return &door{listener: high, next: make(chan *os.File, 1)}, true
 }
 
@@ -129,7 +129,7 @@ func (d *door) accept() {
 func (d *door) meet(fd int) {
 	guest := os.NewFile(uintptr(fd), "gateway")
 	if !d.knows(fd) || !d.shown(guest) || !d.claim(guest) {
-		guest.Close() //nolint:errcheck // nothing was promised
+		_ = guest.Close() // nothing was promised
 		return
 	}
 	d.next <- guest
@@ -175,10 +175,10 @@ func (d *door) claim(guest *os.File) bool {
 	answer := d.terms.Answer
 	d.mu.Unlock()
 	if !free {
-		guest.Write([]byte{wire.DoorBusy}) //nolint:errcheck // it is told, or has gone
+		_, _ = guest.Write([]byte{wire.DoorBusy}) // it is told, or has gone
 		return false
 	}
-	guest.SetDeadline(time.Now().Add(meetTime)) //nolint:errcheck // it was possible before
+	_ = guest.SetDeadline(time.Now().Add(meetTime)) // it was possible before
 	_, err := guest.Write(append([]byte{wire.DoorOpen}, answer[:]...))
 	if err != nil || guest.SetDeadline(time.Time{}) != nil {
 		d.set(doorFree)

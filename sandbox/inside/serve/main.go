@@ -65,7 +65,7 @@ func lateMain(argv []string) int {
 }
 
 func complain(text string) {
-	os.Stderr.WriteString("toolward: " + text + "\n") //nolint:errcheck // nobody else to tell
+	_, _ = os.Stderr.WriteString("toolward: " + text + "\n") // nobody else to tell
 }
 
 // serveMain serves gateways: one, or where there is a door, one after the other.
@@ -130,7 +130,7 @@ func (h *house) serve(in, out *os.File) error {
 			return err
 		}
 		h.door.set(doorClearing)
-		in.Close() //nolint:errcheck // who still writes to it must not wait
+		_ = in.Close() // who still writes to it must not wait
 		if !s.stopAll(clearTime) {
 			return errors.New("what the gateway had started does not end")
 		}
@@ -151,7 +151,7 @@ func channel() (in, out *os.File, err error) {
 	in = os.NewFile(uintptr(incoming), "gateway")
 	var st unix.Stat_t
 	if unix.Fstat(incoming, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK {
-		unix.SetsockoptInt(incoming, unix.SOL_SOCKET, unix.SO_SNDBUF, 1<<20) //nolint:errcheck // it is only faster
+		_ = unix.SetsockoptInt(incoming, unix.SOL_SOCKET, unix.SO_SNDBUF, 1<<20) // it is only faster
 		return in, in, nil
 	}
 	outgoing, err := moved(1)
@@ -182,7 +182,7 @@ func nothing() (int, error) {
 		if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 			return -1, os.NewSyscallError("pipe2", err)
 		}
-		unix.Close(ends[1]) //nolint:errcheck // nothing was written
+		_ = unix.Close(ends[1]) // nothing was written
 		fd = ends[0]
 	}
 	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 10)
@@ -195,17 +195,17 @@ func nothing() (int, error) {
 		}
 	}
 	if fd > 2 {
-		unix.Close(fd) //nolint:errcheck // nothing was written
+		_ = unix.Close(fd) // nothing was written
 	}
 	return high, nil
 }
 
 // harden keeps commands from reading and tracing this program, which has their user id, and from inheriting files.
 func harden() {
-	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)                 //nolint:errcheck // it cannot fail
-	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)          //nolint:errcheck // since Linux 3.4
-	unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) //nolint:errcheck // ours have the mark anyway
-	syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})    //nolint:errcheck // lowering is always allowed
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)                 // it cannot fail
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)          // since Linux 3.4
+	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // ours have the mark anyway
+	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})    // lowering is always allowed
 	// A file that grows too large is an error of writing. Ignoring the signal would make all commands ignore it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
 }
@@ -236,6 +236,6 @@ func initMain() int {
 // signalOthers signals all processes that the first process of a container can: all of it.
 func signalOthers(number syscall.Signal) {
 	if os.Getpid() == 1 {
-		unix.Kill(-1, number) //nolint:errcheck // there may be none
+		_ = unix.Kill(-1, number) // there may be none
 	}
 }

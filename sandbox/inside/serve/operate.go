@@ -98,7 +98,7 @@ func infoOf(st *unix.Stat_t, real string) task.FileInfo {
 	}
 	return task.FileInfo{
 		Path: real, Type: typeOf(st.Mode), Mode: os.FileMode(st.Mode & 0o777), Size: identity.Size,
-		Modified: time.Unix(0, identity.Modified), Links: uint64(st.Nlink), Identity: identity, //nolint:unconvert // widths differ between architectures
+		Modified: time.Unix(0, identity.Modified), Links: uint64(st.Nlink), Identity: identity, // widths differ between architectures
 	}
 }
 
@@ -150,7 +150,7 @@ func (f *files) open(p string, flags int) (fd int, info task.FileInfo, err error
 		err = f.regular(&info, reading)
 	}
 	if err != nil {
-		unix.Close(fd) //nolint:errcheck // nothing was written
+		_ = unix.Close(fd) // nothing was written
 		return -1, info, err
 	}
 	return fd, info, nil
@@ -253,7 +253,7 @@ func (f *files) list(c *wire.Call, gone func() bool) (entries []task.Entry, more
 		return nil, false, err
 	}
 	dir := os.NewFile(uintptr(fd), real)
-	defer dir.Close() //nolint:errcheck // it was only read
+	defer dir.Close()
 	if err := f.readable(real); err != nil {
 		return nil, false, err
 	}

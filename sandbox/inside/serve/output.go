@@ -99,7 +99,7 @@ func (o *output) copy(pipe, size int) {
 			o.err = err
 			return
 		}
-		o.write((*taken)[:n]) //nolint:errcheck // it is kept
+		_ = o.write((*taken)[:n]) // it is kept
 		size -= n
 	}
 }

@@ -143,7 +143,7 @@ type located struct {
 	name string // "" is the directory itself
 }
 
-func (l *located) close() { unix.Close(l.dir) } //nolint:errcheck // nothing was written
+func (l *located) close() { _ = unix.Close(l.dir) } // nothing was written
 
 // path is the real path of what is, or would be, there.
 func (l *located) path() string {
@@ -230,12 +230,12 @@ func walk(p string) (int, error) {
 		}
 		next, err := unix.Openat(at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
-			unix.Close(at) //nolint:errcheck // nothing was written
+			_ = unix.Close(at) // nothing was written
 			return -1, err
 		}
 		target, isLink, err := linkTarget(next)
 		if err == nil && isLink {
-			unix.Close(next) //nolint:errcheck // nothing was written
+			_ = unix.Close(next) // nothing was written
 			if links++; links > 40 {
 				err = unix.ELOOP
 			} else if next = at; path.IsAbs(target) {
@@ -244,10 +244,10 @@ func walk(p string) (int, error) {
 			rest = append(strings.Split(target, "/"), rest...)
 		}
 		if next != at {
-			unix.Close(at) //nolint:errcheck // nothing was written
+			_ = unix.Close(at) // nothing was written
 		}
 		if at = next; err != nil {
-			unix.Close(at) //nolint:errcheck // nothing was written
+			_ = unix.Close(at) // nothing was written
 			return -1, err
 		}
 	}
@@ -257,7 +257,7 @@ func walk(p string) (int, error) {
 		err = unix.ENOTDIR
 	}
 	if err != nil {
-		unix.Close(at) //nolint:errcheck // nothing was written
+		_ = unix.Close(at) // nothing was written
 		return -1, err
 	}
 	return at, nil
@@ -334,7 +334,7 @@ func (l *located) openLast(flags int) (fd int, real string, err error) {
 		return -1, "", err
 	}
 	if real, err = realPath(fd); err != nil {
-		unix.Close(fd) //nolint:errcheck // nothing was written
+		_ = unix.Close(fd) // nothing was written
 		return -1, "", err
 	}
 	return fd, real, nil

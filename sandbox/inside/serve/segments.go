@@ -50,7 +50,7 @@ func (st *stream) runJob(command *task.Command, env environment, dir, warning st
 		return wire.Error, wire.EncodeError(err)
 	}
 	if int(child[0]) != s.null {
-		unix.Close(int(child[0])) //nolint:errcheck // there is a copy
+		_ = unix.Close(int(child[0])) // there is a copy
 	}
 	kills := s.oom.count()
 	running, err := job.Start(plan, job.Streams{
@@ -63,7 +63,7 @@ func (st *stream) runJob(command *task.Command, env environment, dir, warning st
 		return wire.Error, wire.EncodeError(task.Errorf(task.CodeFailed, "%v", err))
 	}
 	started := wire.Started{PID: uint32(max(running.Process(), 0)), Warning: warning}
-	s.out.send(wire.Response, st.id, started.Encode()) //nolint:errcheck // the receiver notices
+	_ = s.out.send(wire.Response, st.id, started.Encode()) // the receiver notices
 	streams.begin()
 	follow := &jobRun{job: running, stdio: streams}
 	st.runs(follow)
@@ -122,7 +122,7 @@ func (r *jobRun) signal(number int) {
 		r.job.Stop(signal) // and no further program
 	default:
 		if group := r.job.Process(); group > 1 {
-			unix.Kill(-group, signal) //nolint:errcheck // it may have ended
+			_ = unix.Kill(-group, signal) // it may have ended
 		}
 	}
 }
@@ -255,7 +255,7 @@ func redirection(r task.Redirect, dir string) (job.Redirect, error) {
 			if err != nil {
 				return nil, &os.PathError{Op: "open", Path: r.Path, Err: err}
 			}
-			unix.SetNonblock(fd, false) //nolint:errcheck // a regular file does not care
+			_ = unix.SetNonblock(fd, false) // a regular file does not care
 			return os.NewFile(uintptr(fd), r.Path), nil
 		}
 	}

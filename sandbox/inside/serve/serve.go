@@ -175,7 +175,7 @@ func (s *server) request(h wire.Header) error {
 		st.stderr = wire.NewAllowance()
 	}
 	if command != nil && (command.Stdin || command.Terminal != nil) || call != nil && call.More {
-		st.input = wire.NewInbox(func(n int) { s.out.send(wire.Credit, st.id, wire.EncodeCredit(wire.Stdin, n)) }) //nolint:errcheck // the receiver notices
+		st.input = wire.NewInbox(func(n int) { _ = s.out.send(wire.Credit, st.id, wire.EncodeCredit(wire.Stdin, n)) }) // the receiver notices
 	}
 	s.mu.Lock()
 	full := len(s.streams) >= wire.MaxStreams
@@ -206,7 +206,7 @@ func (st *stream) serve(command *task.Command, call *wire.Call) {
 	if st.input != nil {
 		st.input.Close(io.EOF)
 	}
-	s.out.send(t, st.id, answer) //nolint:errcheck // the receiver notices
+	_ = s.out.send(t, st.id, answer) // the receiver notices
 }
 
 // told takes a frame about a request that is being carried out.
@@ -264,7 +264,7 @@ func (st *stream) stop() {
 		go command.stop()
 		return
 	}
-	st.stdout.Close(errStopped) //nolint:errcheck // whoever was first
+	_ = st.stdout.Close(errStopped) // whoever was first
 	if st.input != nil {
 		st.input.Close(errStopped)
 	}

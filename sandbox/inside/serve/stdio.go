@@ -76,7 +76,7 @@ func (s *server) closeChild(child [3]uintptr) {
 		if fd == 0 || int(fd) == s.null || i > 0 && fd == child[i-1] { // never opened, shared, or a terminal's
 			continue
 		}
-		unix.Close(int(fd)) //nolint:errcheck // the program has its own
+		_ = unix.Close(int(fd)) // the program has its own
 	}
 }
 
@@ -92,7 +92,7 @@ func pipe() (read, write int, err error) {
 func pipeTo() (child uintptr, write int, err error) {
 	read, write, err := pipe()
 	if err == nil {
-		unix.SetNonblock(write, true) //nolint:errcheck // it then waits, which is slower
+		_ = unix.SetNonblock(write, true) // it then waits, which is slower
 	}
 	return uintptr(read), write, err
 }
@@ -100,7 +100,7 @@ func pipeTo() (child uintptr, write int, err error) {
 func pipeFrom() (read int, child uintptr, err error) {
 	read, write, err := pipe()
 	if err == nil {
-		unix.SetNonblock(read, true) //nolint:errcheck // see above
+		_ = unix.SetNonblock(read, true) // see above
 	}
 	return read, uintptr(write), err
 }
@@ -165,7 +165,7 @@ func (p *pumps) spliceAll(from *outputEnd) bool {
 	if out.raw == nil || p.terminal != nil {
 		return true
 	}
-	unix.FcntlInt(uintptr(from.fd), unix.F_SETPIPE_SZ, floodPipe) //nolint:errcheck // it is only faster
+	_, _ = unix.FcntlInt(uintptr(from.fd), unix.F_SETPIPE_SZ, floodPipe) // it is only faster
 	for {
 		ready, err := unix.IoctlGetInt(from.fd, unix.TIOCINQ)
 		if err != nil || ready < spliceLeast {
@@ -201,11 +201,11 @@ func (p *pumps) copyInput() {
 	_, err := input.WriteTo(p.stdin)
 	switch {
 	case err != nil: // the command reads no more: the gateway need not wait for it
-		input.WriteTo(io.Discard) //nolint:errcheck // nobody reads it
+		_, _ = input.WriteTo(io.Discard) // nobody reads it
 	case p.terminal != nil:
-		p.stdin.Write([]byte{4}) //nolint:errcheck // ^D; a terminal has no other end of input
+		_, _ = p.stdin.Write([]byte{4}) // ^D; a terminal has no other end of input
 	default:
-		p.stdin.Close() //nolint:errcheck // all was written
+		_ = p.stdin.Close() // all was written
 	}
 }
 
@@ -226,7 +226,7 @@ func (p *pumps) finish() {
 	case <-timer.C:
 	}
 	for i := range p.outputs {
-		p.outputs[i].file.SetReadDeadline(time.Now()) //nolint:errcheck // a file that cannot be waited for needs none
+		_ = p.outputs[i].file.SetReadDeadline(time.Now()) // a file that cannot be waited for needs none
 	}
 	select {
 	case <-p.done:
@@ -240,7 +240,7 @@ func (p *pumps) finish() {
 	case <-timer.C:
 	}
 	for i := range p.outputs {
-		p.outputs[i].allowed.Close(errStopped) //nolint:errcheck // whoever was first
+		_ = p.outputs[i].allowed.Close(errStopped) // whoever was first
 	}
 	<-p.done
 }
@@ -250,9 +250,9 @@ func (p *pumps) abandon() { p.once.Do(func() { close(p.abandoned) }) }
 
 func (p *pumps) close() {
 	for i := range p.outputs {
-		p.outputs[i].file.Close() //nolint:errcheck // it was only read
+		_ = p.outputs[i].file.Close() // it was only read
 	}
 	if p.stdin != nil && p.stdin != p.terminal {
-		p.stdin.Close() //nolint:errcheck // nobody reads it
+		_ = p.stdin.Close() // nobody reads it
 	}
 }

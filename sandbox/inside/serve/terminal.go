@@ -24,7 +24,7 @@ func (p *pumps) openTerminal(size *task.Size) (child [3]uintptr, err error) {
 		other, err = otherEnd(fd)
 	}
 	if err != nil {
-		unix.Close(fd) //nolint:errcheck // nothing was written
+		_ = unix.Close(fd) // nothing was written
 		return child, task.Errorf(task.CodeFailed, "open a terminal: %v", err)
 	}
 	p.terminal = os.NewFile(uintptr(fd), "terminal")
@@ -49,7 +49,7 @@ func otherEnd(terminal int) (int, error) {
 }
 
 func setSize(terminal *os.File, cols, rows uint16) {
-	control(terminal, func(fd int) error { //nolint:errcheck // a size is not worth an error
+	_ = control(terminal, func(fd int) error { // a size is not worth an error
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: cols, Row: rows})
 	})
 }

@@ -40,7 +40,7 @@ func (f *files) write(c *wire.Call, st *stream) (info task.FileInfo, err error) 
 		err = f.putInPlace(fd, l, name, old, &c.Options)
 	}
 	if err != nil {
-		unix.Unlinkat(l.dir, name, 0) //nolint:errcheck // the first error is the one that counts
+		_ = unix.Unlinkat(l.dir, name, 0) // the first error is the one that counts
 		return info, err
 	}
 	return describe(fd, l.path())
@@ -142,7 +142,7 @@ func (f *files) putInPlace(fd int, l *located, name string, old *unix.Stat_t, o 
 	if old != nil {
 		mode = old.Mode & 0o777
 		if old.Uid == uint32(unix.Geteuid()) || unix.Geteuid() == 0 {
-			unix.Fchown(fd, int(old.Uid), int(old.Gid)) //nolint:errcheck // a new owner is as good where it is not allowed
+			_ = unix.Fchown(fd, int(old.Uid), int(old.Gid)) // a new owner is as good where it is not allowed
 		}
 	}
 	if err := unix.Fchmod(fd, mode); err != nil {
@@ -193,7 +193,7 @@ func moveNew(fromDir int, from string, toDir int, to string) error {
 func syncDirectory(dir int) error {
 	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil //nolint:nilerr // a directory that cannot be read cannot be synced either; the file is there
+		return nil // a directory that cannot be read cannot be synced either; the file is there
 	}
 	defer unix.Close(fd)
 	if err := unix.Fsync(fd); err != nil && err != unix.EINVAL {
@@ -225,7 +225,7 @@ func (f *files) extend(c *wire.Call, st *stream) (info task.FileInfo, err error)
 		err = unix.Fsync(fd)
 	}
 	if err != nil {
-		unix.Ftruncate(fd, info.Size) //nolint:errcheck // the first error is the one that counts
+		_ = unix.Ftruncate(fd, info.Size) // the first error is the one that counts
 		return info, err
 	}
 	return describe(fd, info.Path)
@@ -301,7 +301,7 @@ func (f *files) removeAt(l *located, recursive bool, gone func() bool, depth int
 // empty removes what is in a directory, which it closes.
 func (f *files) empty(fd int, real string, gone func() bool, depth int) error {
 	dir := os.NewFile(uintptr(fd), real)
-	defer dir.Close() //nolint:errcheck // it was only read
+	defer dir.Close()
 	for {
 		names, err := dir.Readdirnames(256)
 		if len(names) == 0 {
@@ -389,7 +389,7 @@ func (f *files) moveAcross(source, target *located, gone func() bool) error {
 		err = moveNew(target.dir, name, target.dir, target.name)
 	}
 	if err != nil {
-		unix.Unlinkat(target.dir, name, 0) //nolint:errcheck // the first error is the one that counts
+		_ = unix.Unlinkat(target.dir, name, 0) // the first error is the one that counts
 		return err
 	}
 	var now unix.Stat_t

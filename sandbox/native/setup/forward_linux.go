@@ -46,7 +46,7 @@ func listen(port int) (*os.File, error) {
 		err = unix.Listen(fd, 128)
 	}
 	if err != nil {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), "forward"), nil
@@ -111,6 +111,6 @@ func pass(to, from *os.File, ended chan<- struct{}) {
 func shutdown(socket *os.File, how int) {
 	raw, err := socket.SyscallConn()
 	if err == nil {
-		raw.Control(func(fd uintptr) { unix.Shutdown(int(fd), how) })
+		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), how) })
 	}
 }

@@ -87,7 +87,7 @@ func landlock(plan *Plan, fds []int, self int) error {
 		}
 		if err == 0 {
 			err = allow(int(ruleset), fd, rule.Right, plan.LandlockABI)
-			unix.Close(fd)
+			_ = unix.Close(fd)
 		}
 		if err != 0 {
 			return fail("landlock_add_rule", rule.Path, err)

@@ -86,10 +86,10 @@ func (b *builder) enter() error {
 		return fail("chdir", "/", err)
 	}
 	// A descriptor of the host's root would be a way back.
-	unix.Close(b.host)
-	unix.Close(b.root)
+	_ = unix.Close(b.host)
+	_ = unix.Close(b.root)
 	for _, fd := range b.fds {
-		unix.Close(fd)
+		_ = unix.Close(fd)
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (b *builder) directory(path string) (int, error) {
 		}
 		var next int
 		next, err = enterDirectory(fd, name)
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		fd = next
 	}
 	return fd, err
@@ -228,7 +228,7 @@ func (b *builder) place(path string, dir bool) (int, error) {
 	err := b.inParent(path, func(parent int, name string) error {
 		made, err := unix.Openat(parent, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
 		if err == nil {
-			unix.Close(made)
+			_ = unix.Close(made)
 		}
 		fd, err = unix.Openat(parent, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		return err
@@ -337,7 +337,7 @@ func (b *builder) mask(path string) error {
 	}
 	var st unix.Stat_t
 	err = unix.Fstat(fd, &st)
-	unix.Close(fd)
+	_ = unix.Close(fd)
 	if err != nil {
 		return err
 	}

@@ -251,7 +251,7 @@ func receive() (*Plan, []int, error) {
 		return nil, nil, fail("receive", "", errPlan)
 	}
 	text, err := content(fds[0])
-	unix.Close(fds[0])
+	_ = unix.Close(fds[0])
 	if err != nil {
 		return nil, nil, fail("read the plan", "", err)
 	}
