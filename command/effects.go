@@ -10,6 +10,7 @@ import (
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
+	"github.com/toolward/toolward/shell/profiles"
 )
 
 // known finds out what the program does with its arguments, if it has a profile.
@@ -18,10 +19,10 @@ func (v *evaluation) known(seg *Segment) {
 		return
 	}
 	name, real := path.Base(seg.Program.Path), path.Base(seg.Program.Real)
-	profile := shell.ProfileOf(name)
+	profile := profiles.Of(name)
 	other := profile
 	if real != name {
-		other = shell.ProfileOf(real)
+		other = profiles.Of(real)
 	}
 	if profile != nil {
 		seg.effects, seg.profile = profile.Effects(seg.Args), true
@@ -49,9 +50,9 @@ func (v *evaluation) workspaceScript(seg *Segment) bool {
 }
 
 // obedient are the profiles of programs that obey what lies in a directory: those that can be sent to another one.
-var obedient = sync.OnceValue(func() map[*shell.Profile]bool {
-	set := map[*shell.Profile]bool{}
-	for _, p := range shell.Profiles() {
+var obedient = sync.OnceValue(func() map[*profiles.Profile]bool {
+	set := map[*profiles.Profile]bool{}
+	for _, p := range profiles.All() {
 		for _, section := range p.Sections {
 			for _, option := range section.Options {
 				set[p] = set[p] || option.Role.Name == "enters"
@@ -61,7 +62,7 @@ var obedient = sync.OnceValue(func() map[*shell.Profile]bool {
 	return set
 })
 
-func obeysDirectory(p *shell.Profile) bool { return p != nil && obedient()[p] }
+func obeysDirectory(p *profiles.Profile) bool { return p != nil && obedient()[p] }
 
 // maxEffects bounds what is judged of one command.
 const maxEffects = 1000

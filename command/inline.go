@@ -8,6 +8,7 @@ import (
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
+	"github.com/toolward/toolward/shell/profiles"
 )
 
 // inlineFlags are the options by which programs take code in their arguments: letters of short options, and long ones.
@@ -213,5 +214,5 @@ func (v *evaluation) readOnly(seg *Segment, e shell.Effect, c circumstances) boo
 			return false
 		}
 	}
-	return !e.Open || slices.Contains(seg.Program.names(), "find") || slices.Contains(run.Argv, "--") || readsOnly(shell.ProfileOf(run.Program.Path))
+	return !e.Open || slices.Contains(seg.Program.names(), "find") || slices.Contains(run.Argv, "--") || readsOnly(profiles.Of(run.Program.Path))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/shell"
+	"github.com/toolward/toolward/shell/profiles"
 )
 
 // placeholder stands for an operand that becomes known only when the command runs.
@@ -51,12 +52,12 @@ func (v *evaluation) openly(run *Segment, c circumstances) bool {
 		}
 	}
 	// "ls | xargs sort" reads a file named "-o…" as an option.
-	return !c.options || readsOnly(shell.ProfileOf(run.Program.Path))
+	return !c.options || readsOnly(profiles.Of(run.Program.Path))
 }
 
 // readsOnly reports whether no option of the program does anything but read.
-func readsOnly(p *shell.Profile) bool {
-	if p == nil || p.Style == shell.Raw || len(p.Sections) != 1 {
+func readsOnly(p *profiles.Profile) bool {
+	if p == nil || p.Style == profiles.Raw || len(p.Sections) != 1 {
 		return false
 	}
 	section := p.Sections[""]
@@ -71,8 +72,8 @@ func readsOnly(p *shell.Profile) bool {
 	return harmlessRoles(section.Operands)
 }
 
-func harmlessRoles(roles []shell.Role) bool {
-	return !slices.ContainsFunc(roles, func(r shell.Role) bool { return r.Name != "text" && r.Name != "reads" })
+func harmlessRoles(roles []profiles.Role) bool {
+	return !slices.ContainsFunc(roles, func(r profiles.Role) bool { return r.Name != "text" && r.Name != "reads" })
 }
 
 // listing reports whether what a pipeline prints are names of files below what it was judged to read. "echo

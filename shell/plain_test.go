@@ -94,7 +94,7 @@ func repositoryTexts(t *testing.T) (texts []string) {
 		}
 	}
 	files, err := filepath.Glob("testdata/vectors/*.json")
-	for _, pattern := range []string{"../command/testdata/*.txt", "../internal/shellfuzz/testdata/*.txt", "../internal/attacks/testdata/*/*.json", "../*/testdata/vectors/*.json"} {
+	for _, pattern := range []string{"../command/testdata/*.txt", "../internal/shellfuzz/testdata/*.txt", "../internal/attacks/testdata/*/*.json", "../*/testdata/vectors/*.json", "../*/*/testdata/vectors/*.json"} {
 		more, e := filepath.Glob(pattern)
 		if e != nil {
 			err = e

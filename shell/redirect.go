@@ -21,7 +21,7 @@ func (w *walker) redirect(s *Segment, r *syntax.Redirect) {
 	}
 	end := int(r.Word.End().Offset())
 	s.To = max(s.To, end)
-	if end < len(w.text) && strings.IndexByte("<>", w.text[end]) >= 0 && isNumber(w.text[r.Word.Pos().Offset():end]) {
+	if end < len(w.text) && strings.IndexByte("<>", w.text[end]) >= 0 && IsNumber(w.text[r.Word.Pos().Offset():end]) {
 		w.refuse(Redirection, r.Pos()) // ">2>1": for bash, 2 is the descriptor of what follows
 		return
 	}

@@ -104,7 +104,7 @@ func niceOptions(args []string) (int, bool) {
 		case arg == "-n" || arg == "--adjustment" || arg == "--priority":
 			return takesNext
 		case strings.HasPrefix(arg, "-n"), strings.HasPrefix(arg, "--adjustment="), strings.HasPrefix(arg, "--priority="),
-			isNumber(strings.TrimLeft(arg, "-+")) && arg != "":
+			IsNumber(strings.TrimLeft(arg, "-+")) && arg != "":
 			return takesOne
 		}
 		return takesNone
@@ -180,9 +180,10 @@ func takeOptions(args []string, option func(string) taken, value func(string) bo
 	return 0, false
 }
 
-func integer(s string) bool { return isNumber(strings.TrimLeft(s, "-+")) }
+func integer(s string) bool { return IsNumber(strings.TrimLeft(s, "-+")) }
 
-func isNumber(s string) bool {
+// IsNumber reports whether a word is digits and nothing else.
+func IsNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
@@ -195,5 +196,5 @@ func isDuration(s string) bool {
 		s = s[:len(s)-1]
 	}
 	whole, fraction, dotted := strings.Cut(s, ".")
-	return isNumber(whole) && (!dotted || isNumber(fraction)) || whole == "" && isNumber(fraction)
+	return IsNumber(whole) && (!dotted || IsNumber(fraction)) || whole == "" && IsNumber(fraction)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/gateway/trial"
-	"github.com/toolward/toolward/shell"
+	"github.com/toolward/toolward/shell/profiles"
 )
 
 type shellCommand struct {
@@ -103,7 +103,7 @@ func (c *shellProfilesCommand) Run(inv *invocation) error {
 		return c.one(inv)
 	}
 	var list []programProfile
-	for _, p := range shell.Profiles() {
+	for _, p := range profiles.All() {
 		row := programProfile{Names: p.Names, Style: string(p.Style), File: p.File}
 		for name, section := range p.Sections {
 			if name == section.Command && name != "" {
@@ -126,7 +126,7 @@ func (c *shellProfilesCommand) Run(inv *invocation) error {
 }
 
 func (c *shellProfilesCommand) one(inv *invocation) error {
-	p := shell.ProfileOf(c.Program)
+	p := profiles.Of(c.Program)
 	if p == nil {
 		return &exitErr{exitError, errors.New("there is no profile of " + display.Line(c.Program)), "its commands are judged by their path alone, and ask when the session is tense"}
 	}

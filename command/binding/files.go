@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/shell"
+	"github.com/toolward/toolward/shell/profiles"
 )
 
 // operand is a file among the arguments that the program loads or runs.
@@ -31,7 +32,7 @@ func loadedFiles(argv []string, dir string) []operand {
 	}
 	name := shell.ProgramName(argv[u.Program])
 	plain := strings.TrimRight(name, "-.0123456789")
-	effects, known := shell.Effects(name, argv[u.Program+1:])
+	effects, known := profiles.Effects(name, argv[u.Program+1:])
 	if !known || u.Blocked != "" || slices.Contains(loadsCode, name) || slices.Contains(loadsCode, plain) {
 		return everyFile(argv, dir)
 	}

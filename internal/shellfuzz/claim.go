@@ -18,6 +18,7 @@ import (
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/shell"
+	"github.com/toolward/toolward/shell/profiles"
 )
 
 // Claim is what analysis says that a text does: pipelines, one after the other.
@@ -198,7 +199,7 @@ func isStarter(path string) bool {
 
 // harmless asks the profiles of what a shell does itself.
 func harmless(argv []string) Refusal {
-	effects, known := shell.Effects(argv[0], argv[1:])
+	effects, known := profiles.Effects(argv[0], argv[1:])
 	if known && slices.ContainsFunc(effects, func(e shell.Effect) bool { return e.Kind != shell.Reads }) {
 		return "builtin-effect"
 	}
@@ -221,7 +222,7 @@ func (st *stage) carries(argv []string, written []string) Refusal {
 	case slices.Contains(runners, name):
 		return st.runs(argv)
 	case isStarter(argv[0]):
-		effects, _ := shell.Effects(name, argv[1:])
+		effects, _ := profiles.Effects(name, argv[1:])
 		for _, e := range effects {
 			switch e.Kind {
 			case shell.Reads:
@@ -244,7 +245,7 @@ var runners = strings.Fields("git uv bundle poetry pipenv pnpm rustup")
 
 // runs looks at what a runner runs: nothing is claimed if its profile does not know.
 func (st *stage) runs(argv []string) Refusal {
-	effects, _ := shell.Effects(shell.ProgramName(argv[0]), argv[1:])
+	effects, _ := profiles.Effects(shell.ProgramName(argv[0]), argv[1:])
 	for _, e := range effects {
 		switch e.Kind {
 		case shell.Evaluates, shell.Unknown:

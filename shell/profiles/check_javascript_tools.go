@@ -1,0 +1,69 @@
+package profiles
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolward/toolward/shell"
+)
+
+// checkNoResponseFiles: "@file" stands for options that lie in a file, which is not looked into.
+func checkNoResponseFiles(a *arguments) {
+	for _, word := range a.operands {
+		if strings.HasPrefix(word, "@") {
+			a.does(shell.Effect{Kind: shell.Unknown, Via: word})
+		}
+	}
+}
+
+// eslintFormats are the formats that ESLint and Stylelint bring along; any other is a module that is loaded.
+var eslintFormats = strings.Fields("stylish json json-with-metadata html compact unix junit checkstyle string verbose tap github")
+
+func checkEslintFormat(a *arguments) {
+	for _, g := range a.given {
+		if slices.Contains([]string{"-f", "--format", "--formatter"}, g.spelling) && !slices.Contains(eslintFormats, g.value) {
+			a.does(shell.Effect{Kind: shell.Unknown, Text: g.value, Via: g.spelling})
+		}
+	}
+}
+
+// What test runners bring along, by the option that chooses it; anything else is a module that is loaded.
+var (
+	testReporters = strings.Fields(`default summary github-actions verbose basic dot json junit tap tap-flat html blob hanging-process
+		spec list line min progress landing nyan doc markdown xunit json-stream agents github`)
+	testEnvironments = strings.Fields("node jsdom happy-dom edge-runtime")
+)
+
+// checkJest looks at what test runners load by name, and at configuration that is given as text.
+func checkJest(a *arguments) {
+	for _, g := range a.given {
+		var allowed []string
+		switch g.spelling {
+		case "--reporter", "-R", "--reporters":
+			allowed = testReporters
+		case "--testEnvironment", "--env", "--environment":
+			allowed = testEnvironments
+		case "-c", "--config":
+			if strings.HasPrefix(strings.TrimSpace(g.value), "{") {
+				a.does(shell.Effect{Kind: shell.Unknown, Text: g.value, Via: g.spelling})
+			}
+			continue
+		default:
+			continue
+		}
+		for name := range strings.SplitSeq(g.value, ",") {
+			if !slices.Contains(allowed, name) {
+				a.does(shell.Effect{Kind: shell.Unknown, Text: g.value, Via: g.spelling})
+			}
+		}
+	}
+}
+
+// checkRollupConfig: the configuration is code; "node:x" and "npm:x" are packages.
+func checkRollupConfig(a *arguments) {
+	for _, spelling := range []string{"-c", "--config"} {
+		if file, ok := a.value(spelling); ok {
+			a.word(Role{Name: "script"}, file, spelling)
+		}
+	}
+}
