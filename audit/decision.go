@@ -58,190 +58,139 @@ func (c *cleaner) key(s string) string { return cut(c.visible(s), detailLimit) }
 // for secrets for its own sake, but escaped and bounded.
 func (c *cleaner) name(s string) string { return cut(c.visible(cut(s, nameLimit)), nameLimit) }
 
-// decision encodes a decision record into e, in the order of field names.
+// decision encodes a decision record into e.
 func (c *cleaner) decision(e *entry, d *toolward.DecisionRecord) {
-	call, at := &d.Call, d.Time
-	if at.IsZero() {
-		at = time.Now()
+	k := e.kept
+	if k == nil {
+		k = &decided{}
 	}
-	k := keeper{cleaner: c}
-	workDir := k.verbatim(call.WorkDir, detailLimit)
-	tool, agent, session := c.name(d.Tool), c.key(call.Caller.Agent), c.key(string(call.Session))
-	b := append(e.buf[:0], `{"agentId":`...)
-	b = appendText(b, agent)
-	b = c.answer(b, &d.Answer)
-	b = flagField(b, "byClient", call.ByClient)
-	b = textField(b, "callId", c.name(call.ID))
-	b = textField(b, "cause", c.text(d.Cause, errorLimit))
-	b = textField(b, "class", d.Judgment.Class.Class.String())
-	b = textField(b, "code", string(d.Code))
-	b = intField(b, "depth", int64(call.Caller.Depth))
-	b = textField(b, "digest", d.Digest)
-	b = textField(b, "digestOriginal", d.DigestOriginal)
-	b = k.facts(b, &d.Facts, d.Params)
-	b = textField(b, "finding", d.Judgment.Finding)
-	b = c.findings(b, d.Judgment.Findings)
-	b = flagField(b, "form", call.Form != nil)
-	b = textField(b, "from", d.Judgment.Class.From.String())
-	b = textField(b, "grantKind", string(d.Judgment.Class.Grant))
-	b = c.hooks(b, d.Hooks)
-	b = textField(b, "host", string(cmp.Or(d.Facts.Host, call.Host)))
-	b = textField(b, "level", d.Level.String())
-	b = c.inputs(b, &d.Inputs)
-	if call.NativeName != d.Tool {
-		b = textField(b, "nativeName", c.name(call.NativeName))
-	}
-	b = texts(b, "overrides", d.Judgment.Overrides)
-	b = flagField(b, "ownerOnly", d.OwnerOnly)
-	b = textField(b, "plugin", c.name(d.Plugin))
-	b = policyAlone(b, d.Policy)
-	b = textField(b, "policyRevision", d.Revision)
-	e.prevAt = len(b)
-	b = c.preview(b, d.Params)
-	b = c.reasons(b, d.Judgment.Reasons)
-	b = k.requester(b, &call.Caller)
-	b = textField(b, "row", d.Judgment.Row)
-	b = textField(b, "runId", c.name(call.Run))
-	e.seqAt = len(b)
-	b = textField(b, "sessionKey", session)
-	b = textField(b, "severity", d.Judgment.Class.Severity.String())
-	b = c.shadow(b, d.Shadow)
-	b = textField(b, "surface", string(call.Surface))
-	b = textField(b, "tool", tool)
-	b = timeField(b, at)
-	b = append(b, `,"type":"decision","v":1`...)
-	b = textField(b, "v1", d.First.String())
-	if d.DigestOriginal != "" {
-		b = textField(b, "v2", d.Judgment.Verdict.String())
-	}
-	b = textField(b, "verdict", d.Verdict.String())
-	b = textField(b, "via", d.Via)
-	b = flagField(b, "withheld", k.withheld)
-	b = textField(b, "workDir", workDir)
-	e.buf = append(b, '}')
-
+	c.keep(k, d)
+	k.appendTo(e)
 	e.record = Record{
-		Time: at, Type: TypeDecision, Session: session, Agent: agent,
-		Tool: tool, Verdict: d.Verdict.String(),
+		Time: time.Time(k.Time), Type: TypeDecision, Session: string(k.SessionKey), Agent: k.AgentID,
+		Tool: k.Tool, Verdict: k.Verdict.String(),
 	}
 }
 
-func (c *cleaner) answer(b []byte, a *toolward.Answer) []byte {
+// keep puts into kept what is kept of a decision. The lists of an earlier one are used again: a record is built for every call.
+func (c *cleaner) keep(kept *decided, d *toolward.DecisionRecord) {
+	call, j, used := &d.Call, &d.Judgment, kept
+	k := keeper{cleaner: c}
+	*kept = decided{
+		AgentID:        c.key(call.Caller.Agent),
+		Approval:       c.answer(&d.Answer),
+		ByClient:       call.ByClient,
+		CallID:         c.name(call.ID),
+		Cause:          c.text(d.Cause, errorLimit),
+		Class:          j.Class.Class,
+		Code:           d.Code,
+		Depth:          call.Caller.Depth,
+		Digest:         d.Digest,
+		DigestOriginal: d.DigestOriginal,
+		Facts:          k.facts(&used.Facts, &d.Facts, d.Params),
+		Finding:        j.Finding,
+		Findings:       c.findings(used.Findings[:0], j.Findings),
+		Form:           call.Form != nil,
+		From:           j.Class.From,
+		GrantKind:      j.Class.Grant,
+		Hooks:          c.hooks(used.Hooks[:0], d.Hooks),
+		Host:           cmp.Or(d.Facts.Host, call.Host),
+		Level:          d.Level,
+		Inputs: keptInputs{
+			Compacted: d.Inputs.Compacted, ContextTokens: d.Inputs.ContextTokens, External: d.Inputs.External, Floor: d.Inputs.Floor,
+			ContextWindow: d.Inputs.ContextWindow, Reasons: bounded(d.Inputs.Reasons), Suspicious: d.Inputs.Suspicious,
+		},
+		Overrides:  bounded(j.Overrides),
+		OwnerOnly:  d.OwnerOnly,
+		Plugin:     c.name(d.Plugin),
+		Policy:     policyAlone(d.Policy),
+		Revision:   d.Revision,
+		Preview:    c.preview(d.Params),
+		Reasons:    c.reasons(used.Reasons[:0], j.Reasons),
+		Requester:  k.requester(&call.Caller),
+		Row:        j.Row,
+		RunID:      c.name(call.Run),
+		SessionKey: toolward.SessionKey(c.key(string(call.Session))),
+		Severity:   j.Class.Severity,
+		Shadow:     c.shadow(d.Shadow),
+		Surface:    call.Surface,
+		Tool:       c.name(d.Tool),
+		Time:       moment(d.Time),
+		V1:         d.First,
+		Verdict:    d.Verdict,
+		Via:        d.Via,
+		WorkDir:    k.verbatim(call.WorkDir, detailLimit),
+	}
+	if d.Time.IsZero() {
+		kept.Time = moment(time.Now())
+	}
+	if call.NativeName != d.Tool {
+		kept.NativeName = c.name(call.NativeName)
+	}
+	if d.DigestOriginal != "" {
+		kept.V2 = &j.Verdict
+	}
+	kept.Withheld = k.withheld
+}
+
+func (c *cleaner) answer(a *toolward.Answer) keptAnswer {
 	if a.ApprovalID == "" {
-		return b
+		return keptAnswer{}
 	}
-	return object(b, "approval", func(b []byte) []byte {
-		b = textField(b, "decision", a.Decision.String())
-		b = textField(b, "id", a.ApprovalID)
-		b = textField(b, "path", a.Path)
-		b = textField(b, "reason", c.text(a.Reason, detailLimit))
-		b = textField(b, "resolvedBy", c.name(a.By))
-		return intField(b, "waitedMs", a.Waited.Milliseconds())
-	})
+	return keptAnswer{
+		Decision: a.Decision, ID: a.ApprovalID, Path: a.Path, Reason: c.text(a.Reason, detailLimit),
+		ResolvedBy: c.name(a.By), WaitedMs: a.Waited.Milliseconds(),
+	}
 }
 
-func (c *cleaner) findings(b []byte, findings []toolward.Finding) []byte {
-	return list(b, "findings", min(len(findings), listLimit), func(b []byte, i int) []byte {
-		f := &findings[i]
-		return element(b, func(b []byte) []byte {
-			b = textField(b, "code", f.Code)
-			b = textField(b, "detail", c.text(f.Detail, detailLimit))
-			return textField(b, "effect", f.Effect.String())
-		})
-	})
+func (c *cleaner) findings(kept findings, all []toolward.Finding) findings {
+	for _, f := range bounded(all) {
+		f.Detail = c.text(f.Detail, detailLimit)
+		kept = append(kept, f)
+	}
+	return kept
 }
 
-func (c *cleaner) hooks(b []byte, runs []toolward.HookRun) []byte {
-	return list(b, "hooks", min(len(runs), listLimit), func(b []byte, i int) []byte {
-		return element(b, func(b []byte) []byte {
-			run := &runs[i]
-			b = textField(b, "detail", c.text(run.Detail, detailLimit))
-			b = textField(b, "digestAfter", run.After)
-			b = textField(b, "digestBefore", run.Before)
-			b = textField(b, "effect", run.Effect)
-			b = textField(b, "hook", run.Hook)
-			b = intField(b, "ms", run.Ms)
-			return textField(b, "plugin", run.Plugin)
-		})
-	})
-}
-
-func (c *cleaner) inputs(b []byte, in *toolward.LevelInputs) []byte {
-	return object(b, "levelInputs", func(b []byte) []byte {
-		b = boolField(b, "compacted", in.Compacted)
-		b = intField(b, "contextTokens", in.ContextTokens)
-		b = boolField(b, "external", in.External)
-		b = textField(b, "floor", in.Floor.String())
-		b = intField(b, "maxContextTokens", in.ContextWindow)
-		b = texts(b, "reasons", in.Reasons)
-		return boolField(b, "suspicious", in.Suspicious)
-	})
+func (c *cleaner) hooks(kept, all []toolward.HookRun) []toolward.HookRun {
+	for _, run := range bounded(all) {
+		run.Detail = c.text(run.Detail, detailLimit)
+		kept = append(kept, run)
+	}
+	return kept
 }
 
 // preview shows the canonical arguments, which are what runs.
-func (c *cleaner) preview(b []byte, p toolward.Params) []byte {
+func (c *cleaner) preview(p toolward.Params) string {
 	if p.Len() == 0 {
-		return b
+		return ""
 	}
-	return textField(b, "preview", c.text(string(p.Canonical()), previewLimit))
+	return c.text(string(p.Canonical()), previewLimit)
 }
 
-// policyAlone keeps what the policy said by itself: a replay compares another policy with that, and not with what
-// plug-ins and detectors made of it.
-func policyAlone(b []byte, j *toolward.Judgment) []byte {
+func policyAlone(j *toolward.Judgment) *keptPolicy {
 	if j == nil {
-		return b
+		return nil
 	}
-	return object(b, "policy", func(b []byte) []byte {
-		b = flagField(b, "allowAlways", j.AllowAlways)
-		b = textField(b, "code", string(j.Code))
-		b = flagField(b, "grantOk", j.GrantOK)
-		return textField(b, "verdict", j.Verdict.String())
-	})
+	return &keptPolicy{AllowAlways: j.AllowAlways, Code: j.Code, GrantOK: j.GrantOK, Verdict: j.Verdict}
 }
 
-func (c *cleaner) shadow(b []byte, s *toolward.ShadowJudgment) []byte {
+func (c *cleaner) shadow(s *toolward.ShadowJudgment) *keptShadow {
 	if s == nil {
-		return b
+		return nil
 	}
-	return object(b, "shadow", func(b []byte) []byte {
-		b = flagField(b, "allowAlways", s.AllowAlways)
-		b = textField(b, "change", string(s.Change))
-		b = textField(b, "code", string(s.Code))
-		b = c.findings(b, s.Findings)
-		b = flagField(b, "grantOk", s.GrantOK)
-		b = flagField(b, "partial", s.Partial)
-		b = c.reasons(b, s.Reasons)
-		b = textField(b, "revision", s.Revision)
-		b = textField(b, "row", s.Row)
-		if s.Partial {
-			return b
-		}
-		return textField(b, "verdict", s.Verdict.String())
-	})
+	return &keptShadow{
+		AllowAlways: s.AllowAlways, Change: s.Change, Code: s.Code, Findings: c.findings(nil, s.Findings), GrantOK: s.GrantOK,
+		Partial: s.Partial, Reasons: c.reasons(nil, s.Reasons), Revision: s.Revision, Row: s.Row, Verdict: s.Verdict,
+	}
 }
 
-func (c *cleaner) reasons(b []byte, reasons []toolward.Reason) []byte {
-	return list(b, "reasons", min(len(reasons), listLimit), func(b []byte, i int) []byte {
-		r := &reasons[i]
-		return element(b, func(b []byte) []byte {
-			b = textField(b, "layer", r.Layer)
-			b = textField(b, "matched", c.text(r.Matched, detailLimit))
-			b = textField(b, "rule", r.Rule)
-			return textField(b, "text", c.text(r.Text, detailLimit))
-		})
-	})
+func (c *cleaner) reasons(kept reasons, all []toolward.Reason) reasons {
+	for _, r := range bounded(all) {
+		r.Matched, r.Text = c.text(r.Matched, detailLimit), c.text(r.Text, detailLimit)
+		kept = append(kept, r)
+	}
+	return kept
 }
 
-func (c *cleaner) list(b []byte, name string, values []string) []byte {
-	return list(b, name, min(len(values), listLimit), func(b []byte, i int) []byte {
-		return appendText(b, c.text(values[i], detailLimit))
-	})
-}
-
-// texts appends words of our own: nothing in them came from a caller.
-func texts(b []byte, name string, values []string) []byte {
-	return list(b, name, min(len(values), listLimit), func(b []byte, i int) []byte {
-		return appendText(b, values[i])
-	})
-}
+// bounded is as much of a list as is kept.
+func bounded[T any](list []T) []T { return list[:min(len(list), listLimit)] }

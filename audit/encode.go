@@ -79,6 +79,16 @@ func list(b []byte, name string, count int, element func([]byte, int) []byte) []
 	return append(b, ']')
 }
 
+// textsField appends a list of texts.
+func textsField(b []byte, name string, values []string) []byte {
+	return list(b, name, len(values), func(b []byte, i int) []byte { return appendText(b, values[i]) })
+}
+
+// sizesField appends a list of whole numbers.
+func sizesField(b []byte, name string, values []int) []byte {
+	return list(b, name, len(values), func(b []byte, i int) []byte { return appendInt(b, values[i]) })
+}
+
 // element appends {…}, where fill appends the fields as for object.
 func element(b []byte, fill func([]byte) []byte) []byte {
 	start := len(b)

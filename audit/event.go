@@ -23,7 +23,9 @@ func (c *cleaner) outcome(e *entry, decision int64, of *openCall, o *toolward.Ou
 	if o.ExitCode != nil {
 		b = appendInt(field(b, "exitCode"), *o.ExitCode)
 	}
-	b = c.list(b, "external", o.External)
+	b = list(b, "external", len(bounded(o.External)), func(b []byte, i int) []byte {
+		return appendText(b, c.text(o.External[i], detailLimit))
+	})
 	e.prevAt = len(b)
 	b = intField(b, "resultBytes", int64(o.ResultBytes))
 	b = textField(b, "resultDigest", o.ResultDigest)

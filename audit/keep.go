@@ -7,7 +7,7 @@ import (
 	"github.com/toolward/toolward"
 )
 
-// keeper encodes what rules and grants decide on, so that another policy can be tried on old records without what
+// keeper keeps what rules and grants decide on, so that another policy can be tried on old records without what
 // people wrote. Of contents it keeps the size only.
 type keeper struct {
 	*cleaner
@@ -21,70 +21,62 @@ func (k *keeper) verbatim(s string, limit int) string {
 	return kept
 }
 
-func (k *keeper) facts(b []byte, f *toolward.Facts, params toolward.Params) []byte {
-	return object(b, "facts", func(b []byte) []byte {
-		b = textField(b, "action", f.Action)
-		b = k.analysis(b, f.Analysis)
-		b = textField(b, "browserOn", f.BrowserOn)
-		b = countField(b, "commandBytes", int64(len(f.Command)))
-		b = countField(b, "deletes", int64(f.Deletes))
-		b = flagField(b, "elevated", f.Elevated)
-		b = k.list(b, "hosts", f.Hosts)
-		b = textField(b, "listed", k.verbatim(f.Listed, detailLimit))
-		b = flagField(b, "mutates", f.Mutates)
-		b = sizes(b, "outboundBytes", f.Outbound)
-		b = k.selected(b, params)
-		b = k.list(b, "recipients", f.Recipients)
-		b = textField(b, "sandbox", k.verbatim(f.Sandbox, nameLimit))
-		b = textField(b, "scope", f.Scope)
-		if len(f.Targets) > listLimit {
-			b = intField(b, "targetCount", int64(len(f.Targets)))
-			k.withheld = true
-		}
-		b = textField(b, "targetId", k.verbatim(f.TargetID, nameLimit))
-		b = list(b, "targets", min(len(f.Targets), listLimit), func(b []byte, i int) []byte {
-			return k.target(b, &f.Targets[i])
-		})
-		return sizes(b, "urlBytes", f.URLs)
-	})
+func (k *keeper) facts(used *keptFacts, f *toolward.Facts, params toolward.Params) keptFacts {
+	kept := keptFacts{
+		Action:        f.Action,
+		Analysis:      k.analysis(f.Analysis),
+		BrowserOn:     f.BrowserOn,
+		CommandBytes:  len(f.Command),
+		Deletes:       f.Deletes,
+		Elevated:      f.Elevated,
+		Hosts:         k.list(used.Hosts[:0], f.Hosts),
+		Listed:        k.verbatim(f.Listed, detailLimit),
+		Mutates:       f.Mutates,
+		OutboundBytes: sizes(used.OutboundBytes[:0], f.Outbound),
+		Params:        k.selected(used.Params[:0], params),
+		Recipients:    k.list(used.Recipients[:0], f.Recipients),
+		Sandbox:       k.verbatim(f.Sandbox, nameLimit),
+		Scope:         f.Scope,
+		TargetID:      k.verbatim(f.TargetID, nameLimit),
+		Targets:       k.targets(used.Targets[:0], f.Targets),
+		URLBytes:      sizes(used.URLBytes[:0], f.URLs),
+	}
+	if len(f.Targets) > listLimit {
+		kept.TargetCount, k.withheld = len(f.Targets), true
+	}
+	return kept
 }
 
 // analysis keeps what decides about a command; a command that nobody analyzed has none.
-func (k *keeper) analysis(b []byte, a *toolward.CommandAnalysis) []byte {
+func (k *keeper) analysis(a *toolward.CommandAnalysis) *keptAnalysis {
 	if a == nil {
-		return b
+		return nil
 	}
-	return object(b, "analysis", func(b []byte) []byte {
-		b = textField(b, "ask", a.Ask)
-		b = flagField(b, "covered", a.Covered)
-		b = textField(b, "enforced", k.text(a.Enforced, enforcedLimit))
-		b = textField(b, "forbidden", k.text(a.Forbidden, detailLimit))
-		b = k.list(b, "forced", a.Forced)
-		b = flagField(b, "savable", len(a.Always) > 0)
-		b = textField(b, "security", a.Security)
-		b = flagField(b, "unanswered", a.Unanswered)
-		return flagField(b, "understood", a.Understood)
-	})
+	return &keptAnalysis{
+		Ask: a.Ask, Covered: a.Covered, Enforced: k.text(a.Enforced, enforcedLimit), Forbidden: k.text(a.Forbidden, detailLimit),
+		Forced: k.list(nil, a.Forced), Savable: len(a.Always) > 0, Security: a.Security, Unanswered: a.Unanswered,
+		Understood: a.Understood,
+	}
 }
 
-func (k *keeper) target(b []byte, t *toolward.Target) []byte {
-	return element(b, func(b []byte) []byte {
-		b = textField(b, "kind", string(t.Kind))
-		b = flagField(b, "left", t.Left)
+func (k *keeper) targets(kept []keptTarget, all []toolward.Target) []keptTarget {
+	for i := range bounded(all) {
+		t := &all[i]
+		target := keptTarget{Kind: t.Kind, Left: t.Left, Op: t.Op, Path: k.verbatim(t.Real, detailLimit), Zone: t.Zone}
 		if t.Links > 1 {
-			b = intField(b, "links", int64(min(t.Links, 1<<53)))
+			target.Links = min(t.Links, 1<<53)
 		}
-		b = textField(b, "op", string(t.Op))
-		b = textField(b, "path", k.verbatim(t.Real, detailLimit))
-		return textField(b, "place", string(t.Zone))
-	})
+		kept = append(kept, target)
+	}
+	return kept
 }
 
-func (k *keeper) list(b []byte, name string, values []string) []byte {
-	k.withheld = k.withheld || len(values) > listLimit
-	return list(b, name, min(len(values), listLimit), func(b []byte, i int) []byte {
-		return appendText(b, k.verbatim(values[i], detailLimit))
-	})
+func (k *keeper) list(kept, all []string) []string {
+	k.withheld = k.withheld || len(all) > listLimit
+	for _, text := range bounded(all) {
+		kept = append(kept, k.verbatim(text, detailLimit))
+	}
+	return kept
 }
 
 // selectorLimit bounds the word that is kept of one parameter, in bytes.
@@ -92,27 +84,25 @@ const selectorLimit = 64
 
 // selected keeps the few parameters that choose the row of the class table, such as an action. They are words of the
 // tool's own language; a value that is not such a word is content, and is kept as an empty mark only.
-func (k *keeper) selected(b []byte, params toolward.Params) []byte {
-	return object(b, "params", func(b []byte) []byte {
-		for _, name := range k.selectors {
-			switch value := selectedValue(params, name).(type) {
-			case nil:
-			case bool:
-				b = boolField(b, name, value)
-			case string:
-				word := plainWord(value)
-				if word == "" && value != "" || word != k.redact(word) {
-					k.withheld, word = true, ""
-				}
-				b = appendText(field(b, name), word)
-			case json.Number:
-				b = appendText(field(b, name), plainWord(value.String()))
-			default:
-				b = boolField(b, name, true)
+func (k *keeper) selected(kept keptParams, params toolward.Params) keptParams {
+	for _, name := range k.selectors {
+		switch value := selectedValue(params, name).(type) {
+		case nil:
+		case bool:
+			kept = append(kept, keptParam{name, value})
+		case string:
+			word := plainWord(value)
+			if word == "" && value != "" || word != k.redact(word) {
+				k.withheld, word = true, ""
 			}
+			kept = append(kept, keptParam{name, word})
+		case json.Number:
+			kept = append(kept, keptParam{name, plainWord(value.String())})
+		default:
+			kept = append(kept, keptParam{name, true})
 		}
-		return b
-	})
+	}
+	return kept
 }
 
 // selectedValue reads a parameter, or with "a.b" the member b of the parameter a.
@@ -142,38 +132,40 @@ func plainWord(text string) string {
 	return text
 }
 
-func (k *keeper) requester(b []byte, caller *toolward.Caller) []byte {
-	return object(b, "requester", func(b []byte) []byte {
-		b = textField(b, "account", k.verbatim(caller.Account, nameLimit))
-		if len(caller.Ceiling) > ceilingLimit {
-			k.withheld = true
-		} else {
-			b = textField(b, "ceiling", k.verbatim(string(caller.Ceiling), ceilingLimit))
-		}
-		b = textField(b, "channel", k.verbatim(caller.Channel, nameLimit))
-		b = textField(b, "client", k.name(caller.Client))
-		b = textField(b, "context", caller.Context)
-		b = textField(b, "device", caller.Device)
-		b = textField(b, "group", k.verbatim(caller.Group, nameLimit))
-		b = textField(b, "model", k.verbatim(caller.Model, nameLimit))
-		b = textField(b, "parent", k.verbatim(string(caller.Parent), detailLimit))
-		b = textField(b, "provider", k.verbatim(caller.Provider, nameLimit))
-		b = flagField(b, "sandboxReadOnly", caller.SandboxReadOnly)
-		b = flagField(b, "sandboxed", caller.Sandboxed)
-		b = textField(b, "senderId", k.verbatim(caller.Sender, nameLimit))
-		b = boolField(b, "senderIsOwner", caller.Owner)
-		b = textField(b, "senderName", k.verbatim(caller.SenderName, nameLimit))
-		b = textField(b, "senderPhone", k.verbatim(caller.SenderPhone, nameLimit))
-		b = textField(b, "senderUser", k.verbatim(caller.SenderUser, nameLimit))
-		return textField(b, "workspace", k.verbatim(caller.Workspace, detailLimit))
-	})
+func (k *keeper) requester(caller *toolward.Caller) keptRequester {
+	kept := keptRequester{
+		Account:         k.verbatim(caller.Account, nameLimit),
+		Channel:         k.verbatim(caller.Channel, nameLimit),
+		Client:          k.name(caller.Client),
+		Context:         caller.Context,
+		Device:          caller.Device,
+		Group:           k.verbatim(caller.Group, nameLimit),
+		Model:           k.verbatim(caller.Model, nameLimit),
+		Parent:          toolward.SessionKey(k.verbatim(string(caller.Parent), detailLimit)),
+		Provider:        k.verbatim(caller.Provider, nameLimit),
+		SandboxReadOnly: caller.SandboxReadOnly,
+		Sandboxed:       caller.Sandboxed,
+		SenderID:        k.verbatim(caller.Sender, nameLimit),
+		SenderIsOwner:   caller.Owner,
+		SenderName:      k.verbatim(caller.SenderName, nameLimit),
+		SenderPhone:     k.verbatim(caller.SenderPhone, nameLimit),
+		SenderUser:      k.verbatim(caller.SenderUser, nameLimit),
+		Workspace:       k.verbatim(caller.Workspace, detailLimit),
+	}
+	if len(caller.Ceiling) > ceilingLimit {
+		k.withheld = true
+	} else {
+		kept.Ceiling = toolward.Ceiling(k.verbatim(string(caller.Ceiling), ceilingLimit))
+	}
+	return kept
 }
 
 // ceilingLimit bounds what is kept of a parent's policies, in bytes.
 const ceilingLimit = 8 << 10
 
-func sizes(b []byte, name string, values []string) []byte {
-	return list(b, name, min(len(values), listLimit), func(b []byte, i int) []byte {
-		return appendInt(b, len(values[i]))
-	})
+func sizes(kept []int, texts []string) []int {
+	for _, text := range bounded(texts) {
+		kept = append(kept, len(text))
+	}
+	return kept
 }

@@ -29,89 +29,8 @@ type Past struct {
 	Digest   string
 }
 
-// decided is a decision record as JSON.
-type decided struct {
-	AgentID  string `json:"agentId"`
-	Approval struct {
-		Decision toolward.Decision `json:"decision"`
-	} `json:"approval"`
-	ByClient       bool               `json:"byClient"`
-	Class          toolward.Class     `json:"class"`
-	Code           toolward.Code      `json:"code"`
-	Depth          int                `json:"depth"`
-	Digest         string             `json:"digest"`
-	DigestOriginal string             `json:"digestOriginal"`
-	Facts          decidedFacts       `json:"facts"`
-	Findings       []toolward.Finding `json:"findings"`
-	Form           bool               `json:"form"`
-	From           toolward.Level     `json:"from"`
-	GrantKind      toolward.GrantKind `json:"grantKind"`
-	Host           toolward.Host      `json:"host"`
-	Level          toolward.Level     `json:"level"`
-	Inputs         struct {
-		External   bool `json:"external"`
-		Suspicious bool `json:"suspicious"`
-		Compacted  bool `json:"compacted"`
-	} `json:"levelInputs"`
-	Overrides []string `json:"overrides"`
-	OwnerOnly bool     `json:"ownerOnly"`
-	Plugin    string   `json:"plugin"`
-	Policy    *struct {
-		AllowAlways bool             `json:"allowAlways"`
-		Code        toolward.Code    `json:"code"`
-		GrantOK     bool             `json:"grantOk"`
-		Verdict     toolward.Verdict `json:"verdict"`
-	} `json:"policy"`
-	Requester  requester           `json:"requester"`
-	Row        string              `json:"row"`
-	SessionKey toolward.SessionKey `json:"sessionKey"`
-	Severity   toolward.Severity   `json:"severity"`
-	Surface    toolward.Surface    `json:"surface"`
-	V1         toolward.Verdict    `json:"v1"`
-	Verdict    toolward.Verdict    `json:"verdict"`
-	Via        string              `json:"via"`
-	Withheld   bool                `json:"withheld"`
-	WorkDir    string              `json:"workDir"`
-}
-
-type decidedFacts struct {
-	Action     string         `json:"action"`
-	Analysis   *pastAnalysis  `json:"analysis"`
-	BrowserOn  string         `json:"browserOn"`
-	Deletes    int            `json:"deletes"`
-	Elevated   bool           `json:"elevated"`
-	Hosts      []string       `json:"hosts"`
-	Listed     string         `json:"listed"`
-	Mutates    bool           `json:"mutates"`
-	Params     map[string]any `json:"params"`
-	Recipients []string       `json:"recipients"`
-	Sandbox    string         `json:"sandbox"`
-	Scope      string         `json:"scope"`
-	TargetID   string         `json:"targetId"`
-	Targets    []struct {
-		Kind  string      `json:"kind"`
-		Left  bool        `json:"left"`
-		Links uint64      `json:"links"`
-		Op    toolward.Op `json:"op"`
-		Path  string      `json:"path"`
-		Place string      `json:"place"`
-	} `json:"targets"`
-	URLBytes []int `json:"urlBytes"`
-}
-
-type pastAnalysis struct {
-	Ask        string   `json:"ask"`
-	Covered    bool     `json:"covered"`
-	Forbidden  string   `json:"forbidden"`
-	Forced     []string `json:"forced"`
-	Savable    bool     `json:"savable"`
-	Security   string   `json:"security"`
-	Unanswered bool     `json:"unanswered"`
-	Understood bool     `json:"understood"`
-}
-
 // analysis is what was known about a command. What "always" would have saved is not kept, only that it would.
-func (p *pastAnalysis) analysis() *toolward.CommandAnalysis {
+func (p *keptAnalysis) analysis() *toolward.CommandAnalysis {
 	if p == nil {
 		return nil
 	}
@@ -123,27 +42,6 @@ func (p *pastAnalysis) analysis() *toolward.CommandAnalysis {
 		a.Always = []toolward.CommandEntry{{}}
 	}
 	return a
-}
-
-type requester struct {
-	Account         string              `json:"account"`
-	Ceiling         toolward.Ceiling    `json:"ceiling"`
-	Channel         string              `json:"channel"`
-	Client          string              `json:"client"`
-	Context         string              `json:"context"`
-	Device          string              `json:"device"`
-	Group           string              `json:"group"`
-	Model           string              `json:"model"`
-	Parent          toolward.SessionKey `json:"parent"`
-	Provider        string              `json:"provider"`
-	SandboxReadOnly bool                `json:"sandboxReadOnly"`
-	Sandboxed       bool                `json:"sandboxed"`
-	SenderID        string              `json:"senderId"`
-	SenderIsOwner   bool                `json:"senderIsOwner"`
-	SenderName      string              `json:"senderName"`
-	SenderPhone     string              `json:"senderPhone"`
-	SenderUser      string              `json:"senderUser"`
-	Workspace       string              `json:"workspace"`
 }
 
 // ReadDecision reads a decision record back.
@@ -234,7 +132,7 @@ func ofContents(findings []toolward.Finding) []toolward.Finding {
 	return kept
 }
 
-func (f *decidedFacts) facts() toolward.Facts {
+func (f *keptFacts) facts() toolward.Facts {
 	out := toolward.Facts{
 		Action: f.Action, Hosts: f.Hosts, Listed: f.Listed, Recipients: f.Recipients, TargetID: f.TargetID, Elevated: f.Elevated,
 		Mutates: f.Mutates, Deletes: f.Deletes, BrowserOn: f.BrowserOn, Sandbox: f.Sandbox, Scope: f.Scope, Analysis: f.Analysis.analysis(),
@@ -244,19 +142,19 @@ func (f *decidedFacts) facts() toolward.Facts {
 	}
 	for _, t := range f.Targets {
 		out.Targets = append(out.Targets, toolward.Target{
-			Path: t.Path, Real: t.Path, Op: t.Op, Zone: toolward.Zone(t.Place), Kind: toolward.Kind(t.Kind), Links: max(t.Links, 1), Left: t.Left,
+			Path: t.Path, Real: t.Path, Op: t.Op, Zone: t.Zone, Kind: t.Kind, Links: max(t.Links, 1), Left: t.Left,
 		})
 	}
 	return out
 }
 
 // selected are the parameters that chose the row.
-func (f *decidedFacts) selected() toolward.Params {
+func (f *keptFacts) selected() toolward.Params {
 	object := map[string]any{}
-	for name, value := range f.Params {
-		outer, inner, nested := strings.Cut(name, ".")
+	for _, param := range f.Params {
+		outer, inner, nested := strings.Cut(param.name, ".")
 		if !nested {
-			object[name] = value
+			object[param.name] = param.value
 			continue
 		}
 		members, _ := object[outer].(map[string]any)
@@ -264,7 +162,7 @@ func (f *decidedFacts) selected() toolward.Params {
 			members = map[string]any{}
 			object[outer] = members
 		}
-		members[inner] = value
+		members[inner] = param.value
 	}
 	canonical, err := json.Marshal(object)
 	if err != nil {

@@ -20,6 +20,7 @@ type entry struct {
 	record        Record
 	buf           []byte
 	prevAt, seqAt int
+	kept          *decided // decisions
 
 	durable   bool
 	opens     *openCall // decisions
@@ -32,9 +33,9 @@ type entry struct {
 func (l *Log) entry() *entry {
 	e, ok := l.free.Get().(*entry)
 	if !ok {
-		return &entry{}
+		return &entry{kept: &decided{}}
 	}
-	*e = entry{buf: e.buf[:0], with: e.with[:0]}
+	*e = entry{buf: e.buf[:0], with: e.with[:0], kept: e.kept}
 	return e
 }
 
