@@ -38,6 +38,7 @@ type Options struct {
 	Levels    Levels
 	Approvals *approval.Manager
 	Sandboxes Sandboxes
+	Config    Configuration
 	Log       *slog.Logger // optional
 }
 
@@ -51,6 +52,8 @@ type Desk struct {
 	levels    Levels
 	approvals *approval.Manager
 	sandboxes Sandboxes
+	config    Configuration
+	shown     shownChanges
 	log       *slog.Logger
 }
 
@@ -64,7 +67,7 @@ func New(o Options) (*Desk, error) {
 	}
 	return &Desk{
 		audit: o.Audit, allowlist: o.Allowlist, people: o.People, passkeys: o.Passkeys, devices: o.Devices, levels: o.Levels,
-		approvals: o.Approvals, sandboxes: o.Sandboxes, log: o.Log,
+		approvals: o.Approvals, sandboxes: o.Sandboxes, config: o.Config, log: o.Log,
 	}, nil
 }
 

@@ -18,6 +18,8 @@ const (
 	WrongPhrase  Code = "wrong-phrase"  // the passphrase is wrong
 	TooOften     Code = "too-often"     // too many wrong proofs: later
 	ScopeHeld    Code = "scope-held"    // whoever gives a scope must hold it
+	NotShown     Code = "not-shown"     // the visitor did not see what they answer
+	TooSoon      Code = "too-soon"      // they saw it less than half a second ago
 	Invalid      Code = "invalid"       // what was sent cannot be put in force
 	BaseRequired Code = "base-required" // the change does not say which state it was made from
 	BaseChanged  Code = "base-changed"  // the change was made from another state than the one that there is

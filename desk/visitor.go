@@ -44,6 +44,9 @@ const (
 	SeeGrants    Operation = "see grants"
 	RevokeGrants Operation = "revoke grants"
 	EndSandboxes Operation = "end sandboxes"
+
+	SeeConfiguration   Operation = "see a changed configuration"
+	ApplyConfiguration Operation = "apply a changed configuration"
 )
 
 // rights is what each operation needs. An operation that is not listed may be done by nobody.
@@ -67,6 +70,9 @@ var rights = map[Operation]identity.Right{
 	SeeGrants:    identity.RightWatch,
 	RevokeGrants: identity.RightAdmin,
 	EndSandboxes: identity.RightAdmin,
+
+	SeeConfiguration:   identity.RightWatch,
+	ApplyConfiguration: identity.RightConfigure,
 }
 
 // Right is the right that the operation needs, for an adapter that refuses before it reads what was sent; "" is a right that

@@ -33,6 +33,7 @@ type world struct {
 	passkeys  *identity.Passkeys
 	sessions  *session.Tracker
 	boxes     *boxes
+	file      *file
 	salt      []byte // of the token that the device had before
 
 	mu      sync.Mutex
@@ -75,9 +76,9 @@ func newWorld(t *testing.T) *world {
 	must(t, err)
 	w.sessions, err = session.New(session.Options{Store: store.NewSessions(db), Settings: session.Settings{DefaultLevel: toolward.Normal}})
 	must(t, err)
-	w.boxes = &boxes{}
+	w.boxes, w.file = &boxes{}, &file{}
 	w.desk, err = desk.New(desk.Options{
-		Audit: w, Allowlist: w.allowlist, People: w.keeper, Passkeys: w.passkeys, Devices: w.devices, Levels: w.sessions, Sandboxes: w.boxes,
+		Audit: w, Allowlist: w.allowlist, People: w.keeper, Passkeys: w.passkeys, Devices: w.devices, Levels: w.sessions, Sandboxes: w.boxes, Config: w.file,
 	})
 	must(t, err)
 	return w

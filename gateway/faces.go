@@ -77,7 +77,7 @@ func (d *Gateway) openFaces(ctx context.Context, o Options) (err error) {
 		Public: public, Proxies: door.Proxies{Trusted: trusted, RealIPFallback: settings.Gateway.AllowRealIPFallback},
 		Passkeys: d.passkeys,
 		People:   d.people, Approvals: d.approver, Audit: d.audit, Records: records, Levels: levels{d.sessions, d.watcher},
-		Gateway: d.Gateway, Policy: d.policyInForce, Config: d, Desk: d.desk, Sandboxes: d.sandboxes,
+		Gateway: d.Gateway, Policy: d.policyInForce, Desk: d.desk, Sandboxes: d.sandboxes,
 		MCP:         d.mcp.Handler(d.authenticate),
 		MCPStream:   d.fromAgent(d.mcp.StdioHandler(streams, d.welcome)),
 		Hooks:       d.fromAgent(d.hooks),

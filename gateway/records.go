@@ -3,15 +3,14 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/session"
 )
 
@@ -148,12 +147,12 @@ func (d *Gateway) configChanged(e config.Event) {
 }
 
 // PendingChange is the changed configuration file that waits for a person.
-func (d *Gateway) PendingChange() (api.ConfigChange, bool) {
+func (d *Gateway) PendingChange() (desk.ConfigChange, bool) {
 	pending := d.config.Pending()
 	if pending == nil {
-		return api.ConfigChange{}, false
+		return desk.ConfigChange{}, false
 	}
-	change := api.ConfigChange{File: pending.Name, Revision: pending.Hash, Diff: d.config.Difference(pending), Changes: []string{}}
+	change := desk.ConfigChange{File: pending.Name, Revision: pending.Hash, Diff: d.config.Difference(pending), Changes: []string{}}
 	changes, err := config.Changes(d.config.Current(), pending)
 	d.logError("put a changed configuration into words", err) // the difference still shows it
 	for _, one := range changes {
@@ -162,22 +161,5 @@ func (d *Gateway) PendingChange() (api.ConfigChange, bool) {
 	return change, true
 }
 
-// ApplyChange puts the waiting configuration in force if it is still the one that the person saw, and records who
-// said so before it takes effect.
-func (d *Gateway) ApplyChange(ctx context.Context, revision, by string) error {
-	pending := d.config.Pending()
-	if pending == nil || pending.Hash != revision {
-		return config.ErrNotPending
-	}
-	_, err := d.audit.Append(ctx, audit.Event{Type: audit.TypeConfig, Durable: true, Data: map[string]any{
-		"event": "approved", "hash": revision, "by": by, "diff": d.config.Difference(pending),
-	}})
-	if err != nil {
-		return fmt.Errorf("the change could not be recorded, so it is not applied: %w", err)
-	}
-	if err := d.config.ApplyPending(revision); err != nil {
-		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "refused", "hash": revision, "error": err.Error()}})
-		return err
-	}
-	return nil
-}
+// ApplyPending puts the waiting configuration in force if it is still the one of this revision. The desk has recorded who said so.
+func (d *Gateway) ApplyPending(revision string) error { return d.config.ApplyPending(revision) }

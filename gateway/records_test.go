@@ -13,6 +13,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/store"
 )
 
@@ -29,7 +30,7 @@ func TestTheRecordFollowsGrants(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.config.Reload()
-	if err := d.ApplyChange(t.Context(), d.config.Pending().Hash, "alice"); err != nil {
+	if err := d.applied(t, d.config.Pending().Hash); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(d.approver.Grants()); n != 0 {
@@ -41,6 +42,30 @@ func TestTheRecordFollowsGrants(t *testing.T) {
 	if err != nil || len(records) != 2 || !strings.Contains(records[1].JSON, `"event":"made","grant":"g2"`) ||
 		!strings.Contains(records[0].JSON, `"event":"taken back","grant":"g1"`) {
 		t.Errorf("%+v, %v", records, err)
+	}
+}
+
+// applied lets a person who signs in apply a change that they have looked at for long enough.
+func (d *Gateway) applied(t *testing.T, revision string) error {
+	t.Helper()
+	if d.people.NeedsSetup() {
+		if err := d.people.SetUp(t.Context(), "test", d.people.SetupCode(), "correct horse battery"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	by, err := d.people.SignInForeground(t.Context(), "correct horse battery")
+	if err != nil {
+		t.Fatal(err)
+	}
+	person := desk.Visitor{By: by}
+	for {
+		if _, _, err := d.desk.PendingChange(person); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.desk.ApplyChange(t.Context(), person, revision); desk.CodeOf(err) != desk.TooSoon {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 
@@ -86,14 +111,14 @@ func TestTheRecordFollowsTheConfiguration(t *testing.T) {
 		}
 		return ""
 	}
-	if err := d.ApplyChange(t.Context(), change(`{"tools": {"deny": ["exec"]}, "config": {"autoApply": true}}`), "alice"); err != nil {
+	if err := d.applied(t, change(`{"tools": {"deny": ["exec"]}, "config": {"autoApply": true}}`)); err != nil {
 		t.Fatal(err)
 	}
 	if waiting := change(`{"tools": {"deny": ["exec"]}}`); waiting != "" {
 		t.Fatal("autoApply does not apply")
 	}
 	behind := change(strings.Repeat("// nothing to see here\n", 5000) + `{"tools": {"deny": []}}`)
-	if err := d.ApplyChange(t.Context(), behind, "alice"); !errors.Is(err, config.ErrTooLong) {
+	if err := d.applied(t, behind); !errors.Is(err, config.ErrTooLong) {
 		t.Errorf("a change that could not be shown: %v", err)
 	}
 	d.events.close()
@@ -115,7 +140,7 @@ func TestTheRecordFollowsTheConfiguration(t *testing.T) {
 	}
 	// What people do is written at once, the rest behind it: the order between the two is not fixed.
 	slices.Sort(said)
-	want := []string{"approved alice", "approved alice", "in force", "in force", "in force at start", "proposed", "proposed", "refused"}
+	want := []string{"approved owner (daemon terminal)", "approved owner (daemon terminal)", "in force", "in force", "in force at start", "proposed", "proposed", "refused"}
 	if !slices.Equal(said, want) {
 		t.Errorf("the record says %q, want %q", said, want)
 	}

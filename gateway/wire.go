@@ -25,7 +25,7 @@ func (d *Gateway) openProtocol(ctx context.Context, settings config.File, listen
 	d.secrets.Hold(nonEmpty(who.Auth.Token, who.Auth.Password)...)
 	if d.desk, err = desk.New(desk.Options{
 		Audit: d.audit, Allowlist: d.commands, People: d.people, Passkeys: d.passkeys, Devices: d.pairings, Levels: levels{d.sessions, d.watcher},
-		Approvals: d.approver, Sandboxes: d.sandboxes, Log: d.log,
+		Approvals: d.approver, Sandboxes: d.sandboxes, Config: d, Log: d.log,
 	}); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/server/api"
 )
@@ -342,7 +343,7 @@ func TestHostileText(t *testing.T) {
 func TestConfigurationWaitsForAPerson(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{})
 	b := signedIn(t, w)
-	w.Config.Offer(api.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n"})
+	w.Config.Offer(desk.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n"})
 	apply := func(revision string) int {
 		resp, _ := b.post(b.base+"/config", url.Values{"revision": {revision}})
 		return resp.StatusCode
@@ -357,7 +358,7 @@ func TestConfigurationWaitsForAPerson(t *testing.T) {
 	if status := apply("r1"); status != http.StatusTooEarly {
 		t.Errorf("applied at once: %d", status)
 	}
-	w.Config.Offer(api.ConfigChange{File: "toolward.jsonc", Revision: "r2", Diff: "another"})
+	w.Config.Offer(desk.ConfigChange{File: "toolward.jsonc", Revision: "r2", Diff: "another"})
 	for time.Since(shown) < 600*time.Millisecond {
 		b.get("/healthz")
 	}
@@ -375,8 +376,12 @@ func TestConfigurationWaitsForAPerson(t *testing.T) {
 	if status := apply("r2"); status != http.StatusSeeOther {
 		t.Errorf("apply: %d", status)
 	}
-	if got := w.Config.Applied(); len(got) != 1 || got[0] != "r2 by owner (console)" {
+	if got := w.Config.Applied(); len(got) != 1 || got[0] != "r2" {
 		t.Errorf("applied %q", got)
+	}
+	records, err := w.Audit.Query(t.Context(), audit.Filter{Type: audit.TypeConfig, Text: "r2"})
+	if err != nil || len(records) != 1 || !strings.Contains(records[0].JSON, `"by":"owner (console)"`) {
+		t.Errorf("the record of it: %v, %v", records, err)
 	}
 }
 

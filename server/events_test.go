@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/server/api"
 )
@@ -144,13 +145,13 @@ func TestConfigurationInTheStream(t *testing.T) {
 	b := signedIn(t, w)
 	events := openStream(t, b.http, w.URL+b.base+"/events")
 	events.next("sync", nil)
-	w.Config.Offer(api.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+<new>\n"})
+	w.Config.Offer(desk.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+<new>\n"})
 	var shown struct{ HTML string }
 	events.next("config", &shown)
 	if !strings.Contains(shown.HTML, `data-revision="r1"`) || strings.Contains(shown.HTML, "<new>") {
 		t.Errorf("config: %s", shown.HTML)
 	}
-	if err := w.Config.ApplyChange(t.Context(), "r1", "somebody"); err != nil {
+	if err := w.Config.ApplyPending("r1"); err != nil {
 		t.Fatal(err)
 	}
 	if events.next("config", &shown); shown.HTML != "" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/server/api"
 )
@@ -185,7 +186,7 @@ func TestSessionPages(t *testing.T) {
 func TestConfigurationInWords(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{})
 	b := signedIn(t, w)
-	w.Config.Offer(api.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n", Changes: []string{"teg.preset: strict → workspace", "agents.list[0].id: a → <b>"}})
+	w.Config.Offer(desk.ConfigChange{File: "toolward.jsonc", Revision: "r1", Diff: "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n", Changes: []string{"teg.preset: strict → workspace", "agents.list[0].id: a → <b>"}})
 	_, body := b.get(b.base + "/")
 	settings, diff := strings.Index(body, "teg.preset: strict → workspace"), strings.Index(body, `class="diff"`)
 	if settings < 0 || diff < settings || strings.Contains(body, "→ <b>") {

@@ -37,8 +37,7 @@ type Options struct {
 	Records   audit.Source // what the log is kept in, for exports
 	Levels    api.Levels
 	Gateway   api.Explainer
-	Policy    func() api.Policy // the one in force
-	Config    api.Configuration
+	Policy    func() api.Policy  // the one in force
 	Desk      *desk.Desk         // what people may do
 	Passkeys  *identity.Passkeys // optional
 	Sandboxes api.Sandboxes      // optional
@@ -88,7 +87,7 @@ const (
 // at once when the port is taken.
 func Open(o Options) (*Server, error) {
 	if o.Home == "" || o.People == nil || o.Approvals == nil || o.Audit == nil || o.Records == nil ||
-		o.Levels == nil || o.Gateway == nil || o.Policy == nil || o.Config == nil || o.Desk == nil || o.Stop == nil {
+		o.Levels == nil || o.Gateway == nil || o.Policy == nil || o.Desk == nil || o.Stop == nil {
 		return nil, errors.New("open server: a part is missing")
 	}
 	hosts := o.Hosts
@@ -127,7 +126,7 @@ func (s *Server) openRooms(o *Options) {
 	s.api = api.New(&api.Options{
 		Home: o.Home, Address: &s.address, Streams: s.streams,
 		People: o.People, Approvals: o.Approvals, Audit: o.Audit, Records: o.Records, Levels: o.Levels, Gateway: o.Gateway,
-		Policy: o.Policy, Config: o.Config, Desk: o.Desk, Sandboxes: o.Sandboxes,
+		Policy: o.Policy, Desk: o.Desk, Sandboxes: o.Sandboxes,
 		ObserveOnly: o.ObserveOnly, Version: o.Version, Stop: o.Stop, Log: s.log,
 	})
 	s.console = console.New(&console.Options{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/gateway"
 	"github.com/toolward/toolward/server/api"
@@ -125,7 +126,7 @@ type configApplyCommand struct {
 
 // Run shows the difference that waits and, confirmed, puts exactly that in force.
 func (c *configApplyCommand) Run(inv *invocation) error {
-	var change api.ConfigChange
+	var change desk.ConfigChange
 	if err := inv.daemon().get(inv, "/v1/config/pending", nil, &change); err != nil {
 		return err
 	}

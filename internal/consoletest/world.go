@@ -149,7 +149,7 @@ func New(t testing.TB, o Options) *World {
 	}
 	w.Desk, err = desk.New(desk.Options{
 		Audit: w.Audit, People: w.People, Passkeys: w.Passkeys, Devices: w.Pairings, Levels: w.Levels, Approvals: w.Approvals,
-		Sandboxes: o.Sandboxes, Log: o.Log,
+		Sandboxes: o.Sandboxes, Config: w.Config, Log: o.Log,
 	})
 	must(t, err)
 	w.openProtocol(o)
@@ -160,7 +160,7 @@ func New(t testing.TB, o Options) *World {
 	doors := server.Options{
 		Public: public, Proxies: door.Proxies{Trusted: trusted}, Passkeys: w.Passkeys,
 		Home: home, Listen: o.Listen, Hosts: o.Hosts, People: w.People, Approvals: w.Approvals, Audit: w.Audit,
-		Records: records, Levels: w.Levels, Gateway: w.Gateway, Config: w.Config, Desk: w.Desk, MCP: o.MCP, Hooks: o.Hooks,
+		Records: records, Levels: w.Levels, Gateway: w.Gateway, Desk: w.Desk, MCP: o.MCP, Hooks: o.Hooks,
 		Policy:    func() api.Policy { return o.Policy },
 		Sandboxes: o.Sandboxes,
 		Version:   "test", Stop: func() {}, Log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
@@ -324,40 +324,40 @@ func (p *Processes) Change(change func(*identity.Process)) {
 // Config is a configuration file of which a change may wait.
 type Config struct {
 	mu      sync.Mutex
-	waiting *api.ConfigChange
+	waiting *desk.ConfigChange
 	applied []string
 }
 
 // Offer makes a change wait.
-func (c *Config) Offer(change api.ConfigChange) {
+func (c *Config) Offer(change desk.ConfigChange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting = &change
 }
 
 // PendingChange is the change that waits.
-func (c *Config) PendingChange() (api.ConfigChange, bool) {
+func (c *Config) PendingChange() (desk.ConfigChange, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting == nil {
-		return api.ConfigChange{}, false
+		return desk.ConfigChange{}, false
 	}
 	return *c.waiting, true
 }
 
-// ApplyChange applies it.
-func (c *Config) ApplyChange(_ context.Context, revision, by string) error {
+// ApplyPending applies it.
+func (c *Config) ApplyPending(revision string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting == nil || c.waiting.Revision != revision {
 		return errors.New("the configuration file has changed since it was shown")
 	}
 	c.waiting = nil
-	c.applied = append(c.applied, revision+" by "+by)
+	c.applied = append(c.applied, revision)
 	return nil
 }
 
-// Applied lists what was applied, and by whom.
+// Applied lists what was applied.
 func (c *Config) Applied() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	atdesk "github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/internal/passkeytest"
-	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/protocol"
 )
 
@@ -76,7 +76,7 @@ func consolePages(t *testing.T, open func(*testing.T) *tab) []consolePage {
 	exampleCommands(commands)
 	quiet := consoletest.New(t, consoletest.Options{})
 	changed := consoletest.New(t, consoletest.Options{})
-	changed.Config.Offer(api.ConfigChange{
+	changed.Config.Offer(atdesk.ConfigChange{
 		File: "toolward.jsonc", Revision: "r1", Diff: exampleChange,
 		Changes: []string{"teg.preset: strict → workspace", `agents.list[1].tools.deny: ["browser","canvas","nodes"] → ["nodes"]`, "server.listen: 127.0.0.1:7411 → 127.0.0.1:7500 (from the next start)"},
 	})

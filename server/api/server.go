@@ -25,7 +25,6 @@ type Options struct {
 	Levels    Levels
 	Gateway   Explainer
 	Policy    func() Policy
-	Config    Configuration
 	Desk      *desk.Desk // what people may do
 	Sandboxes Sandboxes  // optional
 
@@ -48,7 +47,6 @@ type Server struct {
 	levels    Levels
 	gateway   Explainer
 	policy    func() Policy
-	config    Configuration
 	desk      *desk.Desk
 	sandboxes Sandboxes
 
@@ -58,7 +56,6 @@ type Server struct {
 	log      *slog.Logger
 
 	started time.Time
-	shown   configShown
 	handler http.Handler // of all routes
 }
 
@@ -67,7 +64,7 @@ func New(o *Options) *Server {
 	s := &Server{
 		home: o.Home, address: o.Address, streams: o.Streams,
 		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels, gateway: o.Gateway,
-		policy: o.Policy, config: o.Config, desk: o.Desk, sandboxes: o.Sandboxes,
+		policy: o.Policy, desk: o.Desk, sandboxes: o.Sandboxes,
 		observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log, started: time.Now(),
 	}
 	s.handler = s.routes()

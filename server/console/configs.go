@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/server/api"
 )
 
 // configCard is a changed configuration file that waits for a person.
@@ -20,8 +21,8 @@ const maxChanges = 40
 
 // configCard shows the configuration that waits for a person; nil if none does.
 func (s *Server) configCard(v *visitor) *configCard {
-	change, ok := s.api.PendingChange(v.by)
-	if !ok {
+	change, waits, err := s.desk.PendingChange(v.atDesk())
+	if err != nil || !waits {
 		return nil
 	}
 	card := &configCard{
@@ -39,8 +40,8 @@ func (s *Server) applyFromPage(w http.ResponseWriter, r *http.Request, v *visito
 	if err := parseForm(r); err != nil {
 		return err
 	}
-	if err := s.api.ApplyConfig(r, v.by, r.PostForm.Get("revision")); err != nil {
-		return err
+	if err := s.desk.ApplyChange(r.Context(), v.atDesk(), r.PostForm.Get("revision")); err != nil {
+		return api.ConfigProblem(err)
 	}
 	http.Redirect(w, r, v.base+"/", http.StatusSeeOther)
 	return nil
