@@ -8,7 +8,7 @@ import (
 	"github.com/toolward/toolward"
 )
 
-// People are told where an address leads that is read as another, on every surface: as a reason beside the findings.
+// People are told where an address leads that is read as another, on every screen: as a reason beside the findings.
 func TestAddressThatMisleads(t *testing.T) {
 	m := &Manager{redact: func(s string) string { return s }}
 	const want = "an address leads to evil.example, not to what stands before the @: https://apple.com@evil.example/"

@@ -183,7 +183,7 @@ func (m *Manager) getStored(ctx context.Context, id string) (*Record, error) {
 	return r, nil
 }
 
-// Shown returns what people are shown of an approval. It is for surfaces that pass on an event whose request was too long
+// Shown returns what people are shown of an approval. It is for adapters that pass on an event whose request was too long
 // for it, to people who may see it.
 func (m *Manager) Shown(ctx context.Context, key Key) (*Details, error) {
 	return m.details(ctx, key, nil)

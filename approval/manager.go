@@ -56,7 +56,7 @@ type Options struct {
 	Store    Store               // required
 	Redact   func(string) string // required: hides secrets in what people are shown and the store keeps
 	Settings Settings
-	Channels []Channel   // optional ways to reach people who have no surface attached
+	Channels []Channel   // optional ways to reach people who have no screen attached
 	Socket   Prompter    // optional
 	Observe  func(Event) // optional: told of every event, in order; must not block and must not call the manager
 	// Outline says what the command of a call would do; optional, nil if nobody knows.

@@ -9,12 +9,12 @@ import (
 	"github.com/toolward/toolward"
 )
 
-// Approver is a surface with a person in front of it who sees new approvals at once: an open console, "approvals
+// Approver is a screen with a person in front of it who sees new approvals at once: an open console, "approvals
 // watch", the terminal console, a foreground daemon.
 type Approver struct {
 	Name       string // for people, such as "console on 127.0.0.1"
 	By         Authority
-	Connection string // of the surface; calls from the same connection have no approver in it
+	Connection string // of the screen; calls from the same connection have no approver in it
 	Device     string
 }
 
@@ -41,7 +41,7 @@ func (p *Presence) Close() {
 	p.people.mu.Unlock()
 }
 
-// Channel reaches people who have no surface attached, such as a chat.
+// Channel reaches people who have no screen attached, such as a chat.
 type Channel interface {
 	// Offer delivers an approval and reports whether somebody who can answer was reached. It must respect ctx.
 	Offer(context.Context, *Record) bool

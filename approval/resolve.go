@@ -20,13 +20,13 @@ type Response struct {
 	Connection string // that the answer came through
 	Device     string
 
-	// Binding is the digest ([Record.Binding]) of what the person was shown; "" if the surface does not bring it back. An
+	// Binding is the digest ([Record.Binding]) of what the person was shown; "" if the screen does not bring it back. An
 	// asker chooses the id, which is free again after the approval is gone: another question could stand there meanwhile.
 	Binding string
-	// Shown is the stamp of MarkShown that the entry was displayed with. Surfaces where people answer what they
+	// Shown is the stamp of MarkShown that the entry was displayed with. Screens where people answer what they
 	// see must bring it back.
 	Shown string
-	// Typed is for surfaces where a person writes the approval's id, such as "approvals allow <id>": there is
+	// Typed is for screens where a person writes the approval's id, such as "approvals allow <id>": there is
 	// nothing to click by accident. The approval must still be half a second old.
 	Typed bool
 }

@@ -160,7 +160,7 @@ func reasonsOf(d *Details) []Reason {
 	return out
 }
 
-// factsOf is what identifies the call, for comparing with other surfaces and the record.
+// factsOf is what identifies the call, for comparing with other screens and the record.
 func factsOf(r *Record) []Fact {
 	d := r.Request
 	var out []Fact

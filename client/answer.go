@@ -21,7 +21,7 @@ type Approval struct {
 	Created time.Time         // zero in news about one that is over
 	Expires time.Time
 	Allowed []toolward.Decision
-	// Digest is over everything that the answer will be bound to. Its first twelve characters are shown on every surface,
+	// Digest is over everything that the answer will be bound to. Its first twelve characters are shown on every screen,
 	// so that people can compare.
 	Digest string
 

@@ -3,7 +3,7 @@
 // without a mark that says how much. The brackets are escaped themselves when a text holds them, so that a text
 // cannot forge an escape. Plain text comes out unchanged.
 //
-// A person who approves a command approves what these functions print; every surface uses them.
+// A person who approves a command approves what these functions print; every screen uses them.
 package display
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/toolward/toolward/approval"
 )
 
-// connection names this surface towards the approval manager.
+// connection names this screen towards the approval manager.
 const connection = "daemon terminal"
 
 const eventBuffer = 64

@@ -115,7 +115,7 @@ func (r *rows) always(v *approval.View) {
 	}
 }
 
-// facts identify the call, for comparing it with other surfaces and the record.
+// facts identify the call, for comparing it with other screens and the record.
 func (r *rows) facts(v *approval.View) {
 	r.line(bold, "", "Digest "+display.Line(v.ShortDigest()))
 	for _, text := range factLines(v) {
