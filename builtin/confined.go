@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
@@ -30,7 +32,7 @@ type Confinement struct {
 	Identity string
 	Workdir  string // inside
 	Mounts   []sandbox.Mount
-	Env      sandbox.EnvRules
+	Env      settings.EnvRules
 	// Environ is what every command inside gets, as far as it is known: what "$HOME" means there.
 	Environ []string
 	Offline bool // it has no network
@@ -58,7 +60,7 @@ func (l located) sandbox() string {
 
 // located is where the paths of a confined call lead.
 func (c *Confinement) located(workDir string) (located, error) {
-	table := sandbox.NewMountTable(c.Workdir, c.Mounts)
+	table := settings.NewMountTable(c.Workdir, c.Mounts)
 	layout := place.Layout{
 		Workspace: c.Workdir, Home: c.Workdir,
 		// Nothing of Toolward's own is in a sandbox but its program inside.
@@ -80,7 +82,7 @@ func (c *Confinement) located(workDir string) (located, error) {
 	at := located{Classifier: places.Through(table), workDir: c.Workdir, box: c, table: table}
 	if workDir != "" {
 		// A client names directories of its own machine. One that is not there inside is not where it works.
-		if l, err := table.Map(workDir, "", false, sandbox.Host); err == nil {
+		if l, err := table.Map(workDir, "", false, settings.Host); err == nil {
 			at.workDir = l.Inside
 		}
 	}
@@ -94,7 +96,7 @@ func (l located) inside(workDir, asked string) (string, error) {
 	if l.hasName(workDir, asked) {
 		asked = "./" + asked
 	}
-	at, err := l.table.Map(asked, workDir, false, sandbox.Host)
+	at, err := l.table.Map(asked, workDir, false, settings.Host)
 	switch sandbox.CodeOf(err) {
 	case "":
 		return at.Inside, nil

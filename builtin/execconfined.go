@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/envname"
@@ -32,10 +34,10 @@ type running interface {
 
 // confinedEnv is what a call sets for a confined command. A variable that may not go into a sandbox refuses the call: a
 // command that runs without what it was given does something else.
-func confinedEnv(overrides map[string]string, rules sandbox.EnvRules) (env []string, err error) {
-	var given []sandbox.Variable
+func confinedEnv(overrides map[string]string, rules settings.EnvRules) (env []string, err error) {
+	var given []settings.Variable
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
-		given = append(given, sandbox.Variable{Name: name, Value: overrides[name]})
+		given = append(given, settings.Variable{Name: name, Value: overrides[name]})
 	}
 	filtered := rules.Filter(given)
 	if len(filtered.Blocked) > 0 {
@@ -56,7 +58,7 @@ func (c *Confinement) environment(rules *command.Environment, overrides map[stri
 		env[name] = value
 	}
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
-		one := []sandbox.Variable{{Name: name, Value: overrides[name]}}
+		one := []settings.Variable{{Name: name, Value: overrides[name]}}
 		if !rules.Settable(name, overrides[name]) && (!envname.Portable(name) || len(c.Env.Filter(one).Allowed) == 0) {
 			return nil, &command.ForbiddenVariable{Name: name}
 		}

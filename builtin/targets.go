@@ -7,9 +7,10 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/place"
-	"github.com/toolward/toolward/sandbox"
 )
 
 // located is the classifier of a caller together with the directory that relative paths start from.
@@ -18,7 +19,7 @@ type located struct {
 	workDir string // absolute and real
 
 	box   *Confinement // nil: this machine
-	table *sandbox.MountTable
+	table *settings.MountTable
 }
 
 // locate finds out where a call's paths start.

@@ -11,11 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/tailscale/hujson"
 
 	"github.com/toolward/toolward/policy"
-	"github.com/toolward/toolward/sandbox"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -153,7 +154,7 @@ func TestSchemaAgrees(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &value); err != nil {
 			t.Fatal(err)
 		}
-		_, parseErr := Parse("f", []byte(text), CheckSandbox(sandbox.Surroundings{}))
+		_, parseErr := Parse("f", []byte(text), CheckSandbox(settings.Surroundings{}))
 		if got := schema.Validate(value) == nil; got != want || (parseErr == nil) != want {
 			t.Errorf("%s: schema %v, program %v, want %v", text, got, parseErr, want)
 		}

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/policy"
-	"github.com/toolward/toolward/sandbox"
 )
 
 // limitsPage is docs/limits.md as the tables say it.
@@ -66,7 +67,7 @@ func TestConfigurationPageIsTrue(t *testing.T) {
 	if !found || !ended {
 		t.Fatal("the page has no example")
 	}
-	loaded, err := Parse("docs/configuration.md", []byte(example), CheckPolicy(nil, policy.Surroundings{}), CheckPlugins(nil), CheckSandbox(sandbox.Surroundings{}))
+	loaded, err := Parse("docs/configuration.md", []byte(example), CheckPolicy(nil, policy.Surroundings{}), CheckPlugins(nil), CheckSandbox(settings.Surroundings{}))
 	if err != nil {
 		t.Fatal(err)
 	}

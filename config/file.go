@@ -9,7 +9,7 @@ import (
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/plugin"
 	"github.com/toolward/toolward/policy"
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/settings"
 	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/telemetry"
 )
@@ -46,7 +46,7 @@ type Agents struct {
 // AgentDefaults is agents.defaults.
 type AgentDefaults struct {
 	Subagents       policy.SubagentDefaults `json:"subagents,omitzero" jsonschema:"sub-agents"`
-	Sandbox         sandbox.Defaults        `json:"sandbox,omitzero" jsonschema:"where commands and file tools run, confined"`
+	Sandbox         settings.Defaults       `json:"sandbox,omitzero" jsonschema:"where commands and file tools run, confined"`
 	ElevatedDefault string                  `json:"elevatedDefault,omitempty" jsonschema:"level of commands with more rights, of sessions that nobody has set one for: off (default), on, ask or full"`
 }
 
@@ -59,10 +59,10 @@ type Gateway struct {
 // Agent is one entry of agents.list.
 type Agent struct {
 	policy.Agent
-	Default   bool           `json:"default,omitempty" jsonschema:"the agent that is meant where nobody names one; default main, else the first of the list"`
-	Tools     Tools          `json:"tools,omitzero" jsonschema:"which tools the agent sees, of those that the gateway allows"`
-	Sandbox   sandbox.Config `json:"sandbox,omitzero" jsonschema:"as agents.defaults.sandbox, for this agent"`
-	Workspace string         `json:"workspace,omitempty" jsonschema:"absolute directory that is the agent's own, when the client names none"`
+	Default   bool            `json:"default,omitempty" jsonschema:"the agent that is meant where nobody names one; default main, else the first of the list"`
+	Tools     Tools           `json:"tools,omitzero" jsonschema:"which tools the agent sees, of those that the gateway allows"`
+	Sandbox   settings.Config `json:"sandbox,omitzero" jsonschema:"as agents.defaults.sandbox, for this agent"`
+	Workspace string          `json:"workspace,omitempty" jsonschema:"absolute directory that is the agent's own, when the client names none"`
 }
 
 // TEG is the section "teg".

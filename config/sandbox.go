@@ -3,17 +3,18 @@ package config
 import (
 	"slices"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/toolward/toolward/netguard"
-	"github.com/toolward/toolward/sandbox"
 )
 
 // Sandbox is the part that sandboxes are made by.
-func (f *File) Sandbox() sandbox.Configuration {
-	c := sandbox.Configuration{Defaults: f.Agents.Defaults.Sandbox}
+func (f *File) Sandbox() settings.Configuration {
+	c := settings.Configuration{Defaults: f.Agents.Defaults.Sandbox}
 	for i := range f.Agents.List {
-		c.Agents = append(c.Agents, sandbox.AgentConfig{ID: f.Agents.List[i].ID, Config: f.Agents.List[i].Sandbox})
+		c.Agents = append(c.Agents, settings.AgentConfig{ID: f.Agents.List[i].ID, Config: f.Agents.List[i].Sandbox})
 	}
 	return c
 }
@@ -34,9 +35,9 @@ func (f *File) egressHosts() []netguard.Pattern {
 }
 
 // CheckSandbox is a Check of the sections "sandbox".
-func CheckSandbox(around sandbox.Surroundings) Check {
+func CheckSandbox(around settings.Surroundings) Check {
 	return func(f File) (errs []error) {
-		_, problems := sandbox.Compile(f.Sandbox(), around)
+		_, problems := settings.Compile(f.Sandbox(), around)
 		for _, p := range problems {
 			errs = append(errs, keyError{p.Key, p.Text})
 		}

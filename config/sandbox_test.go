@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/sandbox"
@@ -18,7 +20,7 @@ import (
 
 // sandboxed checks a file whose sandboxes belong to a gateway in /home/gw.
 func sandboxed(text string) error {
-	_, err := Parse("f", []byte(text), CheckSandbox(sandbox.Surroundings{StateDir: "/home/gw/.toolward", Home: "/home/gw"}))
+	_, err := Parse("f", []byte(text), CheckSandbox(settings.Surroundings{StateDir: "/home/gw/.toolward", Home: "/home/gw"}))
 	return err
 }
 
@@ -83,7 +85,7 @@ func TestSandboxPageIsTrue(t *testing.T) {
 
 func collectKeys(t *testing.T, keys map[string]bool) {
 	t.Helper()
-	leaf := map[reflect.Type]bool{reflect.TypeFor[sandbox.Quantity](): true, reflect.TypeFor[sandbox.UlimitConfig](): true}
+	leaf := map[reflect.Type]bool{reflect.TypeFor[settings.Quantity](): true, reflect.TypeFor[settings.UlimitConfig](): true}
 	var collect func(at string, of reflect.Type)
 	collect = func(at string, of reflect.Type) {
 		fields := map[string]reflect.Type{}
@@ -97,7 +99,7 @@ func collectKeys(t *testing.T, keys map[string]bool) {
 			keys[key] = true
 		}
 	}
-	collect("", reflect.TypeFor[sandbox.Defaults]())
+	collect("", reflect.TypeFor[settings.Defaults]())
 	if len(keys) < 60 {
 		t.Fatalf("only %d keys", len(keys))
 	}
@@ -105,25 +107,25 @@ func collectKeys(t *testing.T, keys map[string]bool) {
 
 // The example means what its comments say.
 func TestSandboxExampleIsTrue(t *testing.T) {
-	around := sandbox.Surroundings{StateDir: "/home/gw/.toolward", Home: "/home/gw", Undecided: sandbox.ModeNonMain}
+	around := settings.Surroundings{StateDir: "/home/gw/.toolward", Home: "/home/gw", Undecided: settings.ModeNonMain}
 	loaded, err := Load("../docs/examples/sandboxes.jsonc", CheckPolicy(nil, policy.Surroundings{}), CheckSandbox(around))
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings, _ := sandbox.Compile(loaded.File.Sandbox(), around)
+	compiled, _ := settings.Compile(loaded.File.Sandbox(), around)
 	for session, want := range map[string]bool{
 		"agent:main:main": false, "agent:main:telegram:group:7": false, "agent:coder:main": true, "agent:browser-agent:x": true,
 	} {
-		if yes, why := settings.Sandboxed(sandbox.SessionAgent(session), session); yes != want {
+		if yes, why := compiled.Sandboxed(settings.SessionAgent(session), session); yes != want {
 			t.Errorf("%s: %v, %s", session, yes, why)
 		}
 	}
-	coder, browser := settings.For("coder"), settings.For("browser-agent")
-	if coder.Scope != sandbox.ScopeSession || coder.Access != sandbox.AccessReadWrite || *coder.Docker.Network != "bridge" ||
+	coder, browser := compiled.For("coder"), compiled.For("browser-agent")
+	if coder.Scope != settings.ScopeSession || coder.Access != settings.AccessReadWrite || *coder.Docker.Network != "bridge" ||
 		coder.Docker.Memory.Text() != "2g" || *coder.Docker.PidsLimit != 256 || coder.Docker.CapDrop[0] != "ALL" {
 		t.Errorf("coder: %+v", coder)
 	}
-	if browser.Scope != sandbox.ScopeAgent || browser.Access != sandbox.AccessNone || !*browser.Browser.Enabled || *browser.Docker.Network != "none" {
+	if browser.Scope != settings.ScopeAgent || browser.Access != settings.AccessNone || !*browser.Browser.Enabled || *browser.Docker.Network != "none" {
 		t.Errorf("browser-agent: %+v", browser)
 	}
 	snapshot, _, err := policy.Compile(loaded.File.Policy(), nil)
@@ -146,20 +148,20 @@ func TestSandboxExampleDecides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	around := sandbox.Surroundings{StateDir: filepath.Join(home, ".toolward"), Home: home}
+	around := settings.Surroundings{StateDir: filepath.Join(home, ".toolward"), Home: home}
 	loaded, err := Load("../docs/examples/sandboxes.jsonc", CheckPolicy(nil, policy.Surroundings{}), CheckSandbox(around))
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings, _ := sandbox.Compile(loaded.File.Sandbox(), around)
+	compiled, _ := settings.Compile(loaded.File.Sandbox(), around)
 	project := filepath.Join(home, "project")
 	if err := os.Mkdir(project, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	layout := func(session string) *sandbox.Layout {
+	layout := func(session string) *settings.Layout {
 		t.Helper()
-		agent := sandbox.SessionAgent(session)
-		l, err := settings.For(agent).Layout(sandbox.Site{Engine: sandbox.EngineDocker}, sandbox.Request{Agent: agent, Session: session, Workspace: project})
+		agent := settings.SessionAgent(session)
+		l, err := compiled.For(agent).Layout(settings.Site{Engine: sandbox.EngineDocker}, settings.Request{Agent: agent, Session: session, Workspace: project})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,25 +177,24 @@ func TestSandboxExampleDecides(t *testing.T) {
 	if browser.Name != layout("agent:browser-agent:x").Name || len(browser.Mounts()) != 1 || !strings.HasPrefix(browser.WorkspaceDir, around.StateDir+"/sandboxes/") {
 		t.Errorf("browser-agent: %+v", browser)
 	}
-	creation, err := settings.For("coder").Creation(t.Context(), sandbox.Request{Agent: "coder", Session: "agent:coder:main", Workspace: project})
+	asked, err := compiled.For("coder").Preview(t.Context(), settings.Request{Agent: "coder", Session: "agent:coder:main", Workspace: project})
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := strings.Join(creation.Args(), " ")
-	for _, want := range []string{"--network bridge", "--memory 2g", "--pids-limit 256", "--cap-drop ALL", "--read-only", "-v " + project + ":/workspace"} {
-		if !strings.Contains(args, want) {
-			t.Errorf("the coder's container lacks %s: %s", want, args)
-		}
+	s := asked.Spec
+	if s.Network.Mode != sandbox.NetworkBridge || s.Limits.Memory != 2<<30 || s.Limits.Pids != 256 || !slices.Equal(s.Docker.CapDrop, []string{"ALL"}) ||
+		s.Writable || s.Mounts[0].Source != project || s.Mounts[0].Target != "/workspace" || !s.Mounts[0].Writable {
+		t.Errorf("the coder's container is %+v", s)
 	}
 	// Only container engines have a bridge: another one refuses, and does not make something else of it.
-	_, err = settings.For("coder").Spec(t.Context(), sandbox.Site{Engine: sandbox.EngineNative}, sandbox.Request{Agent: "coder", Session: "agent:coder:main", Workspace: project}, nil)
+	_, err = compiled.For("coder").Spec(t.Context(), settings.Site{Engine: sandbox.EngineNative}, settings.Request{Agent: "coder", Session: "agent:coder:main", Workspace: project}, nil)
 	if err == nil || !strings.Contains(err.Error(), "network bridge is one of container engines") {
 		t.Errorf("the native engine: %v", err)
 	}
 
 	rules := loaded.File.Policy()
 	rules.Around.Confined = func(c toolward.Caller) (yes, readOnly bool) {
-		yes, _ = settings.Sandboxed(c.Agent, string(c.Session))
+		yes, _ = compiled.Sandboxed(c.Agent, string(c.Session))
 		return yes, false
 	}
 	snapshot, _, err := policy.Compile(rules, coreTools())

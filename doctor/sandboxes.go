@@ -6,6 +6,8 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/sandbox"
@@ -18,17 +20,17 @@ func (e *examination) sandboxes() error {
 	if err != nil {
 		return fmt.Errorf("look at sandboxes: %w", err)
 	}
-	settings, _ := sandbox.Compile(e.file.Sandbox(), sandbox.Surroundings{StateDir: e.Home, Undecided: machine.Default()})
-	named := settings.Agents()
+	compiled, _ := settings.Compile(e.file.Sandbox(), settings.Surroundings{StateDir: e.Home, Undecided: machine.Default()})
+	named := compiled.Agents()
 	// What is written for all holds for an agent that is sandboxed, also where the others are not.
-	used := settings.Anyone().Mode != sandbox.ModeOff
+	used := compiled.Anyone().Mode != settings.ModeOff
 	for _, a := range named {
-		used = used || a.Mode != sandbox.ModeOff
+		used = used || a.Mode != settings.ModeOff
 	}
-	e.sandboxOf("agents.defaults", e.file.Agents.Defaults.Sandbox.Config, settings.Anyone(), used, e.file.Tools.Exec.Host, "")
+	e.sandboxOf("agents.defaults", e.file.Agents.Defaults.Sandbox.Config, compiled.Anyone(), used, e.file.Tools.Exec.Host, "")
 	for _, a := range e.file.Agents.List {
-		resolved := named[sandbox.AgentID(a.ID)]
-		e.sandboxOf("agents.list["+a.ID+"]", a.Sandbox, resolved, resolved.Mode != sandbox.ModeOff, a.Tools.Exec.Host, a.Workspace)
+		resolved := named[settings.AgentID(a.ID)]
+		e.sandboxOf("agents.list["+a.ID+"]", a.Sandbox, resolved, resolved.Mode != settings.ModeOff, a.Tools.Exec.Host, a.Workspace)
 	}
 	if e.file.Agents.Defaults.Sandbox.AllowAgentLoosening {
 		e.find("config.insecure_or_dangerous_flags", "set it to false", "agents.defaults.sandbox.allowAgentLoosening: agents may confine themselves less than is set for all")
@@ -37,7 +39,7 @@ func (e *examination) sandboxes() error {
 }
 
 // sandboxOf looks at one object: at what is written there, and what holds for it. used: sandboxes are made by it.
-func (e *examination) sandboxOf(at string, own sandbox.Config, r *sandbox.Resolved, used bool, host command.Host, workspace string) {
+func (e *examination) sandboxOf(at string, own settings.Config, r *settings.Resolved, used bool, host command.Host, workspace string) {
 	key := at + ".sandbox"
 	e.sandboxMode(at, own, r, used, host)
 	if !used {
@@ -58,7 +60,7 @@ func (e *examination) sandboxOf(at string, own sandbox.Config, r *sandbox.Resolv
 		if network == nil {
 			continue
 		}
-		if mode, err := sandbox.ParseNetwork(*network, true); err == nil && mode != sandbox.NetworkNone && mode != sandbox.NetworkEgress {
+		if mode, err := settings.ParseNetwork(*network, true); err == nil && mode != sandbox.NetworkNone && mode != sandbox.NetworkEgress {
 			e.find("sandbox.open_egress", "set it to egress, which reaches only the hosts that you allow", "%s.%s is %s: what runs inside reaches every address, also of your own network", key, name, mode)
 		}
 	}
@@ -81,8 +83,8 @@ func (e *examination) sandboxOf(at string, own sandbox.Config, r *sandbox.Resolv
 }
 
 // sandboxMode looks for settings that have no effect because nothing is sandboxed.
-func (e *examination) sandboxMode(at string, own sandbox.Config, r *sandbox.Resolved, used bool, host command.Host) {
-	if r.Mode != sandbox.ModeOff {
+func (e *examination) sandboxMode(at string, own settings.Config, r *settings.Resolved, used bool, host command.Host) {
+	if r.Mode != settings.ModeOff {
 		return
 	}
 	id := "tools.exec.host_sandbox_no_sandbox_agents"
@@ -98,19 +100,19 @@ func (e *examination) sandboxMode(at string, own sandbox.Config, r *sandbox.Reso
 }
 
 // confines reports whether an object says how sandboxes are made.
-func confines(c sandbox.Config) bool {
+func confines(c settings.Config) bool {
 	return c.Docker.Image != "" || c.Docker.Network != nil || c.Docker.Binds != nil || c.Docker.Memory != "" ||
-		c.Limits != (sandbox.LimitsConfig{}) || c.Binds != nil || c.Network != nil
+		c.Limits != (settings.LimitsConfig{}) || c.Binds != nil || c.Network != nil
 }
 
 // rootInside reports whether commands would run as root: because that is written, or because the workspace is root's.
-func rootInside(own sandbox.Config, r *sandbox.Resolved, workspace string) bool {
+func rootInside(own settings.Config, r *settings.Resolved, workspace string) bool {
 	for _, user := range []string{own.User, own.Docker.User} {
-		if u, err := sandbox.ParseUser(user); user != "" && err == nil {
+		if u, err := settings.ParseUser(user); user != "" && err == nil {
 			return u.UID == 0
 		}
 	}
-	if access, _ := r.AccessTo(workspace); r.Neutral.User != "" || access != sandbox.AccessReadWrite || workspace == "" {
+	if access, _ := r.AccessTo(workspace); r.Neutral.User != "" || access != settings.AccessReadWrite || workspace == "" {
 		return false
 	}
 	info, err := os.Stat(workspace)

@@ -19,9 +19,10 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/netguard"
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/fleet"
 )
 
@@ -33,11 +34,11 @@ type Gate interface {
 
 // Options say what proxies work with. All but Guard and Log are required.
 type Options struct {
-	Dir      string                   // of this package alone; what is in it is removed at start
-	Gate     func() Gate              // asked for each connection; nil refuses
-	Levels   toolward.Sessions        // how tense sessions are
-	Settings func() *sandbox.Settings // in force
-	Guard    *netguard.Guard          // nil: the public internet and nothing else
+	Dir      string                    // of this package alone; what is in it is removed at start
+	Gate     func() Gate               // asked for each connection; nil refuses
+	Levels   toolward.Sessions         // how tense sessions are
+	Settings func() *settings.Settings // in force
+	Guard    *netguard.Guard           // nil: the public internet and nothing else
 	Log      *slog.Logger
 }
 

@@ -9,10 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/policy"
-	"github.com/toolward/toolward/sandbox"
 )
 
 func TestManyConnectionsAreOneQuestion(t *testing.T) {
@@ -161,7 +162,7 @@ func TestListedHosts(t *testing.T) {
 			}
 			l.End(netguard.Connection{})
 		}
-		w.configure(t, sandbox.Config{Network: new("egress"), Egress: sandbox.EgressConfig{Hosts: []string{"*.example.org"}, Unlisted: "deny"}})
+		w.configure(t, settings.Config{Network: new("egress"), Egress: settings.EgressConfig{Hosts: []string{"*.example.org"}, Unlisted: "deny"}})
 		_, err := w.connect(t.Context(), "b.example")
 		if refused, ok := errors.AsType[*netguard.Error](err); !ok || !strings.Contains(refused.Why, "not among the hosts") {
 			t.Errorf("unlisted: %v", err)
@@ -230,7 +231,7 @@ func TestTheTensestSessionCounts(t *testing.T) {
 
 func TestEveryAgentOfASharedSandboxIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, sandbox.Config{Network: new("egress"), Scope: "shared", Egress: sandbox.EgressConfig{Hosts: []string{"a.example"}}})
+		w := newWorld(t, settings.Config{Network: new("egress"), Scope: "shared", Egress: settings.EgressConfig{Hosts: []string{"a.example"}}})
 		w.build(t, policy.Config{Agents: []policy.Agent{{ID: "other", Tools: policy.Tools{Deny: []string{"egress"}}}}})
 		use := w.enter(t, "agent:coder:a")
 		l, err := w.connect(t.Context(), "a.example")
@@ -324,7 +325,7 @@ func TestNobodyElseCallsTheTool(t *testing.T) {
 // An answer that was given to one agent is not spent by another, which came into the sandbox while people were thinking.
 func TestWhoComesWhilePeopleThinkIsAskedAbout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, sandbox.Config{})
+		w := newWorld(t, settings.Config{})
 		w.enter(t, "agent:coder:a")
 		errs := make(chan error, 2)
 		connect := func() {

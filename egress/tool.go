@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/sandbox"
 )
 
 // ToolName is the name of the internal tool.
@@ -60,7 +61,7 @@ func (p *Proxies) facts(_ context.Context, r *toolward.Request) (toolward.Facts,
 		// What programs inside read from there reaches the session by what they print.
 		External: []string{to.String()},
 	}
-	if f.Listed == "" && reach.Unlisted != sandbox.UnlistedAsk {
+	if f.Listed == "" && reach.Unlisted != settings.UnlistedAsk {
 		f.Findings = append(f.Findings, toolward.Finding{
 			Code: findUnlisted, Effect: toolward.EffectDeny, Detail: to.String() + " is not listed for the agent's sandboxes, and others are refused",
 		})

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/policy"
-	"github.com/toolward/toolward/sandbox"
 )
 
 // world is a real gateway with a real policy, people who answer when a test says so, and one sandbox.
@@ -22,13 +23,13 @@ type world struct {
 	audit    *gatetest.Auditor
 	people   *people
 	levels   *levels
-	settings atomic.Pointer[sandbox.Settings]
+	settings atomic.Pointer[settings.Settings]
 	way      *way
 }
 
 const box = "toolward-sbx-coder"
 
-func newWorld(t *testing.T, c sandbox.Config) *world {
+func newWorld(t *testing.T, c settings.Config) *world {
 	t.Helper()
 	w := &world{people: &people{asked: make(chan *question, 100)}, levels: &levels{of: map[toolward.SessionKey]toolward.Level{}}}
 	w.configure(t, c)
@@ -59,13 +60,13 @@ func (w *world) build(t *testing.T, c policy.Config) {
 	}
 }
 
-func (w *world) configure(t *testing.T, c sandbox.Config) {
+func (w *world) configure(t *testing.T, c settings.Config) {
 	t.Helper()
-	settings, problems := sandbox.Compile(sandbox.Configuration{Defaults: sandbox.Defaults{Config: c}}, sandbox.Surroundings{StateDir: "/nowhere"})
+	compiled, problems := settings.Compile(settings.Configuration{Defaults: settings.Defaults{Config: c}}, settings.Surroundings{StateDir: "/nowhere"})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	w.settings.Store(settings)
+	w.settings.Store(compiled)
 }
 
 // enter has a session use the sandbox in its first life.
@@ -160,6 +161,6 @@ func (l *levels) Level(_ context.Context, c *toolward.Call) (toolward.Level, too
 
 func (l *levels) Expose(context.Context, toolward.SessionKey, toolward.Exposure) error { return nil }
 
-func hosts(list ...string) sandbox.Config {
-	return sandbox.Config{Network: new("egress"), Egress: sandbox.EgressConfig{Hosts: list}}
+func hosts(list ...string) settings.Config {
+	return settings.Config{Network: new("egress"), Egress: settings.EgressConfig{Hosts: list}}
 }

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"os"
 
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/tui"
 )
 
@@ -21,7 +22,7 @@ func (d *Gateway) URL() string {
 func (d *Gateway) SetupCode() string { return d.people.SetupCode() }
 
 // SandboxesByDefault reports whether sessions are sandboxed on this machine unless the configuration says otherwise.
-func (d *Gateway) SandboxesByDefault() bool { return d.machine.Mode == sandbox.ModeNonMain }
+func (d *Gateway) SandboxesByDefault() bool { return d.machine.Mode == settings.ModeNonMain }
 
 // EnterPassphrase sets the passphrase at the first start; later it must be the one that was set.
 func (d *Gateway) EnterPassphrase(ctx context.Context, secret string) error {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/sandbox"
@@ -31,8 +33,8 @@ func (d *Gateway) whyConfined(c toolward.Caller) string {
 }
 
 // requestOf is which sandbox a caller's session needs, if it needs one.
-func requestOf(c toolward.Caller) sandbox.Request {
-	return sandbox.Request{Agent: c.Agent, Session: string(c.Session), Workspace: c.Workspace}
+func requestOf(c toolward.Caller) settings.Request {
+	return settings.Request{Agent: c.Agent, Session: string(c.Session), Workspace: c.Workspace}
 }
 
 var errNoSandboxes = errors.New("the gateway has not found out about sandboxes yet")

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/egress"
 	"github.com/toolward/toolward/netguard"
@@ -26,14 +28,14 @@ func (d *Gateway) openEgress() (err error) {
 			}
 			return d.Gateway
 		},
-		Settings: func() *sandbox.Settings { return d.sandboxes.Settings() },
+		Settings: func() *settings.Settings { return d.sandboxes.Settings() },
 	})
 	return err
 }
 
 // acquire has the sandbox of a call, if it still is the one that the call was judged in. In whose name programs inside connect
 // is known before the first of them runs.
-func (d *Gateway) acquire(ctx context.Context, call *toolward.Call, request sandbox.Request, name, identity string) (sandbox.Handle, func(), error) {
+func (d *Gateway) acquire(ctx context.Context, call *toolward.Call, request settings.Request, name, identity string) (sandbox.Handle, func(), error) {
 	use, err := d.egress.Enter(name, call)
 	if err != nil {
 		return nil, nil, err

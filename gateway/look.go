@@ -7,7 +7,7 @@ import (
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/policy"
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 // ShippedTools are the tools that every gateway has, as they are without any configuration. They are for looking at: none
@@ -31,7 +31,7 @@ func Load(home, path string) (*config.Loaded, error) {
 		return nil, err
 	}
 	return config.Load(path,
-		config.CheckPolicy(tools, Surroundings()), config.CheckPlugins(registry.IDs()), config.CheckSandbox(sandbox.OnThisMachine(home)))
+		config.CheckPolicy(tools, Surroundings()), config.CheckPlugins(registry.IDs()), config.CheckSandbox(settings.OnThisMachine(home)))
 }
 
 // Surroundings is what programs that only look know around a configuration.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 func TestWorkspacesThatAreRefused(t *testing.T) {
@@ -61,7 +61,7 @@ func TestSandboxesKeepKeysOfTheAccount(t *testing.T) {
 		t.Skip("this machine's accounts name no home directory")
 	}
 	t.Setenv("HOME", t.TempDir())
-	if around := sandbox.OnThisMachine(t.TempDir()); !slices.Contains(around.OtherHomes, withoutLinks(account.HomeDir)) {
+	if around := settings.OnThisMachine(t.TempDir()); !slices.Contains(around.OtherHomes, withoutLinks(account.HomeDir)) {
 		t.Errorf("%s is not known as a home: %+v", account.HomeDir, around)
 	}
 }

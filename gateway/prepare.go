@@ -5,12 +5,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/policy"
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/session"
 )
 
@@ -22,7 +23,7 @@ func (d *Gateway) openConfig(ctx context.Context, o Options) (err error) {
 	}
 	d.config, err = config.Open(ctx, d.configPath(), config.Options{
 		Apply: d.applyConfig, Notify: d.configChanged, Memory: d.memory, Source: o.Configuration,
-		Checks: []config.Check{config.CheckPolicy(d.tools, d.surroundings()), config.CheckPlugins(d.registry.IDs()), config.CheckSandbox(sandbox.OnThisMachine(d.home))},
+		Checks: []config.Check{config.CheckPolicy(d.tools, d.surroundings()), config.CheckPlugins(d.registry.IDs()), config.CheckSandbox(settings.OnThisMachine(d.home))},
 	})
 	if err == nil {
 		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force at start", "hash": d.config.Current().Hash}})
@@ -79,11 +80,11 @@ func (d *Gateway) applyConfig(loaded *config.Loaded) error {
 }
 
 func (d *Gateway) prepareApprovals(loaded *config.Loaded) (commit func(), err error) {
-	settings, err := approvalSettings(loaded.File)
+	compiled, err := approvalSettings(loaded.File)
 	if err != nil {
 		return nil, err
 	}
-	return d.approver.Prepare(settings)
+	return d.approver.Prepare(compiled)
 }
 
 // prepareDetectors is about those at work: at the start they are opened later, with the same settings.
@@ -95,11 +96,11 @@ func (d *Gateway) prepareDetectors(loaded *config.Loaded) (commit func(), err er
 }
 
 func (d *Gateway) prepareSessions(loaded *config.Loaded) (commit func(), err error) {
-	settings := session.Settings{HighWater: loaded.File.TEG.HighWater}
-	if err := settings.DefaultLevel.UnmarshalText([]byte(loaded.File.TEG.DefaultLevel)); err != nil {
+	compiled := session.Settings{HighWater: loaded.File.TEG.HighWater}
+	if err := compiled.DefaultLevel.UnmarshalText([]byte(loaded.File.TEG.DefaultLevel)); err != nil {
 		return nil, err
 	}
-	return func() { d.sessions.Configure(settings) }, nil
+	return func() { d.sessions.Configure(compiled) }, nil
 }
 
 func (d *Gateway) preparePlugins(loaded *config.Loaded) (commit func(), err error) {
@@ -129,13 +130,13 @@ func (d *Gateway) prepareCommands(loaded *config.Loaded) (commit func(), err err
 
 // prepareSandboxes is about those that are there: at the start the manager is opened later, with the same settings.
 func (d *Gateway) prepareSandboxes(loaded *config.Loaded) (commit func(), err error) {
-	settings, err := d.sandboxSettings(loaded.File)
+	compiled, err := d.sandboxSettings(loaded.File)
 	if err != nil {
 		return nil, err
 	}
 	return func() {
 		if d.sandboxes != nil {
-			d.sandboxes.Configure(settings)
+			d.sandboxes.Configure(compiled)
 		}
 	}, nil
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox/fleet"
 
 	"github.com/toolward/toolward"
@@ -47,27 +49,27 @@ func (d *Gateway) openMachine(ctx context.Context, records audit.Source) error {
 // make any.
 func (d *Gateway) openSandboxes(ctx context.Context, _ Options) (err error) {
 	d.engines = SandboxEngines(d.machine.Instance, withoutLinks(d.home), d.config.Current().File, d.log)
-	settings, err := d.sandboxSettings(d.config.Current().File)
+	compiled, err := d.sandboxSettings(d.config.Current().File)
 	if err != nil {
 		return err
 	}
-	if d.machine.Due && settings.Anyone().Sources["mode"].Level == sandbox.FromProbe {
+	if d.machine.Due && compiled.Anyone().Sources["mode"].Level == settings.FromProbe {
 		if err := d.findInside(ctx); err != nil {
 			d.log.Warn("sandboxes", "err", err)
 		}
-		if err := d.machine.Decide(ctx, d.home, d.engines, settings.Anyone()); err != nil {
+		if err := d.machine.Decide(ctx, d.home, d.engines, compiled.Anyone()); err != nil {
 			return err
 		}
 		d.tellMode()
-		if settings, err = d.sandboxSettings(d.config.Current().File); err != nil {
+		if compiled, err = d.sandboxSettings(d.config.Current().File); err != nil {
 			return err
 		}
 	}
-	if err := MissingImages(ctx, d.engines, settings, d.machine); err != nil {
+	if err := MissingImages(ctx, d.engines, compiled, d.machine); err != nil {
 		d.log.Warn("calls that need a sandbox are refused", "err", err)
 	}
 	d.sandboxes = fleet.NewManager(fleet.ManagerOptions{
-		Engines: d.engines, StateDir: d.home, Settings: settings, NewHome: d.newHome, Egress: d.egress, Observe: d.recordSandbox, Log: d.log,
+		Engines: d.engines, StateDir: d.home, Settings: compiled, NewHome: d.newHome, Egress: d.egress, Observe: d.recordSandbox, Log: d.log,
 	})
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
@@ -92,7 +94,7 @@ func (d *Gateway) tellMode() {
 	switch {
 	case d.machine.Due:
 		level, text = slog.LevelWarn, "nobody knows yet whether this machine can make sandboxes: calls that need one are refused until it can; the next start tries again"
-	case mode == sandbox.ModeOff:
+	case mode == settings.ModeOff:
 		level, text = slog.LevelWarn, "sessions are not sandboxed: commands run on this machine, when people or rules allow them"
 	}
 	d.log.Log(context.Background(), level, text, "mode", mode, "why", d.machine.Why, "change", SandboxModeKey)
@@ -105,12 +107,12 @@ func (d *Gateway) tellMode() {
 const SandboxModeKey = "agents.defaults.sandbox.mode"
 
 // sandboxSettings compiles the settings of sandboxes for this machine.
-func (d *Gateway) sandboxSettings(f config.File) (*sandbox.Settings, error) {
-	settings, problems := sandbox.Compile(f.Sandbox(), d.machine.Surroundings(d.home))
+func (d *Gateway) sandboxSettings(f config.File) (*settings.Settings, error) {
+	compiled, problems := settings.Compile(f.Sandbox(), d.machine.Surroundings(d.home))
 	if len(problems) > 0 {
 		return nil, sandbox.Errorf(problems[0].Code, "%s: %s", problems[0].Key, problems[0].Text)
 	}
-	return settings, nil
+	return compiled, nil
 }
 
 // protectedFloor is how long a session is elevated at least after its commands made what git would run.
@@ -130,7 +132,7 @@ func (d *Gateway) recordSandbox(e fleet.Event) {
 		d.logError("raise the level of "+e.Session,
 			d.sessions.RaiseFloor(context.Background(), toolward.SessionKey(e.Session), toolward.Elevated, protectedFloor, "sandbox"))
 	}
-	d.events.put(audit.Event{Type: audit.TypeSandbox, Session: toolward.SessionKey(e.Session), Agent: sandbox.ScopeAgentID(e.ScopeKey), Data: data})
+	d.events.put(audit.Event{Type: audit.TypeSandbox, Session: toolward.SessionKey(e.Session), Agent: settings.ScopeAgentID(e.ScopeKey), Data: data})
 }
 
 // closeSandboxes lets go of sandboxes; those that cannot outlive the gateway end.

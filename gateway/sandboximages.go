@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox/fleet"
 
 	"github.com/toolward/toolward/sandbox"
@@ -17,7 +19,7 @@ const imagePatience = 5 * time.Second
 
 // MissingImages says which images sandboxes would need that the container engine does not have: without them it works, and
 // every call that needs a sandbox is refused.
-func MissingImages(ctx context.Context, engines []sandbox.Engine, settings *sandbox.Settings, machine fleet.Machine) error {
+func MissingImages(ctx context.Context, engines []sandbox.Engine, compiled *settings.Settings, machine fleet.Machine) error {
 	ctx, cancel := context.WithTimeout(ctx, imagePatience)
 	defer cancel()
 	var lacks []string
@@ -26,7 +28,7 @@ func MissingImages(ctx context.Context, engines []sandbox.Engine, settings *sand
 		if !ok {
 			continue
 		}
-		for _, name := range settings.Images(machine.Engine) {
+		for _, name := range compiled.Images(machine.Engine) {
 			if err := containers.CheckImage(ctx, name); err != nil {
 				lacks = append(lacks, err.Error())
 			}

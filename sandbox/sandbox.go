@@ -16,6 +16,15 @@ import (
 	"time"
 )
 
+// Brand is in the names, labels and variables of everything that Toolward makes in a container engine.
+const Brand = "toolward"
+
+// The names of the engines.
+const (
+	EngineNative = "native"
+	EngineDocker = "docker"
+)
+
 // Engine makes sandboxes of one kind. Every method honors its context.
 type Engine interface {
 	// Name is "native" or "docker".

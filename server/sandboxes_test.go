@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox/fleet"
 
 	"github.com/toolward/toolward/audit"
@@ -44,7 +46,7 @@ func (b *boxes) Usage(context.Context, []fleet.Info) map[string]fleet.Usage {
 
 func (b *boxes) Found() []fleet.Found { return nil }
 
-func (b *boxes) Settings() *sandbox.Settings { return nil }
+func (b *boxes) Settings() *settings.Settings { return nil }
 
 func (b *boxes) Stop(_ context.Context, name, why string) error { return b.end("stop", name, why) }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox/fleet"
 
 	"github.com/toolward/toolward/bridge"
@@ -139,7 +141,7 @@ func (inv *invocation) checkSandbox(loaded *config.Loaded) bridge.Check {
 		check.State, check.Text = bridge.Skipped, "the first start finds out whether this machine can make sandboxes"
 	default:
 		check.Text = fmt.Sprintf("mode %s since %s: %s. %s changes it", machine.Mode, machine.Decided.Format(time.DateOnly), machine.Why, gateway.SandboxModeKey)
-		if machine.Mode == sandbox.ModeOff {
+		if machine.Mode == settings.ModeOff {
 			check.State = bridge.Warned
 			check.Hint = `commands run on this machine. To confine them: "agents": {"defaults": {"sandbox": {"mode": "non-main"}}}; ` + check.Hint
 		}
@@ -154,13 +156,13 @@ func (inv *invocation) checkSandbox(loaded *config.Loaded) bridge.Check {
 
 // lackOfImages is which images sandboxes need that are not there.
 func (inv *invocation) lackOfImages(loaded *config.Loaded, machine fleet.Machine) error {
-	settings, problems := sandbox.Compile(loaded.File.Sandbox(), machine.Surroundings(inv.home))
+	compiled, problems := settings.Compile(loaded.File.Sandbox(), machine.Surroundings(inv.home))
 	if len(problems) > 0 {
 		return nil // the check of the configuration says it
 	}
 	engine := docker.New(docker.Options{Log: slog.New(slog.DiscardHandler)})
 	defer engine.Close() // it has made nothing
-	return gateway.MissingImages(inv, []sandbox.Engine{engine}, settings, machine)
+	return gateway.MissingImages(inv, []sandbox.Engine{engine}, compiled, machine)
 }
 
 // security looks for what makes the installation less safe.

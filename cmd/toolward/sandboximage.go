@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker"
 	"github.com/toolward/toolward/sandbox/docker/rootfs"
@@ -45,7 +47,7 @@ func (c *sandboxImageBuildCommand) Run(inv *invocation) error {
 	case c.Busybox:
 		name = busyboxImage
 	default:
-		name = sandbox.DefaultImage
+		name = settings.DefaultImage
 	}
 	id, err := c.build(inv, name)
 	if err != nil {
@@ -55,7 +57,7 @@ func (c *sandboxImageBuildCommand) Run(inv *invocation) error {
 		return inv.printJSON(map[string]string{"image": name, "id": id})
 	}
 	fmt.Fprintf(inv.stdout, "%s is %s\n", name, id)
-	if name != sandbox.DefaultImage {
+	if name != settings.DefaultImage {
 		fmt.Fprintf(inv.stdout, "use it with sandbox.docker.image %q\n", name)
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
@@ -25,37 +27,37 @@ const SandboxDocs = "docs/sandbox.md"
 
 // Sandbox is what is known of the sandbox of a session.
 type Sandbox struct {
-	DocsURL     string                    `json:"docsUrl"`
-	AgentID     string                    `json:"agentId"`
-	SessionKey  string                    `json:"sessionKey"`
-	MainSession string                    `json:"mainSessionKey"`
-	Sandbox     SandboxSettings           `json:"sandbox"`
-	Elevated    Elevated                  `json:"elevated"`
-	FixIt       []string                  `json:"fixIt"`
-	Sources     map[string]sandbox.Source `json:"sources"`
+	DocsURL     string                     `json:"docsUrl"`
+	AgentID     string                     `json:"agentId"`
+	SessionKey  string                     `json:"sessionKey"`
+	MainSession string                     `json:"mainSessionKey"`
+	Sandbox     SandboxSettings            `json:"sandbox"`
+	Elevated    Elevated                   `json:"elevated"`
+	FixIt       []string                   `json:"fixIt"`
+	Sources     map[string]settings.Source `json:"sources"`
 }
 
 // SandboxSettings are those of the session.
 type SandboxSettings struct {
-	Engine        string               `json:"engine"`
-	Mode          sandbox.Mode         `json:"mode"`
-	Scope         sandbox.Scope        `json:"scope"`
-	PerSession    bool                 `json:"perSession"`
-	Access        sandbox.Access       `json:"workspaceAccess"`
-	AccessWhy     string               `json:"workspaceAccessWhy"`
-	WorkspaceRoot string               `json:"workspaceRoot"`
-	Sandboxed     bool                 `json:"sessionIsSandboxed"`
-	Why           string               `json:"why"`
-	Name          string               `json:"containerName,omitempty"`
-	WorkspaceDir  string               `json:"workspaceDir,omitempty"`
-	Workdir       string               `json:"workdir,omitempty"` // where that is inside
-	Problem       string               `json:"problem,omitempty"` // why it could not be made
-	Decided       *fleet.Machine       `json:"decided,omitempty"` // where the mode is what the first start has found
-	Tools         SandboxTools         `json:"tools"`
-	Docker        []string             `json:"dockerArgs,omitempty"`
-	Settings      []sandbox.Setting    `json:"settings"`
-	Blocked       []string             `json:"blockedEnv"`
-	Warnings      []sandbox.EnvWarning `json:"envWarnings"`
+	Engine        string                `json:"engine"`
+	Mode          settings.Mode         `json:"mode"`
+	Scope         settings.Scope        `json:"scope"`
+	PerSession    bool                  `json:"perSession"`
+	Access        settings.Access       `json:"workspaceAccess"`
+	AccessWhy     string                `json:"workspaceAccessWhy"`
+	WorkspaceRoot string                `json:"workspaceRoot"`
+	Sandboxed     bool                  `json:"sessionIsSandboxed"`
+	Why           string                `json:"why"`
+	Name          string                `json:"containerName,omitempty"`
+	WorkspaceDir  string                `json:"workspaceDir,omitempty"`
+	Workdir       string                `json:"workdir,omitempty"` // where that is inside
+	Problem       string                `json:"problem,omitempty"` // why it could not be made
+	Decided       *fleet.Machine        `json:"decided,omitempty"` // where the mode is what the first start has found
+	Tools         SandboxTools          `json:"tools"`
+	Docker        []string              `json:"dockerArgs,omitempty"`
+	Settings      []settings.Setting    `json:"settings"`
+	Blocked       []string              `json:"blockedEnv"`
+	Warnings      []settings.EnvWarning `json:"envWarnings"`
 }
 
 // ShellLine is the command line that makes the same container, for a shell.
@@ -94,19 +96,19 @@ func (c *Candidate) Sandbox(ctx context.Context, q Session) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, problems := sandbox.Compile(c.loaded.File.Sandbox(), machine.Surroundings(c.home))
+	compiled, problems := settings.Compile(c.loaded.File.Sandbox(), machine.Surroundings(c.home))
 	if len(problems) > 0 {
 		return nil, WrongSettings{fmt.Errorf("%s: %s", problems[0].Key, problems[0].Text)}
 	}
-	x, creation, err := c.confinement(ctx, q, settings)
+	x, plan, err := c.confinement(ctx, q, compiled)
 	if err != nil {
 		return nil, err
 	}
-	if x.Sources["mode"].Level == sandbox.FromProbe {
+	if x.Sources["mode"].Level == settings.FromProbe {
 		x.Sandbox.Decided = &machine
 	}
-	if q.DockerArgs && creation != nil {
-		x.Sandbox.Docker, err = docker.CommandLine(ctx, creation, filepath.Join(c.home, "sandbox"))
+	if q.DockerArgs && plan != nil {
+		x.Sandbox.Docker, err = docker.CommandLine(ctx, plan.Spec, filepath.Join(c.home, "sandbox"))
 	}
 	return x, err
 }
@@ -114,26 +116,26 @@ func (c *Candidate) Sandbox(ctx context.Context, q Session) (*Sandbox, error) {
 // WrongSettings says why the configuration does not say how a sandbox is made.
 type WrongSettings struct{ error }
 
-func (c *Candidate) confinement(ctx context.Context, of Session, settings *sandbox.Settings) (*Sandbox, *sandbox.Creation, error) {
+func (c *Candidate) confinement(ctx context.Context, of Session, compiled *settings.Settings) (*Sandbox, *settings.Plan, error) {
 	file := &c.loaded.File
 	agent := of.Agent
 	if agent == "" && strings.Contains(of.Key, ":") {
-		agent = sandbox.SessionAgent(of.Key)
+		agent = settings.SessionAgent(of.Key)
 	}
-	agent = sandbox.AgentID(cmp.Or(agent, file.DefaultAgent()))
-	session := settings.Sessions().Meant(of.Key, agent)
-	r := settings.For(agent)
-	yes, why := settings.Sandboxed(agent, session)
+	agent = settings.AgentID(cmp.Or(agent, file.DefaultAgent()))
+	session := compiled.Sessions().Meant(of.Key, agent)
+	r := compiled.For(agent)
+	yes, why := compiled.Sandboxed(agent, session)
 	workspace := cmp.Or(of.Workspace, configuredWorkspace(file, agent))
 	access, whyAccess := r.AccessTo(workspace)
 	filtered := r.EnvRules().Filter(envOf(r))
 	x := &Sandbox{
-		DocsURL: SandboxDocs, AgentID: agent, SessionKey: session, MainSession: settings.Sessions().MainSession(agent),
+		DocsURL: SandboxDocs, AgentID: agent, SessionKey: session, MainSession: compiled.Sessions().MainSession(agent),
 		Sources: r.Sources, Elevated: elevatedOf(file, agent, session),
 		Sandbox: SandboxSettings{
 			Engine: r.Engine, Mode: r.Mode, Scope: r.Scope, PerSession: r.PerSession, Access: access, AccessWhy: whyAccess, WorkspaceRoot: r.WorkspaceRoot,
 			Sandboxed: yes, Why: why, Settings: r.Settings(), Blocked: append([]string{}, filtered.Blocked...),
-			Warnings: append([]sandbox.EnvWarning{}, filtered.Warnings...),
+			Warnings: append([]settings.EnvWarning{}, filtered.Warnings...),
 		},
 	}
 	lists := c.snapshot.SandboxTools(toolward.Caller{Agent: agent, Sandboxed: true})
@@ -145,23 +147,23 @@ func (c *Candidate) confinement(ctx context.Context, of Session, settings *sandb
 	for _, failure := range x.Elevated.Failures {
 		x.FixIt = append(x.FixIt, failure["key"])
 	}
-	q := sandbox.Request{Agent: agent, Session: session, Workspace: workspace}
-	creation, err := r.Creation(ctx, q)
+	q := settings.Request{Agent: agent, Session: session, Workspace: workspace}
+	plan, err := r.Preview(ctx, q)
 	if err == nil {
-		x.Sandbox.Name, x.Sandbox.WorkspaceDir = creation.Name, creation.WorkspaceDir
+		x.Sandbox.Name, x.Sandbox.WorkspaceDir = plan.Name, plan.WorkspaceDir
 		x.Sandbox.Workdir, err = workdir(ctx, r, q)
 	}
 	if err != nil {
 		x.Sandbox.Problem = err.Error()
 		return x, nil, nil
 	}
-	return x, creation, nil
+	return x, plan, nil
 }
 
 // workdir is where the workspace is inside. The machine is asked only if that depends on it: where sandboxes without
 // namespaces are agreed to.
-func workdir(ctx context.Context, r *sandbox.Resolved, q sandbox.Request) (string, error) {
-	site := sandbox.Site{Engine: r.Engine}
+func workdir(ctx context.Context, r *settings.Resolved, q settings.Request) (string, error) {
+	site := settings.Site{Engine: r.Engine}
 	if slices.Contains(r.DegradeOK, "namespaces") && r.Engine != sandbox.EngineDocker {
 		engine := native.New(native.Options{Log: slog.New(slog.DiscardHandler)})
 		defer engine.Close() // it has made nothing
@@ -180,16 +182,16 @@ func workdir(ctx context.Context, r *sandbox.Resolved, q sandbox.Request) (strin
 
 func configuredWorkspace(file *config.File, agent string) string {
 	for _, a := range file.Agents.List {
-		if sandbox.AgentID(a.ID) == agent {
+		if settings.AgentID(a.ID) == agent {
 			return a.Workspace
 		}
 	}
 	return ""
 }
 
-func envOf(r *sandbox.Resolved) (list []sandbox.Variable) {
+func envOf(r *settings.Resolved) (list []settings.Variable) {
 	for _, name := range slices.Sorted(maps.Keys(r.Neutral.Env)) {
-		list = append(list, sandbox.Variable{Name: name, Value: r.Neutral.Env[name]})
+		list = append(list, settings.Variable{Name: name, Value: r.Neutral.Env[name]})
 	}
 	return list
 }
@@ -200,7 +202,7 @@ func elevatedOf(file *config.File, agent, session string) Elevated {
 	global := file.Tools.Elevated
 	var own *command.ElevatedConfig
 	for i := range file.Agents.List {
-		if sandbox.AgentID(file.Agents.List[i].ID) == agent {
+		if settings.AgentID(file.Agents.List[i].ID) == agent {
 			own = &file.Agents.List[i].Tools.Elevated
 		}
 	}

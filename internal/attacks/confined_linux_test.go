@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/toolward/toolward"
@@ -165,7 +167,7 @@ func (w *world) linkInside(c *attack) {
 	for link, target := range c.Setup.object("symlinks") {
 		if rest, ok := strings.CutPrefix(fmt.Sprint(target), "/ws/"); ok {
 			must(w.t, os.Remove(w.at(link)))
-			must(w.t, os.Symlink(sandbox.WorkspaceTarget+"/"+rest, w.at(link)))
+			must(w.t, os.Symlink(settings.WorkspaceTarget+"/"+rest, w.at(link)))
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/config"
@@ -18,23 +20,23 @@ import (
 )
 
 // sandboxAround is what the configuration of a world does not say about its sandboxes.
-func (w *world) sandboxAround() sandbox.Surroundings {
-	return sandbox.Surroundings{StateDir: w.stateDir, Home: w.at("/home/dev"), Instance: w.t.Name(), FoldCase: w.foldCase}
+func (w *world) sandboxAround() settings.Surroundings {
+	return settings.Surroundings{StateDir: w.stateDir, Home: w.at("/home/dev"), Instance: w.t.Name(), FoldCase: w.foldCase}
 }
 
 // sandboxSettings are those of a configuration that was checked.
-func (w *world) sandboxSettings(loaded *config.Loaded) *sandbox.Settings {
-	settings, problems := sandbox.Compile(loaded.File.Sandbox(), w.sandboxAround())
+func (w *world) sandboxSettings(loaded *config.Loaded) *settings.Settings {
+	compiled, problems := settings.Compile(loaded.File.Sandbox(), w.sandboxAround())
 	if len(problems) > 0 {
 		w.t.Fatal(problems)
 	}
-	return settings
+	return compiled
 }
 
 // openSandboxes opens what makes sandboxes; compile tells it the settings.
 func (w *world) openSandboxes() {
-	settings, _ := sandbox.Compile(sandbox.Configuration{}, w.sandboxAround())
-	w.sandboxes = fleet.NewManager(fleet.ManagerOptions{Engines: w.engines, StateDir: w.stateDir, Settings: settings})
+	compiled, _ := settings.Compile(settings.Configuration{}, w.sandboxAround())
+	w.sandboxes = fleet.NewManager(fleet.ManagerOptions{Engines: w.engines, StateDir: w.stateDir, Settings: compiled})
 	must(w.t, w.sandboxes.Start(context.Background()))
 }
 
@@ -56,18 +58,18 @@ func (w *world) closeSandboxes() {
 // confined tells the policy whose sessions are sandboxed, as the daemon does.
 func (w *world) confined(c toolward.Caller) (yes, readOnly bool) {
 	yes, _ = w.sandboxes.Sandboxed(c.Agent, string(c.Session))
-	return yes, yes && w.sandboxes.Settings().For(c.Agent).Access == sandbox.AccessReadOnly
+	return yes, yes && w.sandboxes.Settings().For(c.Agent).Access == settings.AccessReadOnly
 }
 
 // request is whose sandbox the main agent uses.
-func (w *world) request() sandbox.Request {
+func (w *world) request() settings.Request {
 	caller, key := w.main("s1")
-	return sandbox.Request{Agent: caller.Agent, Session: string(key), Workspace: caller.Workspace}
+	return settings.Request{Agent: caller.Agent, Session: string(key), Workspace: caller.Workspace}
 }
 
 // Confinement is the sandbox of a call, as the daemon finds it.
 func (w *world) Confinement(ctx context.Context, call *toolward.Call) (*builtin.Confinement, error) {
-	request := sandbox.Request{Agent: call.Caller.Agent, Session: string(call.Session), Workspace: call.Caller.Workspace}
+	request := settings.Request{Agent: call.Caller.Agent, Session: string(call.Session), Workspace: call.Caller.Workspace}
 	if yes, _ := w.sandboxes.Sandboxed(request.Agent, request.Session); !yes {
 		return nil, nil
 	}
@@ -121,9 +123,9 @@ func (w *world) outcomeOfConfig() (o outcome) {
 	}
 	resolved := w.sandboxSettings(loaded).For("main")
 	for _, engine := range []string{sandbox.EngineNative, sandbox.EngineDocker} {
-		var plan *sandbox.Plan
+		var plan *settings.Plan
 		w.watch.time(func() {
-			plan, err = resolved.Spec(context.Background(), sandbox.Site{Engine: engine}, w.request(), nil)
+			plan, err = resolved.Spec(context.Background(), settings.Site{Engine: engine}, w.request(), nil)
 		})
 		if err == nil {
 			plan.Close()

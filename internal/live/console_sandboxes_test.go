@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/chromedp/chromedp"
 
 	"github.com/toolward/toolward"
@@ -21,7 +23,7 @@ import (
 
 // exampleBoxes are sandboxes as engines might tell of them, for pages that are looked at.
 type exampleBoxes struct {
-	settings *sandbox.Settings
+	settings *settings.Settings
 	infos    []fleet.Info
 	found    []fleet.Found
 	failed   error
@@ -50,7 +52,7 @@ func (b *exampleBoxes) Describe(_ context.Context, name string) (*fleet.Detail, 
 					{Kind: sandbox.MountBind, Source: "/srv/cache/\u202etxt.exe", Target: "/cache"},
 				},
 				Tmpfs: []string{"/tmp", "/var/tmp", "/run"}, Env: []string{"LANG", "CI"}, Settings: b.settings.For("coder").Settings(), RootWritable: true,
-				IdleAfter: 24 * time.Hour, IdleAction: sandbox.PruneStop, MaxAge: 7 * 24 * time.Hour,
+				IdleAfter: 24 * time.Hour, IdleAction: settings.PruneStop, MaxAge: 7 * 24 * time.Hour,
 			}, nil
 		}
 	}
@@ -58,21 +60,21 @@ func (b *exampleBoxes) Describe(_ context.Context, name string) (*fleet.Detail, 
 }
 
 func (b *exampleBoxes) Found() []fleet.Found                       { return b.found }
-func (b *exampleBoxes) Settings() *sandbox.Settings                { return b.settings }
+func (b *exampleBoxes) Settings() *settings.Settings               { return b.settings }
 func (b *exampleBoxes) Stop(context.Context, string, string) error { return errors.New("an example") }
 
 func (b *exampleBoxes) Remove(context.Context, string, string) error { return errors.New("an example") }
 
 func (b *exampleBoxes) Prune(context.Context) (fleet.Pruned, error) { return fleet.Pruned{}, nil }
 
-func exampleSettings(t *testing.T, c sandbox.Configuration, around sandbox.Surroundings) *sandbox.Settings {
+func exampleSettings(t *testing.T, c settings.Configuration, around settings.Surroundings) *settings.Settings {
 	t.Helper()
 	around.StateDir, around.Home = "/home/ada/.toolward", "/home/ada"
-	settings, problems := sandbox.Compile(c, around)
+	compiled, problems := settings.Compile(c, around)
 	if len(problems) > 0 {
 		t.Fatalf("%+v", problems)
 	}
-	return settings
+	return compiled
 }
 
 // exampleSandboxes is a console with sandboxes in every state, and what is recorded of one.
@@ -81,28 +83,28 @@ func exampleSandboxes(t *testing.T) *consoletest.World {
 	limits := fleet.ShownLimits{Memory: 4 << 30, Pids: 512, CPUs: 2, Disk: 10 << 30, OpenFiles: 65536}
 	now := time.Now()
 	b := &exampleBoxes{failed: sandbox.Errorf(sandbox.CodeTimeout, "engine docker: it does not answer")}
-	b.settings = exampleSettings(t, sandbox.Configuration{
-		Defaults: sandbox.Defaults{Config: sandbox.Config{Mode: "non-main"}},
-		Agents:   []sandbox.AgentConfig{{ID: "coder", Config: sandbox.Config{Mode: "all"}}, {ID: "researcher", Config: sandbox.Config{Mode: "off"}}},
-	}, sandbox.Surroundings{})
+	b.settings = exampleSettings(t, settings.Configuration{
+		Defaults: settings.Defaults{Config: settings.Config{Mode: "non-main"}},
+		Agents:   []settings.AgentConfig{{ID: "coder", Config: settings.Config{Mode: "all"}}, {ID: "researcher", Config: settings.Config{Mode: "off"}}},
+	}, settings.Surroundings{})
 	b.infos = []fleet.Info{
 		{
 			Name: "toolward-sbx-agent-coder-ff01e048", ScopeKey: "agent:coder", Agent: "coder", Engine: "native", EngineID: "4242 88123", Running: true, ImageMatch: true, Users: 2,
-			Sessions: []string{"agent:coder:mcp:4f:2026-11-22", "agent:coder:slack:channel:\u202ec0ffee42<b>"}, Created: now.Add(-3 * time.Hour), Used: now, Level: "everything", Scope: sandbox.ScopeAgent,
-			Limits: limits, Network: sandbox.NetworkNone, Access: sandbox.AccessReadWrite, WorkspaceDir: "/home/ada/shop",
+			Sessions: []string{"agent:coder:mcp:4f:2026-11-22", "agent:coder:slack:channel:\u202ec0ffee42<b>"}, Created: now.Add(-3 * time.Hour), Used: now, Level: "everything", Scope: settings.ScopeAgent,
+			Limits: limits, Network: sandbox.NetworkNone, Access: settings.AccessReadWrite, WorkspaceDir: "/home/ada/shop",
 		},
 		{
 			Name: "toolward-sbx-agent-ops-88f1a2b3", ScopeKey: "agent:ops:telegram:group:7", Agent: "ops", Engine: "docker", EngineID: "3f2a9c", Running: true, Image: "toolward-sandbox:old",
-			Sessions: []string{}, Created: now.Add(-50 * time.Hour), Used: now.Add(-12 * time.Minute), Level: "everything", Scope: sandbox.ScopeSession, Outdated: true,
-			Limits: fleet.ShownLimits{Memory: 512 << 20, Pids: 512, CPUs: 0.5}, Network: sandbox.NetworkBridge, Access: sandbox.AccessReadOnly, WorkspaceDir: "/home/ada/.toolward/sandboxes/ops",
+			Sessions: []string{}, Created: now.Add(-50 * time.Hour), Used: now.Add(-12 * time.Minute), Level: "everything", Scope: settings.ScopeSession, Outdated: true,
+			Limits: fleet.ShownLimits{Memory: 512 << 20, Pids: 512, CPUs: 0.5}, Network: sandbox.NetworkBridge, Access: settings.AccessReadOnly, WorkspaceDir: "/home/ada/.toolward/sandboxes/ops",
 		},
 		{
-			Name: "toolward-sbx-shared", ScopeKey: "shared", Engine: "docker", Running: true, Image: "toolward-sandbox:bookworm-slim", ImageMatch: true, Sessions: []string{}, Scope: sandbox.ScopeShared,
-			Created: now.Add(-5 * 24 * time.Hour), Used: now.Add(-30 * time.Hour), Limits: limits, Network: sandbox.NetworkEgress, Access: sandbox.AccessNone, ByConfiguration: true,
+			Name: "toolward-sbx-shared", ScopeKey: "shared", Engine: "docker", Running: true, Image: "toolward-sandbox:bookworm-slim", ImageMatch: true, Sessions: []string{}, Scope: settings.ScopeShared,
+			Created: now.Add(-5 * 24 * time.Hour), Used: now.Add(-30 * time.Hour), Limits: limits, Network: sandbox.NetworkEgress, Access: settings.AccessNone, ByConfiguration: true,
 		},
 		{
-			Name: "toolward-sbx-agent-writer-0a1b2c3d", ScopeKey: "agent:writer", Agent: "writer", Engine: "native", ImageMatch: true, Sessions: []string{}, Scope: sandbox.ScopeAgent,
-			Created: now.Add(-26 * time.Hour), Used: now.Add(-25 * time.Hour), Limits: limits, Network: sandbox.NetworkNone, Access: sandbox.AccessNone,
+			Name: "toolward-sbx-agent-writer-0a1b2c3d", ScopeKey: "agent:writer", Agent: "writer", Engine: "native", ImageMatch: true, Sessions: []string{}, Scope: settings.ScopeAgent,
+			Created: now.Add(-26 * time.Hour), Used: now.Add(-25 * time.Hour), Limits: limits, Network: sandbox.NetworkNone, Access: settings.AccessNone,
 		},
 	}
 	b.found = exampleFound()
@@ -171,7 +173,7 @@ func recordSandboxed(t *testing.T, w *consoletest.World, command string, outcome
 // unconfined is a console of a gateway that sandboxes nothing.
 func unconfined(t *testing.T) *consoletest.World {
 	t.Helper()
-	b := &exampleBoxes{found: exampleFound(), settings: exampleSettings(t, sandbox.Configuration{}, sandbox.Surroundings{Undecided: sandbox.ModeOff})}
+	b := &exampleBoxes{found: exampleFound(), settings: exampleSettings(t, settings.Configuration{}, settings.Surroundings{Undecided: settings.ModeOff})}
 	return consoletest.New(t, consoletest.Options{Sandboxes: b})
 }
 

@@ -22,7 +22,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox/fleet"
 )
 
@@ -105,7 +106,7 @@ func newMachine(t testing.TB, config string, b build) *Machine {
 // commands run where the gateway does, unless the configuration says otherwise.
 func Unsandboxed(t testing.TB, stateDir string) {
 	t.Helper()
-	kept, err := json.Marshal(fleet.Machine{Instance: rand.Text(), Mode: sandbox.ModeOff, Why: "a test", Decided: time.Unix(0, 0)})
+	kept, err := json.Marshal(fleet.Machine{Instance: rand.Text(), Mode: settings.ModeOff, Why: "a test", Decided: time.Unix(0, 0)})
 	file := decisionFile(stateDir)
 	if err := errors.Join(err, os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, kept, 0o600)); err != nil {
 		t.Fatal(err)

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolward/toolward/internal/live"
-	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/fleet"
 )
 
@@ -83,7 +84,7 @@ func TestFirstStart(t *testing.T) {
 	needNative(t, m)
 	m.Start()
 	decided := kept(t, m)
-	if decided.Mode != sandbox.ModeNonMain || decided.Engine != "native" || decided.Due {
+	if decided.Mode != settings.ModeNonMain || decided.Engine != "native" || decided.Due {
 		t.Fatalf("decided %+v", decided)
 	}
 	if log := m.Log(); !strings.Contains(log, "agents.defaults.sandbox.mode") {
@@ -185,7 +186,7 @@ func TestNoImage(t *testing.T) {
 // TestNoEngineAtFirstStart: a machine that can make no sandboxes says so, and how to change it.
 func TestNoEngineAtFirstStart(t *testing.T) {
 	m := withoutEngine(t, "")
-	if found := kept(t, m); found.Mode != sandbox.ModeOff || !strings.Contains(found.Why, "docker") {
+	if found := kept(t, m); found.Mode != settings.ModeOff || !strings.Contains(found.Why, "docker") {
 		t.Errorf("decided %+v", found)
 	}
 	if out, _ := m.Run("doctor"); !strings.Contains(out, "mode off since ") || !strings.Contains(out, `{"sandbox": {"mode": "non-main"}}`) {
@@ -217,7 +218,7 @@ func TestOlderHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Start()
-	if found := kept(t, m); found.Mode != sandbox.ModeOff || found.Engine != "" {
+	if found := kept(t, m); found.Mode != settings.ModeOff || found.Engine != "" {
 		t.Errorf("decided %+v", found)
 	}
 	if out, _ := m.Run("doctor"); !strings.Contains(out, "before sandboxes were the default") {

@@ -3,95 +3,70 @@ package docker
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/inside"
 )
 
-// CommandLine is a command line of the container engine's own client that creates the same container, without the
+// CommandLine is a command line of the container engine's own client that creates the container of a Spec, without the
 // program's name. It says everything that a command line can say: which parts of /proc and /sys are hidden it cannot, nor that a
 // read-only mount shows nothing that is mounted below. The filter for system calls is written to a file in a directory,
 // because the client takes it by name and the engine's own lets more through.
 //
 // The container is nobody's: it has no label of this Toolward home, so that no gateway takes it for one of its own.
-func CommandLine(ctx context.Context, c *sandbox.Creation, directory string) ([]string, error) {
+func CommandLine(ctx context.Context, spec *sandbox.Spec, directory string) ([]string, error) {
 	program, err := inside.FindProgram(ctx)
 	if err != nil {
 		return nil, err
 	}
-	shown := *c
-	d := &shown.Docker
-	if d.SeccompProfile, err = profileFile(c, directory); err != nil {
-		return nil, err
-	}
-	list, err := mountsOfCreation(c, program)
+	profile, err := profileFile(spec, directory)
 	if err != nil {
 		return nil, err
 	}
-	shown.WorkspaceDir, shown.AgentDir, d.Binds = list[0].Source, "", nil
-	for _, m := range list[1:] {
-		d.Binds = append(d.Binds, m.String())
-	}
-	args := append(shown.Args(),
-		"--hostname", hostname, "--ipc", "private", "--cgroupns", "private", "--shm-size", strconv.Itoa(shmSize), "--log-driver", "none",
-		"--restart", "no", "--no-healthcheck", "--stop-signal", stopSignal, "--stop-timeout", strconv.Itoa(stopSeconds), "--init=false", "--pull", "never")
-	if d.Runtime != "" {
-		args = append(args, "--runtime", d.Runtime)
-	}
-	args = append(args, "--interactive", "--entrypoint", agentTarget, d.Image)
-	return append(append(args, program.Args...), inside.Serve), nil
-}
-
-// mountsOfCreation is what would be mounted, as binds: the workspace first.
-func mountsOfCreation(c *sandbox.Creation, program *inside.Program) ([]sandbox.Bind, error) {
-	all, err := c.Mounts()
-	if err != nil {
+	m := &mounts{program: program}
+	if err := m.addSources(spec); err != nil {
 		return nil, err
-	}
-	spec := &sandbox.Spec{Mounts: all, Docker: sandbox.DockerSpec{HostPaths: c.Docker.HostPathMap}}
-	m := &mounts{}
-	for i, one := range all {
-		if hidden(all, i) {
-			continue
-		}
-		if err := m.add(spec, one.Source, one.Target, one.Writable); err != nil {
-			return nil, err
-		}
-	}
-	for _, target := range c.Protected {
-		if err := m.protect(spec, target); err != nil {
-			return nil, err
-		}
 	}
 	if err := m.add(spec, program.Path, agentTarget, false); err != nil {
 		return nil, err
 	}
-	var list []sandbox.Bind
-	for _, one := range m.list {
-		if strings.Contains(one.Source, ":") {
-			return nil, sandbox.Errorf(sandbox.CodeConfig, "a command line cannot mount %s: it has a colon", one.Source)
-		}
-		list = append(list, sandbox.Bind{Source: one.Source, Target: one.Target, Writable: !one.ReadOnly})
+	user := fmt.Sprintf("%d:%d", spec.User.UID, spec.User.GID)
+	asked, err := request(spec, m, user, namedProfiles(profile, spec.Docker.AppArmor), "")
+	if err != nil {
+		return nil, err
 	}
-	return list, nil
+	delete(asked.Config.Labels, labelInstance)
+	args, err := createArgs(&asked)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(args, constantArgs(&asked), asked.Config.Entrypoint[1:], asked.Config.Cmd), nil
 }
 
 // profileFile is the filter for system calls as a file: that of the configuration, or the shipped one, written.
-func profileFile(c *sandbox.Creation, directory string) (string, error) {
-	if c.Docker.SeccompProfile != "" {
-		return c.Docker.SeccompProfile, nil
+func profileFile(spec *sandbox.Spec, directory string) (string, error) {
+	if spec.Docker.SeccompProfile != "" {
+		return spec.Docker.SeccompProfile, nil
 	}
-	user, err := sandbox.ParseUser(c.Docker.User)
-	if err != nil {
-		return "", err
-	}
-	filter, err := profileOf("", c.Ptrace, user)
+	filter, err := profileOf("", spec.Ptrace, spec.User)
 	if err != nil {
 		return "", err
 	}
 	return writeProfile(directory, filter)
+}
+
+// namedProfiles are the security options with profiles by their names, as a command line has them.
+func namedProfiles(seccomp, appArmor string) []string {
+	options := []string{"no-new-privileges"}
+	if seccomp != "" {
+		options = append(options, "seccomp="+seccomp)
+	}
+	if appArmor != "" {
+		options = append(options, "apparmor="+appArmor)
+	}
+	return options
 }
 
 // plainCharacters need no quotes in a shell.

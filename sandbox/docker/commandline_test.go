@@ -6,8 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/toolward/toolward/sandbox/settings"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/moby/moby/api/types/container"
@@ -30,11 +33,11 @@ func inspected(t *testing.T, name string) *container.InspectResponse {
 // home is a Toolward home with a workspace, and a manager of it.
 type home struct {
 	state, workspace string
-	settings         *sandbox.Settings
+	settings         *settings.Settings
 	manager          *fleet.Manager
 }
 
-func newHome(t *testing.T, e *Engine, configure func(c *sandbox.Config, base string)) *home {
+func newHome(t *testing.T, e *Engine, configure func(c *settings.Config, base string)) *home {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -46,12 +49,12 @@ func newHome(t *testing.T, e *Engine, configure func(c *sandbox.Config, base str
 			t.Fatal(err)
 		}
 	}
-	c := sandbox.Config{Mode: "all", Scope: "session", Engine: "docker"}
+	c := settings.Config{Mode: "all", Scope: "session", Engine: "docker"}
 	c.Docker.Image = imageName()
 	configure(&c, base)
-	var problems []sandbox.Problem
-	around := sandbox.Surroundings{StateDir: h.state, Home: filepath.Join(base, "home"), Instance: e.options.Instance}
-	if h.settings, problems = sandbox.Compile(sandbox.Configuration{Defaults: sandbox.Defaults{Config: c}}, around); len(problems) > 0 {
+	var problems []settings.Problem
+	around := settings.Surroundings{StateDir: h.state, Home: filepath.Join(base, "home"), Instance: e.options.Instance}
+	if h.settings, problems = settings.Compile(settings.Configuration{Defaults: settings.Defaults{Config: c}}, around); len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	h.manager = fleet.NewManager(fleet.ManagerOptions{Engines: []sandbox.Engine{e}, StateDir: h.state, Settings: h.settings})
@@ -66,7 +69,7 @@ func newHome(t *testing.T, e *Engine, configure func(c *sandbox.Config, base str
 // that people are shown makes the same one.
 func TestContainerIsWhatIsWritten(t *testing.T) {
 	e := testEngine(t)
-	h := newHome(t, e, func(c *sandbox.Config, base string) {
+	h := newHome(t, e, func(c *settings.Config, base string) {
 		c.WorkspaceAccess = "ro"
 		c.Limits.Swap = `"1m"`
 		c.Env = map[string]string{"LANG": "C", "SIGN": "it's\ta \u202etest", "MY_TOKEN": "hidden"}
@@ -75,10 +78,10 @@ func TestContainerIsWhatIsWritten(t *testing.T) {
 		c.Docker.Workdir, c.Docker.User = "/project/", "12345"
 		c.Docker.Tmpfs = []string{"/tmp:exec,size=2m", "/scratch"}
 		c.Docker.Memory, c.Docker.PidsLimit, c.Docker.CPUs = `"256m"`, new(int64(99)), new(0.5)
-		c.Docker.Ulimits = map[string]sandbox.UlimitConfig{"nofile": `{"soft": 100, "hard": 200}`, "stack": `"-1"`, "memlock": "65536"}
+		c.Docker.Ulimits = map[string]settings.UlimitConfig{"nofile": `{"soft": 100, "hard": 200}`, "stack": `"-1"`, "memlock": "65536"}
 		c.Docker.DNS, c.Docker.ExtraHosts = []string{" 192.0.2.1 ", ""}, []string{"internal.example:192.0.2.2"}
 	})
-	q := sandbox.Request{Agent: "coder", Session: "agent:coder:it's mine", Workspace: h.workspace}
+	q := settings.Request{Agent: "coder", Session: "agent:coder:it's mine", Workspace: h.workspace}
 	lease, err := h.manager.Acquire(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
@@ -104,8 +107,8 @@ func TestContainerByDefault(t *testing.T) {
 	e := testEngine(t)
 	for access, want := range map[string]string{"none": "10001:10001", "ro": "10001:10001", "rw": "0:0"} {
 		t.Run(access, func(t *testing.T) {
-			h := newHome(t, e, func(c *sandbox.Config, _ string) { c.WorkspaceAccess = access })
-			q := sandbox.Request{Agent: "coder", Session: "agent:coder:" + access, Workspace: h.workspace}
+			h := newHome(t, e, func(c *settings.Config, _ string) { c.WorkspaceAccess = access })
+			q := settings.Request{Agent: "coder", Session: "agent:coder:" + access, Workspace: h.workspace}
 			lease, err := h.manager.Acquire(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
@@ -139,24 +142,24 @@ func TestContainerByDefault(t *testing.T) {
 
 // mustPasteTheSame removes the container of a request and fails if the command line that people are shown, pasted, makes
 // another one.
-func mustPasteTheSame(t *testing.T, h *home, q sandbox.Request, made *container.InspectResponse) {
+func mustPasteTheSame(t *testing.T, h *home, q settings.Request, made *container.InspectResponse) {
 	t.Helper()
-	creation, err := h.settings.For("coder").Creation(t.Context(), q)
+	plan, err := h.settings.For("coder").Preview(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := h.manager.Remove(t.Context(), strings.TrimPrefix(made.Name, "/"), "test"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(confining(t, made), confining(t, paste(t, h, creation))); diff != "" {
+	if diff := cmp.Diff(confining(t, made), confining(t, paste(t, h, plan.Spec))); diff != "" {
 		t.Errorf("the pasted command line makes something else (- made, + pasted):\n%s", diff)
 	}
 }
 
 // paste runs the command line that people are shown, as they would, and returns the container that it makes.
-func paste(t *testing.T, h *home, creation *sandbox.Creation) *container.InspectResponse {
+func paste(t *testing.T, h *home, spec *sandbox.Spec) *container.InspectResponse {
 	t.Helper()
-	args, err := CommandLine(t.Context(), creation, filepath.Join(h.state, "sandbox"))
+	args, err := CommandLine(t.Context(), spec, filepath.Join(h.state, "sandbox"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,11 +170,11 @@ func paste(t *testing.T, h *home, creation *sandbox.Creation) *container.Inspect
 	if out, err := exec.Command(live.Need(t, live.Program("bash")), "-c", line).CombinedOutput(); err != nil {
 		t.Fatalf("%s\n%v: %s", line, err, out)
 	}
-	t.Cleanup(func() { docker(t, "rm", "--force", creation.Name) })
-	pasted := inspected(t, creation.Name)
-	docker(t, "start", creation.Name)
-	if out := docker(t, "exec", creation.Name, "sh", "-c", "id -u; grep -E 'Seccomp:|NoNewPrivs|CapBnd' /proc/self/status"); out !=
-		strings.Split(creation.Docker.User, ":")[0]+"\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2" {
+	t.Cleanup(func() { docker(t, "rm", "--force", spec.Name) })
+	pasted := inspected(t, spec.Name)
+	docker(t, "start", spec.Name)
+	if out := docker(t, "exec", spec.Name, "sh", "-c", "id -u; grep -E 'Seccomp:|NoNewPrivs|CapBnd' /proc/self/status"); out !=
+		strconv.Itoa(spec.User.UID)+"\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2" {
 		t.Errorf("in the pasted container it is %q", out)
 	}
 	return pasted

@@ -40,30 +40,34 @@ const (
 	stopSeconds = 3 // the program inside ends commands politely first
 )
 
-// creation is what the container engine is asked for: what sandbox.Creation.Args says on a command line, and nothing that
-// would add a right. There is no way from a Spec to a privileged container, a device, an added capability or a namespace
-// of the host.
-func (e *Engine) creation(spec *sandbox.Spec, program *inside.Program, m *mounts, daemon *daemon) (client.ContainerCreateOptions, error) {
-	var none client.ContainerCreateOptions
+// creation is what the container engine is asked for.
+func (e *Engine) creation(spec *sandbox.Spec, m *mounts, daemon *daemon) (client.ContainerCreateOptions, error) {
 	options, err := e.securityOptions(spec, daemon)
 	if err != nil {
-		return none, err
+		return client.ContainerCreateOptions{}, err
 	}
 	user, err := daemon.user(spec.User)
 	if err != nil {
-		return none, err
+		return client.ContainerCreateOptions{}, err
 	}
+	return request(spec, m, user, options, e.options.Instance)
+}
+
+// request describes the container of a Spec, with nothing that would add a right: there is no way from a Spec to a privileged
+// container, a device, an added capability or a namespace of the host. It is the only description; [CommandLine] renders it.
+func request(spec *sandbox.Spec, m *mounts, user string, security []string, instance string) (client.ContainerCreateOptions, error) {
+	var none client.ContainerCreateOptions
 	dns, err := nameServers(spec.Docker.DNS)
 	if err != nil {
 		return none, err
 	}
 	no, stop := false, stopSeconds
 	config := &container.Config{
-		Image: spec.Docker.Image, Hostname: hostname, User: user, WorkingDir: spec.Workdir, Env: spec.Env, Labels: e.labels(spec),
-		Entrypoint: append([]string{agentTarget}, program.Args...), Cmd: command(spec),
+		Image: spec.Docker.Image, Hostname: hostname, User: user, WorkingDir: spec.Workdir, Env: spec.Env, Labels: labels(spec, instance),
+		Entrypoint: append([]string{agentTarget}, m.program.Args...), Cmd: command(spec),
 		AttachStdout: true, AttachStderr: true,
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // an image's check would run beside our commands
-		StopSignal:  "SIGTERM", StopTimeout: &stop,
+		StopSignal:  stopSignal, StopTimeout: &stop,
 	}
 	// When the channel ends, so does what the container runs: a gateway that was killed leaves nothing behind that works on.
 	if m.door != "" {
@@ -73,7 +77,7 @@ func (e *Engine) creation(spec *sandbox.Spec, program *inside.Program, m *mounts
 	}
 	host := &container.HostConfig{
 		ReadonlyRootfs: !spec.Writable, Tmpfs: tmpfs(spec), NetworkMode: networkMode(spec.Network), CapDrop: capDrop(spec),
-		SecurityOpt: options, DNS: dns, ExtraHosts: spec.Docker.ExtraHosts, Runtime: spec.Docker.Runtime, Mounts: m.list,
+		SecurityOpt: security, DNS: dns, ExtraHosts: spec.Docker.ExtraHosts, Runtime: spec.Docker.Runtime, Mounts: m.list,
 		IpcMode: container.IPCModePrivate, CgroupnsMode: container.CgroupnsModePrivate, ShmSize: shmSize,
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled}, Init: &no,
 		// A log of the channel would fill the host's disk.
@@ -92,14 +96,14 @@ func command(spec *sandbox.Spec) []string {
 	return []string{inside.Serve}
 }
 
-func (e *Engine) labels(spec *sandbox.Spec) map[string]string {
+func labels(spec *sandbox.Spec, instance string) map[string]string {
 	labels := maps.Clone(spec.Docker.Labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
 	maps.DeleteFunc(labels, func(key, value string) bool { return strings.TrimSpace(key) == "" || strings.TrimSpace(value) == "" })
 	maps.Copy(labels, map[string]string{
-		labelSandbox: "1", labelScope: spec.ScopeKey, labelInstance: e.options.Instance,
+		labelSandbox: "1", labelScope: spec.ScopeKey, labelInstance: instance,
 		labelCreated: strconv.FormatInt(time.Now().UnixMilli(), 10),
 	})
 	if spec.Hash != "" {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/fleet"
@@ -25,7 +27,7 @@ func TestExampleCoderWorks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	around := sandbox.Surroundings{StateDir: state, Home: filepath.Join(base, "home"), Instance: t.Name()}
+	around := settings.Surroundings{StateDir: state, Home: filepath.Join(base, "home"), Instance: t.Name()}
 	loaded, err := config.Load("../../docs/examples/sandboxes.jsonc", config.CheckSandbox(around))
 	if err != nil {
 		t.Fatal(err)
@@ -36,20 +38,20 @@ func TestExampleCoderWorks(t *testing.T) {
 			a.Config.Docker.Image, a.Config.Docker.Network = imageName(), new("none")
 		}
 	}
-	settings, problems := sandbox.Compile(example, around)
+	compiled, problems := settings.Compile(example, around)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	m := fleet.NewManager(fleet.ManagerOptions{Engines: []sandbox.Engine{e}, StateDir: state, Settings: settings})
+	m := fleet.NewManager(fleet.ManagerOptions{Engines: []sandbox.Engine{e}, StateDir: state, Settings: compiled})
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if lease, err := m.Acquire(t.Context(), sandbox.Request{Agent: "main", Session: "agent:main:main", Workspace: project}); err == nil {
+	if lease, err := m.Acquire(t.Context(), settings.Request{Agent: "main", Session: "agent:main:main", Workspace: project}); err == nil {
 		lease.Release()
 		t.Error("the main agent got a sandbox")
 	}
-	lease, err := m.Acquire(t.Context(), sandbox.Request{Agent: "coder", Session: "agent:coder:main", Workspace: project})
+	lease, err := m.Acquire(t.Context(), settings.Request{Agent: "coder", Session: "agent:coder:main", Workspace: project})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/fleet"
 )
@@ -27,25 +29,25 @@ func TestManagerMakesRealContainers(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(workspace, "AGENTS.md"), []byte("be kind"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	around := sandbox.Surroundings{StateDir: state, Home: filepath.Join(base, "home"), Instance: t.Name()}
+	around := settings.Surroundings{StateDir: state, Home: filepath.Join(base, "home"), Instance: t.Name()}
 	for access, want := range map[string]string{
 		"none": "seeded\nwrote\n",
 		"ro":   "seeded\nthe workspace is there\n",
 		"rw":   "seeded\nwrote\n",
 	} {
 		t.Run(access, func(t *testing.T) {
-			c := sandbox.Config{Mode: "all", Scope: "session", WorkspaceAccess: access, Engine: "docker"}
+			c := settings.Config{Mode: "all", Scope: "session", WorkspaceAccess: access, Engine: "docker"}
 			c.Docker.Image = imageName()
-			settings, problems := sandbox.Compile(sandbox.Configuration{Defaults: sandbox.Defaults{Config: c}}, around)
+			compiled, problems := settings.Compile(settings.Configuration{Defaults: settings.Defaults{Config: c}}, around)
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
-			m := fleet.NewManager(fleet.ManagerOptions{Engines: []sandbox.Engine{e}, StateDir: state, Settings: settings})
+			m := fleet.NewManager(fleet.ManagerOptions{Engines: []sandbox.Engine{e}, StateDir: state, Settings: compiled})
 			if err := m.Start(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			defer m.Close()
-			q := sandbox.Request{Agent: "coder", Session: fmt.Sprintf("agent:coder:%s%d", access, os.Getpid()), Workspace: workspace}
+			q := settings.Request{Agent: "coder", Session: fmt.Sprintf("agent:coder:%s%d", access, os.Getpid()), Workspace: workspace}
 			lease, err := m.Acquire(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)

@@ -49,24 +49,19 @@ func mountsOf(spec *sandbox.Spec, program *inside.Program, door string) (*mounts
 			return nil, err
 		}
 	}
+	if err := m.addSources(spec); err != nil {
+		return nil, err
+	}
 	for i := range spec.Mounts {
 		one := &spec.Mounts[i]
 		if hidden(spec.Mounts, i) {
 			continue
-		}
-		if err := m.add(spec, one.Source, one.Target, one.Writable); err != nil {
-			return nil, err
 		}
 		info, err := statMount(one)
 		if err != nil {
 			return nil, sandbox.Errorf(sandbox.CodeConfig, "mount %s: %v", one.Source, err)
 		}
 		m.identify(one.Source, one.Target, info, one.Pinned)
-	}
-	for _, target := range spec.Protected {
-		if err := m.protect(spec, target); err != nil {
-			return nil, err
-		}
 	}
 	if spec.Network.Mode == sandbox.NetworkEgress {
 		// The directory, not the socket: a gateway that starts again makes another one. Read-only, so that what runs inside
@@ -76,6 +71,24 @@ func mountsOf(spec *sandbox.Spec, program *inside.Program, door string) (*mounts
 		}
 	}
 	return m, nil
+}
+
+// addSources has what the Spec names mounted, and what is protected in it again, read-only.
+func (m *mounts) addSources(spec *sandbox.Spec) error {
+	for i, one := range spec.Mounts {
+		if hidden(spec.Mounts, i) {
+			continue
+		}
+		if err := m.add(spec, one.Source, one.Target, one.Writable); err != nil {
+			return err
+		}
+	}
+	for _, target := range spec.Protected {
+		if err := m.protect(spec, target); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hidden reports whether a later mount, a bind, takes the place of one. Container engines mount nothing twice at one place.

@@ -59,7 +59,7 @@ func (e *Engine) start(ctx context.Context, b *box, spec *sandbox.Spec) error {
 		return err
 	}
 	m.ownNumbers = !sharesKernel
-	wanted, err := e.creation(spec, program, m, daemon)
+	wanted, err := e.creation(spec, m, daemon)
 	if err != nil {
 		return err
 	}

@@ -8,21 +8,23 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
 // Acquire returns the sandbox of a request, made or started where necessary. It fails with CodeUnavailable where no engine
 // can make it, and never runs anything itself.
-func (m *Manager) Acquire(ctx context.Context, q sandbox.Request) (*Lease, error) {
+func (m *Manager) Acquire(ctx context.Context, q settings.Request) (*Lease, error) {
 	if lease := m.quick(q); lease != nil {
 		m.pruneOnUse()
 		return lease, nil
 	}
-	settings := m.Settings()
-	if yes, why := settings.Sandboxed(q.Agent, q.Session); !yes {
+	compiled := m.Settings()
+	if yes, why := compiled.Sandboxed(q.Agent, q.Session); !yes {
 		return nil, sandbox.Errorf(sandbox.CodeConfig, "session %q is not sandboxed: %s", q.Session, why)
 	}
-	resolved := settings.For(q.Agent)
+	resolved := compiled.For(q.Agent)
 	engine, site, err := m.pick(ctx, resolved)
 	if err != nil {
 		return nil, err
@@ -40,7 +42,7 @@ func (m *Manager) Acquire(ctx context.Context, q sandbox.Request) (*Lease, error
 	if lease := m.quick(q); lease != nil {
 		return lease, nil
 	}
-	lease, err := m.make(ctx, &making{m: m, box: b, settings: settings, resolved: resolved, engine: engine, site: site, request: q})
+	lease, err := m.make(ctx, &making{m: m, box: b, settings: compiled, resolved: resolved, engine: engine, site: site, request: q})
 	if err != nil {
 		m.closeEgress(b)
 		m.tell(EventFailed, Event{Name: b.name, ScopeKey: layout.ScopeKey, Engine: engine.Name(), Session: q.Session, Why: err.Error()})
@@ -54,11 +56,11 @@ func (m *Manager) Acquire(ctx context.Context, q sandbox.Request) (*Lease, error
 type making struct {
 	m        *Manager
 	box      *box
-	settings *sandbox.Settings // when the attempt began
-	resolved *sandbox.Resolved
+	settings *settings.Settings // when the attempt began
+	resolved *settings.Resolved
 	engine   sandbox.Engine
-	site     sandbox.Site
-	request  sandbox.Request
+	site     settings.Site
+	request  settings.Request
 	former   []Former // of a sandbox that has outlived its gateway: the sessions that have used it
 }
 
@@ -76,7 +78,7 @@ func (m *Manager) make(ctx context.Context, k *making) (*Lease, error) {
 		return nil, err
 	}
 	defer unlock()
-	var egress sandbox.OpenEgress
+	var egress settings.OpenEgress
 	if m.options.Egress != nil {
 		egress = m.options.Egress.Open
 	}
@@ -145,7 +147,7 @@ func (k *making) leaveOther(ctx context.Context, entry Registered) error {
 }
 
 // decide looks at what is there.
-func (k *making) decide(ctx context.Context, plan *sandbox.Plan, entry Registered) (sandbox.State, Reuse, error) {
+func (k *making) decide(ctx context.Context, plan *settings.Plan, entry Registered) (sandbox.State, Reuse, error) {
 	state, err := k.engine.Lookup(ctx, k.box.name)
 	if err != nil && sandbox.CodeOf(err) != sandbox.CodeNotFound {
 		return sandbox.State{}, "", err
@@ -175,7 +177,7 @@ func (k *making) decide(ctx context.Context, plan *sandbox.Plan, entry Registere
 }
 
 // act does what was decided.
-func (k *making) act(ctx context.Context, plan *sandbox.Plan, state sandbox.State, reuse Reuse) (*Lease, error) {
+func (k *making) act(ctx context.Context, plan *settings.Plan, state sandbox.State, reuse Reuse) (*Lease, error) {
 	kind, why := EventCreated, ""
 	switch reuse {
 	case ReuseConflict:
@@ -208,7 +210,7 @@ func (k *making) act(ctx context.Context, plan *sandbox.Plan, state sandbox.Stat
 }
 
 // attach uses a sandbox that is there.
-func (k *making) attach(ctx context.Context, plan *sandbox.Plan, state sandbox.State, reuse Reuse) (*Lease, error) {
+func (k *making) attach(ctx context.Context, plan *settings.Plan, state sandbox.State, reuse Reuse) (*Lease, error) {
 	spec, until := *plan.Spec, time.Time{}
 	if reuse == ReuseKeep {
 		spec.Hash, until = state.Hash, time.Now().Add(keepWarned)
@@ -250,7 +252,7 @@ func (k *making) attach(ctx context.Context, plan *sandbox.Plan, state sandbox.S
 }
 
 // done writes the sandbox down and leases it. A crash before this leaves one that the next start adopts.
-func (k *making) done(ctx context.Context, plan *sandbox.Plan, handle sandbox.Handle, kind EventKind, why string, fresh bool, until time.Time) (*Lease, error) {
+func (k *making) done(ctx context.Context, plan *settings.Plan, handle sandbox.Handle, kind EventKind, why string, fresh bool, until time.Time) (*Lease, error) {
 	now := time.Now()
 	state := handle.State()
 	entry := Registered{

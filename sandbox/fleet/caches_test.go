@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 // A sandbox that is removed takes its caches along, also those that nobody may write to.
 func TestCachesGoWithTheirSandbox(t *testing.T) {
 	w := newHome(t)
-	m := manage(t, w, newFake("native"), sandbox.Config{})
+	m := manage(t, w, newFake("native"), settings.Config{})
 	lease := m.lease(t, "s")
 	dir, name := lease.Layout.CacheDir, lease.Layout.Name
 	w.Write(t, filepath.Join(dir, "go/pkg/mod/x@v1/x.go"), "x")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -38,31 +40,31 @@ type Detail struct {
 	Mounts    []MountInfo `json:"mounts"`            // nothing where ByConfiguration: they are not known
 	Protected []string    `json:"protected"`         // paths inside that cannot be written
 	// ProtectedKnown: Protected is what it was made with. A container that an earlier run made is not looked into.
-	ProtectedKnown bool              `json:"protectedKnown"`
-	Tmpfs          []string          `json:"tmpfs"`
-	Env            []string          `json:"env"`          // names only
-	RootWritable   bool              `json:"rootWritable"` // the image's root can be changed; what is changed there is lost with the sandbox
-	Ptrace         bool              `json:"ptrace"`
-	Hardlinks      bool              `json:"hardlinks"`
-	DegradeOK      []string          `json:"degradeOk"`
-	Runtime        string            `json:"runtime,omitempty"` // of containers
-	Settings       []sandbox.Setting `json:"settings"`
-	IdleAfter      time.Duration     `json:"-"` // unused for so long: IdleAction; 0 is never
-	IdleAction     sandbox.Pruning   `json:"-"`
-	MaxAge         time.Duration     `json:"-"` // 0 is no end
+	ProtectedKnown bool               `json:"protectedKnown"`
+	Tmpfs          []string           `json:"tmpfs"`
+	Env            []string           `json:"env"`          // names only
+	RootWritable   bool               `json:"rootWritable"` // the image's root can be changed; what is changed there is lost with the sandbox
+	Ptrace         bool               `json:"ptrace"`
+	Hardlinks      bool               `json:"hardlinks"`
+	DegradeOK      []string           `json:"degradeOk"`
+	Runtime        string             `json:"runtime,omitempty"` // of containers
+	Settings       []settings.Setting `json:"settings"`
+	IdleAfter      time.Duration      `json:"-"` // unused for so long: IdleAction; 0 is never
+	IdleAction     settings.Pruning   `json:"-"`
+	MaxAge         time.Duration      `json:"-"` // 0 is no end
 }
 
 // made is what a sandbox was made as, or found to be.
 type made struct {
 	spec      sandbox.Spec // nothing in it is open
-	layout    sandbox.Layout
+	layout    settings.Layout
 	protected bool // spec.Protected is what it was made with
 	kept      bool // it is in use although the configuration says something else by now
 	known     bool
 }
 
 // madeAs says what a sandbox is after a plan was carried out. started: its protected paths are those of the plan.
-func madeAs(old *made, plan *sandbox.Plan, kind EventKind, started bool) *made {
+func madeAs(old *made, plan *settings.Plan, kind EventKind, started bool) *made {
 	switch {
 	case kind == EventKept && old != nil:
 		same := *old
@@ -82,7 +84,7 @@ func madeAs(old *made, plan *sandbox.Plan, kind EventKind, started bool) *made {
 }
 
 // confined adds what confines a sandbox: what it was made as, else what the configuration says for its scope.
-func (i *Info) confined(m *made, r *sandbox.Resolved) {
+func (i *Info) confined(m *made, r *settings.Resolved) {
 	i.Access, i.Scope, i.Outdated = r.Access, r.Scope, m != nil && m.kept
 	if m == nil || !m.known {
 		i.ByConfiguration, i.Network = true, r.NetworkOf(i.Engine)
@@ -93,7 +95,7 @@ func (i *Info) confined(m *made, r *sandbox.Resolved) {
 	}
 	i.Limits, i.Network = ShownLimits(m.spec.Limits), m.spec.Network.Mode
 	i.Access, i.WorkspaceDir, i.AgentDir = m.layout.Access, m.layout.WorkspaceDir, m.layout.AgentDir
-	if i.Access == sandbox.AccessNone {
+	if i.Access == settings.AccessNone {
 		i.AgentDir = "" // it is only copied from
 	}
 }

@@ -9,13 +9,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
 func TestWhatIsKnownOfASandbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHome(t)
-		c := sandbox.Config{Scope: "agent", WorkspaceAccess: "none", Limits: sandbox.LimitsConfig{Memory: `"1g"`, CPUs: new(1.5)}, Env: map[string]string{"GREETING": "hello"}}
+		c := settings.Config{Scope: "agent", WorkspaceAccess: "none", Limits: settings.LimitsConfig{Memory: `"1g"`, CPUs: new(1.5)}, Env: map[string]string{"GREETING": "hello"}}
 		m := manage(t, w, newFake("native"), c)
 		one, other := m.lease(t, "a"), m.lease(t, "b")
 		again := m.lease(t, "a")
@@ -26,7 +28,7 @@ func TestWhatIsKnownOfASandbox(t *testing.T) {
 		}
 		i := list[0]
 		if !slices.Equal(i.Sessions, []string{"agent:coder:a", "agent:coder:b"}) || i.Users != 3 || i.Limits.Memory != 1<<30 || i.Limits.CPUs != 1.5 ||
-			i.Network != sandbox.NetworkNone || i.Access != sandbox.AccessNone || i.Level != "everything" || i.ByConfiguration || i.Outdated || i.Silent || i.Scope != sandbox.ScopeAgent {
+			i.Network != sandbox.NetworkNone || i.Access != settings.AccessNone || i.Level != "everything" || i.ByConfiguration || i.Outdated || i.Silent || i.Scope != settings.ScopeAgent {
 			t.Errorf("%+v", i)
 		}
 		again.Release()
@@ -34,7 +36,7 @@ func TestWhatIsKnownOfASandbox(t *testing.T) {
 		other.Release()
 		d, err := m.Describe(t.Context(), name)
 		if err != nil || !slices.Equal(d.Sessions, []string{"agent:coder:a"}) || !slices.Equal(d.Env, []string{"GREETING"}) || !d.ProtectedKnown ||
-			len(d.Mounts) != 1 || d.Mounts[0].Target != sandbox.WorkspaceTarget || !d.Mounts[0].Writable || d.IdleAfter != 24*time.Hour || len(d.Settings) == 0 {
+			len(d.Mounts) != 1 || d.Mounts[0].Target != settings.WorkspaceTarget || !d.Mounts[0].Writable || d.IdleAfter != 24*time.Hour || len(d.Settings) == 0 {
 			t.Errorf("%v, %+v", err, d)
 		}
 		one.Release()
@@ -70,12 +72,12 @@ func (e *stuckEngine) List(ctx context.Context) ([]sandbox.State, error) {
 func TestListWithAStuckEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, docker := newHome(t), &stuckEngine{fakeEngine: newFake("docker"), release: make(chan struct{})}
-		m := NewManager(ManagerOptions{Engines: []sandbox.Engine{newFake("native"), docker}, StateDir: w.State, Settings: w.settings(t, sandbox.Config{})})
+		m := NewManager(ManagerOptions{Engines: []sandbox.Engine{newFake("native"), docker}, StateDir: w.State, Settings: w.settings(t, settings.Config{})})
 		if err := m.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		defer m.Close()
-		lease, err := m.Acquire(t.Context(), sandbox.Request{Agent: "coder", Session: "agent:coder:a", Workspace: w.Workspace})
+		lease, err := m.Acquire(t.Context(), settings.Request{Agent: "coder", Session: "agent:coder:a", Workspace: w.Workspace})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +104,7 @@ func TestFoundDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newFake("native")
 		e.caps = sandbox.Capabilities{Level: sandbox.LevelNoCgroup, Checks: []sandbox.Check{{Name: "control groups", Found: "not delegated", Fix: "delegate them"}}}
-		m := manage(t, newHome(t), e, sandbox.Config{})
+		m := manage(t, newHome(t), e, settings.Config{})
 		if found := m.Found(); len(found) != 1 || !found[0].Trying {
 			t.Errorf("%+v", found)
 		}

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolward/toolward/sandbox/protected"
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -20,9 +23,9 @@ const maxSessions = 1024
 // remembered is what the next gateway must know of a sandbox that outlives this one: programs that a session has left in it go
 // on, act in its name, and have written what they have written. Without it the sandbox is ended.
 type remembered struct {
-	EngineID string         `json:"engineId"`
-	Sessions []Former       `json:"sessions"` // that have used it
-	Guarded  []sandbox.File `json:"guarded"`  // what was protected when it was made
+	EngineID string           `json:"engineId"`
+	Sessions []Former         `json:"sessions"` // that have used it
+	Guarded  []protected.File `json:"guarded"`  // what was protected when it was made
 }
 
 func (m *Manager) rememberedDir() string {
@@ -35,12 +38,12 @@ func (m *Manager) rememberedPath(name string) string {
 
 // remember writes down, before a session's first command runs in a sandbox that outlives the gateway, that it did. The
 // caller has the turn of the box.
-func (k *making) remember(plan *sandbox.Plan, handle sandbox.Handle, fresh bool) error {
+func (k *making) remember(plan *settings.Plan, handle sandbox.Handle, fresh bool) error {
 	if plan.Spec.Detach <= 0 {
 		return nil
 	}
 	id, user := handle.State().EngineID, Former{k.request.Agent, k.request.Session}
-	r := remembered{EngineID: id, Sessions: []Former{}, Guarded: []sandbox.File{}}
+	r := remembered{EngineID: id, Sessions: []Former{}, Guarded: []protected.File{}}
 	if fresh {
 		if plan.Survey != nil {
 			r.Guarded = plan.Survey.Files()
@@ -127,11 +130,11 @@ const foundWhy = "it went on without a gateway: its temporary files, and process
 
 // mayGoOn says what is remembered of a sandbox, or why it must end.
 func (m *Manager) mayGoOn(s sandbox.State) (*remembered, error) {
-	settings := m.Settings()
-	if s.Instance != settings.Instance() {
+	current := m.Settings()
+	if s.Instance != current.Instance() {
 		return nil, sandbox.Errorf(sandbox.CodeConflict, "it is not of this home")
 	}
-	if r := settings.ForScope(s.ScopeKey); !r.Detach || r.Mode == sandbox.ModeOff || r.Engine == sandbox.EngineDocker {
+	if r := current.ForScope(s.ScopeKey); !r.Detach || r.Mode == settings.ModeOff || r.Engine == sandbox.EngineDocker {
 		return nil, sandbox.Errorf(sandbox.CodeConfig, "the configuration does not want that any more")
 	}
 	r, err := m.recall(s.Name, s.EngineID)
@@ -178,7 +181,7 @@ const leftWhy = "it goes on without the gateway: its temporary files, and proces
 
 // resumed readies the plan of a sandbox that has outlived its gateway: what is protected now and was not when it was made has
 // appeared since, and commands that nobody looked after may have made it. The sessions are those who may have.
-func (k *making) resumed(plan *sandbox.Plan, handle sandbox.Handle) (sessions []Former, err error) {
+func (k *making) resumed(plan *settings.Plan, handle sandbox.Handle) (sessions []Former, err error) {
 	r, err := k.m.recall(k.box.name, handle.State().EngineID)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -42,12 +44,12 @@ func (e *fakeEgress) Outlived(sessions map[string][]Former) {
 }
 
 // detaching are settings with which sandboxes go on when the gateway ends.
-func detaching() sandbox.Config {
-	return sandbox.Config{Native: sandbox.NativeConfig{Detach: new(true)}}
+func detaching() settings.Config {
+	return settings.Config{Native: settings.NativeConfig{Detach: new(true)}}
 }
 
 // next is the next gateway with the same engine.
-func (m *managed) next(t *testing.T, c sandbox.Config, egress Egress) *managed {
+func (m *managed) next(t *testing.T, c settings.Config, egress Egress) *managed {
 	t.Helper()
 	n := &managed{home: m.home, engine: m.engine, events: &events{}}
 	n.Manager = NewManager(ManagerOptions{
@@ -106,15 +108,15 @@ func TestOutlivedIsFoundAndUsed(t *testing.T) {
 func TestOutlivedThatMustNotGoOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(t *testing.T, path string)
-		next   sandbox.Config
+		next   settings.Config
 	}{
 		"forgotten":        {change: func(t *testing.T, path string) { os.Remove(path) }, next: detaching()},
 		"damaged":          {change: func(t *testing.T, path string) { os.WriteFile(path, []byte("{"), 0o600) }, next: detaching()},
 		"of another":       {change: func(t *testing.T, path string) { os.WriteFile(path, []byte(`{"engineId": "77"}`), 0o600) }, next: detaching()},
 		"too many":         {change: crowd, next: detaching()},
-		"not wanted":       {next: sandbox.Config{}},
-		"off":              {next: sandbox.Config{Mode: "off", Native: sandbox.NativeConfig{Detach: new(true)}}},
-		"of containers":    {next: sandbox.Config{Engine: "docker", Native: sandbox.NativeConfig{Detach: new(true)}}},
+		"not wanted":       {next: settings.Config{}},
+		"off":              {next: settings.Config{Mode: "off", Native: settings.NativeConfig{Detach: new(true)}}},
+		"of containers":    {next: settings.Config{Engine: "docker", Native: settings.NativeConfig{Detach: new(true)}}},
 		"wanted after all": {next: detaching()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +173,7 @@ func crowd(t *testing.T, path string) {
 func TestLeavesOnlyWhatIsWanted(t *testing.T) {
 	first := manage(t, newHome(t), newFake("native"), detaching())
 	first.lease(t, "one").Release()
-	first.Configure(first.home.settings(t, sandbox.Config{}))
+	first.Configure(first.home.settings(t, settings.Config{}))
 	first.Close()
 	if left := first.engine.names(); len(left) > 0 {
 		t.Errorf("left %v", left)
@@ -269,7 +271,7 @@ func TestEgressOfOutlivedStaysOpen(t *testing.T) {
 
 // A look that is broken off because the gateway ends does not forget whose commands it was for: the last look tells of them.
 func TestBrokenOffLook(t *testing.T) {
-	m := manage(t, newHome(t), newFake("native"), sandbox.Config{})
+	m := manage(t, newHome(t), newFake("native"), settings.Config{})
 	lease := m.lease(t, "one")
 	m.mu.Lock()
 	p := m.boxes[lease.Layout.Name].patrol

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -67,15 +69,15 @@ func ProbeEngine(ctx context.Context, e sandbox.Engine, p *probe) sandbox.Capabi
 
 // pick chooses the engine for an agent's sandboxes. It depends on the configuration and the machine only, so that calls
 // do not hop between engines.
-func (m *Manager) pick(ctx context.Context, r *sandbox.Resolved) (sandbox.Engine, sandbox.Site, error) {
-	if r.Engine != sandbox.EngineAuto {
+func (m *Manager) pick(ctx context.Context, r *settings.Resolved) (sandbox.Engine, settings.Site, error) {
+	if r.Engine != settings.EngineAuto {
 		e := m.engines[r.Engine]
 		if e == nil {
-			return nil, sandbox.Site{}, unavailable("sandbox.engine is "+r.Engine+", which this program does not have", "sandbox.engine: "+sandbox.EngineAuto)
+			return nil, settings.Site{}, unavailable("sandbox.engine is "+r.Engine+", which this program does not have", "sandbox.engine: "+settings.EngineAuto)
 		}
 		site, why := m.refuses(ctx, e, r)
 		if why != "" {
-			return nil, sandbox.Site{}, unavailable("the engine "+r.Engine+" cannot make sandboxes here: "+why, "toolward sandbox probe")
+			return nil, settings.Site{}, unavailable("the engine "+r.Engine+" cannot make sandboxes here: "+why, "toolward sandbox probe")
 		}
 		return e, site, nil
 	}
@@ -90,7 +92,7 @@ func (m *Manager) pick(ctx context.Context, r *sandbox.Resolved) (sandbox.Engine
 	if len(reasons) == 0 {
 		reasons = []string{"this program has none of them"}
 	}
-	return nil, sandbox.Site{}, unavailable("no engine can make sandboxes here: "+strings.Join(reasons, "; "), "toolward sandbox probe")
+	return nil, settings.Site{}, unavailable("no engine can make sandboxes here: "+strings.Join(reasons, "; "), "toolward sandbox probe")
 }
 
 func unavailable(text, fix string) error {
@@ -101,7 +103,7 @@ func unavailable(text, fix string) error {
 }
 
 // candidates are the engines that an agent's sandboxes may be of, in the order of preference.
-func candidates(r *sandbox.Resolved, engines []sandbox.Engine) (list []sandbox.Engine) {
+func candidates(r *settings.Resolved, engines []sandbox.Engine) (list []sandbox.Engine) {
 	for _, name := range r.EngineOrder() {
 		if i := slices.IndexFunc(engines, func(e sandbox.Engine) bool { return e.Name() == name }); i >= 0 {
 			list = append(list, engines[i])
@@ -111,12 +113,12 @@ func candidates(r *sandbox.Resolved, engines []sandbox.Engine) (list []sandbox.E
 }
 
 // refuses says why an engine is no good for an agent, and "" if it is good, with what it can do about places.
-func (m *Manager) refuses(ctx context.Context, e sandbox.Engine, r *sandbox.Resolved) (sandbox.Site, string) {
+func (m *Manager) refuses(ctx context.Context, e sandbox.Engine, r *settings.Resolved) (settings.Site, string) {
 	found, err := m.probes[e.Name()].look(ctx, false)
 	if err != nil {
-		return sandbox.Site{}, err.Error()
+		return settings.Site{}, err.Error()
 	}
-	return sandbox.Site{Engine: e.Name(), InPlace: found.InPlace}, lacks(found, r.DegradeOK)
+	return settings.Site{Engine: e.Name(), InPlace: found.InPlace}, lacks(found, r.DegradeOK)
 }
 
 // lacks says what an engine lacks that nobody has agreed to do without; "" if there is nothing.

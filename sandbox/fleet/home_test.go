@@ -3,8 +3,9 @@ package fleet
 import (
 	"testing"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/internal/gatetest"
-	"github.com/toolward/toolward/sandbox"
 )
 
 // home is a home of the gateway and a workspace of an agent on a real disk.
@@ -12,12 +13,12 @@ type home struct{ *gatetest.World }
 
 func newHome(t *testing.T) *home { return &home{gatetest.NewWorld(t)} }
 
-func (h *home) settings(t *testing.T, c sandbox.Config) *sandbox.Settings {
+func (h *home) settings(t *testing.T, c settings.Config) *settings.Settings {
 	t.Helper()
-	around := sandbox.Surroundings{StateDir: h.State, Home: h.Home, Instance: "test", Undecided: sandbox.ModeNonMain}
-	settings, problems := sandbox.Compile(sandbox.Configuration{Defaults: sandbox.Defaults{Config: c}}, around)
+	around := settings.Surroundings{StateDir: h.State, Home: h.Home, Instance: "test", Undecided: settings.ModeNonMain}
+	compiled, problems := settings.Compile(settings.Configuration{Defaults: settings.Defaults{Config: c}}, around)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return settings
+	return compiled
 }

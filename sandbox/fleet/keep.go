@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -34,10 +36,10 @@ type Info struct {
 	Silent     bool      `json:"silent,omitempty"`   // the engine did not answer: whether it runs is not known
 
 	Level           string              `json:"level,omitempty"` // what its engine enforces, in words; "" until that was tried
-	Scope           sandbox.Scope       `json:"scope"`
+	Scope           settings.Scope      `json:"scope"`
 	Limits          ShownLimits         `json:"limits"`
 	Network         sandbox.NetworkMode `json:"network"`
-	Access          sandbox.Access      `json:"workspaceAccess"`
+	Access          settings.Access     `json:"workspaceAccess"`
 	WorkspaceDir    string              `json:"workspaceDir,omitempty"`    // of the machine, what the workdir inside is
 	AgentDir        string              `json:"agentDir,omitempty"`        // the agent's workspace, where that is inside
 	Outdated        bool                `json:"outdated,omitempty"`        // it is not what the configuration says, and in use
@@ -49,13 +51,13 @@ type Info struct {
 func (m *Manager) List(ctx context.Context) ([]Info, error) {
 	entries, warning := m.registry.List()
 	states, failed := m.states(ctx)
-	settings := m.Settings()
+	current := m.Settings()
 	infos := []Info{}
 	for _, e := range entries {
-		resolved := settings.ForScope(e.ScopeKey)
+		resolved := current.ForScope(e.ScopeKey)
 		state, found := states[e.Engine+" "+e.Name]
 		i := Info{
-			Name: e.Name, ScopeKey: e.ScopeKey, Agent: sandbox.ScopeAgentID(e.ScopeKey), Engine: e.Engine, EngineID: cmp.Or(state.EngineID, e.EngineID),
+			Name: e.Name, ScopeKey: e.ScopeKey, Agent: settings.ScopeAgentID(e.ScopeKey), Engine: e.Engine, EngineID: cmp.Or(state.EngineID, e.EngineID),
 			Running: state.Running, Detached: state.Detached, Image: cmp.Or(state.Image, e.Image), Created: time.UnixMilli(e.CreatedMs), Used: time.UnixMilli(e.UsedMs),
 			Missing: !found && failed[e.Engine] == nil && e.Engine != sandbox.EngineNative, Silent: failed[e.Engine] != nil, Sessions: []string{},
 		}
@@ -159,16 +161,16 @@ func (m *Manager) Stats(ctx context.Context, name string) (*sandbox.Stats, error
 
 // Stop ends everything that runs in a sandbox. Its files stay, and the next call starts it.
 func (m *Manager) Stop(ctx context.Context, name, why string) error {
-	return m.finish(ctx, name, why, sandbox.PruneStop)
+	return m.finish(ctx, name, why, settings.PruneStop)
 }
 
 // Remove removes a sandbox; the next call makes it anew. Files of its private directory stay.
 func (m *Manager) Remove(ctx context.Context, name, why string) error {
-	return m.finish(ctx, name, why, sandbox.PruneRemove)
+	return m.finish(ctx, name, why, settings.PruneRemove)
 }
 
 // finish stops or removes one sandbox of the registry, whoever uses it.
-func (m *Manager) finish(ctx context.Context, name, why string, how sandbox.Pruning) error {
+func (m *Manager) finish(ctx context.Context, name, why string, how settings.Pruning) error {
 	b, err := m.turn(ctx, name)
 	if err != nil {
 		return err
@@ -185,7 +187,7 @@ func (m *Manager) finish(ctx context.Context, name, why string, how sandbox.Prun
 }
 
 // finishBox does it; the caller has the turn.
-func (m *Manager) finishBox(ctx context.Context, b *box, entry Registered, why string, how sandbox.Pruning) error {
+func (m *Manager) finishBox(ctx context.Context, b *box, entry Registered, why string, how settings.Pruning) error {
 	engine := m.engines[entry.Engine]
 	if engine == nil {
 		return sandbox.Errorf(sandbox.CodeUnavailable, "sandbox %s: this program has no engine %q", entry.Name, entry.Engine)
@@ -193,7 +195,7 @@ func (m *Manager) finishBox(ctx context.Context, b *box, entry Registered, why s
 	defer m.endPatrol(b)
 	defer m.letGo(m.detach(b))
 	told := Event{Name: entry.Name, ScopeKey: entry.ScopeKey, Engine: entry.Engine, Why: why}
-	if how == sandbox.PruneStop {
+	if how == settings.PruneStop {
 		if err := engine.Stop(ctx, entry.Name); err != nil {
 			return sandbox.Errorf(sandbox.CodeOf(err), "stop sandbox %s: %v", entry.Name, err)
 		}
@@ -255,16 +257,16 @@ func (m *Manager) Prune(ctx context.Context) (Pruned, error) {
 		case err != nil:
 			done.Failed = append(done.Failed, err.Error())
 			m.options.Log.Warn("a sandbox could not be pruned", "sandbox", e.Name, "err", err)
-		case how == sandbox.PruneStop:
+		case how == settings.PruneStop:
 			done.Stopped = append(done.Stopped, e.Name)
-		case how == sandbox.PruneRemove:
+		case how == settings.PruneRemove:
 			done.Removed = append(done.Removed, e.Name)
 		}
 	}
 	return done, nil
 }
 
-func (m *Manager) pruneOne(ctx context.Context, e Registered) (sandbox.Pruning, error) {
+func (m *Manager) pruneOne(ctx context.Context, e Registered) (settings.Pruning, error) {
 	m.mu.Lock()
 	b := m.boxNamed(e.Name)
 	m.mu.Unlock()
@@ -272,15 +274,15 @@ func (m *Manager) pruneOne(ctx context.Context, e Registered) (sandbox.Pruning, 
 	case b.turn <- struct{}{}:
 		defer b.give()
 	default:
-		return sandbox.PruneKeep, nil // somebody is about to use it
+		return settings.PruneKeep, nil // somebody is about to use it
 	}
 	engine := m.engines[e.Engine]
 	if engine == nil {
-		return sandbox.PruneKeep, nil
+		return settings.PruneKeep, nil
 	}
 	state, err := engine.Lookup(ctx, e.Name)
 	if err != nil && sandbox.CodeOf(err) != sandbox.CodeNotFound {
-		return sandbox.PruneKeep, err
+		return settings.PruneKeep, err
 	}
 	// From here on no new lease is given without a look at ready, which is taken away first.
 	m.mu.Lock()
@@ -289,15 +291,15 @@ func (m *Manager) pruneOne(ctx context.Context, e Registered) (sandbox.Pruning, 
 		used = b.used
 	}
 	how := m.settings.ForScope(e.ScopeKey).PruneRules().Decide(time.Now(), time.UnixMilli(e.CreatedMs), used, live, state.Running)
-	if how != sandbox.PruneKeep {
+	if how != settings.PruneKeep {
 		m.unready(b)
 	}
 	m.mu.Unlock()
-	if how == sandbox.PruneKeep {
+	if how == settings.PruneKeep {
 		return how, nil
 	}
 	why := "nobody used it"
-	if how == sandbox.PruneRemove {
+	if how == settings.PruneRemove {
 		why = "it was old, or nobody used it"
 	}
 	return how, m.finishBox(ctx, b, e, why, how)
@@ -374,7 +376,7 @@ func (s Selector) Matches(i Info) bool {
 	case s.Session != "":
 		return i.ScopeKey == strings.TrimSpace(s.Session)
 	case s.Agent != "":
-		own := "agent:" + sandbox.AgentID(s.Agent)
+		own := "agent:" + settings.AgentID(s.Agent)
 		return i.ScopeKey == own || len(i.ScopeKey) > len(own) && i.ScopeKey[:len(own)+1] == own+":"
 	}
 	return false

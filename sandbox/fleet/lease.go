@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -15,8 +17,8 @@ import (
 // not ended for being idle.
 type Lease struct {
 	sandbox.Handle
-	Layout   *sandbox.Layout
-	Resolved *sandbox.Resolved
+	Layout   *settings.Layout
+	Resolved *settings.Resolved
 	Engine   string
 
 	manager *Manager
@@ -30,7 +32,7 @@ var errOtherSandbox = errors.New("the sandbox is another one than that in which 
 
 // AcquireJudged is Acquire for a call that was judged in the sandbox of an [Layout.Identity]: a configuration that changes while
 // people think, or a link above the workspace, must not lead what they approved to other files.
-func (m *Manager) AcquireJudged(ctx context.Context, q sandbox.Request, identity string) (*Lease, error) {
+func (m *Manager) AcquireJudged(ctx context.Context, q settings.Request, identity string) (*Lease, error) {
 	lease, err := m.Acquire(ctx, q)
 	if err != nil {
 		return nil, err
@@ -64,10 +66,10 @@ func (l *Lease) Release() {
 
 // Start starts a command. The rules for variables hold for what a call sets, too.
 func (l *Lease) Start(ctx context.Context, command sandbox.Command) (sandbox.Process, error) {
-	given := make([]sandbox.Variable, 0, len(command.Env))
+	given := make([]settings.Variable, 0, len(command.Env))
 	for _, entry := range command.Env {
 		name, value, _ := strings.Cut(entry, "=")
-		given = append(given, sandbox.Variable{Name: name, Value: value})
+		given = append(given, settings.Variable{Name: name, Value: value})
 	}
 	if blocked := l.Resolved.EnvRules().Filter(given).Blocked; len(blocked) > 0 {
 		return nil, &sandbox.Error{
@@ -80,7 +82,7 @@ func (l *Lease) Start(ctx context.Context, command sandbox.Command) (sandbox.Pro
 }
 
 // quick leases a sandbox that was found right for this very request before.
-func (m *Manager) quick(q sandbox.Request) *Lease {
+func (m *Manager) quick(q settings.Request) *Lease {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.ready[q]

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -67,7 +69,7 @@ func (m *Manager) drain(ctx context.Context, b *box) {
 
 // unready takes back that a box may be used without a second look. The caller holds the mutex.
 func (m *Manager) unready(b *box) {
-	maps.DeleteFunc(m.ready, func(_ sandbox.Request, r readyBox) bool { return r.box == b })
+	maps.DeleteFunc(m.ready, func(_ settings.Request, r readyBox) bool { return r.box == b })
 }
 
 // detach takes a sandbox out of use before it is stopped or removed, so that its end is nobody's surprise.

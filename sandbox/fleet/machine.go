@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -20,12 +22,12 @@ import (
 // where the configuration names none. What was decided never changes by itself: a machine on which an engine stops
 // working must not run commands unconfined from then on, nor confine them where nobody expects it.
 type Machine struct {
-	Instance string       `json:"instance"`
-	Mode     sandbox.Mode `json:"mode,omitempty"`   // "" until it is decided
-	Due      bool         `json:"due,omitempty"`    // it is to be decided: no engine has answered yet
-	Engine   string       `json:"engine,omitempty"` // that worked
-	Why      string       `json:"why,omitempty"`
-	Decided  time.Time    `json:"decidedAt,omitzero"`
+	Instance string        `json:"instance"`
+	Mode     settings.Mode `json:"mode,omitempty"`   // "" until it is decided
+	Due      bool          `json:"due,omitempty"`    // it is to be decided: no engine has answered yet
+	Engine   string        `json:"engine,omitempty"` // that worked
+	Why      string        `json:"why,omitempty"`
+	Decided  time.Time     `json:"decidedAt,omitzero"`
 }
 
 const (
@@ -48,7 +50,7 @@ func ReadMachine(stateDir string) (m Machine, known bool, err error) {
 	if err == nil {
 		err = json.Unmarshal(content, &m)
 	}
-	if err == nil && (len(m.Instance) < 16 || m.Mode != "" && m.Mode != sandbox.ModeOff && m.Mode != sandbox.ModeNonMain) {
+	if err == nil && (len(m.Instance) < 16 || m.Mode != "" && m.Mode != settings.ModeOff && m.Mode != settings.ModeNonMain) {
 		err = errors.New("it is not what was written there")
 	}
 	if err != nil {
@@ -62,8 +64,8 @@ func ReadMachine(stateDir string) (m Machine, known bool, err error) {
 
 // Surroundings is what the configuration does not say about the sandboxes of a Toolward home, with what is known of the
 // machine.
-func (m *Machine) Surroundings(stateDir string) sandbox.Surroundings {
-	around := sandbox.OnThisMachine(stateDir)
+func (m *Machine) Surroundings(stateDir string) settings.Surroundings {
+	around := settings.OnThisMachine(stateDir)
 	around.Instance, around.Undecided = m.Instance, m.Default()
 	return around
 }
@@ -90,7 +92,7 @@ func OpenMachine(stateDir string, recorded bool) (m Machine, untouched bool, err
 		isNew = isNew || !errors.Is(err, fs.ErrNotExist)
 	}
 	if m.Due = isNew; !isNew {
-		m.decided(sandbox.ModeOff, "", "this home was made before sandboxes were the default")
+		m.decided(settings.ModeOff, "", "this home was made before sandboxes were the default")
 	}
 	return m, untouched, m.keep(stateDir)
 }
@@ -98,7 +100,7 @@ func OpenMachine(stateDir string, recorded bool) (m Machine, untouched bool, err
 // Decide asks the engines, if that is due, and keeps what they say: the mode is non-main by the first that can enforce
 // what r asks for, and off if none can. An engine that fails, or does not answer in time, has not said that it cannot:
 // then nothing is kept, and the next start asks again. Else one slow moment would leave a machine unconfined for ever.
-func (m *Machine) Decide(ctx context.Context, stateDir string, engines []sandbox.Engine, r *sandbox.Resolved) error {
+func (m *Machine) Decide(ctx context.Context, stateDir string, engines []sandbox.Engine, r *settings.Resolved) error {
 	if !m.Due {
 		return nil
 	}
@@ -112,7 +114,7 @@ func (m *Machine) Decide(ctx context.Context, stateDir string, engines []sandbox
 		}
 		why := lacks(found, r.DegradeOK)
 		if why == "" {
-			m.decided(sandbox.ModeNonMain, e.Name(), "the engine "+e.Name()+" works on this machine")
+			m.decided(settings.ModeNonMain, e.Name(), "the engine "+e.Name()+" works on this machine")
 			return m.keep(stateDir)
 		}
 		reasons = append(reasons, e.Name()+": "+why)
@@ -120,7 +122,7 @@ func (m *Machine) Decide(ctx context.Context, stateDir string, engines []sandbox
 	if m.Why != "" || len(reasons) == 0 {
 		return nil
 	}
-	m.decided(sandbox.ModeOff, "", fmt.Sprintf("no engine works on this machine: %.*s", maxWhy, strings.Join(reasons, "; ")))
+	m.decided(settings.ModeOff, "", fmt.Sprintf("no engine works on this machine: %.*s", maxWhy, strings.Join(reasons, "; ")))
 	return m.keep(stateDir)
 }
 
@@ -148,16 +150,16 @@ func probed(ctx context.Context, e sandbox.Engine) (sandbox.Capabilities, error)
 	}
 }
 
-func (m *Machine) decided(mode sandbox.Mode, engine, why string) {
+func (m *Machine) decided(mode settings.Mode, engine, why string) {
 	m.Mode, m.Engine, m.Why, m.Due = mode, engine, why, false
 	m.Decided = time.Now().UTC().Truncate(time.Second)
 }
 
 // Default is the mode where the configuration names none. As long as no engine has said whether it works, calls need a
 // sandbox and are refused without one: that nobody knows is no reason to run them unconfined. "" is not decided.
-func (m *Machine) Default() sandbox.Mode {
+func (m *Machine) Default() settings.Mode {
 	if m.Mode == "" && m.Due {
-		return sandbox.ModeNonMain
+		return settings.ModeNonMain
 	}
 	return m.Mode
 }

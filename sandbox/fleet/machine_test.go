@@ -9,21 +9,23 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
 // decide is one start on a machine with these engines.
-func decide(t *testing.T, dir string, isNew bool, c sandbox.Config, engines ...sandbox.Engine) Machine {
+func decide(t *testing.T, dir string, isNew bool, c settings.Config, engines ...sandbox.Engine) Machine {
 	t.Helper()
 	m, _, err := OpenMachine(dir, !isNew)
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings, problems := sandbox.Compile(sandbox.Configuration{Defaults: sandbox.Defaults{Config: c}}, sandbox.Surroundings{StateDir: dir, Undecided: m.Default()})
+	compiled, problems := settings.Compile(settings.Configuration{Defaults: settings.Defaults{Config: c}}, settings.Surroundings{StateDir: dir, Undecided: m.Default()})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	if err := m.Decide(t.Context(), dir, engines, settings.Anyone()); err != nil {
+	if err := m.Decide(t.Context(), dir, engines, compiled.Anyone()); err != nil {
 		t.Fatal(err)
 	}
 	if kept, known, err := ReadMachine(dir); err != nil || !known || kept.Mode != m.Mode || kept.Due != m.Due || kept.Instance != m.Instance {
@@ -41,18 +43,18 @@ func fakeOf(name string, level sandbox.Level) *fakeEngine {
 
 func TestFirstStartDecides(t *testing.T) {
 	for name, c := range map[string]struct {
-		config  sandbox.Config
+		config  settings.Config
 		engines []sandbox.Engine
-		mode    sandbox.Mode
+		mode    settings.Mode
 		engine  string
 	}{
-		"both work":           {sandbox.Config{}, []sandbox.Engine{fakeOf("docker", sandbox.LevelFull), fakeOf("native", sandbox.LevelFull)}, sandbox.ModeNonMain, "native"},
-		"one works":           {sandbox.Config{}, []sandbox.Engine{fakeOf("native", sandbox.LevelNone), fakeOf("docker", sandbox.LevelFull)}, sandbox.ModeNonMain, "docker"},
-		"none works":          {sandbox.Config{}, []sandbox.Engine{fakeOf("native", sandbox.LevelNone), fakeOf("docker", sandbox.LevelNone)}, sandbox.ModeOff, ""},
-		"not whole":           {sandbox.Config{}, []sandbox.Engine{fakeOf("native", sandbox.LevelNoCgroup)}, sandbox.ModeOff, ""},
-		"not whole, agreed":   {sandbox.Config{DegradeOK: []string{"cgroup"}}, []sandbox.Engine{fakeOf("native", sandbox.LevelNoCgroup)}, sandbox.ModeNonMain, "native"},
-		"another is wanted":   {sandbox.Config{Engine: "docker"}, []sandbox.Engine{fakeOf("native", sandbox.LevelFull), fakeOf("docker", sandbox.LevelNone)}, sandbox.ModeOff, ""},
-		"docker is preferred": {sandbox.Config{Docker: sandbox.DockerConfig{Image: "x"}}, []sandbox.Engine{fakeOf("native", sandbox.LevelFull), fakeOf("docker", sandbox.LevelFull)}, sandbox.ModeNonMain, "docker"},
+		"both work":           {settings.Config{}, []sandbox.Engine{fakeOf("docker", sandbox.LevelFull), fakeOf("native", sandbox.LevelFull)}, settings.ModeNonMain, "native"},
+		"one works":           {settings.Config{}, []sandbox.Engine{fakeOf("native", sandbox.LevelNone), fakeOf("docker", sandbox.LevelFull)}, settings.ModeNonMain, "docker"},
+		"none works":          {settings.Config{}, []sandbox.Engine{fakeOf("native", sandbox.LevelNone), fakeOf("docker", sandbox.LevelNone)}, settings.ModeOff, ""},
+		"not whole":           {settings.Config{}, []sandbox.Engine{fakeOf("native", sandbox.LevelNoCgroup)}, settings.ModeOff, ""},
+		"not whole, agreed":   {settings.Config{DegradeOK: []string{"cgroup"}}, []sandbox.Engine{fakeOf("native", sandbox.LevelNoCgroup)}, settings.ModeNonMain, "native"},
+		"another is wanted":   {settings.Config{Engine: "docker"}, []sandbox.Engine{fakeOf("native", sandbox.LevelFull), fakeOf("docker", sandbox.LevelNone)}, settings.ModeOff, ""},
+		"docker is preferred": {settings.Config{Docker: settings.DockerConfig{Image: "x"}}, []sandbox.Engine{fakeOf("native", sandbox.LevelFull), fakeOf("docker", sandbox.LevelFull)}, settings.ModeNonMain, "docker"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -62,7 +64,7 @@ func TestFirstStartDecides(t *testing.T) {
 			}
 			// It never changes by itself, whatever the engines can do by then.
 			for _, e := range []sandbox.Engine{fakeOf("native", sandbox.LevelFull), fakeOf("native", sandbox.LevelNone)} {
-				if again := decide(t, dir, false, sandbox.Config{}, e); again != first {
+				if again := decide(t, dir, false, settings.Config{}, e); again != first {
 					t.Errorf("it became %+v", again)
 				}
 			}
@@ -102,8 +104,8 @@ func TestAnEngineThatDoesNotAnswerDecidesNothing(t *testing.T) {
 			over := make(chan struct{})
 			defer close(over)
 			start := time.Now()
-			m := decide(t, dir, true, sandbox.Config{}, fakeOf("native", sandbox.LevelNone), e(over))
-			if m.Mode != "" || !m.Due || !strings.Contains(m.Why, "docker") || m.Default() != sandbox.ModeNonMain {
+			m := decide(t, dir, true, settings.Config{}, fakeOf("native", sandbox.LevelNone), e(over))
+			if m.Mode != "" || !m.Due || !strings.Contains(m.Why, "docker") || m.Default() != settings.ModeNonMain {
 				t.Errorf("%s: decided %+v", name, m)
 			}
 			if took := time.Since(start); took > decideTime {
@@ -111,7 +113,7 @@ func TestAnEngineThatDoesNotAnswerDecidesNothing(t *testing.T) {
 			}
 		})
 	}
-	if m := decide(t, dir, false, sandbox.Config{}, fakeOf("native", sandbox.LevelNone), fakeOf("docker", sandbox.LevelFull)); m.Mode != sandbox.ModeNonMain {
+	if m := decide(t, dir, false, settings.Config{}, fakeOf("native", sandbox.LevelNone), fakeOf("docker", sandbox.LevelFull)); m.Mode != settings.ModeNonMain {
 		t.Errorf("the next start: %+v", m)
 	}
 }
@@ -120,11 +122,11 @@ func TestAnOlderHomeKeepsRunningCommandsWhereItDid(t *testing.T) {
 	dir := t.TempDir()
 	w := newHome(t)
 	w.Write(t, machinePath(dir), `{"instance": "0123456789abcdef0123456789abcdef"}`)
-	m := decide(t, dir, false, sandbox.Config{}, fakeOf("native", sandbox.LevelFull))
-	if m.Mode != sandbox.ModeOff || m.Due || m.Instance != "0123456789abcdef0123456789abcdef" || !strings.Contains(m.Why, "before") {
+	m := decide(t, dir, false, settings.Config{}, fakeOf("native", sandbox.LevelFull))
+	if m.Mode != settings.ModeOff || m.Due || m.Instance != "0123456789abcdef0123456789abcdef" || !strings.Contains(m.Why, "before") {
 		t.Errorf("%+v", m)
 	}
-	if m := decide(t, t.TempDir(), false, sandbox.Config{}, fakeOf("native", sandbox.LevelFull)); m.Mode != sandbox.ModeOff {
+	if m := decide(t, t.TempDir(), false, settings.Config{}, fakeOf("native", sandbox.LevelFull)); m.Mode != settings.ModeOff {
 		t.Errorf("without what an earlier start kept: %+v", m)
 	}
 }
@@ -132,11 +134,11 @@ func TestAnOlderHomeKeepsRunningCommandsWhereItDid(t *testing.T) {
 // The advice about a file that cannot be read is to move it away. That must not end what confines.
 func TestWhatIsKeptOfAMachineMayGetLost(t *testing.T) {
 	dir := t.TempDir()
-	decide(t, dir, true, sandbox.Config{}, fakeOf("native", sandbox.LevelFull))
+	decide(t, dir, true, settings.Config{}, fakeOf("native", sandbox.LevelFull))
 	if err := os.Remove(machinePath(dir)); err != nil {
 		t.Fatal(err)
 	}
-	if m := decide(t, dir, false, sandbox.Config{}, fakeOf("native", sandbox.LevelFull)); m.Mode != sandbox.ModeNonMain {
+	if m := decide(t, dir, false, settings.Config{}, fakeOf("native", sandbox.LevelFull)); m.Mode != settings.ModeNonMain {
 		t.Errorf("%+v", m)
 	}
 }
@@ -154,18 +156,18 @@ func TestWhatIsKeptOfAMachineMustBeWhole(t *testing.T) {
 func TestWhoSaysWhichSessionsAreSandboxed(t *testing.T) {
 	for name, c := range map[string]struct {
 		written string
-		found   sandbox.Mode
-		mode    sandbox.Mode
+		found   settings.Mode
+		mode    settings.Mode
 		source  string
 	}{
-		"nobody":            {"", "", sandbox.ModeOff, sandbox.FromDefault},
-		"the machine":       {"", sandbox.ModeNonMain, sandbox.ModeNonMain, sandbox.FromProbe},
-		"the machine, off":  {"", sandbox.ModeOff, sandbox.ModeOff, sandbox.FromProbe},
-		"the configuration": {"off", sandbox.ModeNonMain, sandbox.ModeOff, sandbox.FromGlobal},
+		"nobody":            {"", "", settings.ModeOff, settings.FromDefault},
+		"the machine":       {"", settings.ModeNonMain, settings.ModeNonMain, settings.FromProbe},
+		"the machine, off":  {"", settings.ModeOff, settings.ModeOff, settings.FromProbe},
+		"the configuration": {"off", settings.ModeNonMain, settings.ModeOff, settings.FromGlobal},
 	} {
-		settings, _ := sandbox.Compile(sandbox.Configuration{Defaults: sandbox.Defaults{Config: sandbox.Config{Mode: c.written}}}, sandbox.Surroundings{Undecided: c.found})
-		r := settings.For("coder")
-		if want := (sandbox.Source{Level: c.source, Key: "agents.defaults.sandbox.mode"}); r.Mode != c.mode || r.Sources["mode"] != want {
+		compiled, _ := settings.Compile(settings.Configuration{Defaults: settings.Defaults{Config: settings.Config{Mode: c.written}}}, settings.Surroundings{Undecided: c.found})
+		r := compiled.For("coder")
+		if want := (settings.Source{Level: c.source, Key: "agents.defaults.sandbox.mode"}); r.Mode != c.mode || r.Sources["mode"] != want {
 			t.Errorf("%s: %s, %+v", name, r.Mode, r.Sources["mode"])
 		}
 	}
@@ -190,7 +192,7 @@ func (e silentEngine) Sweep(context.Context) error {
 func TestAFirstStartAsksNoEngineWhatIsLeft(t *testing.T) {
 	w := newHome(t)
 	m := NewManager(ManagerOptions{
-		Engines: []sandbox.Engine{silentEngine{newFake("docker"), t}}, StateDir: w.State, Settings: w.settings(t, sandbox.Config{}), NewHome: true,
+		Engines: []sandbox.Engine{silentEngine{newFake("docker"), t}}, StateDir: w.State, Settings: w.settings(t, settings.Config{}), NewHome: true,
 	})
 	defer m.Close()
 	if err := m.Start(t.Context()); err != nil {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -17,7 +19,7 @@ import (
 type ManagerOptions struct {
 	Engines  []sandbox.Engine // those that this program has, in the order of preference
 	StateDir string           // Toolward's home
-	Settings *sandbox.Settings
+	Settings *settings.Settings
 	// NewHome says that nothing can be left of an earlier run: the home has just been made.
 	NewHome bool
 	Egress  Egress // nil: no sandbox gets the network egress
@@ -71,9 +73,9 @@ type Manager struct {
 	meter    *meter
 
 	mu       sync.Mutex
-	settings *sandbox.Settings
+	settings *settings.Settings
 	boxes    map[string]*box
-	ready    map[sandbox.Request]readyBox
+	ready    map[settings.Request]readyBox
 	pruned   time.Time
 	closed   bool
 
@@ -95,8 +97,8 @@ type box struct {
 	idle     chan struct{}  // closed when users becomes 0; nil if nobody waits
 	used     time.Time
 	unsaved  bool // used has changed since it was written
-	layout   *sandbox.Layout
-	resolved *sandbox.Resolved
+	layout   *settings.Layout
+	resolved *settings.Resolved
 	patrol   *patrol // nil: nothing is protected, or nothing has run
 	made     *made   // what the sandbox was made as; nil: not by this gateway, or not used by it yet
 }
@@ -126,7 +128,7 @@ func NewManager(o ManagerOptions) *Manager {
 	m := &Manager{
 		options: o, engines: map[string]sandbox.Engine{}, probes: map[string]*probe{}, settings: o.Settings,
 		registry: NewRegistry(filepath.Join(o.StateDir, "sandbox", "containers.json")),
-		boxes:    map[string]*box{}, ready: map[sandbox.Request]readyBox{},
+		boxes:    map[string]*box{}, ready: map[settings.Request]readyBox{},
 		making: make(chan struct{}, max(4, 2*runtime.GOMAXPROCS(0))), asking: map[string]chan struct{}{},
 	}
 	m.meter = newMeter(m.Stats)
@@ -155,7 +157,7 @@ func (m *Manager) Start(ctx context.Context) error {
 }
 
 // Configure puts settings in force. Sandboxes that are not what they should be by them are made anew at their next use.
-func (m *Manager) Configure(s *sandbox.Settings) {
+func (m *Manager) Configure(s *settings.Settings) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.settings = s
@@ -163,7 +165,7 @@ func (m *Manager) Configure(s *sandbox.Settings) {
 }
 
 // Settings are those in force.
-func (m *Manager) Settings() *sandbox.Settings {
+func (m *Manager) Settings() *settings.Settings {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.settings
@@ -176,16 +178,16 @@ func (m *Manager) Sandboxed(agent, session string) (yes bool, why string) {
 
 // Layout says where everything is in the sandbox of a request, without making one. Its private directory is made: the
 // first call is judged by what is there.
-func (m *Manager) Layout(ctx context.Context, q sandbox.Request) (*sandbox.Layout, error) {
+func (m *Manager) Layout(ctx context.Context, q settings.Request) (*settings.Layout, error) {
 	m.mu.Lock()
-	settings := m.settings
+	compiled := m.settings
 	if r, ok := m.ready[q]; ok && r.box.layout != nil {
 		layout := r.box.layout
 		m.mu.Unlock()
 		return layout, nil
 	}
 	m.mu.Unlock()
-	resolved := settings.For(q.Agent)
+	resolved := compiled.For(q.Agent)
 	_, site, err := m.pick(ctx, resolved)
 	if err != nil {
 		return nil, err

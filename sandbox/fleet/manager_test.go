@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -45,7 +47,7 @@ type managed struct {
 }
 
 // manage starts a Manager with a fake native engine.
-func manage(t *testing.T, w *home, e *fakeEngine, c sandbox.Config) *managed {
+func manage(t *testing.T, w *home, e *fakeEngine, c settings.Config) *managed {
 	t.Helper()
 	m := &managed{home: w, engine: e, events: &events{}}
 	m.Manager = NewManager(ManagerOptions{Engines: []sandbox.Engine{e}, StateDir: w.State, Settings: w.settings(t, c), Observe: m.events.put})
@@ -56,8 +58,8 @@ func manage(t *testing.T, w *home, e *fakeEngine, c sandbox.Config) *managed {
 	return m
 }
 
-func (m *managed) request(session string) sandbox.Request {
-	return sandbox.Request{Agent: "coder", Session: "agent:coder:" + session, Workspace: m.home.Workspace}
+func (m *managed) request(session string) settings.Request {
+	return settings.Request{Agent: "coder", Session: "agent:coder:" + session, Workspace: m.home.Workspace}
 }
 
 func (m *managed) lease(t *testing.T, session string) *Lease {
@@ -81,7 +83,7 @@ func (m *managed) entries(t *testing.T) []Registered {
 func TestManyCallsMakeOneSandbox(t *testing.T) {
 	e := newFake("native")
 	e.slow = 20 * time.Millisecond
-	m := manage(t, newHome(t), e, sandbox.Config{})
+	m := manage(t, newHome(t), e, settings.Config{})
 	var wg sync.WaitGroup
 	for i := range 200 {
 		wg.Go(func() {
@@ -108,7 +110,7 @@ func TestManyCallsMakeOneSandbox(t *testing.T) {
 func TestManySandboxesAtOnce(t *testing.T) {
 	e := newFake("native")
 	e.slow = time.Millisecond
-	m := manage(t, newHome(t), e, sandbox.Config{Scope: "session", Prune: sandbox.PruneConfig{IdleAction: "remove"}})
+	m := manage(t, newHome(t), e, settings.Config{Scope: "session", Prune: settings.PruneConfig{IdleAction: "remove"}})
 	var wg sync.WaitGroup
 	for i := range 200 {
 		wg.Go(func() {
@@ -144,7 +146,7 @@ func TestWithoutAnEngineTheCallFails(t *testing.T) {
 	w := newHome(t)
 	e := newFake("native")
 	e.caps = sandbox.Capabilities{Checks: []sandbox.Check{{Name: "user namespace", Found: "refused by AppArmor", Fix: "load the shipped profile"}}}
-	m := manage(t, w, e, sandbox.Config{})
+	m := manage(t, w, e, settings.Config{})
 	_, err := m.Acquire(t.Context(), m.request("s"))
 	var coded *sandbox.Error
 	if !errors.As(err, &coded) || coded.Code != sandbox.CodeUnavailable || coded.Fix == "" || !strings.Contains(err.Error(), "load the shipped profile") {
@@ -155,15 +157,15 @@ func TestWithoutAnEngineTheCallFails(t *testing.T) {
 	if _, err := m.Acquire(t.Context(), m.request("s")); sandbox.CodeOf(err) != sandbox.CodeUnavailable || !strings.Contains(err.Error(), "degradeOk may name cgroup") {
 		t.Errorf("%v", err)
 	}
-	m.Configure(w.settings(t, sandbox.Config{DegradeOK: []string{"cgroup"}}))
+	m.Configure(w.settings(t, settings.Config{DegradeOK: []string{"cgroup"}}))
 	if _, err := m.Acquire(t.Context(), m.request("s")); err != nil {
 		t.Errorf("agreed to: %v", err)
 	}
-	m.Configure(w.settings(t, sandbox.Config{Engine: "docker"}))
+	m.Configure(w.settings(t, settings.Config{Engine: "docker"}))
 	if _, err := m.Acquire(t.Context(), m.request("s")); sandbox.CodeOf(err) != sandbox.CodeUnavailable {
 		t.Errorf("%v", err)
 	}
-	m.Configure(w.settings(t, sandbox.Config{Mode: "off"}))
+	m.Configure(w.settings(t, settings.Config{Mode: "off"}))
 	if _, err := m.Acquire(t.Context(), m.request("s")); sandbox.CodeOf(err) != sandbox.CodeConfig {
 		t.Errorf("a session that is not sandboxed: %v", err)
 	}
@@ -175,10 +177,10 @@ func TestLayoutMakesThePrivateDirectory(t *testing.T) {
 	w.Write(t, filepath.Join(w.Workspace, "AGENTS.md"), "be kind")
 	native := newFake("native")
 	native.caps.Level, native.caps.InPlace = sandbox.LevelLandlock, true
-	c := sandbox.Config{Mode: "all", WorkspaceAccess: "none", DegradeOK: []string{"namespaces"}}
+	c := settings.Config{Mode: "all", WorkspaceAccess: "none", DegradeOK: []string{"namespaces"}}
 	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{native}, StateDir: w.State, Settings: w.settings(t, c)})
 	defer m.Close()
-	layout, err := m.Layout(t.Context(), sandbox.Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.Workspace})
+	layout, err := m.Layout(t.Context(), settings.Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.Workspace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,13 +197,13 @@ func TestLayoutMakesThePrivateDirectory(t *testing.T) {
 // What a call was judged in is what it gets, unless the settings have changed: then it can tell.
 func TestIdentityOfALayout(t *testing.T) {
 	w := newHome(t)
-	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{newFake("native")}, StateDir: w.State, Settings: w.settings(t, sandbox.Config{Mode: "all"})})
+	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{newFake("native")}, StateDir: w.State, Settings: w.settings(t, settings.Config{Mode: "all"})})
 	defer m.Close()
-	request := sandbox.Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.Workspace}
+	request := settings.Request{Agent: "coder", Session: "agent:coder:x", Workspace: w.Workspace}
 	seen := map[string]string{}
-	for name, c := range map[string]sandbox.Config{
+	for name, c := range map[string]settings.Config{
 		"rw": {Mode: "all"}, "none": {Mode: "all", WorkspaceAccess: "none"}, "ro": {Mode: "all", WorkspaceAccess: "ro"},
-		"session": {Mode: "all", Scope: "session"}, "network": {Mode: "all", Docker: sandbox.DockerConfig{Network: new("bridge")}, Network: new("egress")},
+		"session": {Mode: "all", Scope: "session"}, "network": {Mode: "all", Docker: settings.DockerConfig{Network: new("bridge")}, Network: new("egress")},
 	} {
 		m.Configure(w.settings(t, c))
 		judged, err := m.Layout(t.Context(), request)
@@ -231,24 +233,24 @@ func TestIdentityOfALayout(t *testing.T) {
 func TestEngineIsChosenByConfigurationAndMachine(t *testing.T) {
 	w := newHome(t)
 	native, docker := newFake("native"), newFake("docker")
-	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{native, docker}, StateDir: w.State, Settings: w.settings(t, sandbox.Config{})})
+	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{native, docker}, StateDir: w.State, Settings: w.settings(t, settings.Config{})})
 	defer m.Close()
-	chosen := func(c sandbox.Config) string {
+	chosen := func(c settings.Config) string {
 		e, _, err := m.pick(t.Context(), w.settings(t, c).For("coder"))
 		if err != nil {
 			return err.Error()
 		}
 		return e.Name()
 	}
-	image := sandbox.Config{Docker: sandbox.DockerConfig{Image: "mine:1"}}
+	image := settings.Config{Docker: settings.DockerConfig{Image: "mine:1"}}
 	for _, tc := range []struct {
 		got, want string
 	}{
-		{chosen(sandbox.Config{}), "native"},
+		{chosen(settings.Config{}), "native"},
 		{chosen(image), "docker"},
-		{chosen(sandbox.Config{Docker: sandbox.DockerConfig{Network: new("bridge")}}), "docker"},
-		{chosen(sandbox.Config{Network: new("egress")}), "native"},
-		{chosen(sandbox.Config{Engine: "docker"}), "docker"},
+		{chosen(settings.Config{Docker: settings.DockerConfig{Network: new("bridge")}}), "docker"},
+		{chosen(settings.Config{Network: new("egress")}), "native"},
+		{chosen(settings.Config{Engine: "docker"}), "docker"},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("got %s, want %s", tc.got, tc.want)
@@ -257,7 +259,7 @@ func TestEngineIsChosenByConfigurationAndMachine(t *testing.T) {
 	native.caps.Level = sandbox.LevelNone
 	m.probes["native"].at = time.Time{}
 	m.probes["native"].found = sandbox.Capabilities{}
-	if got := chosen(sandbox.Config{}); got != "docker" {
+	if got := chosen(settings.Config{}); got != "docker" {
 		t.Errorf("native does not work: %s", got)
 	}
 }
@@ -265,13 +267,13 @@ func TestEngineIsChosenByConfigurationAndMachine(t *testing.T) {
 func TestChangedConfiguration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHome(t)
-		m := manage(t, w, newFake("native"), sandbox.Config{})
+		m := manage(t, w, newFake("native"), settings.Config{})
 		first := m.lease(t, "s")
 		first.Release()
 
 		// A limit does not confine: a sandbox in use is kept, with its old hash.
 		hash := m.entries(t)[0].Hash
-		m.Configure(w.settings(t, sandbox.Config{Limits: sandbox.LimitsConfig{Memory: `"1g"`}}))
+		m.Configure(w.settings(t, settings.Config{Limits: settings.LimitsConfig{Memory: `"1g"`}}))
 		m.lease(t, "s").Release()
 		if e := m.entries(t)[0]; e.Hash != hash || e.SecurityHash == "" || m.engine.ensured != 1 {
 			t.Errorf("hot: %+v, %d made", e, m.engine.ensured)
@@ -285,7 +287,7 @@ func TestChangedConfiguration(t *testing.T) {
 
 		// A variable confines: commands get ten seconds.
 		busy := m.lease(t, "s")
-		m.Configure(w.settings(t, sandbox.Config{Env: map[string]string{"A": "1"}}))
+		m.Configure(w.settings(t, settings.Config{Env: map[string]string{"A": "1"}}))
 		start := time.Now()
 		go func() {
 			time.Sleep(3 * time.Second)
@@ -296,7 +298,7 @@ func TestChangedConfiguration(t *testing.T) {
 			t.Errorf("drained for %v, %d made", took, m.engine.ensured)
 		}
 		busy = m.lease(t, "s")
-		m.Configure(w.settings(t, sandbox.Config{Env: map[string]string{"A": "2"}}))
+		m.Configure(w.settings(t, settings.Config{Env: map[string]string{"A": "2"}}))
 		start = time.Now()
 		m.lease(t, "s").Release()
 		if took := time.Since(start); took != drainTime || m.engine.ensured != 4 {
@@ -319,7 +321,7 @@ func TestChangedConfiguration(t *testing.T) {
 func TestPruning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHome(t)
-		m := manage(t, w, newFake("native"), sandbox.Config{Scope: "session"})
+		m := manage(t, w, newFake("native"), settings.Config{Scope: "session"})
 		held, other := m.lease(t, "held"), m.lease(t, "other")
 		other.Release()
 		time.Sleep(25 * time.Hour)
@@ -363,7 +365,7 @@ func TestPruning(t *testing.T) {
 // When a sandbox was used is written down while it is used, not only when it is made.
 func TestUseIsWrittenDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := manage(t, newHome(t), newFake("native"), sandbox.Config{})
+		m := manage(t, newHome(t), newFake("native"), settings.Config{})
 		m.lease(t, "s").Release()
 		made := m.entries(t)[0].UsedMs
 		time.Sleep(time.Hour)
@@ -380,7 +382,7 @@ func TestUseIsWrittenDown(t *testing.T) {
 func TestAfterACrash(t *testing.T) {
 	w := newHome(t)
 	e := newFake("native")
-	m := manage(t, w, e, sandbox.Config{Scope: "session"})
+	m := manage(t, w, e, settings.Config{Scope: "session"})
 	lease := m.lease(t, "a")
 	lease.Release()
 	m.Close()
@@ -393,7 +395,7 @@ func TestAfterACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.boxes["foreign"] = &fakeBox{state: sandbox.State{Name: "foreign", Instance: "another home", Engine: "native"}}
-	again := manage(t, w, e, sandbox.Config{Scope: "session"})
+	again := manage(t, w, e, settings.Config{Scope: "session"})
 	var names []string
 	for _, entry := range again.entries(t) {
 		names = append(names, entry.Name)
@@ -413,8 +415,8 @@ func TestAfterACrash(t *testing.T) {
 func TestSandboxThatIsNotOurs(t *testing.T) {
 	w := newHome(t)
 	e := newFake("native")
-	m := manage(t, w, e, sandbox.Config{})
-	name, _ := sandbox.ContainerName(sandbox.DefaultPrefix, sandbox.ScopeAgent, "agent:coder")
+	m := manage(t, w, e, settings.Config{})
+	name, _ := settings.ContainerName(settings.DefaultPrefix, settings.ScopeAgent, "agent:coder")
 	e.boxes[name] = &fakeBox{state: sandbox.State{Name: name, Instance: "another home", ScopeKey: "agent:coder"}}
 	if _, err := m.Acquire(t.Context(), m.request("s")); sandbox.CodeOf(err) != sandbox.CodeConflict {
 		t.Errorf("%v", err)
@@ -427,7 +429,7 @@ func TestSandboxThatIsNotOurs(t *testing.T) {
 func TestSandboxThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newFake("native")
-		m := manage(t, newHome(t), e, sandbox.Config{})
+		m := manage(t, newHome(t), e, settings.Config{})
 		lease := m.lease(t, "s")
 		if err := e.Remove(t.Context(), lease.Layout.Name); err != nil {
 			t.Fatal(err)
@@ -449,14 +451,14 @@ func TestSandboxThatEnds(t *testing.T) {
 func TestAnotherEngineLeavesNothingBehind(t *testing.T) {
 	w := newHome(t)
 	native, docker := newFake("native"), newFake("docker")
-	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{native, docker}, StateDir: w.State, Settings: w.settings(t, sandbox.Config{})})
+	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{native, docker}, StateDir: w.State, Settings: w.settings(t, settings.Config{})})
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	q := sandbox.Request{Agent: "coder", Session: "agent:coder:s", Workspace: w.Workspace}
+	q := settings.Request{Agent: "coder", Session: "agent:coder:s", Workspace: w.Workspace}
 	for _, engine := range []string{"native", "docker"} {
-		m.Configure(w.settings(t, sandbox.Config{Engine: engine}))
+		m.Configure(w.settings(t, settings.Config{Engine: engine}))
 		lease, err := m.Acquire(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
@@ -471,7 +473,7 @@ func TestAnotherEngineLeavesNothingBehind(t *testing.T) {
 func TestFailureIsToldAndTriedAgain(t *testing.T) {
 	e := newFake("native")
 	e.fail = sandbox.Errorf(sandbox.CodeUnavailable, "no space")
-	m := manage(t, newHome(t), e, sandbox.Config{})
+	m := manage(t, newHome(t), e, settings.Config{})
 	if _, err := m.Acquire(t.Context(), m.request("s")); sandbox.CodeOf(err) != sandbox.CodeUnavailable {
 		t.Errorf("%v", err)
 	}
@@ -483,7 +485,7 @@ func TestFailureIsToldAndTriedAgain(t *testing.T) {
 }
 
 func TestCallsSetNoDangerousVariables(t *testing.T) {
-	m := manage(t, newHome(t), newFake("native"), sandbox.Config{EnvAllow: []string{"MY_TOKEN"}})
+	m := manage(t, newHome(t), newFake("native"), settings.Config{EnvAllow: []string{"MY_TOKEN"}})
 	lease := m.lease(t, "s")
 	defer lease.Release()
 	for env, want := range map[string]sandbox.Code{"LD_PRELOAD=x": sandbox.CodeDenied, "API_KEY=x": sandbox.CodeDenied, "A-B=1": sandbox.CodeDenied, "MY_TOKEN=x": "", "PATH=/bin": "", "CI=1": ""} {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -29,7 +31,7 @@ func TestStartRemovesWhatWasHalfWritten(t *testing.T) {
 		}
 	}
 	e := newFake("native")
-	m := manage(t, w, e, sandbox.Config{})
+	m := manage(t, w, e, settings.Config{})
 	var left []string
 	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -57,7 +59,7 @@ func TestStartWhileAnEngineIsAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{native, docker}, StateDir: w.State, Settings: w.settings(t, sandbox.Config{})})
+	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{native, docker}, StateDir: w.State, Settings: w.settings(t, settings.Config{})})
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,7 @@ func TestStartWhileAnEngineIsAway(t *testing.T) {
 func TestSandboxThatCannotBeWrittenDown(t *testing.T) {
 	w := newHome(t)
 	e := newFake("native")
-	m := manage(t, w, e, sandbox.Config{})
+	m := manage(t, w, e, settings.Config{})
 	dir := filepath.Join(w.State, "sandbox")
 	e.made = func() { diskIsGone(t, dir) }
 	_, err := m.Acquire(t.Context(), m.request("s"))
@@ -93,7 +95,7 @@ func TestSandboxThatCannotBeWrittenDown(t *testing.T) {
 func TestSandboxThatWasStoppedCannotBeWrittenDown(t *testing.T) {
 	w := newHome(t)
 	e := newFake("native")
-	m := manage(t, w, e, sandbox.Config{})
+	m := manage(t, w, e, settings.Config{})
 	lease := m.lease(t, "s")
 	lease.Release()
 	if err := m.Stop(t.Context(), lease.Layout.Name, "test"); err != nil {
@@ -132,7 +134,7 @@ func diskIsGone(t *testing.T, dir string) {
 // The call after the one in which nobody inside answered has a sandbox that works, also while the old one is still ending.
 func TestSandboxThatDoesNotAnswer(t *testing.T) {
 	e := newFake("native")
-	m := manage(t, newHome(t), e, sandbox.Config{})
+	m := manage(t, newHome(t), e, settings.Config{})
 	first := m.lease(t, "s")
 	first.Release()
 	e.boxes[first.Layout.Name].deaf.Store(true)

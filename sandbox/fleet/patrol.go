@@ -8,7 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/protected"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 // How often, and for how long, a sandbox is looked at for what is protected.
@@ -22,7 +23,7 @@ const (
 // patrol looks, after commands, whether something protected has come to be in their sandbox. It does so beside them: a
 // command never waits for it.
 type patrol struct {
-	survey *sandbox.Survey
+	survey *protected.Survey
 	event  Event // what all of its events say
 	tell   func(EventKind, Event)
 
@@ -33,7 +34,7 @@ type patrol struct {
 	ended   bool
 }
 
-func newPatrol(m *Manager, s *sandbox.Survey, e Event) *patrol {
+func newPatrol(m *Manager, s *protected.Survey, e Event) *patrol {
 	return &patrol{survey: s, event: e, tell: m.tell, wrote: map[string]bool{}}
 }
 
@@ -129,8 +130,8 @@ func (p *patrol) report(ctx context.Context, sessions []string) {
 }
 
 // describe says what was found, what runs by itself first.
-func (e *Event) describe(found []sandbox.Appeared) {
-	slices.SortStableFunc(found, func(a, b sandbox.Appeared) int {
+func (e *Event) describe(found []protected.Appeared) {
+	slices.SortStableFunc(found, func(a, b protected.Appeared) int {
 		switch {
 		case a.Runs == b.Runs:
 			return 0
@@ -154,7 +155,7 @@ func (e *Event) describe(found []sandbox.Appeared) {
 
 // patrols has a box looked after, if what is protected in it is. The caller holds the mutex, and ends the patrol that is
 // returned, which looked after the box before.
-func (m *Manager) patrols(b *box, plan *sandbox.Plan, anew bool, session string) (before *patrol) {
+func (m *Manager) patrols(b *box, plan *settings.Plan, anew bool, session string) (before *patrol) {
 	if b.patrol != nil && !anew || plan.Survey == nil {
 		return nil // what it has seen counts for the same sandbox
 	}

@@ -10,13 +10,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 )
 
 // What a command makes is told with its session, once, and what makes it meanwhile at the end.
 func TestCommandsAreLookedAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := manage(t, newHome(t), newFake("native"), sandbox.Config{Scope: "agent", WorkspaceAccess: "rw"})
+		m := manage(t, newHome(t), newFake("native"), settings.Config{Scope: "agent", WorkspaceAccess: "rw"})
 		told := func() []Event {
 			m.events.mu.Lock()
 			defer m.events.mu.Unlock()
@@ -67,7 +69,7 @@ func TestCommandsAreLookedAfter(t *testing.T) {
 // A command that still runs is looked after, too.
 func TestLongCommandsAreLookedAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := manage(t, newHome(t), newFake("native"), sandbox.Config{WorkspaceAccess: "rw"})
+		m := manage(t, newHome(t), newFake("native"), settings.Config{WorkspaceAccess: "rw"})
 		lease := m.lease(t, "a")
 		defer lease.Release()
 		makeFile(t, m.home.Workspace, ".mcp.json")

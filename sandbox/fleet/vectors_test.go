@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/sandbox"
 )
@@ -36,15 +38,15 @@ func TestLifecycleVectors(t *testing.T) {
 		var in struct {
 			NowMs         int64
 			Entry         Registered
-			Prune         sandbox.PruneConfig
+			Prune         settings.PruneConfig
 			Live, Running bool
 		}
 		gatetest.Decode(t, input, &in)
-		settings, problems := sandbox.Compile(sandbox.Configuration{Defaults: sandbox.Defaults{Config: sandbox.Config{Prune: in.Prune}}}, sandbox.Surroundings{StateDir: "/home/gw/.toolward", Home: "/home/gw"})
+		compiled, problems := settings.Compile(settings.Configuration{Defaults: settings.Defaults{Config: settings.Config{Prune: in.Prune}}}, settings.Surroundings{StateDir: "/home/gw/.toolward", Home: "/home/gw"})
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		rules := settings.For("main").PruneRules()
+		rules := compiled.For("main").PruneRules()
 		action := rules.Decide(time.UnixMilli(in.NowMs), time.UnixMilli(in.Entry.CreatedMs), time.UnixMilli(in.Entry.UsedMs), in.Live, in.Running)
 		return map[string]any{"action": action}
 	})

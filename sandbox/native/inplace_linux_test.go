@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/command"
@@ -28,7 +30,7 @@ type inPlace struct {
 
 // Confinement is where the manager says that a call works.
 func (w *inPlace) Confinement(ctx context.Context, call *toolward.Call) (*builtin.Confinement, error) {
-	q := sandbox.Request{Agent: call.Caller.Agent, Session: string(call.Session), Workspace: call.Caller.Workspace}
+	q := settings.Request{Agent: call.Caller.Agent, Session: string(call.Session), Workspace: call.Caller.Workspace}
 	layout, err := w.manager.Layout(ctx, q)
 	if err != nil {
 		return nil, err
@@ -46,7 +48,7 @@ func (w *inPlace) Confinement(ctx context.Context, call *toolward.Call) (*builti
 }
 
 // newInPlace is a world on a machine that refuses namespaces.
-func newInPlace(t *testing.T, c sandbox.Config) *inPlace {
+func newInPlace(t *testing.T, c settings.Config) *inPlace {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -68,13 +70,13 @@ func newInPlace(t *testing.T, c sandbox.Config) *inPlace {
 		c.Binds[i] = strings.ReplaceAll(c.Binds[i], "WORKSPACE", w.workspace)
 	}
 	c.Mode, c.Scope, c.DegradeOK = "all", "session", []string{"cgroup", "namespaces"}
-	around := sandbox.Surroundings{StateDir: state, Home: home, Instance: t.Name()}
-	settings, problems := sandbox.Compile(sandbox.Configuration{Defaults: sandbox.Defaults{Config: c}}, around)
+	around := settings.Surroundings{StateDir: state, Home: home, Instance: t.Name()}
+	compiled, problems := settings.Compile(settings.Configuration{Defaults: settings.Defaults{Config: c}}, around)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	w.manager = fleet.NewManager(fleet.ManagerOptions{
-		Engines: []sandbox.Engine{landlockEngine(t)}, StateDir: state, Settings: settings,
+		Engines: []sandbox.Engine{landlockEngine(t)}, StateDir: state, Settings: compiled,
 	})
 	if err := w.manager.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -178,8 +180,8 @@ func TestToolsInPlace(t *testing.T) {
 		},
 	} {
 		t.Run(access, func(t *testing.T) {
-			w := newInPlace(t, sandbox.Config{WorkspaceAccess: access})
-			layout, err := w.manager.Layout(t.Context(), sandbox.Request{Agent: "coder", Session: "agent:coder:test", Workspace: w.workspace})
+			w := newInPlace(t, settings.Config{WorkspaceAccess: access})
+			layout, err := w.manager.Layout(t.Context(), settings.Request{Agent: "coder", Session: "agent:coder:test", Workspace: w.workspace})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,12 +211,12 @@ func TestBindsInPlace(t *testing.T) {
 	if asUser(t) {
 		return
 	}
-	w := newInPlace(t, sandbox.Config{WorkspaceAccess: "ro", Binds: []string{"WORKSPACE/cache:WORKSPACE/cache"}})
+	w := newInPlace(t, settings.Config{WorkspaceAccess: "ro", Binds: []string{"WORKSPACE/cache:WORKSPACE/cache"}})
 	if got := w.call("exec", map[string]any{"command": "echo x > " + w.workspace + "/cache/made && echo wrote"}); got != "wrote\n" {
 		t.Errorf("a bind at its place: %q", got)
 	}
-	w = newInPlace(t, sandbox.Config{Binds: []string{"WORKSPACE/cache:/cache"}})
-	_, err := w.manager.Acquire(t.Context(), sandbox.Request{Agent: "coder", Session: "agent:coder:test", Workspace: w.workspace})
+	w = newInPlace(t, settings.Config{Binds: []string{"WORKSPACE/cache:/cache"}})
+	_, err := w.manager.Acquire(t.Context(), settings.Request{Agent: "coder", Session: "agent:coder:test", Workspace: w.workspace})
 	if sandbox.CodeOf(err) != sandbox.CodeConfig || !strings.Contains(err.Error(), "cannot be shown as /cache") {
 		t.Errorf("a bind elsewhere: %v", err)
 	}

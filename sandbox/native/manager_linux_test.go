@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/fleet"
 )
@@ -38,7 +40,7 @@ func TestManagerMakesRealSandboxes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	around := sandbox.Surroundings{StateDir: state, Home: filepath.Join(base, "home"), Instance: t.Name()}
+	around := settings.Surroundings{StateDir: state, Home: filepath.Join(base, "home"), Instance: t.Name()}
 	e := testEngine(t, Options{})
 	for access, want := range map[string]string{
 		"none": "seeded\nwrote\n",
@@ -46,21 +48,21 @@ func TestManagerMakesRealSandboxes(t *testing.T) {
 		"rw":   "seeded\nwrote\n",
 	} {
 		t.Run(access, func(t *testing.T) {
-			c := sandbox.Config{Mode: "all", Scope: "session", WorkspaceAccess: access, DegradeOK: []string{"cgroup"}}
-			settings, problems := sandbox.Compile(sandbox.Configuration{Defaults: sandbox.Defaults{Config: c}}, around)
+			c := settings.Config{Mode: "all", Scope: "session", WorkspaceAccess: access, DegradeOK: []string{"cgroup"}}
+			compiled, problems := settings.Compile(settings.Configuration{Defaults: settings.Defaults{Config: c}}, around)
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
 			var told []fleet.EventKind
 			m := fleet.NewManager(fleet.ManagerOptions{
-				Engines: []sandbox.Engine{e}, StateDir: state, Settings: settings,
+				Engines: []sandbox.Engine{e}, StateDir: state, Settings: compiled,
 				Observe: func(e fleet.Event) { told = append(told, e.Kind) },
 			})
 			if err := m.Start(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			defer m.Close()
-			q := sandbox.Request{Agent: "coder", Session: "agent:coder:" + access, Workspace: workspace}
+			q := settings.Request{Agent: "coder", Session: "agent:coder:" + access, Workspace: workspace}
 			lease, err := m.Acquire(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)

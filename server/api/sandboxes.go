@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/fleet"
@@ -20,7 +22,7 @@ type Sandboxes interface {
 	Usage(ctx context.Context, infos []fleet.Info) map[string]fleet.Usage
 	// Found says what the engines can enforce here, without waiting for any.
 	Found() []fleet.Found
-	Settings() *sandbox.Settings
+	Settings() *settings.Settings
 }
 
 // SandboxPatience is how long a page waits for an engine that is stuck.

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox/fleet"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/sandbox"
 )
 
 // Lengths of what is told of one sandbox.
@@ -70,9 +71,9 @@ func (s *Server) sandboxCalls(ctx context.Context, i *fleet.Info) ([]SandboxComm
 	commands := []SandboxCommand{}
 	filter := audit.Filter{Type: audit.TypeDecision, Text: i.Name, Since: i.Created.Add(-beforeMade), Limit: callsAtOnce}
 	switch i.Scope {
-	case sandbox.ScopeSession:
+	case settings.ScopeSession:
 		filter.Session = i.ScopeKey
-	case sandbox.ScopeAgent:
+	case settings.ScopeAgent:
 		filter.Agent = i.Agent
 	}
 	for range callsPages {

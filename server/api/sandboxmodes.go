@@ -5,19 +5,20 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox/fleet"
 )
 
 // SandboxMode is which sessions of an agent are sandboxed, and why.
 type SandboxMode struct {
-	Agent  string         `json:"agentId,omitempty"` // "" is everybody whom the configuration does not name
-	Mode   sandbox.Mode   `json:"mode"`
-	From   sandbox.Source `json:"from"`
-	Why    string         `json:"why"`
-	Engine string         `json:"engine"`
-	Scope  sandbox.Scope  `json:"scope"`
-	Access sandbox.Access `json:"workspaceAccess"`
+	Agent  string          `json:"agentId,omitempty"` // "" is everybody whom the configuration does not name
+	Mode   settings.Mode   `json:"mode"`
+	From   settings.Source `json:"from"`
+	Why    string          `json:"why"`
+	Engine string          `json:"engine"`
+	Scope  settings.Scope  `json:"scope"`
+	Access settings.Access `json:"workspaceAccess"`
 }
 
 // SandboxEngine is what an engine was found to enforce on this machine.
@@ -41,26 +42,26 @@ type SandboxCheck struct {
 
 // sandboxModes says for everybody, and for each agent that the configuration names, which sessions are sandboxed.
 func (s *Server) SandboxModes() []SandboxMode {
-	settings := s.sandboxes.Settings()
-	if settings == nil {
+	compiled := s.sandboxes.Settings()
+	if compiled == nil {
 		return []SandboxMode{}
 	}
-	modes := []SandboxMode{s.modeOf("", settings.Anyone())}
-	agents := settings.Agents()
+	modes := []SandboxMode{s.modeOf("", compiled.Anyone())}
+	agents := compiled.Agents()
 	for _, id := range slices.Sorted(maps.Keys(agents)) {
 		modes = append(modes, s.modeOf(id, agents[id]))
 	}
 	return modes
 }
 
-func (s *Server) modeOf(agent string, r *sandbox.Resolved) SandboxMode {
+func (s *Server) modeOf(agent string, r *settings.Resolved) SandboxMode {
 	m := SandboxMode{Agent: agent, Mode: r.Mode, From: r.Sources["mode"], Engine: r.Engine, Scope: r.Scope, Access: r.Access}
 	switch m.From.Level {
-	case sandbox.FromAgent:
+	case settings.FromAgent:
 		m.Why = "the configuration says so for this agent"
-	case sandbox.FromGlobal:
+	case settings.FromGlobal:
 		m.Why = "the configuration says so for all agents"
-	case sandbox.FromProbe:
+	case settings.FromProbe:
 		m.Why = s.decidedWhy()
 	default:
 		m.Why = "the configuration names no mode"

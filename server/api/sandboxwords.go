@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/sandbox/fleet"
 
 	"github.com/toolward/toolward/sandbox"
@@ -46,9 +48,9 @@ func StateWords(i *fleet.Info) (words, kind string) {
 
 func ShareWords(i *fleet.Info) string {
 	switch i.Scope {
-	case sandbox.ScopeSession:
+	case settings.ScopeSession:
 		return "one session of its own"
-	case sandbox.ScopeShared:
+	case settings.ScopeShared:
 		return "all agents share it"
 	}
 	return "all sessions of the agent share it"
@@ -80,9 +82,9 @@ func NetworkWords(mode sandbox.NetworkMode) string {
 
 func WorkspaceWords(i *fleet.Info) string {
 	switch i.Access {
-	case sandbox.AccessReadWrite:
+	case settings.AccessReadWrite:
 		return "the workspace itself, which it can change"
-	case sandbox.AccessReadOnly:
+	case settings.AccessReadOnly:
 		return "the workspace read-only, and a private directory that it cannot change"
 	}
 	return "a private directory; the workspace is not inside"

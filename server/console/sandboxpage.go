@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/sandbox/settings"
+
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/sandbox"
@@ -99,7 +101,7 @@ func (s *Server) showSandboxes(w http.ResponseWriter, r *http.Request, v *visito
 
 func allOff(modes []modeView) bool {
 	for _, m := range modes {
-		if m.Mode != string(sandbox.ModeOff) {
+		if m.Mode != string(settings.ModeOff) {
 			return false
 		}
 	}
@@ -116,8 +118,8 @@ func boxViews(v *visitor, list []api.Sandbox) (boxes []boxView, beyond int) {
 	return boxes, max(0, len(list)-sandboxesShown)
 }
 
-var modeWords = map[sandbox.Mode]string{
-	sandbox.ModeOff: "no session is sandboxed", sandbox.ModeNonMain: "every session but the main one is sandboxed", sandbox.ModeAll: "every session is sandboxed",
+var modeWords = map[settings.Mode]string{
+	settings.ModeOff: "no session is sandboxed", settings.ModeNonMain: "every session but the main one is sandboxed", settings.ModeAll: "every session is sandboxed",
 }
 
 func newModeView(m *api.SandboxMode) modeView {
@@ -277,7 +279,7 @@ func pruneWords(d *fleet.Detail) string {
 	var words []string
 	if d.IdleAfter > 0 {
 		how := "stopped"
-		if d.IdleAction == sandbox.PruneRemove {
+		if d.IdleAction == settings.PruneRemove {
 			how = "removed"
 		}
 		words = append(words, how+" after "+api.AgoWords(d.IdleAfter)+" without use")

@@ -1,0 +1,91 @@
+package settings
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/toolward/toolward/sandbox"
+
+	"github.com/toolward/toolward/netguard"
+)
+
+// EgressConfig is "egress": what programs reach through the network egress.
+type EgressConfig struct {
+	Hosts    []string `json:"hosts,omitzero" jsonschema:"hosts that need no question: name, *.name for those below it, each with :port for another port than 80 and 443"`
+	Unlisted string   `json:"unlisted,omitempty" jsonschema:"what becomes of other hosts: ask (default) or deny"`
+	MaxSent  Quantity `json:"maxSent,omitempty" jsonschema:"bytes that may leave to one host within a day before a person is asked again; default 100m; 0 is no bound"`
+}
+
+// The words of EgressConfig.Unlisted.
+const (
+	UnlistedAsk  = "ask"
+	UnlistedDeny = "deny"
+)
+
+const defaultMaxSent Quantity = `"100m"`
+
+// Reach is what the programs of an agent reach through the network egress. The zero value reaches nothing.
+type Reach struct {
+	hosts    []netguard.Pattern
+	key      string // of the configuration, where they are listed
+	Unlisted string // UnlistedAsk, or nothing else is reached
+	MaxSent  int64  // bytes to one host within a day; 0 is no bound
+}
+
+// Listed is the key of the configuration by which a host is reached without a question; "" if it is not listed.
+func (r *Reach) Listed(host string, port uint16) string {
+	if slices.ContainsFunc(r.hosts, func(p netguard.Pattern) bool { return p.Matches(host, port) }) {
+		return r.key
+	}
+	return ""
+}
+
+// egress is where an agent's programs get to.
+func (r *resolver) egress() EgressConfig {
+	return EgressConfig{
+		Hosts:    choose(r, "egress.hosts", []string(nil), at("egress.hosts", func(c *Config) []string { return c.Egress.Hosts })),
+		Unlisted: choose(r, "egress.unlisted", UnlistedAsk, at("egress.unlisted", func(c *Config) string { return c.Egress.Unlisted })),
+		MaxSent:  choose(r, "egress.maxSent", defaultMaxSent, at("egress.maxSent", func(c *Config) Quantity { return c.Egress.MaxSent })),
+	}
+}
+
+// reach makes settings ready for use. What is wrong in them was reported, and is left out.
+func (c EgressConfig) reach(key string) *Reach {
+	r := &Reach{key: key, Unlisted: c.Unlisted}
+	for _, text := range c.Hosts {
+		if p, err := netguard.ParsePattern(text); err == nil {
+			r.hosts = append(r.hosts, p)
+		}
+	}
+	var err error
+	if r.MaxSent, err = c.MaxSent.Count(); err != nil {
+		r.MaxSent, _ = defaultMaxSent.Count()
+	}
+	return r
+}
+
+// egress checks one object "egress".
+func (k *checker) egress(at string, c *EgressConfig) {
+	for i, text := range c.Hosts {
+		if _, err := netguard.ParsePattern(text); err != nil {
+			k.wrong(at+".hosts["+strconv.Itoa(i)+"]", sandbox.CodeConfig, "%v", err)
+		}
+	}
+	k.word(at+".unlisted", c.Unlisted, UnlistedAsk, UnlistedDeny)
+	_, err := c.MaxSent.Count()
+	k.is(at+".maxSent", err)
+}
+
+// looserEgress reports by which key an agent reaches more than is written for all. Its own hosts are no such thing: that
+// lists are written for agents is what they are for.
+func looserEgress(all, own *EgressConfig) (keys []string) {
+	if all.Unlisted == UnlistedDeny && own.Unlisted == UnlistedAsk {
+		keys = append(keys, "egress.unlisted")
+	}
+	if most, err := all.MaxSent.Count(); err == nil && most > 0 && own.MaxSent != "" {
+		if n, err := own.MaxSent.Count(); err == nil && (n == 0 || n > most) {
+			keys = append(keys, "egress.maxSent")
+		}
+	}
+	return keys
+}
