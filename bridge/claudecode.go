@@ -112,7 +112,7 @@ type claudeSession struct {
 	key     toolward.SessionKey
 	agent   string
 	project string
-	looker  *looker
+	finder  *factsFinder
 }
 
 func (h *Handler) claudeSession(e *claudeEvent, env environment) (*claudeSession, error) {
@@ -127,7 +127,7 @@ func (h *Handler) claudeSession(e *claudeEvent, env environment) (*claudeSession
 	if s.key, err = toolward.NewSessionKey(s.agent, "hook", ClaudeCode, e.Session); err != nil {
 		return nil, err
 	}
-	s.looker, err = h.lookers.of(s.project)
+	s.finder, err = h.finders.of(s.project)
 	return s, err
 }
 
@@ -293,7 +293,7 @@ func (s *claudeSession) call() (c toolward.Call, silent bool, err error) {
 		// Only a person in front of the client can answer its prompt; headless it would be refused there anyway.
 		ClientAsks: s.h.config.Attended == AttendedClient && s.env.attended,
 		Caller: toolward.Caller{
-			Agent: s.agent, Owner: s.h.config.Owner, Context: "main", Client: "Claude Code", Workspace: s.looker.workspace,
+			Agent: s.agent, Owner: s.h.config.Owner, Context: "main", Client: "Claude Code", Workspace: s.finder.workspace,
 			Connection: "hook:" + ClaudeCode + ":" + e.Session,
 		},
 	}
@@ -316,9 +316,9 @@ func (s *claudeSession) form() (tool *toolward.Tool, silent bool, err error) {
 		return tool, false, err
 	}
 	made := row.tool
-	made.Facts = s.looker.facts(row)
+	made.Facts = s.finder.facts(row)
 	if row.native.diff != nil {
-		made.Diff = func(_ context.Context, r *toolward.Request) (string, error) { return row.native.diff(s.looker, r) }
+		made.Diff = func(_ context.Context, r *toolward.Request) (string, error) { return row.native.diff(s.finder, r) }
 	}
 	return &made, row.native.silent, nil
 }

@@ -138,7 +138,7 @@ func (s *claudeSession) redacted() (updated json.RawMessage, problem string) {
 			clean, found = s.h.config.Redact(value)
 		}
 		if key == "content" && e.Tool == "Grep" {
-			without, hidden := s.looker.hideSecretLines(e.WorkDir, clean)
+			without, hidden := s.finder.hideSecretLines(e.WorkDir, clean)
 			return without, found || hidden
 		}
 		return clean, found

@@ -119,7 +119,7 @@ var claudeExternal = map[string]bool{
 }
 
 // lookIntoBash says when the command would leave the client's own sandbox.
-func lookIntoBash(_ *looker, r *toolward.Request, facts *toolward.Facts) {
+func lookIntoBash(_ *factsFinder, r *toolward.Request, facts *toolward.Facts) {
 	if off, _ := r.Params.Bool("dangerouslyDisableSandbox"); off {
 		facts.Findings = append(facts.Findings, toolward.Finding{
 			Code: "sandbox_off", Effect: toolward.EffectAsk, Detail: "the command would run outside the client's own sandbox",
@@ -128,7 +128,7 @@ func lookIntoBash(_ *looker, r *toolward.Request, facts *toolward.Facts) {
 }
 
 // lookIntoAgent says when a sub-agent would work where this bridge does not see its calls.
-func lookIntoAgent(_ *looker, r *toolward.Request, facts *toolward.Facts) {
+func lookIntoAgent(_ *factsFinder, r *toolward.Request, facts *toolward.Facts) {
 	if facts.TargetID == "" {
 		facts.TargetID = "general-purpose" // the client's default
 	}
@@ -140,7 +140,7 @@ func lookIntoAgent(_ *looker, r *toolward.Request, facts *toolward.Facts) {
 }
 
 // lookIntoWorkflow keeps a grant for one workflow from covering another: each runs a script of its own.
-func lookIntoWorkflow(_ *looker, _ *toolward.Request, facts *toolward.Facts) {
+func lookIntoWorkflow(_ *factsFinder, _ *toolward.Request, facts *toolward.Facts) {
 	facts.TargetID = "workflow"
 	facts.Findings = append(facts.Findings, toolward.Finding{
 		Code: "script", Effect: toolward.EffectAsk, Detail: "a workflow is a script that starts agents",
@@ -148,12 +148,12 @@ func lookIntoWorkflow(_ *looker, _ *toolward.Request, facts *toolward.Facts) {
 }
 
 // lookAtOwn: a client can only reach shells and tasks that it started itself.
-func lookAtOwn(_ *looker, _ *toolward.Request, facts *toolward.Facts) { facts.Scope = "self" }
+func lookAtOwn(_ *factsFinder, _ *toolward.Request, facts *toolward.Facts) { facts.Scope = "self" }
 
 // lookIntoSkill asks about skills that can run commands behind the hooks' back: Claude Code runs a skill's inline
 // shell lines (!`…`) and its own hooks without a PreToolUse event, and a skill can permit itself to. Inline shell
 // is off where the client's setting disableSkillShellExecution says so, which install proposes.
-func lookIntoSkill(l *looker, r *toolward.Request, facts *toolward.Facts) {
+func lookIntoSkill(l *factsFinder, r *toolward.Request, facts *toolward.Facts) {
 	name := r.Params.Text("skill")
 	detail := ""
 	switch {
@@ -168,7 +168,7 @@ func lookIntoSkill(l *looker, r *toolward.Request, facts *toolward.Facts) {
 }
 
 // skillShellOff reads the client's settings as the client does: managed settings decide, then the nearest file.
-func (l *looker) skillShellOff() bool {
+func (l *factsFinder) skillShellOff() bool {
 	for _, path := range []string{
 		l.managed,
 		filepath.Join(l.project, ".claude", "settings.local.json"),
@@ -192,7 +192,7 @@ func (l *looker) skillShellOff() bool {
 
 // skillHasHooks looks into the head of the files that a skill of this name may have. Skills of plug-ins have a
 // colon in their name; their files lie wherever the plug-in was put, so they count as having hooks.
-func (l *looker) skillHasHooks(name string) bool {
+func (l *factsFinder) skillHasHooks(name string) bool {
 	name = strings.TrimPrefix(name, "/")
 	if name == "" || strings.Contains(name, ":") || strings.Contains(name, "..") || !filepath.IsLocal(name) {
 		return true
@@ -221,7 +221,7 @@ func claudeManagedSettings() string {
 
 // hideSecretLines takes the lines of secret files out of the result of a search through a directory: "path:line"
 // in front of each line tells which file it is from. A search through the whole workspace is safe only so.
-func (l *looker) hideSecretLines(workDir, content string) (string, bool) {
+func (l *factsFinder) hideSecretLines(workDir, content string) (string, bool) {
 	lines := strings.SplitAfter(content, "\n")
 	known := map[string]bool{}
 	changed := false
@@ -246,7 +246,7 @@ func (l *looker) hideSecretLines(workDir, content string) (string, bool) {
 	return strings.Join(lines, ""), changed
 }
 
-func (l *looker) isSecretFile(workDir, name string) bool {
+func (l *factsFinder) isSecretFile(workDir, name string) bool {
 	path := name
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(workDir, name)

@@ -17,7 +17,7 @@ type commandFacts func(ctx context.Context, r *toolward.Request, command, dir st
 // command is what the text says that the client's shell is given. It runs where the client's event says: the client was
 // seen to run a command in the directory that it names to the hook, also when a command beside it changes that
 // directory meanwhile (internal/live, TestClaudeCodeCommands).
-func (l *looker) command(ctx context.Context, r *toolward.Request, f *form) (toolward.Facts, error) {
+func (l *factsFinder) command(ctx context.Context, r *toolward.Request, f *form) (toolward.Facts, error) {
 	text := f.commandIn(r.Params)
 	if text == "" || !f.native.posix || l.commands == nil {
 		return toolward.Facts{}, nil
@@ -92,7 +92,7 @@ func equalJSON(a, b any) bool {
 // started anew while it ran. In doubt it has.
 func (s *claudeSession) sources(ctx context.Context) []string {
 	row := s.row()
-	if row == nil || !row.native.posix || s.looker.commands == nil {
+	if row == nil || !row.native.posix || s.finder.commands == nil {
 		return nil
 	}
 	unknown := []string{s.event.Tool}
@@ -107,7 +107,7 @@ func (s *claudeSession) sources(ctx context.Context) []string {
 	if err != nil {
 		return unknown
 	}
-	facts, err := s.looker.command(ctx, &toolward.Request{Call: call, Tool: call.Form, Params: params}, row)
+	facts, err := s.finder.command(ctx, &toolward.Request{Call: call, Tool: call.Form, Params: params}, row)
 	if err != nil {
 		return unknown
 	}

@@ -16,7 +16,7 @@ const (
 )
 
 // diffOfWrite shows what writing the whole file changes.
-func diffOfWrite(l *looker, r *toolward.Request) (string, error) {
+func diffOfWrite(l *factsFinder, r *toolward.Request) (string, error) {
 	old, err := l.current(r)
 	if err != nil {
 		return "", err
@@ -25,7 +25,7 @@ func diffOfWrite(l *looker, r *toolward.Request) (string, error) {
 }
 
 // diffOfEdit shows what replacing a text changes.
-func diffOfEdit(l *looker, r *toolward.Request) (string, error) {
+func diffOfEdit(l *factsFinder, r *toolward.Request) (string, error) {
 	old, err := l.current(r)
 	if err != nil {
 		return "", err
@@ -44,7 +44,7 @@ func diffOfEdit(l *looker, r *toolward.Request) (string, error) {
 }
 
 // current reads the target as it is now; a missing one is empty.
-func (l *looker) current(r *toolward.Request) (string, error) {
+func (l *factsFinder) current(r *toolward.Request) (string, error) {
 	resolved, err := l.places.Resolve(r.Call.WorkDir, r.Params.Text("path"))
 	if err != nil {
 		return "", err

@@ -213,7 +213,7 @@ func deadlineOf(h handler) (int, bool) {
 }
 
 func (d *doctor) skills() {
-	l := looker{home: d.setup.Home, project: d.setup.Project, config: d.setup.ConfigDir, managed: d.setup.Managed}
+	l := factsFinder{home: d.setup.Home, project: d.setup.Project, config: d.setup.ConfigDir, managed: d.setup.Managed}
 	if !l.skillShellOff() {
 		d.add("skills", Warned, d.hint, "shell lines in skills are on: they run without a hook, so every skill asks")
 	}

@@ -29,13 +29,13 @@ type native struct {
 	action string // constant action, shown with the parameters; "" if the tool has none
 	args   string
 
-	op       toolward.Op                                                // what is done to paths; "" means read
-	mutates  bool                                                       // changes state
-	declared *toolward.Classification                                   // class of a tool that only touches the client
-	look     func(*looker, *toolward.Request, *toolward.Facts)          // further facts and findings
-	posix    bool                                                       // a POSIX shell of the client runs its command
-	silent   bool                                                       // the client asks its person by itself: give no opinion
-	diff     func(*looker, *toolward.Request) (unified string, _ error) // what the call would change
+	op       toolward.Op                                                     // what is done to paths; "" means read
+	mutates  bool                                                            // changes state
+	declared *toolward.Classification                                        // class of a tool that only touches the client
+	look     func(*factsFinder, *toolward.Request, *toolward.Facts)          // further facts and findings
+	posix    bool                                                            // a POSIX shell of the client runs its command
+	silent   bool                                                            // the client asks its person by itself: give no opinion
+	diff     func(*factsFinder, *toolward.Request) (unified string, _ error) // what the call would change
 }
 
 // form is a compiled row.

@@ -77,7 +77,7 @@ type Handler struct {
 	log     *slog.Logger
 	forms   map[string]*form // of Claude Code, by native name
 	open    *schema.Schema   // of unknown tools
-	lookers lookers
+	finders factsFinders
 	calls   *calls
 	usage   usageCache
 }
@@ -97,7 +97,7 @@ func NewHandler(c Config) (*Handler, error) {
 	if c.MaxOpen <= 0 {
 		c.MaxOpen = 10_000
 	}
-	h := &Handler{config: c, log: c.Log, forms: map[string]*form{}, lookers: lookers{
+	h := &Handler{config: c, log: c.Log, forms: map[string]*form{}, finders: factsFinders{
 		layout: c.Layout, agent: cmp.Or(c.Agent, ClaudeCode), shared: c.Places, commands: c.Command, enforces: c.EnforceText,
 	}}
 	if h.log == nil {

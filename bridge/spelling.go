@@ -14,7 +14,7 @@ import (
 // checkSpelling refuses a path that the client would read as another one. Claude Code expands paths before its hooks
 // see them, and then nothing is refused here; but what it does to a path is no promise, and an unexpanded
 // " ~/.ssh/config" would be judged as a file of the workspace and opened as a key.
-func (l *looker) checkSpelling(workDir, asked, real string) error {
+func (l *factsFinder) checkSpelling(workDir, asked, real string) error {
 	dropped := func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' } // what String.prototype.trim drops, and a little more
 	switch {
 	case strings.TrimFunc(asked, dropped) != asked:
@@ -33,7 +33,7 @@ func (l *looker) checkSpelling(workDir, asked, real string) error {
 }
 
 // clean is the absolute path as a client computes it, by its text alone.
-func (l *looker) clean(workDir, asked string) string {
+func (l *factsFinder) clean(workDir, asked string) string {
 	switch {
 	case asked == "~", strings.HasPrefix(asked, "~/"):
 		asked = l.home + asked[1:]
@@ -46,7 +46,7 @@ func (l *looker) clean(workDir, asked string) string {
 func hasDots(p string) bool { return slices.Contains(strings.Split(p, "/"), "..") }
 
 // lookIntoGlob adds where a pattern looks when it leads out of the directory that the call names.
-func lookIntoGlob(l *looker, r *toolward.Request, facts *toolward.Facts) {
+func lookIntoGlob(l *factsFinder, r *toolward.Request, facts *toolward.Facts) {
 	pattern := r.Params.Text("pattern")
 	fixed, rest := pattern, ""
 	if at := strings.IndexAny(pattern, "*?[]{}()!|"); at >= 0 {

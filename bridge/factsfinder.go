@@ -15,8 +15,8 @@ import (
 	"github.com/toolward/toolward/place"
 )
 
-// looker finds out what the calls of one workspace would touch, without touching it.
-type looker struct {
+// factsFinder finds out what the calls of one workspace would touch, without touching it.
+type factsFinder struct {
 	places    *place.Classifier
 	home      string // the person's home
 	project   string // the workspace as the client names it
@@ -27,8 +27,8 @@ type looker struct {
 	enforces  bool // what runs without a question is rewritten to what was judged
 }
 
-// lookers keeps the lookers of the workspaces in use.
-type lookers struct {
+// factsFinders keeps the factsFinders of the workspaces in use.
+type factsFinders struct {
 	layout   place.Layout // without workspace
 	agent    string
 	shared   func(toolward.Caller) (*place.Classifier, error)
@@ -36,14 +36,14 @@ type lookers struct {
 	enforces bool
 
 	mu    sync.Mutex
-	known map[string]*looker
+	known map[string]*factsFinder
 }
 
 // maxWorkspaces bounds the cache; it is emptied when it is full.
 const maxWorkspaces = 256
 
-// of gives the looker of a workspace.
-func (l *lookers) of(workspace string) (*looker, error) {
+// of gives the factsFinder of a workspace.
+func (l *factsFinders) of(workspace string) (*factsFinder, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.known[workspace]; known != nil {
@@ -61,9 +61,9 @@ func (l *lookers) of(workspace string) (*looker, error) {
 		return nil, fmt.Errorf("workspace %s: %w", workspace, err)
 	}
 	if l.known == nil || len(l.known) >= maxWorkspaces {
-		l.known = map[string]*looker{}
+		l.known = map[string]*factsFinder{}
 	}
-	made := &looker{
+	made := &factsFinder{
 		places: places, home: canonical.Home, project: workspace, workspace: real,
 		config: filepath.Join(l.layout.Home, ".claude"), managed: claudeManagedSettings(),
 		commands: l.commands, enforces: l.enforces,
@@ -74,16 +74,16 @@ func (l *lookers) of(workspace string) (*looker, error) {
 
 // places are those of the gateway if it shares them: then files that a tool of the client opens and files that a command
 // names are in the same places.
-func (l *lookers) places(canonical place.Layout) (*place.Classifier, error) {
+func (l *factsFinders) places(canonical place.Layout) (*place.Classifier, error) {
 	if l.shared == nil {
 		return place.New(canonical.Narrowed())
 	}
 	return l.shared(toolward.Caller{Agent: l.agent, Workspace: canonical.Workspace})
 }
 
-// fresh is a known looker with the places of this moment: a changed configuration may have made files Toolward's own.
+// fresh is a known factsFinder with the places of this moment: a changed configuration may have made files Toolward's own.
 // The caller holds the lock.
-func (l *lookers) fresh(known *looker) (*looker, error) {
+func (l *factsFinders) fresh(known *factsFinder) (*factsFinder, error) {
 	if l.shared == nil {
 		return known, nil
 	}
@@ -101,7 +101,7 @@ func (l *lookers) fresh(known *looker) (*looker, error) {
 }
 
 // facts gives the facts function of a form for this workspace.
-func (l *looker) facts(f *form) func(context.Context, *toolward.Request) (toolward.Facts, error) {
+func (l *factsFinder) facts(f *form) func(context.Context, *toolward.Request) (toolward.Facts, error) {
 	return func(ctx context.Context, r *toolward.Request) (toolward.Facts, error) {
 		facts, err := l.command(ctx, r, f)
 		if err != nil {
@@ -121,7 +121,7 @@ func (l *looker) facts(f *form) func(context.Context, *toolward.Request) (toolwa
 }
 
 // look adds what one argument says.
-func (l *looker) look(facts *toolward.Facts, r *toolward.Request, f *form, a argument) error {
+func (l *factsFinder) look(facts *toolward.Facts, r *toolward.Request, f *form, a argument) error {
 	text, given := r.Params.String(a.name)
 	switch a.kind {
 	case "dir":
@@ -159,7 +159,7 @@ func (l *looker) look(facts *toolward.Facts, r *toolward.Request, f *form, a arg
 }
 
 // target resolves a path as the client will open it.
-func (l *looker) target(workDir, path string, op toolward.Op) (toolward.Target, error) {
+func (l *factsFinder) target(workDir, path string, op toolward.Op) (toolward.Target, error) {
 	resolved, err := l.places.Resolve(workDir, path)
 	switch {
 	case errors.Is(err, place.ErrBadPath), errors.Is(err, place.ErrDisguised):
@@ -197,7 +197,7 @@ func hostOf(address string) string {
 // search from the home directory or from / reads private keys on its way; without this it would be judged by the
 // place of the directory alone. Inside the workspace nothing is added: there a search shows the lines of secret
 // files as hidden (see hideSecretLines).
-func lookIntoTree(l *looker, r *toolward.Request, facts *toolward.Facts) {
+func lookIntoTree(l *factsFinder, r *toolward.Request, facts *toolward.Facts) {
 	if len(facts.Targets) != 1 || facts.Targets[0].Kind != toolward.KindDirectory {
 		return
 	}
@@ -213,7 +213,7 @@ func lookIntoTree(l *looker, r *toolward.Request, facts *toolward.Facts) {
 }
 
 // addStrict adds the strictest of a directory and its entries as a further target.
-func (l *looker) addStrict(facts *toolward.Facts, root toolward.Target, dir string) {
+func (l *factsFinder) addStrict(facts *toolward.Facts, root toolward.Target, dir string) {
 	worst, where := l.places.Classify(dir), dir
 	entries, err := os.ReadDir(dir)
 	if err != nil {
