@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
 )
 
 // Scope says for which sessions of its agent a grant counts. The zero value is none.
@@ -191,11 +191,7 @@ func isGrantablePrefix(p string) bool { return path.IsAbs(p) && path.Clean(p) ==
 // isBelow reports whether file is prefix or below it, by whole segments. A path that is not clean is below nothing:
 // ".." would lead out again.
 func isBelow(file, prefix string) bool {
-	if !path.IsAbs(file) || path.Clean(file) != file {
-		return false
-	}
-	rest, ok := strings.CutPrefix(file, prefix)
-	return ok && (rest == "" || rest[0] == '/')
+	return path.Clean(file) == file && place.Within(file, prefix)
 }
 
 func (m *Match) coversAddresses(addresses []Address) bool {
