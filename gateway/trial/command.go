@@ -21,6 +21,12 @@ type Asked struct {
 
 // Command says what a gateway would make of a command. An error with ErrCorrupt is about exec-approvals.json.
 func (c *Candidate) Command(ctx context.Context, a Asked) (*Command, error) {
+	return c.commandAt(ctx, toolward.Normal, a)
+}
+
+// commandAt is Command in a session of that level.
+func (c *Candidate) commandAt(ctx context.Context, level toolward.Level, a Asked) (*Command, error) {
+	c.commands.last = nil
 	if a.Preset != "" {
 		commands := c.loaded.File.Commands()
 		section := commands.Agents[strings.ToLower(a.Agent)]
@@ -34,7 +40,7 @@ func (c *Candidate) Command(ctx context.Context, a Asked) (*Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	trace, err := c.explain(ctx, toolward.Normal, call)
+	trace, err := c.explain(ctx, level, call)
 	if err != nil {
 		return nil, err
 	}
