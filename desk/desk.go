@@ -1,5 +1,5 @@
-// Package desk is what people may do: change the allowlist, let programs in, set a session's level, answer calls that wait,
-// take a grant back, end a sandbox, apply a changed configuration.
+// Package desk is what people may do: change the allowlist, let programs in, set a session's level, take a grant back, end a
+// sandbox, apply a changed configuration.
 //
 // Each operation stands here once, for every adapter that people come through, and has the same steps in the same order:
 //

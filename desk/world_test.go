@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/desk"
@@ -34,6 +35,8 @@ type world struct {
 	sessions  *session.Tracker
 	boxes     *boxes
 	file      *file
+	db        *store.DB
+	approvals *approval.Manager
 	salt      []byte // of the token that the device had before
 
 	mu      sync.Mutex
@@ -65,6 +68,7 @@ func newWorld(t *testing.T) *world {
 	db, err := store.Open(t.Context(), w.home, store.Options{})
 	must(t, err)
 	t.Cleanup(func() { must(t, db.Close()) })
+	w.db = db
 	w.people = store.NewDevices(db)
 	w.keeper, err = identity.Open(t.Context(), identity.Options{Store: w.people})
 	must(t, err)
