@@ -24,7 +24,7 @@ import (
 //
 //	pipe     all in this process: Toolward's own work, without changes of processes
 //	socket   the daemon's local socket, as "toolward mcp" uses it; the bare server is at the end of one like it
-//	stdio    programs of the client: "toolward mcp", which is one more hop to the daemon, and the bare server itself
+//	stdio    programs of the client: "toolward mcp", which hands its pipes to the daemon, and the bare server itself
 //	http     the daemon's port with a token, once for the protocols with sessions and once for those without
 //
 // In all but the first, daemon and bare server are programs of their own.
