@@ -5,6 +5,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/display"
 )
