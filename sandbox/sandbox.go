@@ -1,4 +1,5 @@
-// Package sandbox runs commands and file operations confined.
+// Package sandbox is the contract of those who run commands and file operations confined. sandbox/settings makes a Spec of the
+// configuration, and sandbox/fleet keeps the sandboxes of a Toolward home.
 //
 // An [Engine] makes sandboxes of one kind: sandbox/native with the kernel's own means and no daemon, sandbox/docker
 // through a container engine. What a sandbox must be is a [Spec], which is made from the configuration before any
