@@ -129,7 +129,7 @@ func setSafeHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", contentPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
-	// The console's path is half of its key (session.go): no other origin may see it. "no-referrer" would do that too, but
+	// The console's path is half of its key (console/cookie.go): no other origin may see it. "no-referrer" would do that too, but
 	// browsers then send forms with "Origin: null".
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -189,17 +189,17 @@ func boundsItsOwnBody(path string) bool {
 // the promise would bind too: at a loopback name nothing is promised, and nobody is on the way.
 const transportSecurity = "max-age=31536000"
 
+// refuse answers with a problem as JSON. Console pages use showProblem instead.
+func refuse(w http.ResponseWriter, _ *http.Request, status int, message, hint string) {
+	door.WriteJSON(w, status, &door.Problem{Status: status, Message: message, Hint: hint})
+}
+
 // encrypted adds Strict-Transport-Security to what is answered at an encrypted public origin, refusals included.
-func (s *Server) encrypted(next http.Handler) http.Handler {
+func encrypted(address *door.Address, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.address.IsEncrypted(r) && !s.address.Public.IsLoopback() {
+		if address.IsEncrypted(r) && !address.Public.IsLoopback() {
 			w.Header().Set("Strict-Transport-Security", transportSecurity)
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// refuse answers with a problem as JSON. Console pages use showProblem instead.
-func refuse(w http.ResponseWriter, _ *http.Request, status int, message, hint string) {
-	door.WriteJSON(w, status, &door.Problem{Status: status, Message: message, Hint: hint})
 }

@@ -27,12 +27,12 @@ func TestTransportSecurity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Server{address: door.Address{Public: public}}
+		s := &door.Address{Public: public}
 		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
 		r.Host = c.host
-		s.encrypted(http.NotFoundHandler()).ServeHTTP(w, r)
-		if got := w.Header().Get("Strict-Transport-Security") != ""; got != c.promised || s.address.IsEncrypted(r) != c.encrypted {
-			t.Errorf("%q at %q: promised %v, encrypted %v", c.host, c.public, got, s.address.IsEncrypted(r))
+		encrypted(s, http.NotFoundHandler()).ServeHTTP(w, r)
+		if got := w.Header().Get("Strict-Transport-Security") != ""; got != c.promised || s.IsEncrypted(r) != c.encrypted {
+			t.Errorf("%q at %q: promised %v, encrypted %v", c.host, c.public, got, s.IsEncrypted(r))
 		}
 	}
 }

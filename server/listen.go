@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"strconv"
@@ -9,31 +10,47 @@ import (
 	"syscall"
 )
 
+// tcpDoor is the listener that browsers and agents reach, and its twin.
+type tcpDoor struct {
+	net.Listener
+	twin          net.Listener // the other loopback address; nil if there is none
+	ownsLocalhost bool         // whoever asks for localhost at our port reaches us
+}
+
 // listenTCP opens the TCP door and its twin. If the system chooses the port, it is one that both can have.
-func (s *Server) listenTCP(address string) (err error) {
+func listenTCP(address string, log *slog.Logger) (tcpDoor, error) {
 	for range 8 {
-		if s.tcpDoor, err = net.Listen("tcp", address); err != nil {
-			return err
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			return tcpDoor{}, err
 		}
-		s.address.Listen = s.tcpDoor.Addr()
-		taken := s.openTwin()
+		d := tcpDoor{Listener: listener}
+		taken := d.openTwin()
 		if taken == nil {
-			return nil
+			return d, nil
 		}
 		if !strings.HasSuffix(address, ":0") {
-			s.log.Warn("another program may be behind localhost: passkeys cannot be used there", "err", taken)
-			return nil
+			log.Warn("another program may be behind localhost: passkeys cannot be used there", "err", taken)
+			return d, nil
 		}
-		_ = s.tcpDoor.Close()
+		_ = listener.Close()
 	}
-	return errors.New("no port is free on both loopback addresses")
+	return tcpDoor{}, errors.New("no port is free on both loopback addresses")
+}
+
+// close closes what was never served; what was is closed already.
+func (d *tcpDoor) close() {
+	_ = d.Close()
+	if d.twin != nil {
+		_ = d.twin.Close()
+	}
 }
 
 // openTwin listens on the other loopback address, too, or says who has it. Browsers take "localhost" for either: a
 // program of this machine that listens there would stand between a person and the console, and could pass their
 // passkey's answers on.
-func (s *Server) openTwin() (taken error) {
-	addr, ok := s.tcpDoor.Addr().(*net.TCPAddr)
+func (d *tcpDoor) openTwin() (taken error) {
+	addr, ok := d.Addr().(*net.TCPAddr)
 	if !ok {
 		return nil
 	}
@@ -47,12 +64,12 @@ func (s *Server) openTwin() (taken error) {
 		// Localhost is not us, or, with all addresses of a container, that of another machine than the browser's.
 		return nil
 	}
-	door, err := net.Listen("tcp", net.JoinHostPort(twin, strconv.Itoa(addr.Port)))
+	listener, err := net.Listen("tcp", net.JoinHostPort(twin, strconv.Itoa(addr.Port)))
 	switch {
 	case err == nil:
-		s.twinDoor, s.address.OwnsLocalhost = door, true
+		d.twin, d.ownsLocalhost = listener, true
 	case errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT):
-		s.address.OwnsLocalhost = true // there is no such address here: nobody can listen on it
+		d.ownsLocalhost = true // there is no such address here: nobody can listen on it
 	default:
 		return err
 	}

@@ -113,7 +113,7 @@ func TestPolicyAPI(t *testing.T) {
 			}
 		}
 	}
-	var one api.ToolOutlook
+	var one api.ToolForecast
 	wire.want(200, "GET", "/v1/matrix/tool?agent=coder&tool=read", nil, &one)
 	if one.Visible || len(one.Cases) == 0 || !slices.ContainsFunc(one.Steps, func(s policy.StepResult) bool { return s.Number == 5 && s.Takes != nil }) {
 		t.Errorf("%+v", one)

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
-	"time"
 
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
@@ -71,76 +69,9 @@ type Server struct {
 	api     *api.Server
 	console *console.Server
 
-	tcp, unix           *http.Server
-	tcpDoor, socketDoor net.Listener
-	twinDoor            net.Listener // the other loopback address; nil if there is none
-}
-
-// Limits of both HTTP servers. There is no write time-out: calls wait for people. Event streams set their own.
-const (
-	headerPatience = 10 * time.Second
-	idlePatience   = 2 * time.Minute
-	maxHeaders     = 32 << 10
-)
-
-// Open binds both doors. Nothing is answered before Serve, so that a caller can print the address first and knows
-// at once when the port is taken.
-func Open(o Options) (*Server, error) {
-	if o.Home == "" || o.People == nil || o.Approvals == nil || o.Audit == nil || o.Records == nil ||
-		o.Levels == nil || o.Gateway == nil || o.Policy == nil || o.Desk == nil || o.Stop == nil {
-		return nil, errors.New("open server: a part is missing")
-	}
-	hosts := o.Hosts
-	if o.Public.Set() {
-		hosts = append(slices.Clone(hosts), o.Public.Name())
-	}
-	names, err := newHostNames(hosts)
-	if err != nil {
-		return nil, fmt.Errorf("open server: %w", err)
-	}
-	s := &Server{
-		people: o.People, ready: o.Ready, log: o.Log, address: door.Address{Public: o.Public, Proxies: o.Proxies}, streams: door.NewStreams(),
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
-	if o.Listen == "" {
-		o.Listen = DefaultListen
-	}
-	if s.socketDoor, err = listenSocket(o.Home); err != nil {
-		return nil, fmt.Errorf("open server: %w", err)
-	}
-	if err := s.listenTCP(o.Listen); err != nil {
-		_ = s.socketDoor.Close()
-		return nil, fmt.Errorf("open server: %w (choose another address with --listen)", err)
-	}
-	s.openRooms(&o)
-	s.tcp = s.httpServer(s.encrypted(guardTCP(names, o.WebSocket, s.tcpRoutes(&o))))
-	s.unix = s.httpServer(s.socketRoutes(&o))
-	s.unix.ConnContext = door.WithPeer(s.people, s.log)
-	return s, nil
-}
-
-// openRooms makes what stands behind the doors.
-func (s *Server) openRooms(o *Options) {
-	s.api = api.New(&api.Options{
-		Home: o.Home, Address: &s.address, Streams: s.streams,
-		People: o.People, Approvals: o.Approvals, Audit: o.Audit, Records: o.Records, Levels: o.Levels, Gateway: o.Gateway,
-		Policy: o.Policy, Desk: o.Desk, Sandboxes: o.Sandboxes,
-		ObserveOnly: o.ObserveOnly, Version: o.Version, Stop: o.Stop, Log: s.log,
-	})
-	s.console = console.New(&console.Options{
-		API: s.api, Address: &s.address, Streams: s.streams,
-		People: o.People, Approvals: o.Approvals, Audit: o.Audit, Levels: o.Levels, Policy: o.Policy, Desk: o.Desk,
-		Passkeys: o.Passkeys, Sandboxes: o.Sandboxes, Metrics: o.Metrics, ObserveOnly: o.ObserveOnly, Log: s.log,
-	})
-}
-
-func (s *Server) httpServer(h http.Handler) *http.Server {
-	return &http.Server{
-		Handler: h, ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience, MaxHeaderBytes: maxHeaders,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
+	tcp, unix  *http.Server
+	tcpDoor    tcpDoor
+	socketDoor net.Listener
 }
 
 // URL is the console's address on this machine.
@@ -154,9 +85,9 @@ func (s *Server) SocketPath() string { return s.socketDoor.Addr().String() }
 
 // Serve answers at both doors until Close. It returns nil then, else why a door failed.
 func (s *Server) Serve() error {
-	doors := map[net.Listener]*http.Server{s.tcpDoor: s.tcp, s.socketDoor: s.unix}
-	if s.twinDoor != nil {
-		doors[s.twinDoor] = s.tcp
+	doors := map[net.Listener]*http.Server{s.tcpDoor.Listener: s.tcp, s.socketDoor: s.unix}
+	if s.tcpDoor.twin != nil {
+		doors[s.tcpDoor.twin] = s.tcp
 	}
 	failed := make(chan error, len(doors))
 	for door, server := range doors {
@@ -186,10 +117,7 @@ func (s *Server) Close(ctx context.Context) error {
 		err = errors.Join(err, s.tcp.Close(), s.unix.Close())
 	}
 	// Doors that were never served are not known to the HTTP servers; those that were are closed already.
-	_ = s.tcpDoor.Close()
+	s.tcpDoor.close()
 	_ = s.socketDoor.Close()
-	if s.twinDoor != nil {
-		_ = s.twinDoor.Close()
-	}
 	return err
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/sandbox/fleet"
+	"github.com/toolward/toolward/sandbox/settings"
 	"github.com/toolward/toolward/session"
 )
 
@@ -18,4 +21,33 @@ type Levels interface {
 	Overview(context.Context, toolward.SessionKey) (session.Overview, error)
 	// Recent lists the sessions that changed last, newest first.
 	Recent(ctx context.Context, limit int) ([]session.Overview, error)
+}
+
+// Policy is the tool policy in force, as people look at it. policy.Snapshot implements it.
+//
+// Only signed-in people see any of this: an agent that could read which tools others have, and which rows let them
+// through, would know what to aim at.
+type Policy interface {
+	Revision() string
+	View(toolward.Caller) []policy.ToolView
+	KnownTools() []policy.KnownTool
+	Knows(tool string) bool
+	AgentIDs() []string
+	Outlook(caller toolward.Caller, tool string, level toolward.Level) policy.Outlook
+	Layers(toolward.Caller) []policy.StepView
+	LayerTrace(caller toolward.Caller, tool string) []policy.StepResult
+	ListWarnings(toolward.Caller) []policy.ListWarning
+	SandboxTools(toolward.Caller) policy.SandboxPolicy
+}
+
+// Sandboxes has the sandboxes of the gateway. The manager of package sandbox implements it.
+type Sandboxes interface {
+	List(ctx context.Context) ([]fleet.Info, error)
+	// Describe says everything that is known of one; sandbox.CodeNotFound if there is none of that name.
+	Describe(ctx context.Context, name string) (*fleet.Detail, error)
+	// Usage says what those use that run, by name. It returns when ctx ends with what is known by then.
+	Usage(ctx context.Context, infos []fleet.Info) map[string]fleet.Usage
+	// Found says what the engines can enforce here, without waiting for any.
+	Found() []fleet.Found
+	Settings() *settings.Settings
 }

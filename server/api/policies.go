@@ -12,23 +12,6 @@ import (
 	"github.com/toolward/toolward/server/door"
 )
 
-// Policy is the tool policy in force, as people look at it. policy.Snapshot implements it.
-//
-// Only signed-in people see any of this: an agent that could read which tools others have, and which rows let them
-// through, would know what to aim at.
-type Policy interface {
-	Revision() string
-	View(toolward.Caller) []policy.ToolView
-	KnownTools() []policy.KnownTool
-	Knows(tool string) bool
-	AgentIDs() []string
-	Outlook(caller toolward.Caller, tool string, level toolward.Level) policy.Outlook
-	Layers(toolward.Caller) []policy.StepView
-	LayerTrace(caller toolward.Caller, tool string) []policy.StepResult
-	ListWarnings(toolward.Caller) []policy.ListWarning
-	SandboxTools(toolward.Caller) policy.SandboxPolicy
-}
-
 // angle is from where a person looks at the policy: a kind of caller, at a level.
 type Angle struct {
 	Level   toolward.Level
@@ -139,8 +122,8 @@ func NewMatrix(p Policy, a Angle) Matrix {
 	return m
 }
 
-// ToolOutlook is the answer of GET /v1/matrix/tool: one cell of the matrix with all that makes it.
-type ToolOutlook struct {
+// ToolForecast is the answer of GET /v1/matrix/tool: one cell of the matrix with all that makes it.
+type ToolForecast struct {
 	Revision string              `json:"revision"`
 	Level    toolward.Level      `json:"level"`
 	As       string              `json:"as"`
@@ -169,22 +152,22 @@ func agentIn(query url.Values) (string, *door.Problem) {
 	return agent, nil
 }
 
-// outlookOf is one cell, as a query asks for it.
-func (s *Server) ForecastOf(query url.Values) (ToolOutlook, Angle, *door.Problem) {
+// ForecastOf is one cell, as a query asks for it.
+func (s *Server) ForecastOf(query url.Values) (ToolForecast, Angle, *door.Problem) {
 	a, bad := ReadAngle(query)
 	if bad != nil {
-		return ToolOutlook{}, a, bad
+		return ToolForecast{}, a, bad
 	}
 	agent, bad := agentIn(query)
 	if bad != nil {
-		return ToolOutlook{}, a, bad
+		return ToolForecast{}, a, bad
 	}
 	p, tool := s.policy(), query.Get("tool")
 	if !p.Knows(tool) {
-		return ToolOutlook{}, a, door.NewProblem(http.StatusNotFound, "the matrix lists all tools", "there is no tool %s", door.QuoteShort(tool))
+		return ToolForecast{}, a, door.NewProblem(http.StatusNotFound, "the matrix lists all tools", "there is no tool %s", door.QuoteShort(tool))
 	}
 	c := a.Caller(agent)
-	return ToolOutlook{p.Revision(), a.Level, a.As, agent, p.LayerTrace(c, tool), p.Outlook(c, tool, a.Level)}, a, nil
+	return ToolForecast{p.Revision(), a.Level, a.As, agent, p.LayerTrace(c, tool), p.Outlook(c, tool, a.Level)}, a, nil
 }
 
 // layersOf is the layers of one agent, as a query asks for them.
@@ -213,7 +196,7 @@ func (s *Server) apiMatrix(w http.ResponseWriter, r *http.Request, _ Caller) err
 	return nil
 }
 
-func (s *Server) apiOutlook(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) apiForecast(w http.ResponseWriter, r *http.Request, _ Caller) error {
 	o, _, bad := s.ForecastOf(r.URL.Query())
 	if bad != nil {
 		return bad

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/door"
@@ -33,7 +34,7 @@ func (s *Server) rows() []door.Row[Caller] {
 		door.On("POST /v1/passphrase", identity.RightAdmin, s.apiChangePassphrase),
 		door.On("POST /v1/explain", identity.RightWatch, s.apiExplain),
 		door.On("GET /v1/matrix", identity.RightWatch, s.apiMatrix),
-		door.On("GET /v1/matrix/tool", identity.RightWatch, s.apiOutlook),
+		door.On("GET /v1/matrix/tool", identity.RightWatch, s.apiForecast),
 		door.On("GET /v1/layers", identity.RightWatch, s.apiLayers),
 		door.On("GET /v1/config/pending", identity.RightWatch, s.apiPendingConfig),
 		door.On("POST /v1/config/apply", identity.RightConfigure, s.apiApplyConfig),
@@ -99,4 +100,16 @@ func (s *Server) SocketRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/login", door.JSON(s.log, s.signInTerminal))
 	mux.HandleFunc("POST /v1/setup", door.JSON(s.log, s.setUpTerminal))
 	mux.HandleFunc("POST /v1/logout", door.JSON(s.log, s.signOutTerminal))
+}
+
+// New makes the API.
+func New(o *Options) *Server {
+	s := &Server{
+		home: o.Home, address: o.Address, streams: o.Streams,
+		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels, gateway: o.Gateway,
+		policy: o.Policy, desk: o.Desk, sandboxes: o.Sandboxes,
+		observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log, started: time.Now(),
+	}
+	s.handler = s.routes()
+	return s
 }

@@ -5,25 +5,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/server/door"
 )
-
-// Sandboxes has the sandboxes of the gateway. The manager of package sandbox implements it.
-type Sandboxes interface {
-	List(ctx context.Context) ([]fleet.Info, error)
-	// Describe says everything that is known of one; sandbox.CodeNotFound if there is none of that name.
-	Describe(ctx context.Context, name string) (*fleet.Detail, error)
-	// Usage says what those use that run, by name. It returns when ctx ends with what is known by then.
-	Usage(ctx context.Context, infos []fleet.Info) map[string]fleet.Usage
-	// Found says what the engines can enforce here, without waiting for any.
-	Found() []fleet.Found
-	Settings() *settings.Settings
-}
 
 // SandboxPatience is how long a page waits for an engine that is stuck.
 const SandboxPatience = 2 * time.Second

@@ -58,15 +58,3 @@ type Server struct {
 	started time.Time
 	handler http.Handler // of all routes
 }
-
-// newAPI makes the API.
-func New(o *Options) *Server {
-	s := &Server{
-		home: o.Home, address: o.Address, streams: o.Streams,
-		people: o.People, approvals: o.Approvals, audit: o.Audit, records: o.Records, levels: o.Levels, gateway: o.Gateway,
-		policy: o.Policy, desk: o.Desk, sandboxes: o.Sandboxes,
-		observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log, started: time.Now(),
-	}
-	s.handler = s.routes()
-	return s
-}

@@ -13,9 +13,6 @@ import (
 	"github.com/toolward/toolward/server/door"
 )
 
-// shownCall is one of several identical calls, with the stamp of its showing.
-type shownCall struct{ ID, Seen string }
-
 // answeredCall is what became of one of several identical calls.
 type answeredCall struct {
 	ID string `json:"id"`
@@ -98,13 +95,4 @@ func (s *Server) answerOne(r *http.Request, v *visitor, c shownCall, decision st
 		s.log.Error("an answer counts, but could not be recorded", "approval", c.ID, "err", err)
 	}
 	return answeredCall{ID: c.ID, answered: answered{api.Said(rec), outcomeOf(rec)}}
-}
-
-// arrangedOf is the order of the page that a form was on.
-func arrangedOf(r *http.Request) arrangement {
-	query, err := url.ParseQuery(r.PostForm.Get("arranged"))
-	if err != nil {
-		return arrangement{}
-	}
-	return arrangementOf(query)
 }

@@ -24,7 +24,7 @@ func pathKey(token string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
-func sessionCookie(token string, secure bool) *http.Cookie {
+func signInCookie(token string, secure bool) *http.Cookie {
 	return &http.Cookie{
 		Name: cookieName, Value: token, Path: consolePrefix + pathKey(token),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode,
@@ -32,14 +32,14 @@ func sessionCookie(token string, secure bool) *http.Cookie {
 	}
 }
 
-func endedCookie(key string) *http.Cookie {
+func endedSignInCookie(key string) *http.Cookie {
 	return &http.Cookie{
 		Name: cookieName, Path: consolePrefix + key, MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	}
 }
 
-// sessionToken returns the token of a request under /c/{key}/ if the cookie belongs to that path.
-func sessionToken(r *http.Request) (string, bool) { return cookieOf(r, cookieName) }
+// signInToken returns the token of a request under /c/{key}/ if the cookie belongs to that path.
+func signInToken(r *http.Request) (string, bool) { return cookieOf(r, cookieName) }
 
 // cookieOf returns the value of a cookie that belongs to the path of a request.
 func cookieOf(r *http.Request, name string) (string, bool) {

@@ -29,9 +29,3 @@ func newEntry(base string, r *audit.Record) entry {
 	e.How = oneLine(api.HowOf(&d))
 	return e
 }
-
-func sameDay(a, b time.Time) bool {
-	ya, ma, da := a.Local().Date()
-	yb, mb, db := b.Local().Date()
-	return ya == yb && ma == mb && da == db
-}

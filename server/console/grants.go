@@ -13,7 +13,6 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/server/api"
-	"github.com/toolward/toolward/server/door"
 )
 
 // grantView is one line of the list of grants.
@@ -95,27 +94,6 @@ func matchWords(m *approval.Match) (name, text string) {
 		return "recipient", text
 	}
 	return string(m.Kind), m.ID
-}
-
-// narrowOf reads what a form keeps less of an "always" than was proposed.
-func narrowOf(form url.Values) (n approval.Narrow, err error) {
-	number := func(field, hint string) (int64, error) {
-		text := strings.TrimSpace(form.Get(field))
-		if text == "" {
-			return 0, nil
-		}
-		value, err := strconv.ParseInt(text, 10, 32)
-		if err != nil || value < 1 {
-			return 0, door.NewProblem(http.StatusBadRequest, hint, "%s: %s is not a whole number above 0", field, door.QuoteShort(text))
-		}
-		return value, nil
-	}
-	minutes, err := number("minutes", "leave the field empty for the time that is proposed")
-	if err != nil {
-		return n, err
-	}
-	uses, err := number("uses", "leave the field empty for any number of calls")
-	return approval.Narrow{Life: time.Duration(minutes) * time.Minute, Uses: uses}, err
 }
 
 // revokeFromPage is POST /c/{key}/grants/{id}/revoke.

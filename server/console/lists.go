@@ -4,10 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
-	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/toolward/toolward/server/door"
 )
@@ -59,30 +55,4 @@ func (s *Server) showProblem(w http.ResponseWriter, r *http.Request, p *door.Pro
 		s.log.Error("a problem page failed", "err", err)
 		door.WriteJSON(w, p.Status, p)
 	}
-}
-
-// moment is a time as lists show it: the clock today, else with the day.
-func moment(t time.Time) string {
-	t = t.Local()
-	now := time.Now()
-	switch {
-	case sameDay(t, now):
-		return t.Format("15:04")
-	case t.Year() == now.Year():
-		return t.Format("2 Jan 15:04")
-	}
-	return t.Format("2 Jan 2006")
-}
-
-// sentence gives an error text a capital and a full stop.
-func sentence(text string) string {
-	r, size := utf8.DecodeRuneInString(text)
-	if size == 0 {
-		return ""
-	}
-	text = string(unicode.ToUpper(r)) + text[size:]
-	if strings.ContainsAny(text[len(text)-1:], ".!?:") {
-		return text
-	}
-	return text + "."
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // passkeyPrefix is where a browser at the door asks for a question to its passkey, and below which it answers. The path
-// of the answer is derived from the cookie that it needs, as the console's is (session.go).
+// of the answer is derived from the cookie that it needs, as the console's is (cookie.go).
 const passkeyPrefix = "/sign-in/passkey"
 
 const passkeyCookie = "toolward-passkey"
@@ -67,7 +67,7 @@ func (s *Server) signInWithPasskey(w http.ResponseWriter, r *http.Request) error
 		s.noteSuspect(r, err)
 		return passkeyProblem(err)
 	}
-	http.SetCookie(w, sessionCookie(token, s.address.IsEncrypted(r)))
+	http.SetCookie(w, signInCookie(token, s.address.IsEncrypted(r)))
 	door.WriteJSON(w, http.StatusOK, map[string]string{"to": consolePrefix + pathKey(token) + afterSignIn(body.For)})
 	return nil
 }
@@ -77,15 +77,6 @@ func (s *Server) noteSuspect(r *http.Request, err error) {
 	if errors.Is(err, identity.ErrPasskeySuspect) {
 		s.desk.NoteSuspectPasskey(r.Context(), s.address.SourceOf(r))
 	}
-}
-
-// passkeySite is where passkeys are used, or a problem that says why they cannot be.
-func (s *Server) passkeySite(r *http.Request) (identity.Site, error) {
-	site, why := s.siteOf(r)
-	if why != "" {
-		return identity.Site{}, door.NewProblem(http.StatusConflict, "", "%s", why)
-	}
-	return site, nil
 }
 
 // passkeyProblem says why a passkey was refused. 401 would be taken for "the sign-in has ended".
@@ -267,25 +258,4 @@ func (s *Server) removePasskey(w http.ResponseWriter, r *http.Request, v *visito
 		return door.NewProblem(http.StatusInternalServerError, "start the gateway again once the disk is well, and look", "%s", err.Error())
 	}
 	return passkeyProblem(err)
-}
-
-// passkeysElsewhere is an origin at which a passkey may open the console, for people who came to another; "" if there
-// is none. Only people who are on this machine are sent to localhost: on another one it is whatever runs there.
-func (s *Server) passkeysElsewhere(r *http.Request) string {
-	switch {
-	case s.passkeys == nil:
-	case s.address.Public.TLS() && s.passkeys.Any(s.address.Public.Name()):
-		return s.address.Public.String()
-	case s.address.OwnsLocalhost && door.IsLoopbackHost(r.Host) && s.passkeys.Any("localhost"):
-		return "http://" + s.address.Localhost()
-	}
-	return ""
-}
-
-// siteOf is where the browser of a request sees the console, for passkeys; or why they cannot be used there.
-func (s *Server) siteOf(r *http.Request) (site identity.Site, why string) {
-	if s.passkeys == nil {
-		return identity.Site{}, "This gateway keeps no passkeys."
-	}
-	return s.address.SiteOf(r)
 }

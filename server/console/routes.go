@@ -23,7 +23,7 @@ func (s *Server) rows() []door.Row[*visitor] {
 		door.On("GET /log", identity.RightWatch, s.showLog),
 		door.On("GET /log/events", identity.RightWatch, s.followLog),
 		door.On("GET /tools", identity.RightWatch, s.showMatrix),
-		door.On("GET /tools/one", identity.RightWatch, s.showOutlook),
+		door.On("GET /tools/one", identity.RightWatch, s.showForecast),
 		door.On("GET /tools/layers", identity.RightWatch, s.showLayers),
 		door.On("GET /sessions", identity.RightWatch, s.showSessions),
 		door.On("GET /sessions/one", identity.RightWatch, s.showSession),

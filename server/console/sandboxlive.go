@@ -4,9 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolward/toolward/sandbox/fleet"
@@ -16,50 +13,6 @@ import (
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
 )
-
-// sandboxRhythm is how often an open page is told what sandboxes use. Nobody looks while none is open.
-const sandboxRhythm = 2 * time.Second
-
-// sharedLook is one look at the sandboxes for all pages that are open.
-type sharedLook struct {
-	mu    sync.Mutex
-	at    time.Time
-	infos []fleet.Info
-	done  chan struct{} // closed when the look that is under way has ended; nil if none is
-}
-
-// lookTogether is look, but a list that is not older than a moment is good enough.
-func (s *Server) lookTogether(ctx context.Context) []fleet.Info {
-	l := &s.shared
-	l.mu.Lock()
-	if time.Since(l.at) >= sandboxRhythm/2 && l.done == nil {
-		l.done = make(chan struct{})
-		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), api.SandboxPatience)
-			defer cancel()
-			infos, err := s.sandboxes.List(ctx)
-			if err != nil {
-				s.log.Debug("sandboxes were not all found", "err", err) // the page says so when it is loaded
-			}
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.infos, l.at = infos, time.Now()
-			close(l.done)
-			l.done = nil
-		}()
-	}
-	done := l.done
-	l.mu.Unlock()
-	if done != nil {
-		select {
-		case <-done:
-		case <-ctx.Done():
-		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.infos)
-}
 
 // followSandboxes is GET /c/{key}/sandboxes/events: what sandboxes use, while a page is open; with name= of one, and its
 // latest calls.
@@ -124,7 +77,7 @@ type sandboxFollower struct {
 func (f *sandboxFollower) tell(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, api.SandboxPatience)
 	defer cancel()
-	infos := f.server.lookTogether(ctx)
+	infos := f.server.shared.get(ctx, f.server.sandboxes, f.server.log)
 	if f.name != "" {
 		infos = slices.DeleteFunc(infos, func(i fleet.Info) bool { return i.Name != f.name })
 	}
@@ -190,69 +143,4 @@ func (f *sandboxFollower) tellPart(event, template string, data any) error {
 	}
 	f.parts[event] = html
 	return f.out.Send(event, cardEvent{html})
-}
-
-// callView is a call in a sandbox as a page shows it.
-type callView struct {
-	Kind                           string
-	Tool, About, How, End, Session []span
-	Time                           time.Time
-	Clock, Seq, Href               string
-}
-
-// callsPart and lifePart are parts of a page that the event stream replaces.
-type callsPart struct{ Calls []callView }
-
-type lifePart struct{ Events []eventView }
-
-type eventView struct {
-	Words            string
-	Why, Session     []span
-	Odd              bool
-	Time             time.Time
-	Clock, Seq, Href string
-}
-
-func newCallsPart(v *visitor, commands []api.SandboxCommand) (part callsPart) {
-	for i := range commands {
-		c := &commands[i]
-		seq := strconv.FormatInt(c.Seq, 10)
-		part.Calls = append(part.Calls, callView{
-			Kind: c.Verdict, Tool: oneLine(c.Tool), About: oneLine(c.About), How: oneLine(c.How), End: oneLine(c.EndedWords()), Session: oneLine(c.Session),
-			Time: c.At, Clock: clockOf(c.At), Seq: seq, Href: v.base + "/record/" + seq,
-		})
-	}
-	return part
-}
-
-var eventWords = map[fleet.EventKind]string{
-	fleet.EventCreated: "made", fleet.EventStarted: "started", fleet.EventRecreated: "made anew",
-	fleet.EventKept: "kept, although it is not what the configuration says", fleet.EventStopped: "stopped", fleet.EventRemoved: "removed",
-	fleet.EventEnded: "ended", fleet.EventAdopted: "taken over from an earlier run", fleet.EventFailed: "could not be made",
-	fleet.EventLeft: "left running by a gateway that ended", fleet.EventFound: "found again by the next gateway",
-	fleet.EventProtected: "protected paths were made inside:",
-}
-
-func newLifePart(v *visitor, events []api.SandboxEvent) (part lifePart) {
-	for _, e := range events {
-		seq := strconv.FormatInt(e.Seq, 10)
-		words, known := eventWords[e.Event]
-		if !known {
-			words = strings.ToLower(string(e.Event))
-		}
-		part.Events = append(part.Events, eventView{
-			Words: words, Why: oneLine(api.Shortened(strings.TrimSpace(strings.Join(e.Paths, ", ") + " " + e.Why))), Session: oneLine(e.Session),
-			Odd:  e.Event == fleet.EventEnded || e.Event == fleet.EventFailed || e.Event == fleet.EventProtected,
-			Time: e.At, Clock: clockOf(e.At), Seq: seq, Href: v.base + "/record/" + seq,
-		})
-	}
-	return part
-}
-
-// clockOf is a time of a list that is read to the second.
-func clockOf(t time.Time) string {
-	if sameDay(t, time.Now()) {
-		return t.Local().Format("15:04:05")
-	}
-	return t.Local().Format("2 Jan 15:04")
 }

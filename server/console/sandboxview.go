@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toolward/toolward/sandbox/fleet"
@@ -81,4 +82,69 @@ func sandboxLink(v *visitor, name string) string {
 func seenOf(i *fleet.Info) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", i.Engine, i.EngineID, i.Created.UnixMilli()))
 	return hex.EncodeToString(sum[:8])
+}
+
+// callView is a call in a sandbox as a page shows it.
+type callView struct {
+	Kind                           string
+	Tool, About, How, End, Session []span
+	Time                           time.Time
+	Clock, Seq, Href               string
+}
+
+// callsPart and lifePart are parts of a page that the event stream replaces.
+type callsPart struct{ Calls []callView }
+
+type lifePart struct{ Events []eventView }
+
+type eventView struct {
+	Words            string
+	Why, Session     []span
+	Odd              bool
+	Time             time.Time
+	Clock, Seq, Href string
+}
+
+func newCallsPart(v *visitor, commands []api.SandboxCommand) (part callsPart) {
+	for i := range commands {
+		c := &commands[i]
+		seq := strconv.FormatInt(c.Seq, 10)
+		part.Calls = append(part.Calls, callView{
+			Kind: c.Verdict, Tool: oneLine(c.Tool), About: oneLine(c.About), How: oneLine(c.How), End: oneLine(c.EndedWords()), Session: oneLine(c.Session),
+			Time: c.At, Clock: clockOf(c.At), Seq: seq, Href: v.base + "/record/" + seq,
+		})
+	}
+	return part
+}
+
+var eventWords = map[fleet.EventKind]string{
+	fleet.EventCreated: "made", fleet.EventStarted: "started", fleet.EventRecreated: "made anew",
+	fleet.EventKept: "kept, although it is not what the configuration says", fleet.EventStopped: "stopped", fleet.EventRemoved: "removed",
+	fleet.EventEnded: "ended", fleet.EventAdopted: "taken over from an earlier run", fleet.EventFailed: "could not be made",
+	fleet.EventLeft: "left running by a gateway that ended", fleet.EventFound: "found again by the next gateway",
+	fleet.EventProtected: "protected paths were made inside:",
+}
+
+func newLifePart(v *visitor, events []api.SandboxEvent) (part lifePart) {
+	for _, e := range events {
+		seq := strconv.FormatInt(e.Seq, 10)
+		words, known := eventWords[e.Event]
+		if !known {
+			words = strings.ToLower(string(e.Event))
+		}
+		part.Events = append(part.Events, eventView{
+			Words: words, Why: oneLine(api.Shortened(strings.TrimSpace(strings.Join(e.Paths, ", ") + " " + e.Why))), Session: oneLine(e.Session),
+			Odd:  e.Event == fleet.EventEnded || e.Event == fleet.EventFailed || e.Event == fleet.EventProtected,
+			Time: e.At, Clock: clockOf(e.At), Seq: seq, Href: v.base + "/record/" + seq,
+		})
+	}
+	return part
+}
+
+// clockOf is a time of a list that is read to the second.
+func clockOf(t time.Time) string {
+	if sameDay(t, time.Now()) {
+		return t.Local().Format("15:04:05")
+	}
+	return t.Local().Format("2 Jan 15:04")
 }

@@ -51,8 +51,8 @@ type Server struct {
 	observes bool
 	log      *slog.Logger
 
-	shared   sharedLook // at the sandboxes
-	glimpses glimpses
+	shared  sharedList // of the sandboxes
+	present presences
 }
 
 // New makes the console.

@@ -94,14 +94,14 @@ func (s *Server) setUp(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, token string) {
-	http.SetCookie(w, sessionCookie(token, s.address.IsEncrypted(r)))
+	http.SetCookie(w, signInCookie(token, s.address.IsEncrypted(r)))
 	http.Redirect(w, r, consolePrefix+pathKey(token)+afterSignIn(r.PostForm.Get("for")), http.StatusSeeOther)
 }
 
 // signOut is POST /c/{key}/sign-out.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	s.people.SignOut(v.by)
-	http.SetCookie(w, endedCookie(v.key))
+	http.SetCookie(w, endedSignInCookie(v.key))
 	http.Redirect(w, r, "/?out=1", http.StatusSeeOther)
 	return nil
 }
@@ -140,10 +140,10 @@ func (s *Server) showSignIns(w http.ResponseWriter, r *http.Request, v *visitor)
 	names := map[identity.Surface]string{
 		identity.Console: "Browser", identity.Terminal: "Terminal", identity.Foreground: "Terminal of the gateway",
 	}
-	for _, session := range list {
+	for _, one := range list {
 		p.SignIns = append(p.SignIns, signInView{
-			ID: session.ID, Via: names[session.Via], Source: oneLine(session.Source), By: oneLine(keys[session.Passkey]), Since: moment(session.Started),
-			Seen: moment(session.LastSeen), Here: session.ID == v.by.Session(),
+			ID: one.ID, Via: names[one.Via], Source: oneLine(one.Source), By: oneLine(keys[one.Passkey]), Since: moment(one.Started),
+			Seen: moment(one.LastSeen), Here: one.ID == v.by.Session(),
 		})
 	}
 	return renderPage(w, http.StatusOK, "signins", p)

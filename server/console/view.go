@@ -7,7 +7,7 @@ type page struct {
 	Title   string
 	Script  string // ES module under /web/, if any
 	Style   string // further style sheet under /web/, if any
-	Base    string // path of the signed-in session, "" outside
+	Base    string // path of the signed-in person's console, "" outside
 	Nav     []navItem
 	Waiting int
 	Live    bool
@@ -108,3 +108,6 @@ type entry struct {
 	Digest string // first 12 characters; "" if the call had none
 	Href   string // its record
 }
+
+// shownCall is one of several identical calls, with the stamp of its showing.
+type shownCall struct{ ID, Seen string }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/toolward/toolward/desk"
@@ -22,7 +23,7 @@ func (v *visitor) connection() string { return "console:" + v.by.Session() }
 
 func (s *Server) visitorOf(r *http.Request) (*visitor, error) {
 	notSignedIn := door.NewProblem(http.StatusUnauthorized, "sign in at "+s.address.ConsoleURL(), "not signed in")
-	token, ok := sessionToken(r)
+	token, ok := signInToken(r)
 	if !ok {
 		return nil, notSignedIn
 	}
@@ -32,4 +33,33 @@ func (s *Server) visitorOf(r *http.Request) (*visitor, error) {
 	}
 	key := r.PathValue("key")
 	return &visitor{by: by, base: consolePrefix + key, key: key}, nil
+}
+
+func parseForm(r *http.Request) error {
+	if err := r.ParseForm(); err != nil {
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			return err
+		}
+		return door.NewProblem(http.StatusBadRequest, "", "the form cannot be read")
+	}
+	return nil
+}
+
+// newPage is the frame of a console page; here is the path of the page in the navigation.
+func (s *Server) newPage(v *visitor, title, here string) page {
+	p := page{Title: title, Base: v.base, Waiting: s.approvals.Count(), Observe: s.observes}
+	for _, item := range []navItem{
+		{Name: "Waiting", Path: "/", Count: true},
+		{Name: "Decisions", Path: "/decisions"},
+		{Name: "Tools", Path: "/tools"},
+		{Name: "Sessions", Path: "/sessions"},
+		{Name: "Sandboxes", Path: "/sandboxes"},
+		{Name: "Grants", Path: "/grants"},
+		{Name: "Access", Path: "/sign-ins"},
+	} {
+		item.Here = item.Path == here
+		p.Nav = append(p.Nav, item)
+	}
+	return p
 }

@@ -15,24 +15,6 @@ import (
 	"github.com/toolward/toolward/server/door"
 )
 
-// newPage is the frame of a console page; here is the path of the page in the navigation.
-func (s *Server) newPage(v *visitor, title, here string) page {
-	p := page{Title: title, Base: v.base, Waiting: s.approvals.Count(), Observe: s.observes}
-	for _, item := range []navItem{
-		{Name: "Waiting", Path: "/", Count: true},
-		{Name: "Decisions", Path: "/decisions"},
-		{Name: "Tools", Path: "/tools"},
-		{Name: "Sessions", Path: "/sessions"},
-		{Name: "Sandboxes", Path: "/sandboxes"},
-		{Name: "Grants", Path: "/grants"},
-		{Name: "Access", Path: "/sign-ins"},
-	} {
-		item.Here = item.Path == here
-		p.Nav = append(p.Nav, item)
-	}
-	return p
-}
-
 // showOne is GET /c/{key}/approvals/{id}: one call, waiting or decided. Links in chats and clients lead here.
 func (s *Server) showOne(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	rec, err := s.approvals.Get(r.Context(), v.by, r.PathValue("id"))
@@ -119,13 +101,23 @@ func (s *Server) decided(r *http.Request, by approval.Authority, id string, why 
 	return rec
 }
 
-func parseForm(r *http.Request) error {
-	if err := r.ParseForm(); err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			return err
+// narrowOf reads what a form keeps less of an "always" than was proposed.
+func narrowOf(form url.Values) (n approval.Narrow, err error) {
+	number := func(field, hint string) (int64, error) {
+		text := strings.TrimSpace(form.Get(field))
+		if text == "" {
+			return 0, nil
 		}
-		return door.NewProblem(http.StatusBadRequest, "", "the form cannot be read")
+		value, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || value < 1 {
+			return 0, door.NewProblem(http.StatusBadRequest, hint, "%s: %s is not a whole number above 0", field, door.QuoteShort(text))
+		}
+		return value, nil
 	}
-	return nil
+	minutes, err := number("minutes", "leave the field empty for the time that is proposed")
+	if err != nil {
+		return n, err
+	}
+	uses, err := number("uses", "leave the field empty for any number of calls")
+	return approval.Narrow{Life: time.Duration(minutes) * time.Minute, Uses: uses}, err
 }

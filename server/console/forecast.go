@@ -9,8 +9,8 @@ import (
 	"github.com/toolward/toolward/server/api"
 )
 
-// outlookPage is one cell of the matrix.
-type outlookPage struct {
+// forecastPage is one cell of the matrix.
+type forecastPage struct {
 	page
 	Tool, Agent []span
 	Angle       string
@@ -47,13 +47,13 @@ type caseLine struct {
 // reasonLine is one reason with the configuration that it comes from, if it comes from there.
 type reasonLine struct{ Text, Key []span }
 
-// showOutlook is GET /c/{key}/tools/one: why a cell of the matrix is what it is.
-func (s *Server) showOutlook(w http.ResponseWriter, r *http.Request, v *visitor) error {
+// showForecast is GET /c/{key}/tools/one: why a cell of the matrix is what it is.
+func (s *Server) showForecast(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	o, a, bad := s.api.ForecastOf(r.URL.Query())
 	if bad != nil {
 		return bad
 	}
-	p := outlookPage{
+	p := forecastPage{
 		page: s.newPage(v, o.Tool, "/tools"), Tool: oneLine(o.Tool), Agent: agentName(o.Agent), Angle: inWords(a),
 		Marks: marksOf(o.Visible, o.Possible), Back: pickLink(v, a, o.Agent, ""), Layers: angleLink(v, a, "/tools/layers", "agent", o.Agent),
 		Command: explainCommand(&o, a),
@@ -79,7 +79,7 @@ func (s *Server) showOutlook(w http.ResponseWriter, r *http.Request, v *visitor)
 	for i := range o.Cases {
 		p.Cases = append(p.Cases, newCaseLine(&o.Cases[i]))
 	}
-	return renderPage(w, http.StatusOK, "outlook", p)
+	return renderPage(w, http.StatusOK, "forecast", p)
 }
 
 func newCaseLine(c *policy.Case) caseLine {
@@ -119,7 +119,7 @@ func grantWords(k toolward.GrantKind) string {
 
 // explainCommand is what to type to have one call explained from the same angle, quoted for a shell. The level alone
 // cannot be said: it is that of a session.
-func explainCommand(o *api.ToolOutlook, a api.Angle) string {
+func explainCommand(o *api.ToolForecast, a api.Angle) string {
 	quote := func(s string) string {
 		plain := func(r rune) bool {
 			return r < 128 && (r == '_' || r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
