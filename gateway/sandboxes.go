@@ -6,21 +6,19 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
-	"github.com/toolward/toolward/sandbox/fleet"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker"
+	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/sandbox/inside"
 	"github.com/toolward/toolward/sandbox/native"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
-// SandboxEngines are the engines of this program, in the order of preference.
-func SandboxEngines(instance, stateDir string, f config.File, log *slog.Logger) []sandbox.Engine {
+// sandboxEngines are the engines of this program, in the order of preference.
+func sandboxEngines(instance, stateDir string, f config.File, log *slog.Logger) []sandbox.Engine {
 	return []sandbox.Engine{
 		native.New(native.Options{
 			Instance: instance, Dir: filepath.Join(stateDir, "sandbox", "supervisors"), Cgroup: f.Agents.Defaults.Sandbox.Native.Cgroup, Log: log,
@@ -48,7 +46,7 @@ func (d *Gateway) openMachine(ctx context.Context, records audit.Source) error {
 // openSandboxes opens what makes sandboxes, with the settings in force. The first start finds out whether this machine can
 // make any.
 func (d *Gateway) openSandboxes(ctx context.Context, _ Options) (err error) {
-	d.engines = SandboxEngines(d.machine.Instance, withoutLinks(d.home), d.config.Current().File, d.log)
+	d.engines = sandboxEngines(d.machine.Instance, withoutLinks(d.home), d.config.Current().File, d.log)
 	compiled, err := d.sandboxSettings(d.config.Current().File)
 	if err != nil {
 		return err
@@ -65,7 +63,7 @@ func (d *Gateway) openSandboxes(ctx context.Context, _ Options) (err error) {
 			return err
 		}
 	}
-	if err := MissingImages(ctx, d.engines, compiled, d.machine); err != nil {
+	if err := missingImages(ctx, d.engines, compiled, d.machine); err != nil {
 		d.log.Warn("calls that need a sandbox are refused", "err", err)
 	}
 	d.sandboxes = fleet.NewManager(fleet.ManagerOptions{

@@ -6,20 +6,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
-	"github.com/toolward/toolward/sandbox/fleet"
-
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker"
+	"github.com/toolward/toolward/sandbox/fleet"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 // imagePatience bounds how long the container engine may take to say which images it has.
 const imagePatience = 5 * time.Second
 
-// MissingImages says which images sandboxes would need that the container engine does not have: without them it works, and
+// missingImages says which images sandboxes would need that the container engine does not have: without them it works, and
 // every call that needs a sandbox is refused.
-func MissingImages(ctx context.Context, engines []sandbox.Engine, compiled *settings.Settings, machine fleet.Machine) error {
+func missingImages(ctx context.Context, engines []sandbox.Engine, compiled *settings.Settings, machine fleet.Machine) error {
 	ctx, cancel := context.WithTimeout(ctx, imagePatience)
 	defer cancel()
 	var lacks []string

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 
 	"github.com/toolward/toolward/bridge/hookclient"
-	"github.com/toolward/toolward/mcp"
+	"github.com/toolward/toolward/gateway"
 )
 
 type mcpCommand struct {
@@ -24,12 +23,11 @@ func (c *mcpCommand) Run(inv *invocation) error {
 		}
 		c.Workspace = dir
 	}
-	socket := filepath.Join(inv.home, hookclient.SocketName)
-	err := mcp.Pipe(inv, socket, mcp.Hello{Agent: c.Agent, Workspace: c.Workspace}, inv.stdin, inv.stdout)
+	err := gateway.JoinMCP(inv, inv.home, c.Agent, c.Workspace, inv.stdin, inv.stdout)
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		return nil
-	case errors.Is(err, mcp.ErrNoDaemon) || errors.Is(err, mcp.ErrDaemonGone):
+	case errors.Is(err, gateway.ErrNotRunning):
 		return &exitErr{exitNoDaemon, err, "start it with: toolward up"}
 	default:
 		return err

@@ -4,15 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/toolward/toolward/sandbox/settings"
-
-	"github.com/toolward/toolward/sandbox/fleet"
 
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/companion"
@@ -21,8 +16,8 @@ import (
 	"github.com/toolward/toolward/doctor"
 	"github.com/toolward/toolward/gateway"
 	"github.com/toolward/toolward/place"
-	"github.com/toolward/toolward/sandbox"
-	"github.com/toolward/toolward/sandbox/docker"
+	"github.com/toolward/toolward/sandbox/fleet"
+	"github.com/toolward/toolward/sandbox/settings"
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -147,22 +142,11 @@ func (inv *invocation) checkSandbox(loaded *config.Loaded) bridge.Check {
 		}
 	}
 	if check.State == bridge.Passed && loaded != nil {
-		if err := inv.lackOfImages(loaded, machine); err != nil {
+		if err := gateway.LackOfImages(inv, inv.home, loaded); err != nil {
 			check.State, check.Text = bridge.Warned, check.Text+". Calls that need a sandbox are refused: "+err.Error()
 		}
 	}
 	return check
-}
-
-// lackOfImages is which images sandboxes need that are not there.
-func (inv *invocation) lackOfImages(loaded *config.Loaded, machine fleet.Machine) error {
-	compiled, problems := settings.Compile(loaded.File.Sandbox(), machine.Surroundings(inv.home))
-	if len(problems) > 0 {
-		return nil // the check of the configuration says it
-	}
-	engine := docker.New(docker.Options{Log: slog.New(slog.DiscardHandler)})
-	defer engine.Close() // it has made nothing
-	return gateway.MissingImages(inv, []sandbox.Engine{engine}, compiled, machine)
 }
 
 // security looks for what makes the installation less safe.

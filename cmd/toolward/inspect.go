@@ -14,10 +14,9 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/gateway/trial"
 	"github.com/toolward/toolward/server/api"
-	"github.com/toolward/toolward/store"
 )
 
 type explainCommand struct {
@@ -268,33 +267,9 @@ type auditVerifyCommand struct {
 
 // Run checks the chain. It reads the state itself, so it also works when no gateway runs.
 func (c *auditVerifyCommand) Run(inv *invocation) error {
-	key, err := audit.ReadKey(inv.home)
-	if err != nil {
-		return err
-	}
-	var report audit.Report
-	if c.Export != "" {
-		f, err := os.Open(c.Export)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		report, err = audit.VerifyExport(f, key)
-		return c.tell(inv, report, err)
-	}
-	db, err := store.OpenReader(inv, inv.home)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	report, err = audit.Verify(inv, store.NewAuditReader(db), key)
-	return c.tell(inv, report, err)
-}
-
-func (*auditVerifyCommand) tell(inv *invocation, report audit.Report, err error) error {
-	var broken *audit.Break
-	if errors.As(err, &broken) {
-		return &exitErr{exitUnsound, err, "the record was changed after it was written; keep a copy and find out who could"}
+	report, err := trial.Verify(inv, inv.home, c.Export)
+	if broken, ok := errors.AsType[trial.Broken](err); ok {
+		return &exitErr{exitUnsound, broken, "the record was changed after it was written; keep a copy and find out who could"}
 	}
 	if err != nil {
 		return err

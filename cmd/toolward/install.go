@@ -37,7 +37,7 @@ func (c *installCommand) Run(inv *invocation) error {
 	if err := applyPlan(inv, plan, c.Yes, "already installed"); err != nil {
 		return err
 	}
-	if err := choosePresets(inv, c.Client, presets{files: c.Preset, commands: c.Commands}); err != nil {
+	if err := choosePresets(inv, c.Client, config.Presets{Files: c.Preset, Commands: c.Commands}); err != nil {
 		return err
 	}
 	return inv.done("installed", fmt.Sprintf("Toolward stands in front of %s. Prove it: toolward doctor", c.Client))

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/gateway/trial"
 )
@@ -67,7 +66,7 @@ func (inv *invocation) printReplay(r *trial.Replayed) error {
 	fmt.Fprintf(inv.stdout, "%d calls from %s to %s, judged by %s\n\n", r.Total.Calls, when(r.From), when(r.To), display.Line(r.With))
 	for _, table := range []struct {
 		head  string
-		lines map[string]*audit.Tally
+		lines map[string]*trial.Tally
 	}{{"TOOL", r.ByTool}, {"AGENT", r.ByAgent}} {
 		if err := inv.printTallies(table.head, table.lines, r.Total); err != nil {
 			return err
@@ -89,9 +88,9 @@ func (inv *invocation) printReplay(r *trial.Replayed) error {
 	return nil
 }
 
-func (inv *invocation) printTallies(head string, lines map[string]*audit.Tally, total audit.Tally) error {
+func (inv *invocation) printTallies(head string, lines map[string]*trial.Tally, total trial.Tally) error {
 	return inv.table(head+"\tCALLS\tSAME\tSTRICTER\tLOOSER\tOTHER\tNOT REPLAYED", func(row func(...any)) {
-		line := func(name string, t *audit.Tally) {
+		line := func(name string, t *trial.Tally) {
 			row(name, t.Calls, t.Same, t.Stricter, t.Looser, t.Other, t.NotReplayed)
 		}
 		byCalls := func(a, b string) int {

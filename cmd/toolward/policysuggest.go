@@ -1,14 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf16"
 
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/gateway/trial"
-	"github.com/toolward/toolward/policy"
 )
 
 type policySuggestCommand struct {
@@ -45,7 +42,7 @@ func (inv *invocation) printSuggestions(list []trial.Suggested) error {
 	for _, s := range list {
 		fmt.Fprintln(inv.stdout, display.Line(s.Text))
 		if s.Rule != nil {
-			snippet, err := ruleSnippet(s.Rule)
+			snippet, err := trial.Snippet(s.Rule)
 			if err != nil {
 				return err
 			}
@@ -58,36 +55,6 @@ func (inv *invocation) printSuggestions(list []trial.Suggested) error {
 	}
 	fmt.Fprintln(inv.stdout, "Nothing was applied.")
 	return nil
-}
-
-// ruleSnippet is the rule as it goes into the file. What nobody can see in it is escaped.
-func ruleSnippet(r *policy.Rule) (string, error) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(r); err != nil {
-		return "", err
-	}
-	return escapeUnseen(strings.TrimSuffix(b.String(), "\n")), nil
-}
-
-// escapeUnseen writes characters of JSON that nobody sees, or that a terminal obeys, as \u escapes: in a rule they stand
-// in texts only, such as the path of a file.
-func escapeUnseen(text string) string {
-	if !display.HasInvisible(text) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if !display.Invisible(r) {
-			b.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{r}) {
-			fmt.Fprintf(&b, `\u%04x`, unit)
-		}
-	}
-	return b.String()
 }
 
 // numbers lists record numbers, the last ones if they are many.

@@ -3,16 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net/url"
+	"slices"
 	"time"
-
-	"github.com/toolward/toolward/sandbox/fleet"
 
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/gateway"
-	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -176,35 +173,17 @@ func (sandboxPruneCommand) Run(inv *invocation) error {
 
 type sandboxProbeCommand struct{}
 
-// probedEngine is what an engine can enforce here.
-type probedEngine struct {
-	Engine  string          `json:"engine"`
-	Works   bool            `json:"works"`
-	Level   string          `json:"level"`
-	Version string          `json:"version,omitempty"`
-	Checks  []sandbox.Check `json:"checks"`
-}
-
 // Run tries the engines. It needs no gateway.
 func (sandboxProbeCommand) Run(inv *invocation) error {
-	machine, _, err := fleet.ReadMachine(inv.home)
-	if err != nil {
-		return err
-	}
 	loaded, err := inv.load("")
 	if err != nil {
 		return err
 	}
-	found := []probedEngine{}
-	works := false
-	for _, e := range gateway.SandboxEngines(machine.Instance, inv.home, loaded.File, slog.New(slog.NewTextHandler(io.Discard, nil))) {
-		c := fleet.ProbeEngine(inv, e, nil)
-		works = works || c.Works()
-		found = append(found, probedEngine{c.Engine, c.Works(), c.Level.Words(), c.Version, c.Checks})
-		if err := e.Close(); err != nil {
-			return err
-		}
+	found, machine, err := gateway.ProbeEngines(inv, inv.home, loaded)
+	if err != nil {
+		return err
 	}
+	works := slices.ContainsFunc(found, func(e gateway.ProbedEngine) bool { return e.Works })
 	if inv.json {
 		err = inv.printJSON(map[string]any{"engines": found, "machine": machine})
 	} else {
@@ -216,7 +195,7 @@ func (sandboxProbeCommand) Run(inv *invocation) error {
 	return err
 }
 
-func (inv *invocation) printProbe(found []probedEngine) {
+func (inv *invocation) printProbe(found []gateway.ProbedEngine) {
 	for _, e := range found {
 		fmt.Fprintf(inv.stdout, "%s: enforces %s %s\n", e.Engine, e.Level, e.Version)
 		for _, c := range e.Checks {

@@ -3,15 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
-	"github.com/toolward/toolward/sandbox"
-	"github.com/toolward/toolward/sandbox/docker"
-	"github.com/toolward/toolward/sandbox/docker/rootfs"
+	"github.com/toolward/toolward/gateway"
 )
 
 type sandboxImageCommand struct {
@@ -26,9 +19,6 @@ type sandboxImageBuildCommand struct {
 	Suite       string `help:"Of Debian, with --debootstrap." default:"bookworm"`
 	Mirror      string `help:"Of Debian, with --debootstrap; the default is debootstrap's own." placeholder:"URL"`
 }
-
-// busyboxImage is what --busybox makes: nobody who runs agents with the default image should get this one by mistake.
-const busyboxImage = sandbox.Brand + "-sandbox:busybox"
 
 // Run makes an image. It needs no gateway, only the container engine.
 func (c *sandboxImageBuildCommand) Run(inv *invocation) error {
@@ -45,11 +35,13 @@ func (c *sandboxImageBuildCommand) Run(inv *invocation) error {
 	switch {
 	case name != "":
 	case c.Busybox:
-		name = busyboxImage
+		name = gateway.BusyboxImage
 	default:
-		name = settings.DefaultImage
+		name = gateway.DefaultImage
 	}
-	id, err := c.build(inv, name)
+	id, err := gateway.BuildImage(inv, gateway.Image{
+		Name: name, FromDir: c.FromDir, Busybox: c.Busybox, Suite: c.Suite, Mirror: c.Mirror, Progress: inv.stderr,
+	})
 	if err != nil {
 		return &exitErr{code: exitError, err: err}
 	}
@@ -57,40 +49,8 @@ func (c *sandboxImageBuildCommand) Run(inv *invocation) error {
 		return inv.printJSON(map[string]string{"image": name, "id": id})
 	}
 	fmt.Fprintf(inv.stdout, "%s is %s\n", name, id)
-	if name != settings.DefaultImage {
+	if name != gateway.DefaultImage {
 		fmt.Fprintf(inv.stdout, "use it with sandbox.docker.image %q\n", name)
 	}
 	return nil
-}
-
-// build writes the root file system straight into the container engine.
-func (c *sandboxImageBuildCommand) build(inv *invocation, name string) (id string, err error) {
-	directory := c.FromDir
-	if directory == "" && !c.Busybox {
-		parent, err := os.MkdirTemp("", "toolward-image")
-		if err != nil {
-			return "", err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(parent)) }()
-		directory = filepath.Join(parent, "root")
-		if err := rootfs.Debootstrap(inv, directory, c.Suite, c.Mirror, inv.stderr); err != nil {
-			return "", err
-		}
-	}
-	e := docker.New(docker.Options{})
-	defer func() { err = errors.Join(err, e.Close()) }()
-	reader, writer := io.Pipe()
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		if c.Busybox {
-			_ = writer.CloseWithError(rootfs.Busybox(inv, writer)) // it always succeeds
-			return
-		}
-		_ = writer.CloseWithError(rootfs.Directory(writer, directory)) // as above
-	}()
-	id, err = e.ImportImage(inv, name, reader)
-	_ = reader.CloseWithError(errors.New("the container engine takes no more")) // as above
-	<-written
-	return id, err
 }

@@ -34,6 +34,9 @@ type Replayed struct {
 	Rules       []policy.ContentRule `json:"rulesNotReplayed,omitempty"`
 }
 
+// Tally counts what a replay says of calls.
+type Tally = audit.Tally
+
 // Past says which calls of the past are meant.
 type Past struct {
 	Since       time.Time

@@ -1,4 +1,4 @@
-package main
+package trial
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 // A rule is printed to be pasted. The name of a file in it must neither steer the terminal nor show itself as another.
 func TestRuleSnippetShowsWhatItHolds(t *testing.T) {
 	rule := policy.Rule{Name: "suggested-1", When: "t.real in [\"/ws/\u202egpj.exe\", \"/ws/\u009b2J\", \"/ws/\U000e0041ü\"]"}
-	snippet, err := ruleSnippet(&rule)
+	snippet, err := Snippet(&rule)
 	if err != nil {
 		t.Fatal(err)
 	}
