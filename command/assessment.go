@@ -1,6 +1,8 @@
 package command
 
 import (
+	"slices"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/place"
@@ -161,4 +163,67 @@ type LoadedFile struct {
 	ArgIndex int    `json:"argIndex"` // in the segment's Argv; -1 if it is part of a word
 	Path     string `json:"path"`     // absolute
 	Real     string `json:"realPath"`
+}
+
+func hasEffect(effects []shell.Effect, kind shell.Kind) bool {
+	return slices.ContainsFunc(effects, func(e shell.Effect) bool { return e.Kind == kind })
+}
+
+// object adds a reason why the segment is not satisfied.
+func (s *Segment) object(code Code, detail string) {
+	same := 0
+	for i := range s.Asks {
+		if s.Asks[i].Code == code {
+			if same++; same == maxObjections || s.Asks[i].Detail == detail {
+				return
+			}
+		}
+	}
+	s.Asks = append(s.Asks, Objection{code, detail})
+}
+
+// block makes the segment one that nothing can satisfy.
+func (s *Segment) block(why string) {
+	s.Blocked = why
+	s.object(BlockedWrapper, why)
+}
+
+func (s *Segment) refuses(code Code) bool {
+	return slices.ContainsFunc(s.Asks, func(o Objection) bool { return o.Code == code })
+}
+
+// wordForms is a word that a shell would make something else of.
+type wordForms struct {
+	source string // as written
+	at, n  int    // what it became: n words of Argv
+}
+
+// eachSegment visits segments, those of scripts in them, and the commands that programs run.
+func eachSegment(segments []Segment, visit func(*Segment)) {
+	for i := range segments {
+		visit(&segments[i])
+		eachSegment(segments[i].Inner, visit)
+		for j := range segments[i].Effects {
+			if runs := segments[i].Effects[j].Runs; runs != nil {
+				eachSegment([]Segment{*runs}, visit)
+			}
+		}
+	}
+}
+
+// eachPipeline visits the segments that are joined by pipes, those of scripts in them, and the commands that programs run.
+func eachPipeline(segments []Segment, visit func([]Segment)) {
+	for start, i := 0, 0; i < len(segments); i++ {
+		s := &segments[i]
+		eachPipeline(s.Inner, visit)
+		for j := range s.Effects {
+			if runs := s.Effects[j].Runs; runs != nil {
+				eachPipeline([]Segment{*runs}, visit)
+			}
+		}
+		if s.Op != shell.Pipe || i == len(segments)-1 {
+			visit(segments[start : i+1])
+			start = i + 1
+		}
+	}
 }

@@ -2,10 +2,6 @@ package command
 
 import (
 	"errors"
-	"io/fs"
-	"strings"
-
-	"github.com/toolward/toolward/place"
 )
 
 // Bounds of one decision, whatever the text of the command: who sends 64 KiB of arguments must not make the daemon look at
@@ -33,21 +29,3 @@ var (
 	errTooManyFiles = errors.New("the command names more files than anybody reads")
 	errTooManyNames = errors.New("patterns are matched against more files than anybody reads")
 )
-
-// locate finds out what a path means and where it lies.
-func (v *evaluation) locate(dir, p string) (place.Resolved, error) {
-	if v.bounds.elements += lookupCost + strings.Count(dir, "/") + strings.Count(p, "/"); v.bounds.elements > maxElements {
-		return place.Resolved{}, errTooManyFiles
-	}
-	return v.places.Resolve(dir, p)
-}
-
-// readDir lists a directory for patterns.
-func (v *evaluation) readDir(dir string) ([]fs.DirEntry, error) {
-	if v.bounds.dirs++; v.bounds.dirs > maxDirsRead || v.bounds.names > maxNamesRead {
-		return nil, errTooManyNames
-	}
-	entries, err := v.e.resolver.files.ReadDir(dir)
-	v.bounds.names += len(entries)
-	return entries, err
-}

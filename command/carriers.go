@@ -6,37 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/command/allowlist"
-	"github.com/toolward/toolward/shell"
 )
-
-// names by which a program goes: that of the word and that of the file behind it. A link must not give an interpreter
-// an innocent name.
-func (p *Program) names() []string {
-	if p.called == nil {
-		p.called = namesOf(p.Word, p.Real)
-	}
-	return p.called
-}
-
-func namesOf(word, real string) []string {
-	name := plainName(word)
-	if other := plainName(real); real != "" && other != name {
-		return []string{name, other}
-	}
-	return []string{name}
-}
-
-// plainName is the name of a program without the version at its end: python3.12 is python.
-func plainName(word string) string {
-	name := shell.ProgramName(word)
-	if last := name[len(name)-1]; last >= 'a' && last <= 'z' {
-		return name
-	}
-	if short := strings.TrimRight(name, "-.0123456789"); short != "" {
-		return short
-	}
-	return name
-}
 
 // Shells, by plain name. Those of the first list take POSIX scripts.
 var (

@@ -58,23 +58,6 @@ func (a *Assessment) cautions() (found []string) {
 	return found
 }
 
-// eachPipeline visits the segments that are joined by pipes, those of scripts in them, and the commands that programs run.
-func eachPipeline(segments []Segment, visit func([]Segment)) {
-	for start, i := 0, 0; i < len(segments); i++ {
-		s := &segments[i]
-		eachPipeline(s.Inner, visit)
-		for j := range s.Effects {
-			if runs := s.Effects[j].Runs; runs != nil {
-				eachPipeline([]Segment{*runs}, visit)
-			}
-		}
-		if s.Op != shell.Pipe || i == len(segments)-1 {
-			visit(segments[start : i+1])
-			start = i + 1
-		}
-	}
-}
-
 // runsInput reports whether the program runs code that comes by its standard input, or by a file that nobody looked into.
 func (s *Segment) runsInput() bool {
 	return s.shell && s.Blocked == "" && s.ScriptArg < 0 && s.loads == "" ||

@@ -160,18 +160,6 @@ func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, 
 	v.redirections(seg, s.Redirs)
 }
 
-// argvOf gives the texts of words, in the memory of what is written if they are the same: nobody changes either.
-func argvOf(words []argument, written []string) []string {
-	if len(words) == len(written) && !slices.ContainsFunc(words, func(w argument) bool { return w.expand }) {
-		return written
-	}
-	argv := make([]string, len(words))
-	for i := range words {
-		argv[i] = words[i].text
-	}
-	return argv
-}
-
 func (v *evaluation) lookup(name string) (string, bool) { return v.getenv(name), true }
 
 // changesDirectory reports whether the words are cd with one literal directory.

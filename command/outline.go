@@ -24,28 +24,6 @@ func (a *Assessment) Outline() *display.Outline {
 	return o.out
 }
 
-// wordForms is a word that a shell would make something else of.
-type wordForms struct {
-	source string // as written
-	at, n  int    // what it became: n words of Argv
-}
-
-// formsOf finds the words that were expanded. origin tells for every word that runs which one it comes from.
-func formsOf(words []shell.Word, origin []int) (forms []wordForms) {
-	at := 0
-	for i := range words {
-		n := 0
-		for at+n < len(origin) && origin[at+n] == i {
-			n++
-		}
-		if words[i].Expands() {
-			forms = append(forms, wordForms{words[i].Source, at, n})
-		}
-		at += n
-	}
-	return forms
-}
-
 // outliner writes an outline.
 type outliner struct{ out *display.Outline }
 
@@ -70,19 +48,6 @@ func (o *outliner) dangers(a *Assessment) {
 	for _, reason := range a.Forced {
 		if words := forcedWords[reason]; words != "" {
 			o.add(0, display.LineDanger, display.MarkAsk, words, strings.Join(obscuredIf(reason, a), ", "), "")
-		}
-	}
-}
-
-// eachSegment visits segments, those of scripts in them, and the commands that programs run.
-func eachSegment(segments []Segment, visit func(*Segment)) {
-	for i := range segments {
-		visit(&segments[i])
-		eachSegment(segments[i].Inner, visit)
-		for j := range segments[i].Effects {
-			if runs := segments[i].Effects[j].Runs; runs != nil {
-				eachSegment([]Segment{*runs}, visit)
-			}
 		}
 	}
 }

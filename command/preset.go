@@ -9,14 +9,6 @@ import (
 	"github.com/toolward/toolward/place"
 )
 
-// fetchers talk to the network under the preset "developer" without an entry: to the remotes and registries that the
-// project names.
-var fetchers = strings.Fields(`git go npm pnpm yarn bun deno pip pip3 uv poetry pipenv pdm tox nox pre-commit govulncheck
-	cargo rustup bundle gem mvn gradle sbt composer dotnet swift zig bazel bazelisk buf gh hugo kubectl mvnw gradlew
-	docker podman terraform tofu`)
-
-func fetches(program string) bool { return slices.Contains(fetchers, program) }
-
 // byPreset tries the preset "developer": programs that people installed, that have a profile, and that stay in the
 // workspace.
 func (v *evaluation) byPreset(seg *Segment, c circumstances) bool {

@@ -9,24 +9,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/command/stamp"
-	"github.com/toolward/toolward/place"
 )
-
-// Program is what the first word of a command means. The zero value was not found.
-type Program struct {
-	Word string `json:"word"`               // as given
-	Path string `json:"path,omitempty"`     // absolute, links kept: programs look at the name by which they are called
-	Real string `json:"realPath,omitempty"` // without links
-	// Hijack says why somebody else could have put another program here: the search path, or a link, leads to where
-	// an agent or a stranger can write.
-	Hijack string `json:"hijack,omitempty"`
-
-	searched bool     // found by its name on the search path
-	called   []string // what names gives; nil if that is not known yet
-}
-
-// Found reports whether the program exists and can be run.
-func (p *Program) Found() bool { return p.Path != "" }
 
 // Where is where a word is looked up.
 type Where struct {
@@ -83,71 +66,6 @@ func NewResolver(files FileSystem) *Resolver {
 	return &Resolver{files: files, listener: hears, known: map[lookup]*answer{}}
 }
 
-// Program finds the program that a word means.
-func (r *Resolver) Program(word string, where Where) Program {
-	m := moment{r: r}
-	return m.program(word, where)
-}
-
-// moment is a resolver during one decision: within it every directory is looked at once.
-type moment struct {
-	r     *Resolver
-	heard bool   // changes until this decision began were taken note of
-	fresh []seen // directories that were looked at already
-	room  [16]seen
-}
-
-func (m *moment) program(word string, where Where) Program {
-	p := Program{Word: word}
-	if word == "" || strings.IndexByte(word, 0) >= 0 || strings.HasSuffix(word, "/") { // a directory, or nothing
-		return p
-	}
-	var found *answer
-	if rest, home := strings.CutPrefix(word, "~/"); home {
-		found = m.lookup(lookup{word: path.Join(where.Home, rest)})
-	} else if strings.Contains(word, "/") {
-		found = m.lookup(lookup{word: absolute(where.Dir, word)})
-	} else {
-		found = m.search(word, where.Path)
-		p.searched, p.called = true, found.names
-	}
-	p.Path, p.Real = found.path, found.real
-	if p.Found() {
-		p.Hijack = hijack(&p, found.writable, where.Workspace)
-	}
-	if p.Found() && p.searched && p.Hijack == "" && leadsHere(where.Path) {
-		p.Hijack = "the search path has an empty or relative directory"
-	}
-	return p
-}
-
-// leadsHere reports whether a search path has an element that means the working directory. It is skipped here, but what
-// the program itself looks up would be found there.
-func leadsHere(searchPath string) bool {
-	for rest, more := searchPath, searchPath != ""; more; {
-		var dir string
-		if dir, rest, more = strings.Cut(rest, ":"); !path.IsAbs(dir) {
-			return true
-		}
-	}
-	return false
-}
-
-// hijack says why the program may be another than people think.
-func hijack(p *Program, writable, workspace string) string {
-	inside := place.Within(p.Real, workspace)
-	switch {
-	case writable != "":
-		return "everybody can write to " + writable
-	case p.searched && (inside || place.Within(p.Path, workspace)):
-		// An agent that writes ./bin/git must not be asked about "git" by a name that people trust.
-		return "the search path leads into the workspace"
-	case inside && !place.Within(p.Path, workspace):
-		return "a link leads into the workspace"
-	}
-	return ""
-}
-
 // absolute makes a path absolute and clean.
 func absolute(dir, p string) string {
 	switch {
@@ -157,32 +75,6 @@ func absolute(dir, p string) string {
 		return path.Clean(p)
 	}
 	return path.Join(dir, p)
-}
-
-// search looks through the search path. Empty and relative elements are skipped: they mean the working directory,
-// where an agent or a downloaded archive puts what it likes.
-func (m *moment) search(name, dirs string) *answer {
-	return m.lookup(lookup{word: name, path: dirs})
-}
-
-// real returns the real path of an absolute path, or "" if nothing of the kind is there.
-func (m *moment) real(p string, k kind) string {
-	return m.lookup(lookup{word: path.Clean(p), kind: k}).real
-}
-
-func (m *moment) lookup(key lookup) *answer {
-	m.r.mu.RLock()
-	known := m.r.known[key]
-	m.r.mu.RUnlock()
-	if known != nil && m.holds(known) {
-		if m.r.listener != nil && known.confirmed.Load() >= watchAfter {
-			return m.promote(key, known)
-		}
-		return known
-	}
-	found := m.r.find(key)
-	m.r.remember(key, found)
-	return found
 }
 
 func (r *Resolver) find(key lookup) *answer {
@@ -208,48 +100,11 @@ func (r *Resolver) remember(key lookup, found *answer) {
 	r.known[key] = found
 }
 
-// holds reports whether all directories on the way are as they were.
-func (m *moment) holds(known *answer) bool {
-	if known.watch != nil {
-		if !m.heard {
-			m.r.listener.hear()
-			m.heard = true
-		}
-		if known.watch.quiet() {
-			return true
-		}
-	}
-	for i := range known.seen {
-		if m.stamp(known.seen[i].dir) != known.seen[i].stamp {
-			return false
-		}
-	}
-	known.confirmed.Add(1)
-	return true
-}
-
 // recent reports whether a directory on the way has just changed: another change at once could leave it with the same
 // stamp.
 func (a *answer) recent() bool {
 	since := time.Now().Add(-stamp.Tick).UnixNano()
 	return slices.ContainsFunc(a.seen, func(s seen) bool { return s.stamp.Changed > since })
-}
-
-func (m *moment) stamp(dir string) Stamp {
-	for i := range m.fresh {
-		if m.fresh[i].dir == dir {
-			return m.fresh[i].stamp
-		}
-	}
-	node, err := m.r.files.Look(dir)
-	if err != nil {
-		node = Node{} // never the stamp of a directory that was seen
-	}
-	if m.fresh == nil {
-		m.fresh = m.room[:0]
-	}
-	m.fresh = append(m.fresh, seen{dir, node.Stamp})
-	return node.Stamp
 }
 
 // find follows the path, or searches the search path.
@@ -306,4 +161,17 @@ func (w *walk) answer(p string, k kind, real string, node Node, ok bool) *answer
 		return &answer{passing: true} // it can get an execute bit
 	}
 	return &answer{path: p, real: real, writable: w.writable}
+}
+
+// same reports whether two answers are equal, and were found in the same directories.
+func (a *answer) same(other *answer) bool {
+	if a.path != other.path || a.real != other.real || a.writable != other.writable || a.passing || len(a.seen) != len(other.seen) {
+		return false
+	}
+	for i := range a.seen {
+		if a.seen[i] != other.seen[i] {
+			return false
+		}
+	}
+	return true
 }

@@ -9,26 +9,6 @@ import (
 	"github.com/toolward/toolward/shell"
 )
 
-func (v *evaluation) force(reason string) {
-	if !slices.Contains(v.out.Forced, reason) {
-		v.out.Forced = append(v.out.Forced, reason)
-	}
-}
-
-// circumstances are what a segment is judged by besides its words.
-type circumstances struct {
-	feeding []Segment // of the pipeline before it
-	fed     bool      // something is piped into it
-	loose   bool      // an earlier cd may have failed unnoticed
-	depth   int       // shells and programs that run others around it
-	open    bool      // operands are added to it that are not known
-	listed  bool      // they are names that a listing printed
-	options bool      // they may look like options
-}
-
-// maxDepth is how many shells, or programs that run others, may lie around a command.
-const maxDepth = 3
-
 // judge finds out what a command is and whether anything says yes to it.
 func (v *evaluation) judge(seg *Segment, words []argument, c circumstances) {
 	u := shell.Unwrap(seg.Argv)
@@ -128,10 +108,6 @@ func (v *evaluation) satisfy(seg *Segment, args []argument, c circumstances) {
 	case len(seg.Asks) == 0:
 		seg.object(NotListed, "nothing says yes to "+seg.Program.Path)
 	}
-}
-
-func (s *Segment) refuses(code Code) bool {
-	return slices.ContainsFunc(s.Asks, func(o Objection) bool { return o.Code == code })
 }
 
 // byEntry tries the entries of the allowlist, and rules that allow.

@@ -8,23 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolward/toolward/envname"
 	"github.com/toolward/toolward/shell"
 )
 
-// SettingError says what is wrong with a setting about commands, or what of it is ignored.
-type SettingError struct {
-	Key  string // path below "tools", such as exec.rules[2].match[0]
-	Text string
-}
-
 func (e SettingError) Error() string { return "tools." + e.Key + ": " + e.Text }
-
-type settingErrors []SettingError
-
-func (e *settingErrors) add(key, format string, args ...any) {
-	*e = append(*e, SettingError{key, fmt.Sprintf(format, args...)})
-}
 
 // Check reports everything that is wrong in a section tools.exec.
 func (c *Config) Check() []SettingError {
@@ -56,14 +43,6 @@ func (c *Config) Check() []SettingError {
 		}
 	}
 	return errs
-}
-
-// memberKey continues a path by a name.
-func memberKey(name string) string {
-	if envname.Portable(name) {
-		return "." + name
-	}
-	return fmt.Sprintf("[%q]", name)
 }
 
 func (r *Rule) check(at string, errs *settingErrors) {

@@ -18,15 +18,6 @@ func (c *Configuration) Stricter(than *Configuration, agent string) bool {
 		adds(then.Rules, now.Rules, Forbidden, Prompt) || adds(now.Rules, then.Rules, Allow)
 }
 
-func (c *Config) looseInlineEval() bool { return c.StrictInlineEval != nil && !*c.StrictInlineEval }
-
-func (c *Config) safeBins() []string {
-	if c.SafeBins == nil {
-		return DefaultSafeBins
-	}
-	return c.SafeBins
-}
-
 // lacks reports whether a list lacks something of another.
 func lacks(list, other []string) bool {
 	return slices.ContainsFunc(other, func(s string) bool { return !slices.Contains(list, s) })

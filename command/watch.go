@@ -34,36 +34,3 @@ func (w *watch) quiet() bool {
 	}
 	return true
 }
-
-const (
-	watchAfter   = 3    // looks that confirm an answer before its directories are watched
-	watchRetries = 1000 // such looks before it is tried again where it failed
-)
-
-// promote finds an answer once more, now with its directories watched: a change between both is heard of.
-func (m *moment) promote(key lookup, known *answer) *answer {
-	watch := m.r.listener.watch(known.seen)
-	if watch == nil {
-		known.confirmed.Store(-watchRetries)
-		return known
-	}
-	found := m.r.find(key)
-	if found.same(known) {
-		found.watch = watch
-	}
-	m.r.remember(key, found)
-	return found
-}
-
-// same reports whether two answers are equal, and were found in the same directories.
-func (a *answer) same(other *answer) bool {
-	if a.path != other.path || a.real != other.real || a.writable != other.writable || a.passing || len(a.seen) != len(other.seen) {
-		return false
-	}
-	for i := range a.seen {
-		if a.seen[i] != other.seen[i] {
-			return false
-		}
-	}
-	return true
-}

@@ -189,3 +189,15 @@ func (a *Store) snapshot(content []byte, err error) *Snapshot {
 	}
 	return s
 }
+
+// Use is one use of an entry of the allowlist.
+type Use struct {
+	Agent        string // under whose name the entry stands, as in [Listed]
+	Pattern      string
+	Argv         []string // of the entry
+	Command      string   // what ran
+	ResolvedPath string
+	At           time.Time
+}
+
+type useKey struct{ agent, entry string }

@@ -7,18 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// Use is one use of an entry of the allowlist.
-type Use struct {
-	Agent        string // under whose name the entry stands, as in [Listed]
-	Pattern      string
-	Argv         []string // of the entry
-	Command      string   // what ran
-	ResolvedPath string
-	At           time.Time
-}
-
-type useKey struct{ agent, entry string }
-
 // useEvery is how often uses are written: agents run many commands in a second, and each write costs an fsync.
 const useEvery = time.Second
 

@@ -1,0 +1,137 @@
+package command
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
+)
+
+// Places tells what paths are. *place.Classifier is one.
+type Places interface {
+	Resolve(workDir, asked string) (place.Resolved, error)
+	InRoots(real string, write bool) bool
+	Layout() place.Layout
+}
+
+// Request is a command and where it would run.
+type Request struct {
+	Command string
+	Dir     string                           // working directory, absolute
+	Getenv  func(name string) (string, bool) // the environment that the command would get, PATH and HOME included
+	Level   toolward.Level
+	Places  Places // nil: no file is in a place that is allowed
+
+	// ByShell: somebody else's shell will run the text, with an environment of its own: the client behind a hook. What
+	// that shell may read in another way than it is judged here asks.
+	ByShell bool
+
+	// Sandboxed: the command would run in a sandbox.
+	Sandboxed bool
+}
+
+// evaluations are used again: each is several hundred bytes that nobody keeps.
+var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
+
+// evaluation is one command being judged.
+type evaluation struct {
+	e      *Evaluator
+	r      *Request
+	moment moment
+	places interface {
+		Resolve(workDir, asked string) (place.Resolved, error)
+	}
+	glance place.Glance // what places is on the disk
+	where  Where
+	out    *Assessment
+
+	locale bool // a shell around has a locale of its own: "?" may be a byte
+
+	words []argument // room for those of the next segments
+
+	several  bool // commands: an earlier one may change what a later one finds
+	linked   bool // an earlier command may have made links
+	written  bool // an earlier command may have written files
+	unpacked bool // an earlier command may have put a repository together
+	bounds   bounds
+}
+
+func (v *evaluation) end() {
+	v.glance.Close()
+	words := v.words[:0]
+	if clear(words[:cap(words)]); cap(words) > 256 {
+		words = nil // few commands are that long
+	}
+	*v = evaluation{words: words}
+	evaluations.Put(v)
+}
+
+func (v *evaluation) getenv(name string) string {
+	if v.r.Getenv == nil {
+		return ""
+	}
+	value, _ := v.r.Getenv(name)
+	return value
+}
+
+// real is the real path of anything; "" if there is nothing.
+func (v *evaluation) real(p string) string { return v.moment.real(p, anything) }
+
+// trusts reports whether a program lies in a trusted directory, by its name and by its real path: a link elsewhere
+// gives it a name that its arguments do not fit.
+func (v *evaluation) trusts(p *Program) bool {
+	if !p.Found() || p.Hijack != "" {
+		return false
+	}
+	return slices.Contains(v.e.trusted, path.Dir(p.Path)) && slices.Contains(v.e.trusted, path.Dir(p.Real))
+}
+
+// locate finds out what a path means and where it lies.
+func (v *evaluation) locate(dir, p string) (place.Resolved, error) {
+	if v.bounds.elements += lookupCost + strings.Count(dir, "/") + strings.Count(p, "/"); v.bounds.elements > maxElements {
+		return place.Resolved{}, errTooManyFiles
+	}
+	return v.places.Resolve(dir, p)
+}
+
+// readDir lists a directory for patterns.
+func (v *evaluation) readDir(dir string) ([]fs.DirEntry, error) {
+	if v.bounds.dirs++; v.bounds.dirs > maxDirsRead || v.bounds.names > maxNamesRead {
+		return nil, errTooManyNames
+	}
+	entries, err := v.e.resolver.files.ReadDir(dir)
+	v.bounds.names += len(entries)
+	return entries, err
+}
+
+// force notes why a person is asked whatever the allowlist says.
+func (v *evaluation) force(reason string) {
+	if !slices.Contains(v.out.Forced, reason) {
+		v.out.Forced = append(v.out.Forced, reason)
+	}
+}
+
+// circumstances are what a segment is judged by besides its words.
+type circumstances struct {
+	feeding []Segment // of the pipeline before it
+	fed     bool      // something is piped into it
+	loose   bool      // an earlier cd may have failed unnoticed
+	depth   int       // shells and programs that run others around it
+	open    bool      // operands are added to it that are not known
+	listed  bool      // they are names that a listing printed
+	options bool      // they may look like options
+}
+
+// maxDepth is how many shells, or programs that run others, may lie around a command.
+const maxDepth = 3
+
+// argument is one word of a command on its way to the program.
+type argument struct {
+	text   string
+	expand bool // it was expanded from what is written
+	glob   bool // from a pattern for files, or from braces
+}
