@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/report"
 )
 
 // CheckPolicy is a Check that compiles the policy part of a file with the given tools.
@@ -14,7 +15,7 @@ func CheckPolicy(tools []*toolward.Tool, around policy.Surroundings) Check {
 		c := f.Policy()
 		c.Around = around
 		_, _, err := policy.Compile(c, tools)
-		var wrong policy.ConfigErrors
+		var wrong report.Errors
 		if !errors.As(err, &wrong) {
 			return nonNil(err)
 		}

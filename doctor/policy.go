@@ -5,32 +5,32 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/report"
 )
 
 // remedies say what to do about warnings of the policy, by id.
 var remedies = map[string]string{
-	policy.CheckAllowlistStripped: "enable the plug-in, mend the list, or set tools.unmatchedAllowlist to closed",
-	policy.CheckUnknownEntries:    "mend the name, or remove the entry",
-	policy.CheckWriteDenied:       "deny apply_patch too, or all of group:fs",
-	policy.CheckSandboxDeny:       "use tools.sandbox.tools.alsoDeny, which adds to the default list",
-	policy.CheckSandboxMessage:    "deny message to sandboxed sessions",
-	policy.CheckMutableName:       "use id:…",
-	policy.CheckModelEntry:        "repeat the denied tools in the model's entry",
-	policy.CheckInheritOff:        "let sub-agents inherit: remove the setting",
-	policy.CheckBlockedEnabled:    "remove it from teg.enable if it is not needed",
-	policy.CheckUntypedSender:     "write id:… in front of it",
-	policy.CheckAmbiguousGroup:    "keep one of them",
-	policy.CheckHTTPNotExact:      "name the tools exactly, or remove the entry",
-	policy.CheckToolRefused:       "rename the tool, or disable the plug-in",
-	policy.CheckGlobLoosens:       "name the tool, or the tool and its action",
-	policy.CheckNameTheAction:     "name the tool and its action",
-	policy.CheckRuleAllowsNothing: "remove the rule, or name what it is meant for",
-	policy.CheckLoosened:          "let people decide: remove the entry, or narrow it to an action or a rule",
+	report.CheckAllowlistStripped: "enable the plug-in, mend the list, or set tools.unmatchedAllowlist to closed",
+	report.CheckUnknownEntries:    "mend the name, or remove the entry",
+	report.CheckWriteDenied:       "deny apply_patch too, or all of group:fs",
+	report.CheckSandboxDeny:       "use tools.sandbox.tools.alsoDeny, which adds to the default list",
+	report.CheckSandboxMessage:    "deny message to sandboxed sessions",
+	report.CheckMutableName:       "use id:…",
+	report.CheckModelEntry:        "repeat the denied tools in the model's entry",
+	report.CheckInheritOff:        "let sub-agents inherit: remove the setting",
+	report.CheckBlockedEnabled:    "remove it from teg.enable if it is not needed",
+	report.CheckUntypedSender:     "write id:… in front of it",
+	report.CheckAmbiguousGroup:    "keep one of them",
+	report.CheckHTTPNotExact:      "name the tools exactly, or remove the entry",
+	report.CheckToolRefused:       "rename the tool, or disable the plug-in",
+	report.CheckGlobLoosens:       "name the tool, or the tool and its action",
+	report.CheckNameTheAction:     "name the tool and its action",
+	report.CheckRuleAllowsNothing: "remove the rule, or name what it is meant for",
+	report.CheckLoosened:          "let people decide: remove the entry, or narrow it to an action or a rule",
 }
 
 // warning turns a warning of the policy into a finding. Its code is the id of the check.
-func (e *examination) warning(w policy.Warning) {
+func (e *examination) warning(w report.Warning) {
 	severity := Warn
 	if w.Severity == toolward.Critical {
 		severity = Critical

@@ -7,6 +7,7 @@ import (
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/report"
 	"github.com/toolward/toolward/sandbox/settings"
 )
 
@@ -50,7 +51,7 @@ var publicOnly = func() *netguard.Policy {
 
 // PolicyWarnings are what works in a configuration, but probably not as meant, as far as the tools go that every gateway
 // has.
-func PolicyWarnings(loaded *config.Loaded) ([]policy.Warning, error) {
+func PolicyWarnings(loaded *config.Loaded) ([]report.Warning, error) {
 	tools, err := ShippedTools()
 	if err != nil {
 		return nil, err

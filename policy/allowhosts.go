@@ -6,15 +6,16 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/report"
 )
 
 // hosts compiles teg.web.allowHosts.
-func (b *builder) hosts(entries []string, at Path) {
+func (b *builder) hosts(entries []string, at report.Path) {
 	b.snapshot.allowHosts = map[string]bool{}
 	for i, entry := range entries {
 		host, err := hostKey(entry)
 		if err != nil {
-			b.fail(at.At(i), "%v", err)
+			b.Fail(at.At(i), "%v", err)
 			continue
 		}
 		b.snapshot.allowHosts[host] = true

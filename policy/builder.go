@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy/glob"
+	"github.com/toolward/toolward/policy/report"
 )
 
 // builder collects what Compile finds.
@@ -16,44 +17,21 @@ type builder struct {
 	sorted   []*toolward.Tool // registered tools by name
 	plugins  map[string]bool
 	rules    *ruleBook
-	errs     ConfigErrors
-	warnings []Warning
-}
-
-func (b *builder) fail(at Path, format string, args ...any) {
-	b.errs = append(b.errs, &ConfigError{Path: at, Problem: fmt.Sprintf(format, args...)})
+	*report.Collector
 }
 
 // hasTool reports whether a key is the whole name of a tool.
 func (b *builder) hasTool(name string) bool { return b.snapshot.tools[name] != nil || reserved(name) }
 
 // entries checks the entries of one list.
-func (b *builder) entries(entries []string, at Path, label string) {
+func (b *builder) entries(entries []string, at report.Path, label string) {
 	for i, entry := range entries {
 		// The matcher drops blank entries; a list of blanks would silently mean "everything".
 		if strings.TrimSpace(entry) == "" {
-			b.fail(at.At(i), "the entry is blank; name a tool, a glob or a group, or remove it")
+			b.Fail(at.At(i), "the entry is blank; name a tool, a glob or a group, or remove it")
 		}
 	}
 	b.warnUnknown(entries, at, label)
-}
-
-// warn adds a warning.
-func (b *builder) warn(w Warning) {
-	w.Severity = toolward.Warning
-	b.warnings = append(b.warnings, w)
-}
-
-// alarm adds a warning of severity critical.
-func (b *builder) alarm(w Warning) {
-	w.Severity = toolward.Critical
-	b.warnings = append(b.warnings, w)
-}
-
-// note adds a warning of severity info.
-func (b *builder) note(w Warning) {
-	w.Severity = toolward.Info
-	b.warnings = append(b.warnings, w)
 }
 
 // isChannel reports whether an entry is the id of a channel, which lists may name without there being such a tool.
@@ -71,22 +49,22 @@ func (b *builder) channelIDs() []string {
 
 // warnUnknown reports entries of a list that match nothing there is: probably a slip of the pen, and in a deny list
 // a restriction that does not restrict.
-func (b *builder) warnUnknown(entries []string, at Path, label string) {
+func (b *builder) warnUnknown(entries []string, at report.Path, label string) {
 	for i, raw := range entries {
 		entry := NormalizeName(raw)
 		if entry == "" || b.matchesAnything(entry) {
 			continue
 		}
-		b.warn(Warning{
-			Path: at.At(i), Code: CheckUnknownEntries,
-			Text: fmt.Sprintf("%s: %q matches no tool, group or plug-in%s", label, raw, didYouMean(entry, b.knownNames())),
+		b.Warn(report.Warning{
+			Path: at.At(i), Code: report.CheckUnknownEntries,
+			Text: fmt.Sprintf("%s: %q matches no tool, group or plug-in%s", label, raw, report.DidYouMean(entry, b.knownNames())),
 		})
 	}
 }
 
 // noteUnavailable reports the tools of Toolward that a scope allows by name and that are not there. The entries are known,
 // so that the list stays a restriction; they bring nothing yet.
-func (b *builder) noteUnavailable(entries []string, at Path, label string) {
+func (b *builder) noteUnavailable(entries []string, at report.Path, label string) {
 	var missing []string
 	for _, raw := range entries {
 		name := NormalizeName(raw)
@@ -95,7 +73,7 @@ func (b *builder) noteUnavailable(entries []string, at Path, label string) {
 		}
 	}
 	if len(missing) > 0 {
-		b.note(Warning{Path: at, Code: CheckUnavailableTools, Text: label + ": allows tools that are not available here: " + strings.Join(missing, ", ")})
+		b.Note(report.Warning{Path: at, Code: report.CheckUnavailableTools, Text: label + ": allows tools that are not available here: " + strings.Join(missing, ", ")})
 	}
 }
 

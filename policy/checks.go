@@ -5,15 +5,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolward/toolward/policy/report"
 )
 
 // checkLayers looks for layers that work as written and yet leave open what they seem to close.
 func (b *builder) checkLayers() {
 	c := &b.config
-	b.checkAgent(b.snapshot.anyAgent, Path{"tools"}, &c.Tools, &SandboxLists{})
-	b.checkModels(c.Tools.ByProvider, Path{"tools", "byProvider"})
+	b.checkAgent(b.snapshot.anyAgent, report.Path{"tools"}, &c.Tools, &SandboxLists{})
+	b.checkModels(c.Tools.ByProvider, report.Path{"tools", "byProvider"})
 	for i := range c.Agents {
-		own, at := &c.Agents[i].Tools, Path{"agents", "list", i, "tools"}
+		own, at := &c.Agents[i].Tools, report.Path{"agents", "list", i, "tools"}
 		if a := b.snapshot.agents[fold(c.Agents[i].ID)]; a != nil {
 			b.checkAgent(a, at, own, &own.Sandbox.Tools)
 		}
@@ -22,7 +24,7 @@ func (b *builder) checkLayers() {
 }
 
 // checkAgent looks at one scope, where it says something itself.
-func (b *builder) checkAgent(a *agent, at Path, own *Tools, ownSandbox *SandboxLists) {
+func (b *builder) checkAgent(a *agent, at report.Path, own *Tools, ownSandbox *SandboxLists) {
 	if len(own.Deny) > 0 || own.Exec.ApplyPatch.Enabled != nil {
 		b.checkPatch(a, at.At("deny"))
 	}
@@ -33,7 +35,7 @@ func (b *builder) checkAgent(a *agent, at Path, own *Tools, ownSandbox *SandboxL
 }
 
 // checkPatch reports that files cannot be written, but can be patched.
-func (b *builder) checkPatch(a *agent, at Path) {
+func (b *builder) checkPatch(a *agent, at report.Path) {
 	lists := pipeline{}
 	for _, l := range []*layer{b.rules.global.tools, a.scope.tools} {
 		if l != nil {
@@ -44,12 +46,12 @@ func (b *builder) checkPatch(a *agent, at Path) {
 		return slices.ContainsFunc(lists, func(l *layer) bool { _, hit := l.list.deny.match(tool, ""); return hit })
 	}
 	if (a.patch.enabled || !a.patch.set) && denied("write") && denied("edit") && !denied("apply_patch") && !denied("exec") {
-		b.warn(Warning{Path: at, Code: CheckWriteDenied, Text: "write and edit are denied, but apply_patch is not and writes files too; deny it, or group:fs"})
+		b.Warn(report.Warning{Path: at, Code: report.CheckWriteDenied, Text: "write and edit are denied, but apply_patch is not and writes files too; deny it, or group:fs"})
 	}
 }
 
 // checkSandbox reports lists for sandboxed sessions that lack what the default ones deny.
-func (b *builder) checkSandbox(a *agent, replaced bool, at Path) {
+func (b *builder) checkSandbox(a *agent, replaced bool, at report.Path) {
 	l := newList(a.sandboxLists.Allow, a.sandboxLists.Deny, b.rules.inventory.isPlugin)
 	reachable := func(tool string) bool { _, ok := l.allows(tool, ""); return ok }
 	if replaced {
@@ -60,21 +62,21 @@ func (b *builder) checkSandbox(a *agent, replaced bool, at Path) {
 			}
 		}
 		if len(missing) > 0 {
-			b.warn(Warning{
-				Path: at.At("deny"), Code: CheckSandboxDeny,
+			b.Warn(report.Warning{
+				Path: at.At("deny"), Code: report.CheckSandboxDeny,
 				Text: fmt.Sprintf("it replaces the default list and leaves %s, which that one denies; use alsoDeny to add to the default list", strings.Join(missing, ", ")),
 			})
 		}
 	}
 	isDenied := func(tool string) bool { _, hit := l.deny.match(tool, ""); return hit }
 	if slices.ContainsFunc(b.channelIDs(), isDenied) && reachable("message") {
-		b.warn(Warning{Path: at, Code: CheckSandboxMessage, Text: "channels are denied one by one, but message reaches them all; deny message too"})
+		b.Warn(report.Warning{Path: at, Code: report.CheckSandboxMessage, Text: "channels are denied one by one, but message reaches them all; deny message too"})
 	}
 }
 
 // checkModels reports entries for one model that lack what the entry of its provider denies: entries are not merged, and
 // the more exact one counts alone.
-func (b *builder) checkModels(entries map[string]ProviderTools, at Path) {
+func (b *builder) checkModels(entries map[string]ProviderTools, at report.Path) {
 	byKey := map[string]ProviderTools{}
 	for _, key := range sortedKeys(entries) {
 		byKey[fold(key)] = entries[key]
@@ -96,8 +98,8 @@ func (b *builder) checkModels(entries map[string]ProviderTools, at Path) {
 			}
 		}
 		if len(missing) > 0 {
-			b.warn(Warning{
-				Path: at.At(key), Code: CheckModelEntry,
+			b.Warn(report.Warning{
+				Path: at.At(key), Code: report.CheckModelEntry,
 				Text: fmt.Sprintf("it counts alone for %s and does not deny %s, as the entry of %s does", model, strings.Join(missing, ", "), name),
 			})
 		}

@@ -133,7 +133,7 @@ func TestChecksAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := os.ReadFile("path.go")
+	source, err := os.ReadFile("report/report.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,14 +10,15 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/report"
 	"github.com/toolward/toolward/schema"
 )
 
 // Compile checks the configuration and turns it, with the tools that are registered, into a snapshot. An error is
-// ConfigErrors for mistakes in the configuration. A tool of a plug-in that may not be registered is left out with a
+// [report.Errors] for mistakes in the configuration. A tool of a plug-in that may not be registered is left out with a
 // warning; one of Toolward's own is an error.
-func Compile(c Config, tools []*toolward.Tool) (*Snapshot, []Warning, error) {
-	b := builder{config: c, snapshot: &Snapshot{
+func Compile(c Config, tools []*toolward.Tool) (*Snapshot, []report.Warning, error) {
+	b := builder{Collector: &report.Collector{}, config: c, snapshot: &Snapshot{
 		tools: map[string]*toolward.Tool{}, internal: map[string]*toolward.Tool{}, schemas: map[*toolward.Tool]*schema.Schema{}, agents: map[string]*agent{},
 		table: newTable(c.TEG.Preset), around: c.Around, trusted: map[string]bool{},
 	}}
@@ -26,13 +27,13 @@ func Compile(c Config, tools []*toolward.Tool) (*Snapshot, []Warning, error) {
 	}
 	b.layers()
 	b.teg()
-	if len(b.errs) > 0 {
-		return nil, nil, b.errs
+	if len(b.Errs) > 0 {
+		return nil, nil, b.Errs
 	}
 	if err := b.revise(); err != nil {
 		return nil, nil, err
 	}
-	return b.snapshot, b.warnings, nil
+	return b.snapshot, b.Warnings, nil
 }
 
 // register takes the tools that may exist.
@@ -53,7 +54,7 @@ func (b *builder) register(tools []*toolward.Tool) error {
 		case t.Plugin == "":
 			return fmt.Errorf("register tool %q: %w", t.Name, err)
 		default:
-			b.warn(Warning{Tool: t.Name, Code: CheckToolRefused, Text: fmt.Sprintf("of %q is not registered: %v", t.Plugin, err)})
+			b.Warn(report.Warning{Tool: t.Name, Code: report.CheckToolRefused, Text: fmt.Sprintf("of %q is not registered: %v", t.Plugin, err)})
 		}
 	}
 	slices.SortFunc(b.sorted, func(x, y *toolward.Tool) int { return strings.Compare(x.Name, y.Name) })
@@ -85,31 +86,31 @@ func (b *builder) admit(t *toolward.Tool) error {
 
 // teg compiles the section "teg".
 func (b *builder) teg() {
-	t, s, at := b.config.TEG.WithDefaults(), b.snapshot, Path{"teg"}
+	t, s, at := b.config.TEG.WithDefaults(), b.snapshot, report.Path{"teg"}
 	if t.Preset != PresetStrict && t.Preset != PresetWorkspace {
-		b.fail(at.At("preset"), "%q is not a preset; use strict or workspace", t.Preset)
+		b.Fail(at.At("preset"), "%q is not a preset; use strict or workspace", t.Preset)
 	}
 	var level toolward.Level
 	if err := level.UnmarshalText([]byte(t.DefaultLevel)); err != nil {
-		b.fail(at.At("defaultLevel"), "%v", err)
+		b.Fail(at.At("defaultLevel"), "%v", err)
 	}
 	if t.HighWater <= 0 || t.HighWater > maxHighWater {
-		b.fail(at.At("highWater"), "%v is out of range; it may only be lowered, to a value above 0 and at most %v", t.HighWater, maxHighWater)
+		b.Fail(at.At("highWater"), "%v is out of range; it may only be lowered, to a value above 0 and at most %v", t.HighWater, maxHighWater)
 	}
 	if t.Exec.Sandbox != "auto" && t.Exec.Sandbox != "ask" {
-		b.fail(at.At("exec", "sandbox"), "%q is unknown; use auto or ask", t.Exec.Sandbox)
+		b.Fail(at.At("exec", "sandbox"), "%q is unknown; use auto or ask", t.Exec.Sandbox)
 	}
 	if a := t.Approval; a.TimeoutMs < minTimeoutMs || a.TimeoutMs > maxTimeoutMs {
-		b.fail(at.At("approval", "timeoutMs"), "%d is out of range; use %d to %d milliseconds", a.TimeoutMs, minTimeoutMs, maxTimeoutMs)
+		b.Fail(at.At("approval", "timeoutMs"), "%d is out of range; use %d to %d milliseconds", a.TimeoutMs, minTimeoutMs, maxTimeoutMs)
 	}
 	if n := t.Approval.MaxPendingPerSession; n < 1 || n > maxPendingPerKey {
-		b.fail(at.At("approval", "maxPendingPerSession"), "%d is out of range; use 1 to %d", n, maxPendingPerKey)
+		b.Fail(at.At("approval", "maxPendingPerSession"), "%d is out of range; use 1 to %d", n, maxPendingPerKey)
 	}
 	if t.Approval.Absent != "refuse" && t.Approval.Absent != "wait" {
-		b.fail(at.At("approval", "absent"), "%q is unknown; use refuse or wait", t.Approval.Absent)
+		b.Fail(at.At("approval", "absent"), "%q is unknown; use refuse or wait", t.Approval.Absent)
 	}
 	if t.Approval.Socket != "off" && t.Approval.Socket != "once" {
-		b.fail(at.At("approval", "socket"), "%q is unknown; use off or once", t.Approval.Socket)
+		b.Fail(at.At("approval", "socket"), "%q is unknown; use off or once", t.Approval.Socket)
 	}
 	s.waits = b.waits(t.Approval.WaitMs, at.At("approval", "waitMs"))
 	s.overrides = b.overrides(t.Tools, "teg.tools", at.At("tools"))
@@ -124,7 +125,7 @@ func (b *builder) teg() {
 }
 
 // enable compiles teg.enable: exact names of blocked rows.
-func (b *builder) enable(names []string, at Path) {
+func (b *builder) enable(names []string, at report.Path) {
 	known := enableable()
 	b.snapshot.enabled = map[string]bool{}
 	for i, name := range names {
@@ -132,11 +133,11 @@ func (b *builder) enable(names []string, at Path) {
 		key := NormalizeName(tool) + "." + squashKey(action)
 		canonical := slices.IndexFunc(known, func(k string) bool { t, a, _ := strings.Cut(k, "."); return t+"."+squashKey(a) == key })
 		if !ok || canonical < 0 {
-			b.fail(at.At(i), "%q is not a blocked row that can be enabled; these can: %s%s", name, strings.Join(known, ", "), didYouMean(name, known))
+			b.Fail(at.At(i), "%q is not a blocked row that can be enabled; these can: %s%s", name, strings.Join(known, ", "), report.DidYouMean(name, known))
 			continue
 		}
 		b.snapshot.enabled[key] = true
-		b.warn(Warning{Path: at.At(i), Code: CheckBlockedEnabled, Text: known[canonical] + " is enabled: it asks each time instead of being refused"})
+		b.Warn(report.Warning{Path: at.At(i), Code: report.CheckBlockedEnabled, Text: known[canonical] + " is enabled: it asks each time instead of being refused"})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/report"
 )
 
 func TestCompileRefuses(t *testing.T) {
@@ -52,7 +53,7 @@ func TestCompileRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := Compile(c.config, coreTools())
-			wrong, ok := errors.AsType[ConfigErrors](err)
+			wrong, ok := errors.AsType[report.Errors](err)
 			if !ok {
 				t.Fatalf("got %v, want ConfigErrors", err)
 			}
@@ -79,7 +80,7 @@ func TestEnableNamesBlockedRowsOnly(t *testing.T) {
 		}
 	}
 	_, _, err := Compile(Config{TEG: TEG{Enable: []string{"nodes.camera_snapp"}}}, nil)
-	if wrong, ok := errors.AsType[ConfigErrors](err); !ok || wrong[0].Path.Pointer() != "/teg/enable/0" {
+	if wrong, ok := errors.AsType[report.Errors](err); !ok || wrong[0].Path.Pointer() != "/teg/enable/0" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -175,7 +176,7 @@ func TestRevision(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	p := Path{"teg", "tools", "a.b/c~"}
+	p := report.Path{"teg", "tools", "a.b/c~"}
 	if p.String() != `teg.tools["a.b/c~"]` || p.Pointer() != "/teg/tools/a.b~1c~0" {
 		t.Errorf("got %s and %s", p, p.Pointer())
 	}

@@ -2,20 +2,22 @@ package policy
 
 import (
 	"strings"
+
+	"github.com/toolward/toolward/policy/report"
 )
 
 // channels compiles the section "channels".
 func (b *builder) channels() {
 	b.rules.channels = map[string]*channel{}
 	for _, id := range sortedKeys(b.config.Channels) {
-		c, at := b.config.Channels[id], Path{"channels", id}
+		c, at := b.config.Channels[id], report.Path{"channels", id}
 		key := fold(id)
 		switch {
 		case key == "":
-			b.fail(at, "the id of the channel is blank")
+			b.Fail(at, "the id of the channel is blank")
 			continue
 		case b.rules.channels[key] != nil:
-			b.fail(at, "there are two channels %q; keep one of them", key)
+			b.Fail(at, "there are two channels %q; keep one of them", key)
 			continue
 		}
 		compiled := &channel{groups: b.groups(c.Groups, at.At("groups")), accounts: map[string]*groups{}}
@@ -24,7 +26,7 @@ func (b *builder) channels() {
 		for _, id := range sortedKeys(c.Accounts) {
 			account, at := c.Accounts[id], at.At("accounts", id)
 			if seen[fold(id)] {
-				b.fail(at, "there are two accounts %q; keep one of them", fold(id))
+				b.Fail(at, "there are two accounts %q; keep one of them", fold(id))
 				continue
 			}
 			seen[fold(id)] = true
@@ -36,7 +38,7 @@ func (b *builder) channels() {
 }
 
 // groups compiles a map of groups.
-func (b *builder) groups(entries map[string]Group, at Path) *groups {
+func (b *builder) groups(entries map[string]Group, at report.Path) *groups {
 	g := &groups{exact: map[string]*groupRule{}, folded: map[string]*groupRule{}}
 	for _, id := range sortedKeys(entries) {
 		rule := b.group(entries[id], at.At(id))
@@ -48,7 +50,7 @@ func (b *builder) groups(entries map[string]Group, at Path) *groups {
 		folded := strings.ToLower(id)
 		if _, twice := g.folded[folded]; twice {
 			rule = nil
-			b.warn(Warning{Path: at.At(id), Code: CheckAmbiguousGroup, Text: "another group differs in case only; session keys in lower case cannot tell them apart and get the default entry"})
+			b.Warn(report.Warning{Path: at.At(id), Code: report.CheckAmbiguousGroup, Text: "another group differs in case only; session keys in lower case cannot tell them apart and get the default entry"})
 		}
 		g.folded[folded] = rule
 	}
@@ -56,7 +58,7 @@ func (b *builder) groups(entries map[string]Group, at Path) *groups {
 }
 
 // group compiles one group.
-func (b *builder) group(entry Group, at Path) *groupRule {
+func (b *builder) group(entry Group, at report.Path) *groupRule {
 	as := layer{label: groupLayer, strips: true}
 	rule := &groupRule{senders: newSenderRules[*layer]()}
 	if entry.Tools != nil {
@@ -66,7 +68,7 @@ func (b *builder) group(entry Group, at Path) *groupRule {
 		lists, at := entry.ToolsBySender[key], at.At("toolsBySender", key)
 		who, ok := parseSenderKey(key)
 		if !ok {
-			b.fail(at, "the key names nobody; use id:…, e164:…, username:…, name:… or *")
+			b.Fail(at, "the key names nobody; use id:…, e164:…, username:…, name:… or *")
 			continue
 		}
 		b.warnSender(who, lists, at)
@@ -76,11 +78,11 @@ func (b *builder) group(entry Group, at Path) *groupRule {
 }
 
 // warnSender reports keys that are not what they seem.
-func (b *builder) warnSender(who senderKey, l Lists, at Path) {
+func (b *builder) warnSender(who senderKey, l Lists, at report.Path) {
 	switch {
 	case who.untyped:
-		b.warn(Warning{Path: at, Code: CheckUntypedSender, Text: "a bare key is compared with ids only; write id:" + who.value})
+		b.Warn(report.Warning{Path: at, Code: report.CheckUntypedSender, Text: "a bare key is compared with ids only; write id:" + who.value})
 	case (who.kind == byUser || who.kind == byName) && len(l.Allow)+len(l.AlsoAllow) > 0:
-		b.warn(Warning{Path: at, Code: CheckMutableName, Text: "names can be changed on most channels, so that somebody else may get these tools; use id:…"})
+		b.Warn(report.Warning{Path: at, Code: report.CheckMutableName, Text: "names can be changed on most channels, so that somebody else may get these tools; use id:…"})
 	}
 }

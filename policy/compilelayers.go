@@ -8,16 +8,17 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/policy/glob"
+	"github.com/toolward/toolward/policy/report"
 )
 
 // layers compiles everything that decides which tools a caller sees.
 func (b *builder) layers() {
 	c := &b.config
 	if u := c.Tools.UnmatchedAllowlist; u != "" && u != "strip" && u != "closed" {
-		b.fail(Path{"tools", "unmatchedAllowlist"}, "%q is unknown; use strip or closed", u)
+		b.Fail(report.Path{"tools", "unmatchedAllowlist"}, "%q is unknown; use strip or closed", u)
 	}
 	if c.Tools.SelfLimit != nil {
-		b.fail(Path{"tools", "selfLimit"}, "only agents have a self-limit; use tools.deny for all of them")
+		b.Fail(report.Path{"tools", "selfLimit"}, "only agents have a self-limit; use tools.deny for all of them")
 	}
 	r := &ruleBook{
 		inventory: newInventory(b.sorted, c.Around.ClientTools, c.Tools.UnmatchedAllowlist == "closed"),
@@ -28,7 +29,7 @@ func (b *builder) layers() {
 	for i, t := range b.sorted {
 		b.snapshot.position[t] = i
 	}
-	r.global = b.scope(&c.Tools, Path{"tools"}, "")
+	r.global = b.scope(&c.Tools, report.Path{"tools"}, "")
 	b.subagents()
 	b.httpTools()
 	b.channels()
@@ -38,7 +39,7 @@ func (b *builder) layers() {
 
 // subagents compiles tools.subagents.
 func (b *builder) subagents() {
-	t, at := &b.config.Tools.Subagents, Path{"tools", "subagents"}
+	t, at := &b.config.Tools.Subagents, report.Path{"tools", "subagents"}
 	const label = "subagent tools.allow"
 	b.entries(t.Tools.Allow, at.At("tools", "allow"), label)
 	b.entries(t.Tools.AlsoAllow, at.At("tools", "alsoAllow"), label)
@@ -53,13 +54,13 @@ func (b *builder) subagents() {
 
 // httpTools compiles gateway.tools.
 func (b *builder) httpTools() {
-	t, at := b.config.HTTP, Path{"gateway", "tools"}
+	t, at := b.config.HTTP, report.Path{"gateway", "tools"}
 	b.entries(t.Allow, at.At("allow"), httpLayer)
 	b.entries(t.Deny, at.At("deny"), httpLayer)
 	for i, entry := range t.Allow {
 		if glob.Is(entry) || hasGroupPrefix(NormalizeName(entry)) {
-			b.warn(Warning{
-				Path: at.At("allow", i), Code: CheckHTTPNotExact,
+			b.Warn(report.Warning{
+				Path: at.At("allow", i), Code: report.CheckHTTPNotExact,
 				Text: fmt.Sprintf("%q re-opens nothing: what the HTTP endpoint denies by default is re-opened by exact names only", entry),
 			})
 		}
@@ -73,20 +74,20 @@ func (b *builder) agents() {
 	usual := modes.Default()
 	usual.SandboxAsk = b.config.TEG.Exec.Sandbox == "ask"
 	base := agent{
-		modes: b.modes(global.Exec, usual, Path{"tools", "exec"}), workspaceOnly: orFalse(global.FS.WorkspaceOnly),
-		patch: b.patch(patchRule{workspaceOnly: true}, global.Exec.ApplyPatch, Path{"tools", "exec", "applyPatch"}),
+		modes: b.modes(global.Exec, usual, report.Path{"tools", "exec"}), workspaceOnly: orFalse(global.FS.WorkspaceOnly),
+		patch: b.patch(patchRule{workspaceOnly: true}, global.Exec.ApplyPatch, report.Path{"tools", "exec", "applyPatch"}),
 	}
 	b.derive(&base, nil)
 	b.snapshot.anyAgent = &base
 	for i := range b.config.Agents {
-		a, at := &b.config.Agents[i], Path{"agents", "list", i}
+		a, at := &b.config.Agents[i], report.Path{"agents", "list", i}
 		id := fold(a.ID)
 		switch {
 		case id == "" || strings.ContainsAny(id, ": \t\r\n\x00"):
-			b.fail(at.At("id"), "%q is not an agent id; use a name without colons and spaces", a.ID)
+			b.Fail(at.At("id"), "%q is not an agent id; use a name without colons and spaces", a.ID)
 			continue
 		case b.snapshot.agents[id] != nil:
-			b.fail(at.At("id"), "there are two agents %q", id)
+			b.Fail(at.At("id"), "there are two agents %q", id)
 			continue
 		}
 		b.snapshot.agents[id] = b.agent(base, a, at, id)
@@ -94,7 +95,7 @@ func (b *builder) agents() {
 }
 
 // agent lays the settings of one agent over those of the gateway.
-func (b *builder) agent(one agent, a *Agent, at Path, id string) *agent {
+func (b *builder) agent(one agent, a *Agent, at report.Path, id string) *agent {
 	b.gatewayOnly(&a.Tools, at.At("tools"))
 	one.scope = b.scope(&a.Tools, at.At("tools"), id)
 	one.modes = b.modes(a.Tools.Exec, one.modes, at.At("tools", "exec"))
@@ -140,37 +141,37 @@ func (b *builder) derive(one *agent, a *Agent) {
 }
 
 // gatewayOnly refuses settings of an agent that only the gateway has: they would look as if they did something.
-func (b *builder) gatewayOnly(t *Tools, at Path) {
+func (b *builder) gatewayOnly(t *Tools, at report.Path) {
 	s := t.Subagents
 	if s.Inherit != nil || s.Tools.Allow != nil || s.Tools.AlsoAllow != nil || s.Tools.Deny != nil {
-		b.fail(at.At("subagents"), "agents have no such section; use tools.subagents of the gateway, or subagents.ownTools of the agent")
+		b.Fail(at.At("subagents"), "agents have no such section; use tools.subagents of the gateway, or subagents.ownTools of the agent")
 	}
 	if t.UnmatchedAllowlist != "" {
-		b.fail(at.At("unmatchedAllowlist"), "agents have no such setting; use tools.unmatchedAllowlist of the gateway")
+		b.Fail(at.At("unmatchedAllowlist"), "agents have no such setting; use tools.unmatchedAllowlist of the gateway")
 	}
 }
 
 // patch lays tools.exec.applyPatch of a narrower scope over that of a wider one.
-func (b *builder) patch(p patchRule, a ApplyPatch, at Path) patchRule {
+func (b *builder) patch(p patchRule, a ApplyPatch, at report.Path) patchRule {
 	for i, m := range a.AllowModels {
 		if strings.TrimSpace(m) == "" {
-			b.fail(at.At("allowModels", i), "the entry is blank; name a model, or remove it")
+			b.Fail(at.At("allowModels", i), "the entry is blank; name a model, or remove it")
 		}
 	}
 	return p.with(a)
 }
 
 // modes lays the settings for commands of a narrower scope over those of a wider one.
-func (b *builder) modes(e Exec, m modes.Modes, at Path) modes.Modes {
+func (b *builder) modes(e Exec, m modes.Modes, at report.Path) modes.Modes {
 	var err error
 	if e.Security != "" {
 		if m.Security, err = modes.ParseSecurity(e.Security); err != nil {
-			b.fail(at.At("security"), "%v", err)
+			b.Fail(at.At("security"), "%v", err)
 		}
 	}
 	if e.Ask != "" {
 		if m.Ask, err = modes.ParseAsk(e.Ask); err != nil {
-			b.fail(at.At("ask"), "%v", err)
+			b.Fail(at.At("ask"), "%v", err)
 		}
 	}
 	return m

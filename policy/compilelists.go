@@ -3,10 +3,12 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"github.com/toolward/toolward/policy/report"
 )
 
 // scope compiles the lists of the gateway (id is "") or of one agent.
-func (b *builder) scope(t *Tools, at Path, id string) scope {
+func (b *builder) scope(t *Tools, at report.Path, id string) scope {
 	label, providerLabel := "tools.global", "tools.global-provider"
 	if id != "" {
 		label, providerLabel = "tools.agent ("+id+")", "tools.agent-provider ("+id+")"
@@ -21,10 +23,10 @@ func (b *builder) scope(t *Tools, at Path, id string) scope {
 		folded := fold(key)
 		switch {
 		case folded == "":
-			b.fail(at, "the key is blank; name a provider, or provider/model")
+			b.Fail(at, "the key is blank; name a provider, or provider/model")
 			continue
 		case s.providers[folded] != nil:
-			b.fail(at, "there are two entries for %q; keep one of them", folded)
+			b.Fail(at, "there are two entries for %q; keep one of them", folded)
 			continue
 		}
 		s.providers[folded] = &providerScope{
@@ -35,25 +37,25 @@ func (b *builder) scope(t *Tools, at Path, id string) scope {
 }
 
 // profile checks the name of a profile: an unknown one would silently restrict nothing.
-func (b *builder) profile(name string, at Path) profile {
+func (b *builder) profile(name string, at report.Path) profile {
 	if name == "" {
 		return profile{}
 	}
 	if _, ok := Profile(name); !ok {
 		known := []string{"minimal", "coding", "messaging", "full"}
-		b.fail(at.At("profile"), "%q is not a profile; use %s%s", name, strings.Join(known, ", "), didYouMean(name, known))
+		b.Fail(at.At("profile"), "%q is not a profile; use %s%s", name, strings.Join(known, ", "), report.DidYouMean(name, known))
 	}
 	return profile{name, at.At("profile").String()}
 }
 
 // lists compiles one scope into a layer; nil if it restricts nothing.
-func (b *builder) lists(l Lists, at Path, as layer) *layer {
+func (b *builder) lists(l Lists, at report.Path, as layer) *layer {
 	b.entries(l.Allow, at.At("allow"), as.label)
 	b.entries(l.AlsoAllow, at.At("alsoAllow"), as.label)
 	b.entries(l.Deny, at.At("deny"), as.label)
 	b.noteUnavailable(slices.Concat(l.Allow, l.AlsoAllow), at, as.label)
 	if l.contradicts() {
-		b.fail(at, "allow and alsoAllow stand together: move the entries of alsoAllow into allow, or use a profile with alsoAllow")
+		b.Fail(at, "allow and alsoAllow stand together: move the entries of alsoAllow into allow, or use a profile with alsoAllow")
 	}
 	r, ok := l.restriction()
 	if !ok {
@@ -67,12 +69,12 @@ func (b *builder) lists(l Lists, at Path, as layer) *layer {
 	return compiled
 }
 
-func (b *builder) warnInherit(at Path) {
-	b.warn(Warning{Path: at, Code: CheckInheritOff, Text: "sub-agents may have tools that their parent lacks"})
+func (b *builder) warnInherit(at report.Path) {
+	b.Warn(report.Warning{Path: at, Code: report.CheckInheritOff, Text: "sub-agents may have tools that their parent lacks"})
 }
 
 // sandboxEntries checks the entries of the lists for sandboxed sessions.
-func (b *builder) sandboxEntries(l *SandboxLists, at Path) {
+func (b *builder) sandboxEntries(l *SandboxLists, at report.Path) {
 	b.entries(l.Allow, at.At("allow"), sandboxTools)
 	b.entries(l.AlsoAllow, at.At("alsoAllow"), sandboxTools)
 	b.entries(l.Deny, at.At("deny"), sandboxTools)
@@ -80,11 +82,11 @@ func (b *builder) sandboxEntries(l *SandboxLists, at Path) {
 }
 
 // warnStripped reports an allow list that is ignored. In a group, where strangers write, that is critical.
-func (b *builder) warnStripped(label string, l *layer, at Path) {
-	w := Warning{Path: at, Code: CheckAllowlistStripped, Text: ListWarning{label, l.unknown, true}.String()}
+func (b *builder) warnStripped(label string, l *layer, at report.Path) {
+	w := report.Warning{Path: at, Code: report.CheckAllowlistStripped, Text: ListWarning{label, l.unknown, true}.String()}
 	if label == groupLayer {
-		b.alarm(w)
+		b.Alarm(w)
 		return
 	}
-	b.warn(w)
+	b.Warn(w)
 }

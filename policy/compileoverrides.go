@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/report"
 )
 
 // warnOverrides says which overrides do not do what they seem to say, and which loosen.
-func (b *builder) warnOverrides(o *overrides, at Path) {
+func (b *builder) warnOverrides(o *overrides, at report.Path) {
 	for _, g := range o.globs {
 		if g.class == toolward.Safe {
-			b.warn(Warning{
-				Path: at.At(g.key), Code: CheckGlobLoosens,
+			b.Warn(report.Warning{
+				Path: at.At(g.key), Code: report.CheckGlobLoosens,
 				Text: fmt.Sprintf("%q cannot make a call safer: name the tool, or the tool and action", g.key),
 			})
 		}
@@ -29,10 +30,10 @@ func (b *builder) warnOverrides(o *overrides, at Path) {
 	}
 }
 
-func (b *builder) warnOverride(tool string, o *override, at Path) {
+func (b *builder) warnOverride(tool string, o *override, at report.Path) {
 	at = at.At(o.key)
 	if !b.knows(tool) {
-		b.warn(Warning{Path: at, Code: CheckUnknownEntries, Text: fmt.Sprintf("no tool is called %q%s", tool, didYouMean(tool, b.knownNames()))})
+		b.Warn(report.Warning{Path: at, Code: report.CheckUnknownEntries, Text: fmt.Sprintf("no tool is called %q%s", tool, report.DidYouMean(tool, b.knownNames()))})
 		return
 	}
 	if o.class == toolward.Blocked {
@@ -41,21 +42,21 @@ func (b *builder) warnOverride(tool string, o *override, at Path) {
 	for _, r := range b.rowsOf(tool, o) {
 		switch changed, warning := o.apply(r.Classification); {
 		case warning == warnNameTheAction:
-			b.warn(Warning{Path: at, Code: CheckNameTheAction, Text: fmt.Sprintf("%q does not make %s safer, which is critical: name the action", o.key, r.name)})
+			b.Warn(report.Warning{Path: at, Code: report.CheckNameTheAction, Text: fmt.Sprintf("%q does not make %s safer, which is critical: name the action", o.key, r.name)})
 		case changed.Class > r.Class:
-			b.loosened(tool, Warning{Path: at, Code: CheckLoosened, Text: r.name + " runs without a question at level normal"})
+			b.loosened(tool, report.Warning{Path: at, Code: report.CheckLoosened, Text: r.name + " runs without a question at level normal"})
 		}
 	}
 }
 
 // loosened reports what runs without a question because the operator says so. Commands, messages, other machines and every
 // host on the internet are where most harm is done.
-func (b *builder) loosened(tool string, w Warning) {
+func (b *builder) loosened(tool string, w report.Warning) {
 	switch tool {
 	case "exec", "message", "nodes", EgressTool:
-		b.alarm(w)
+		b.Alarm(w)
 	default:
-		b.warn(w)
+		b.Warn(w)
 	}
 }
 
@@ -74,9 +75,9 @@ func (b *builder) rowsOf(tool string, o *override) []row {
 	})
 }
 
-func (b *builder) overrides(entries map[string]string, layer string, at Path) overrides {
+func (b *builder) overrides(entries map[string]string, layer string, at report.Path) overrides {
 	o, errs := newOverrides(entries, layer, at, b.hasTool)
-	b.errs = append(b.errs, errs...)
+	b.Errs = append(b.Errs, errs...)
 	b.prepare(&o)
 	b.warnOverrides(&o, at)
 	return o

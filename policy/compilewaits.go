@@ -3,15 +3,17 @@ package policy
 import (
 	"fmt"
 	"time"
+
+	"github.com/toolward/toolward/policy/report"
 )
 
 // waits compiles teg.approval.waitMs.
-func (b *builder) waits(entries map[string]int64, at Path) overrides {
+func (b *builder) waits(entries map[string]int64, at report.Path) overrides {
 	o, errs := newKeyed(entries, at, b.hasTool, func(entry *override, ms int64) string {
 		entry.wait = time.Duration(ms) * time.Millisecond
 		return wrongWait(ms)
 	})
-	b.errs = append(b.errs, errs...)
+	b.Errs = append(b.Errs, errs...)
 	b.prepare(&o)
 	for _, tool := range sortedKeys(o.byTool) {
 		t := o.byTool[tool]
@@ -25,18 +27,18 @@ func (b *builder) waits(entries map[string]int64, at Path) overrides {
 	return o
 }
 
-func (b *builder) warnWait(tool string, o *override, at Path) {
+func (b *builder) warnWait(tool string, o *override, at report.Path) {
 	if !b.knows(tool) {
-		b.warn(Warning{
-			Path: at.At(o.key), Code: CheckUnknownEntries,
-			Text: fmt.Sprintf("no tool is called %q%s", tool, didYouMean(tool, b.knownNames())),
+		b.Warn(report.Warning{
+			Path: at.At(o.key), Code: report.CheckUnknownEntries,
+			Text: fmt.Sprintf("no tool is called %q%s", tool, report.DidYouMean(tool, b.knownNames())),
 		})
 	}
 }
 
-func (b *builder) checkWait(ms int64, at Path) {
+func (b *builder) checkWait(ms int64, at report.Path) {
 	if problem := wrongWait(ms); problem != "" {
-		b.fail(at, "%s", problem)
+		b.Fail(at, "%s", problem)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy/glob"
+	"github.com/toolward/toolward/policy/report"
 )
 
 // Codes of warnings about overrides.
@@ -53,7 +54,7 @@ type overrides struct {
 
 // newOverrides compiles entries of a section, which reasons name as layer. known tells whether a key is the whole name
 // of a tool, which decides for names with dots.
-func newOverrides(entries map[string]string, layer string, at Path, known func(string) bool) (overrides, ConfigErrors) {
+func newOverrides(entries map[string]string, layer string, at report.Path, known func(string) bool) (overrides, report.Errors) {
 	return newKeyed(entries, at, known, func(entry *override, value string) (problem string) {
 		if err := entry.class.UnmarshalText([]byte(value)); err != nil {
 			return fmt.Sprintf("%q is not a class; use safe, needs_approval or blocked", value)
@@ -65,24 +66,24 @@ func newOverrides(entries map[string]string, layer string, at Path, known func(s
 
 // newKeyed compiles entries whose keys name tools, actions or globs. read takes over the value of one, or says what is
 // wrong with it.
-func newKeyed[V any](entries map[string]V, at Path, known func(string) bool, read func(*override, V) (problem string)) (overrides, ConfigErrors) {
+func newKeyed[V any](entries map[string]V, at report.Path, known func(string) bool, read func(*override, V) (problem string)) (overrides, report.Errors) {
 	o := overrides{byTool: map[string]*toolOverrides{}}
-	var errs ConfigErrors
+	var errs report.Errors
 	for _, key := range sortedKeys(entries) {
 		entry := override{key: key, named: []string{key}}
 		if problem := read(&entry, entries[key]); problem != "" {
-			errs = append(errs, &ConfigError{at.At(key), problem})
+			errs = append(errs, &report.Error{Path: at.At(key), Problem: problem})
 			continue
 		}
 		name := NormalizeName(key)
 		switch {
 		case name == "":
-			errs = append(errs, &ConfigError{at.At(key), "the name of a tool is blank"})
+			errs = append(errs, &report.Error{Path: at.At(key), Problem: "the name of a tool is blank"})
 		case glob.Is(name):
 			entry.kind, entry.glob = byGlob, name
 			o.globs = append(o.globs, entry)
 		case !known(name) && namesNoAction(name):
-			errs = append(errs, &ConfigError{at.At(key), "the action is blank; write the tool alone, or tool.action"})
+			errs = append(errs, &report.Error{Path: at.At(key), Problem: "the action is blank; write the tool alone, or tool.action"})
 		default:
 			o.add(entry, name, known)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/report"
 )
 
 func pointer[V any](v V) *V { return &v }
@@ -115,8 +116,8 @@ func TestDeadGroupList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(warnings, func(w Warning) bool {
-		return w.Code == CheckAllowlistStripped && w.Path.String() == "channels.slack.groups.dead.tools.allow"
+	if !slices.ContainsFunc(warnings, func(w report.Warning) bool {
+		return w.Code == report.CheckAllowlistStripped && w.Path.String() == "channels.slack.groups.dead.tools.allow"
 	}) {
 		t.Errorf("no warning: %v", warnings)
 	}
@@ -176,7 +177,7 @@ func TestCeilings(t *testing.T) {
 		if found, _ := s.Find(child, "process"); found == nil {
 			t.Errorf("%s: the ceiling is still there", name)
 		}
-		if !slices.ContainsFunc(warnings, func(w Warning) bool { return w.Code == CheckInheritOff }) {
+		if !slices.ContainsFunc(warnings, func(w report.Warning) bool { return w.Code == report.CheckInheritOff }) {
 			t.Errorf("%s: nobody is told", name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/report"
 )
 
 // ruled is a configuration with rules that are named by their position, so that tables stay short.
@@ -172,7 +173,7 @@ func TestWrongRules(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := Compile(Config{TEG: TEG{Rules: c.rules}}, coreTools())
-			var all ConfigErrors
+			var all report.Errors
 			switch {
 			case c.want == "" && err != nil:
 				t.Error(err)

@@ -1,4 +1,5 @@
-package policy
+// Package report is what reading a part of the configuration finds wrong in it, and doubtful, each with its place.
+package report
 
 import (
 	"fmt"
@@ -56,18 +57,18 @@ func plainName(name string) bool {
 	return name != ""
 }
 
-// ConfigError is one mistake in the configuration.
-type ConfigError struct {
+// Error is one mistake in the configuration.
+type Error struct {
 	Path    Path
 	Problem string // what is wrong and how to mend it
 }
 
-func (e *ConfigError) Error() string { return e.Path.String() + ": " + e.Problem }
+func (e *Error) Error() string { return e.Path.String() + ": " + e.Problem }
 
-// ConfigErrors is every mistake that Compile found, in the order of the file's sections. It is never empty.
-type ConfigErrors []*ConfigError
+// Errors is every mistake that Compile found, in the order of the file's sections. It is never empty.
+type Errors []*Error
 
-func (e ConfigErrors) Error() string {
+func (e Errors) Error() string {
 	lines := make([]string, len(e))
 	for i, one := range e {
 		lines[i] = one.Error()
@@ -115,6 +116,35 @@ func (w Warning) String() string {
 	return where + ": " + w.Text + " (" + w.Code + ")"
 }
 
+// Collector keeps what the parts of a configuration find wrong and doubtful.
+type Collector struct {
+	Errs     Errors
+	Warnings []Warning
+}
+
+// Fail adds a mistake.
+func (c *Collector) Fail(at Path, format string, args ...any) {
+	c.Errs = append(c.Errs, &Error{Path: at, Problem: fmt.Sprintf(format, args...)})
+}
+
+// Warn adds a warning.
+func (c *Collector) Warn(w Warning) {
+	w.Severity = toolward.Warning
+	c.Warnings = append(c.Warnings, w)
+}
+
+// Alarm adds a warning of severity critical.
+func (c *Collector) Alarm(w Warning) {
+	w.Severity = toolward.Critical
+	c.Warnings = append(c.Warnings, w)
+}
+
+// Note adds a warning of severity info.
+func (c *Collector) Note(w Warning) {
+	w.Severity = toolward.Info
+	c.Warnings = append(c.Warnings, w)
+}
+
 // nearest returns the known word that was probably meant, or "".
 func nearest(word string, known []string) string {
 	best, bestDistance := "", len(word)/4+1
@@ -126,8 +156,8 @@ func nearest(word string, known []string) string {
 	return best
 }
 
-// didYouMean is " — did you mean x?" or "".
-func didYouMean(word string, known []string) string {
+// DidYouMean is "; did you mean x?" or "".
+func DidYouMean(word string, known []string) string {
 	if near := nearest(word, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
