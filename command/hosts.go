@@ -39,7 +39,6 @@ const (
 // HostConfig is what the configuration, with a session's overrides over it, says about the place of commands.
 type HostConfig struct {
 	Host             Host // "": the sandbox if there is one, else the gateway
-	Settings         modes.Settings
 	SandboxAvailable bool
 	// FileModes are the settings of exec-approvals.json for the agent, as [Snapshot.Settings] gives them.
 	FileModes modes.Settings
@@ -52,12 +51,10 @@ type HostParams struct {
 	Elevated            *bool
 }
 
-// Place is where and how a command runs.
+// Place is where a command runs. What its modes make of it there is for [modes.Judge] alone to say.
 type Place struct {
-	Host      Host
-	Modes     modes.Modes // of no meaning in the sandbox, where the container is the guard
-	Approvals bool        // modes, allowlist and questions apply
-	Elevated  ElevatedLevel
+	Host     Host
+	Elevated ElevatedLevel
 }
 
 // Choose decides where a command runs. The error is a *[HostError]; nothing runs then.
@@ -77,17 +74,11 @@ func Choose(config HostConfig, params HostParams) (Place, error) {
 	if host == HostSandbox {
 		return Place{Host: host}, nil
 	}
-	inForce := modes.Merge(config.Settings, config.FileModes)
-	if level == ElevatedFull {
+	if level == ElevatedFull && config.FileModes.Security.Denies() {
 		// The owner's "deny" in the file is the last word: not even an elevated session gets past it.
-		if config.FileModes.Security.Denies() {
-			return Place{}, &HostError{CodeDeniedByApprovalFile, "exec-approvals.json denies all commands of this agent"}
-		}
-		inForce.Security, inForce.Ask = modes.SecurityFull, modes.AskOff
+		return Place{}, &HostError{CodeDeniedByApprovalFile, "exec-approvals.json denies all commands of this agent"}
 	}
-	inForce = inForce.Tightened(asked.security, asked.ask)
-	bypassed := level == ElevatedFull && inForce.Security == modes.SecurityFull && inForce.Ask == modes.AskOff
-	return Place{Host: host, Modes: inForce, Approvals: !bypassed, Elevated: level}, nil
+	return Place{Host: host, Elevated: level}, nil
 }
 
 type askedFor struct {
@@ -132,14 +123,15 @@ func (c HostConfig) host(asked Host, level ElevatedLevel) (Host, error) {
 	return configured, nil
 }
 
-// ElevatedLevel says how far a session's commands leave the usual place and questions. "" is off.
+// ElevatedLevel says how far a session's commands leave the usual place. No level takes a question away: every elevated
+// command asks. "" is off.
 type ElevatedLevel string
 
 // The levels.
 const (
 	ElevatedOff  ElevatedLevel = ""
 	ElevatedAsk  ElevatedLevel = "ask"  // on the gateway, with its policy
-	ElevatedFull ElevatedLevel = "full" // on the gateway, without questions and allowlist
+	ElevatedFull ElevatedLevel = "full" // the same; a file that denies all commands refuses it by name
 )
 
 // Elevation is what elevated commands of a session need.

@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/toolward/toolward"
@@ -27,7 +28,7 @@ func TestHostVectors(t *testing.T) {
 		}
 		gatetest.Decode(t, input, &in)
 		config := HostConfig{
-			Host: in.Config.Host, Settings: in.Config.Settings, SandboxAvailable: in.SandboxAvailable,
+			Host: in.Config.Host, SandboxAvailable: in.SandboxAvailable,
 			FileModes: modes.Settings{Security: in.FileSecurity}, Elevation: Elevation{FailedGates: []string{"tools.elevated.enabled"}},
 		}
 		if e := in.Elevated; e != nil {
@@ -40,39 +41,62 @@ func TestHostVectors(t *testing.T) {
 		if refused, ok := errors.AsType[*HostError](err); ok {
 			return map[string]any{"error": refused.Code}
 		}
-		return map[string]any{"host": place.Host, "security": place.Modes.Security, "ask": place.Modes.Ask, "approvals": place.Approvals}
+		inForce := modesAt(place, in.Config.Settings, config.FileModes, in.Params)
+		return map[string]any{"host": place.Host, "security": inForce.Security, "ask": inForce.Ask, "approvals": guarded(inForce)}
 	})
+}
+
+// modesAt are the modes by which a command is judged at its place, as package policy finds them: those of the configuration on
+// that host, tightened by what [Commands.Judge] reports of the file and the call.
+func modesAt(place Place, configured, file modes.Settings, params HostParams) modes.Modes {
+	asked, err := params.read()
+	if err != nil {
+		panic(err) // Choose has read them
+	}
+	if place.Host == HostSandbox {
+		file = modes.Settings{}
+	}
+	file = file.Tightened(asked.security, asked.ask)
+	analysis := &toolward.CommandAnalysis{Security: string(file.Security), Ask: string(file.Ask)}
+	return modes.Merge(configured, modes.Settings{}).At(toolward.Host(place.Host), toolward.Normal).For(analysis)
+}
+
+// guarded reports whether the allowlist or a question can stand before a command.
+func guarded(m modes.Modes) bool {
+	return m.Security != modes.SecurityFull || m.Ask != modes.AskOff
 }
 
 func TestChoose(t *testing.T) {
 	yes := true
 	open := Elevation{Level: "full"}
 	for name, c := range map[string]struct {
-		config HostConfig
-		params HostParams
-		want   string
+		config   HostConfig
+		params   HostParams
+		settings modes.Settings
+		want     string
 	}{
-		"nothing there":                       {HostConfig{}, HostParams{}, "gateway allowlist on-miss true"},
-		"sandbox asked for without one":       {HostConfig{}, HostParams{Host: "sandbox"}, CodeSandboxUnavailable},
-		"sandbox asked for on the gateway":    {HostConfig{Host: HostGateway, SandboxAvailable: true}, HostParams{Host: "sandbox"}, CodeHostNotAllowed},
-		"gateway asked for where it is usual": {HostConfig{}, HostParams{Host: " Gateway "}, "gateway allowlist on-miss true"},
-		"unknown host configured":             {HostConfig{Host: "Gateway"}, HostParams{}, CodeInvalidHost},
-		"unknown security":                    {HostConfig{}, HostParams{Security: "none"}, CodeInvalidSecurity},
-		"unknown ask":                         {HostConfig{}, HostParams{Ask: "never"}, CodeInvalidAsk},
-		"parameters in any case":              {HostConfig{Settings: modes.Settings{Security: modes.SecurityFull}}, HostParams{Security: " DENY", Ask: "Always "}, "gateway deny always true"},
-		"the node's file counts too":          {HostConfig{Host: HostNode, Settings: modes.Settings{Security: modes.SecurityFull, Ask: modes.AskOff}, FileModes: modes.Settings{Ask: modes.AskAlways}}, HostParams{}, "node full always true"},
-		"full":                                {HostConfig{SandboxAvailable: true, Elevation: open}, HostParams{Elevated: &yes}, "gateway full off false"},
-		"full by the session":                 {HostConfig{Elevation: open}, HostParams{}, "gateway full off false"},
-		"full, but the call wants questions":  {HostConfig{Elevation: open}, HostParams{Ask: "always"}, "gateway full always true"},
-		"full against a broken file":          {HostConfig{Elevation: open, FileModes: modes.Settings{Security: "open"}}, HostParams{}, CodeDeniedByApprovalFile},
-		"full with an odd level":              {HostConfig{Elevation: Elevation{Level: "root"}}, HostParams{}, "gateway allowlist on-miss true"},
+		"nothing there":                       {HostConfig{}, HostParams{}, modes.Settings{}, "gateway allowlist on-miss"},
+		"sandbox asked for without one":       {HostConfig{}, HostParams{Host: "sandbox"}, modes.Settings{}, CodeSandboxUnavailable},
+		"sandbox asked for on the gateway":    {HostConfig{Host: HostGateway, SandboxAvailable: true}, HostParams{Host: "sandbox"}, modes.Settings{}, CodeHostNotAllowed},
+		"gateway asked for where it is usual": {HostConfig{}, HostParams{Host: " Gateway "}, modes.Settings{}, "gateway allowlist on-miss"},
+		"unknown host configured":             {HostConfig{Host: "Gateway"}, HostParams{}, modes.Settings{}, CodeInvalidHost},
+		"unknown security":                    {HostConfig{}, HostParams{Security: "none"}, modes.Settings{}, CodeInvalidSecurity},
+		"unknown ask":                         {HostConfig{}, HostParams{Ask: "never"}, modes.Settings{}, CodeInvalidAsk},
+		"parameters in any case":              {HostConfig{}, HostParams{Security: " DENY", Ask: "Always "}, modes.Settings{Security: modes.SecurityFull}, "gateway deny always"},
+		"the node's file counts too":          {HostConfig{Host: HostNode, FileModes: modes.Settings{Ask: modes.AskAlways}}, HostParams{}, modes.Settings{Security: modes.SecurityFull, Ask: modes.AskOff}, "node full always"},
+		"full":                                {HostConfig{SandboxAvailable: true, Elevation: open}, HostParams{Elevated: &yes}, modes.Settings{}, "gateway allowlist on-miss full"},
+		"full by the session":                 {HostConfig{Elevation: open}, HostParams{}, modes.Settings{}, "gateway allowlist on-miss full"},
+		"full, but the call wants questions":  {HostConfig{Elevation: open}, HostParams{Ask: "always"}, modes.Settings{}, "gateway allowlist always full"},
+		"full against a broken file":          {HostConfig{Elevation: open, FileModes: modes.Settings{Security: "open"}}, HostParams{}, modes.Settings{}, CodeDeniedByApprovalFile},
+		"full with an odd level":              {HostConfig{Elevation: Elevation{Level: "root"}}, HostParams{}, modes.Settings{}, "gateway allowlist on-miss"},
 	} {
 		place, err := Choose(c.config, c.params)
 		got := ""
 		if refused, ok := errors.AsType[*HostError](err); ok {
 			got = refused.Code
 		} else {
-			got = string(place.Host) + " " + string(place.Modes.Security) + " " + string(place.Modes.Ask) + " " + map[bool]string{true: "true", false: "false"}[place.Approvals]
+			inForce := modesAt(place, c.settings, c.config.FileModes, c.params)
+			got = strings.TrimSpace(strings.Join([]string{string(place.Host), string(inForce.Security), string(inForce.Ask), string(place.Elevated)}, " "))
 		}
 		if got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)

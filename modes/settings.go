@@ -51,9 +51,9 @@ func Default() Modes {
 	return Modes{Security: SecurityAllowlist, Ask: AskOnMiss, AskFallback: FallbackDeny}
 }
 
-// Closed are the modes of a file that cannot be trusted.
-func Closed() Modes {
-	return Modes{Security: SecurityDeny, Ask: AskOnMiss, AskFallback: FallbackDeny}
+// Closed are the settings that stand in the place of a file that cannot be trusted.
+func Closed() Settings {
+	return Settings{Security: SecurityDeny, Ask: AskOnMiss, AskFallback: FallbackDeny}
 }
 
 // Merge is what is in force where the configuration and the file of the executing host meet: for security and ask the

@@ -57,16 +57,3 @@ func (z *Zone) UnmarshalText(text []byte) (err error) {
 	*z, err = Parse(string(text))
 	return err
 }
-
-// Strictest is the zone that decides when a call has several targets. Without targets it is Self:
-// a call that hides its targets must not be taken for a harmless one.
-func Strictest(zones ...Zone) Zone {
-	if len(zones) == 0 {
-		return Self
-	}
-	strictest := zones[0]
-	for _, z := range zones[1:] {
-		strictest = min(strictest, z)
-	}
-	return strictest
-}

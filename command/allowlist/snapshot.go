@@ -19,16 +19,13 @@ type Snapshot struct {
 
 // Modes are those in force for an agent ("" is main) where the configuration meets the file.
 func (s *Snapshot) Modes(config modes.Settings, agent string) modes.Modes {
-	if s.Corrupt != nil {
-		return modes.Merge(modes.Settings{Ask: config.Ask}, modes.Settings{Security: modes.SecurityDeny, Ask: modes.AskOnMiss})
-	}
 	return modes.Merge(config, s.Settings(agent))
 }
 
 // Settings are what the file says about an agent ("" is main).
 func (s *Snapshot) Settings(agent string) modes.Settings {
 	if s.Corrupt != nil {
-		return modes.Settings{Security: modes.SecurityDeny, Ask: modes.AskOnMiss, AskFallback: modes.FallbackDeny}
+		return modes.Closed()
 	}
 	return s.File.settings(cmp.Or(agent, MainAgent))
 }

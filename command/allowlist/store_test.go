@@ -83,7 +83,7 @@ func TestCorruptStays(t *testing.T) {
 	const broken = `{"version":1,"defaults":{"security":"deny"},}`
 	put(t, a, broken)
 	s := a.Current()
-	if m := s.Modes(modes.Settings{Security: modes.SecurityFull, Ask: modes.AskOff}, "main"); s.Corrupt == nil || m != modes.Closed() {
+	if m := s.Modes(modes.Settings{Security: modes.SecurityFull, Ask: modes.AskOff}, "main"); s.Corrupt == nil || m != (modes.Modes{Security: modes.SecurityDeny, Ask: modes.AskOnMiss, AskFallback: modes.FallbackDeny}) {
 		t.Fatalf("%+v, %v", m, s.Corrupt)
 	}
 	var corrupt *CorruptError
