@@ -20,6 +20,10 @@ const (
 	ScopeHeld    Code = "scope-held"    // whoever gives a scope must hold it
 	NotShown     Code = "not-shown"     // the visitor did not see what they answer
 	TooSoon      Code = "too-soon"      // they saw it less than half a second ago
+	Resolved     Code = "resolved"      // somebody was first, or time ran out
+	NotOffered   Code = "not-offered"   // the call cannot be answered so
+	OwnQuestion  Code = "own-question"  // whoever asked does not answer
+	Different    Code = "different"     // what was said to be identical is not
 	Invalid      Code = "invalid"       // what was sent cannot be put in force
 	BaseRequired Code = "base-required" // the change does not say which state it was made from
 	BaseChanged  Code = "base-changed"  // the change was made from another state than the one that there is

@@ -12,6 +12,9 @@ type Visitor struct {
 	By     identity.Authority
 	Client string // the program that the visitor uses, as records name it; "" for Toolward's own
 
+	// Connection is what the visitor came through: whoever asked through it does not answer through it.
+	Connection string
+
 	// Of a connection of the gateway protocol.
 	Device string   // proven; "" if it has none
 	Scopes []string // that the connection has

@@ -91,6 +91,11 @@ func newWorld(t *testing.T) *world {
 // person is somebody who signed in. All tests have the same one, and the same one who left: a passphrase takes its time.
 func (w *world) person() desk.Visitor { return desk.Visitor{By: somebody.here, Client: "cli"} }
 
+// strangers are visitors who may do nothing.
+func strangers() map[string]desk.Visitor {
+	return map[string]desk.Visitor{"nobody": {}, "an agent": {By: identity.Requester()}, "somebody who has left": {By: somebody.gone}}
+}
+
 var somebody struct{ here, gone identity.Authority }
 
 func TestMain(m *testing.M) {
@@ -188,7 +193,7 @@ func (o *operation) world(t *testing.T) *world {
 func (o *operation) needsRight(t *testing.T) {
 	t.Helper()
 	w := o.world(t)
-	for who, visitor := range map[string]desk.Visitor{"nobody": {}, "an agent": {By: identity.Requester()}, "somebody who has left": {By: somebody.gone}} {
+	for who, visitor := range strangers() {
 		if err := o.do(t.Context(), w, visitor); desk.CodeOf(err) != desk.NotAllowed || !errors.Is(err, identity.ErrNotSignedIn) {
 			t.Errorf("%s: %v", who, err)
 		}

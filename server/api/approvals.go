@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/door"
 )
@@ -42,9 +43,9 @@ func (s *Server) apiApprovals(w http.ResponseWriter, r *http.Request, c Caller) 
 	var err error
 	switch state := r.URL.Query().Get("state"); state {
 	case "", "pending":
-		list, err = s.Waiting(r, c.By)
+		list, err = s.Waiting(r, c.visitor())
 	case "recent":
-		list, err = s.approvals.Recent(r.Context(), c.By, 100)
+		list, err = s.desk.RecentlyAnswered(r.Context(), c.visitor(), 100)
 	default:
 		return door.NewProblem(http.StatusBadRequest, "use state=pending or state=recent", "unknown state %s", door.QuoteShort(state))
 	}
@@ -60,7 +61,7 @@ func (s *Server) apiApprovals(w http.ResponseWriter, r *http.Request, c Caller) 
 }
 
 func (s *Server) apiApproval(w http.ResponseWriter, r *http.Request, c Caller) error {
-	rec, err := s.approvals.Get(r.Context(), c.By, r.PathValue("id"))
+	rec, err := s.desk.Approval(r.Context(), c.visitor(), r.PathValue("id"))
 	if err != nil {
 		return AnswerProblem(err)
 	}
@@ -103,15 +104,12 @@ func (s *Server) apiResolve(w http.ResponseWriter, r *http.Request, c Caller) er
 	if err != nil {
 		return err
 	}
-	rec, err := s.approvals.Resolve(r.Context(), approval.Response{
-		ID: r.PathValue("id"), Decision: a.Decision, Reason: a.Reason, Proposal: a.Proposal, Narrow: narrow, By: c.By,
-		Connection: c.Connection, Shown: a.Seen, Typed: c.Terminal && a.Seen == "",
+	rec, err := s.desk.Answer(r.Context(), c.visitor(), desk.Answer{
+		ID: r.PathValue("id"), Decision: a.Decision, Reason: a.Reason, Proposal: a.Proposal, Narrow: narrow,
+		Seen: a.Seen, Typed: c.Terminal && a.Seen == "",
 	})
-	if err != nil && rec == nil {
-		return AnswerProblem(err)
-	}
 	if err != nil {
-		s.log.Error("an answer counts, but could not be recorded", "approval", rec.ID, "err", err)
+		return AnswerProblem(err)
 	}
 	door.WriteJSON(w, http.StatusOK, s.apiApprovalOf(rec, c.By))
 	return nil
@@ -144,7 +142,7 @@ func (s *Server) apiWatch(w http.ResponseWriter, r *http.Request, c Caller) erro
 		return nil // the reader has gone; there is nobody to tell
 	}
 	sync := func() error {
-		list, err := s.Waiting(r, c.By)
+		list, err := s.Waiting(r, c.visitor())
 		if err != nil {
 			return err
 		}
@@ -178,10 +176,10 @@ func (s *Server) apiWatch(w http.ResponseWriter, r *http.Request, c Caller) erro
 	return nil
 }
 
-// waiting lists pending approvals in the order in which they arrived, so that a new one never pushes another away
+// Waiting lists pending approvals in the order in which they arrived, so that a new one never pushes another away
 // from under a person's finger.
-func (s *Server) Waiting(r *http.Request, by approval.Authority) ([]*approval.Record, error) {
-	list, err := s.approvals.Pending(r.Context(), by)
+func (s *Server) Waiting(r *http.Request, v desk.Visitor) ([]*approval.Record, error) {
+	list, err := s.desk.Waiting(r.Context(), v)
 	if err != nil {
 		return nil, err
 	}
@@ -238,24 +236,25 @@ func CheckAnswer(decision, reason string) *door.Problem {
 // maxReason is the longest reason in characters.
 const maxReason = 500
 
-// answerProblem turns the manager's refusals of an answer into words for the person.
+// AnswerProblem puts the refusal of an answer in the form of HTTP, with the words for the person.
 func AnswerProblem(err error) error {
-	for _, known := range []struct {
-		err    error
-		status int
-	}{
-		{approval.ErrTooSoon, http.StatusTooEarly},
-		{approval.ErrNotShown, http.StatusPreconditionFailed},
-		{approval.ErrResolved, http.StatusConflict},
-		{approval.ErrUnknown, http.StatusNotFound},
-		{approval.ErrNotOffered, http.StatusUnprocessableEntity},
-		{approval.ErrSelfApproval, http.StatusForbidden},
-		{approval.ErrNotAllowed, http.StatusForbidden},
-		{identity.ErrNotSignedIn, http.StatusUnauthorized},
-	} {
-		if errors.Is(err, known.err) {
-			return door.NewProblem(known.status, "", "%s", err.Error())
-		}
+	status, known := answerStatus[desk.CodeOf(err)]
+	switch {
+	case known:
+	case errors.Is(err, identity.ErrNotSignedIn):
+		status = http.StatusUnauthorized
+	default:
+		return err
 	}
-	return err
+	return door.NewProblem(status, "", "%s", err.Error())
+}
+
+var answerStatus = map[desk.Code]int{
+	desk.TooSoon:     http.StatusTooEarly,
+	desk.NotShown:    http.StatusPreconditionFailed,
+	desk.Resolved:    http.StatusConflict,
+	desk.Unknown:     http.StatusNotFound,
+	desk.NotOffered:  http.StatusUnprocessableEntity,
+	desk.OwnQuestion: http.StatusForbidden,
+	desk.NotAllowed:  http.StatusUnauthorized,
 }

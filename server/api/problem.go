@@ -20,4 +20,4 @@ func Problem(err error) error {
 }
 
 // visitor is the caller at the desk.
-func (c Caller) visitor() desk.Visitor { return desk.Visitor{By: c.By} }
+func (c Caller) visitor() desk.Visitor { return desk.Visitor{By: c.By, Connection: c.Connection} }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,14 +10,15 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
 )
 
 // showOne is GET /c/{key}/approvals/{id}: one call, waiting or decided. Links in chats and clients lead here.
 func (s *Server) showOne(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	rec, err := s.approvals.Get(r.Context(), v.by, r.PathValue("id"))
-	if errors.Is(err, approval.ErrUnknown) {
+	rec, err := s.desk.Approval(r.Context(), v.atDesk(), r.PathValue("id"))
+	if desk.CodeOf(err) == desk.Unknown {
 		return door.NewProblem(http.StatusNotFound, "it may have been decided long ago; see Decisions", "there is no such call")
 	} else if err != nil {
 		return err
@@ -62,20 +62,16 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, v *visitor) erro
 		}
 	}
 	id := r.PathValue("id")
-	rec, err := s.approvals.Resolve(r.Context(), approval.Response{
-		ID: id, Decision: decision, Reason: reason, Proposal: proposal, Narrow: narrow, By: v.by,
-		Connection: v.connection(), Shown: r.PostForm.Get("seen"),
+	rec, err := s.desk.Answer(r.Context(), v.atDesk(), desk.Answer{
+		ID: id, Decision: decision, Reason: reason, Proposal: proposal, Narrow: narrow, Seen: r.PostForm.Get("seen"),
 	})
 	script := r.Header.Get("Accept") == "application/json"
-	if err != nil && rec == nil {
-		if now := s.decided(r, v.by, id, err); now != nil && script {
+	if err != nil {
+		if now := s.decided(r, v, id, err); now != nil && script {
 			door.WriteJSON(w, http.StatusConflict, answered{"Already decided. " + api.Said(now), outcomeOf(now)})
 			return nil
 		}
 		return api.AnswerProblem(err)
-	}
-	if err != nil {
-		s.log.Error("an answer counts, but could not be recorded", "approval", id, "err", err)
 	}
 	if script {
 		door.WriteJSON(w, http.StatusOK, answered{api.Said(rec), outcomeOf(rec)})
@@ -87,14 +83,14 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, v *visitor) erro
 
 // decided returns what became of a call when an answer came too late, because somebody else was first or time ran
 // out; nil if that was not the problem. The winner's answer may still be on its way to the disk.
-func (s *Server) decided(r *http.Request, by approval.Authority, id string, why error) *approval.Record {
-	if !errors.Is(why, approval.ErrResolved) && !errors.Is(why, approval.ErrUnknown) {
+func (s *Server) decided(r *http.Request, v *visitor, id string, why error) *approval.Record {
+	if code := desk.CodeOf(why); code != desk.Resolved && code != desk.Unknown {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), door.WritePatience)
 	defer cancel()
 	_, _ = s.approvals.Wait(ctx, id) // unknown by now: the record below still tells
-	rec, err := s.approvals.Get(ctx, by, id)
+	rec, err := s.desk.Approval(ctx, v.atDesk(), id)
 	if err != nil || rec.State == approval.StatePending {
 		return nil
 	}

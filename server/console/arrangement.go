@@ -2,8 +2,6 @@ package console
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"net/url"
 	"slices"
@@ -65,16 +63,6 @@ func (a arrangement) sort(list []*approval.Record) {
 	slices.SortStableFunc(list, func(x, y *approval.Record) int {
 		return cmp.Compare(place[x.Request.Session], place[y.Request.Session])
 	})
-}
-
-// sameCall names what a call is bound to: two approvals with the same name let exactly the same call run. It is ""
-// if the approval is bound to nothing that could be compared.
-func sameCall(r *approval.Record) string {
-	if r.Binding == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(r.Binding + "\x00" + r.Request.Digest))
-	return hex.EncodeToString(sum[:12])
 }
 
 // arrangedOf is the order of the page that a form was on.

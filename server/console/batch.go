@@ -1,14 +1,12 @@
 package console
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
-	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
 )
@@ -20,28 +18,27 @@ type answeredCall struct {
 	Error string `json:"error,omitempty"`
 }
 
-// answerAll is POST /c/{key}/approvals: one answer for several identical calls. Each is answered on its own, with the
-// stamp of its own showing, so that a call which has just come in is never among those that a person meant.
+// answerAll is POST /c/{key}/approvals: one answer for several identical calls.
 func (s *Server) answerAll(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if err := parseForm(r); err != nil {
 		return err
 	}
-	decision := r.PostForm.Get("decision")
-	if decision != toolward.DenyCall.String() && decision != toolward.AllowOnce.String() {
-		return door.NewProblem(http.StatusBadRequest, "use deny or allow-once", "several calls at once cannot be answered with %s", door.QuoteShort(decision))
-	}
-	calls, err := s.identicalCalls(r, v, r.PostForm["call"])
+	calls, err := shownCalls(r.PostForm["call"])
 	if err != nil {
 		return err
 	}
+	decision := r.PostForm.Get("decision")
+	list, err := s.desk.AnswerAlike(r.Context(), v.atDesk(), calls, decision)
+	if err != nil {
+		return batchProblem(err, decision)
+	}
 	var all []answeredCall
 	done := 0
-	for _, c := range calls {
-		one := s.answerOne(r, v, c, decision)
-		if one.Error == "" {
+	for _, a := range list {
+		if a.Err == nil {
 			done++
 		}
-		all = append(all, one)
+		all = append(all, s.answeredCallOf(r, v, a))
 	}
 	if r.Header.Get("Accept") == "application/json" {
 		door.WriteJSON(w, http.StatusOK, struct {
@@ -54,45 +51,37 @@ func (s *Server) answerAll(w http.ResponseWriter, r *http.Request, v *visitor) e
 	return nil
 }
 
-// identicalCalls reads the calls of a form and refuses the whole if two of them differ in what they are bound to: a
-// person who says "these are all the same" was shown one of them.
-func (s *Server) identicalCalls(r *http.Request, v *visitor, values []string) ([]shownCall, error) {
+// shownCalls reads the calls of a form.
+func shownCalls(values []string) ([]desk.Shown, error) {
 	if len(values) == 0 || len(values) > maxCards {
 		return nil, door.NewProblem(http.StatusBadRequest, "load the page again", "%d calls at once, expected 1 to %d", len(values), maxCards)
 	}
-	var calls []shownCall
-	same := ""
+	var calls []desk.Shown
 	for _, value := range values {
 		id, seen, _ := strings.Cut(value, " ")
-		rec, err := s.approvals.Get(r.Context(), v.by, id)
-		switch {
-		case errors.Is(err, approval.ErrUnknown):
-			seen = "" // ended long ago, and never to be resolved without having been compared
-		case err != nil:
-			return nil, api.AnswerProblem(err)
-		case sameCall(rec) == "" || same != "" && sameCall(rec) != same:
-			return nil, door.NewProblem(http.StatusUnprocessableEntity, "answer them one by one", "these calls are not identical")
-		default:
-			same = sameCall(rec)
-		}
-		calls = append(calls, shownCall{id, seen})
+		calls = append(calls, desk.Shown{ID: id, Seen: seen})
 	}
 	return calls, nil
 }
 
-func (s *Server) answerOne(r *http.Request, v *visitor, c shownCall, decision string) answeredCall {
-	rec, err := s.approvals.Resolve(r.Context(), approval.Response{
-		ID: c.ID, Decision: decision, By: v.by, Connection: v.connection(), Shown: c.Seen,
-	})
-	if err != nil && rec == nil {
-		one := answeredCall{ID: c.ID, Error: door.ProblemOf(api.AnswerProblem(err)).Message}
-		if now := s.decided(r, v.by, c.ID, err); now != nil {
-			one.answered = answered{"Already decided. " + api.Said(now), outcomeOf(now)}
-		}
-		return one
+// batchProblem says why none of several calls was answered.
+func batchProblem(err error, decision string) error {
+	switch desk.CodeOf(err) {
+	case desk.Invalid:
+		return door.NewProblem(http.StatusBadRequest, "use deny or allow-once", "several calls at once cannot be answered with %s", door.QuoteShort(decision))
+	case desk.Different:
+		return door.NewProblem(http.StatusUnprocessableEntity, "answer them one by one", "%s", err)
 	}
-	if err != nil {
-		s.log.Error("an answer counts, but could not be recorded", "approval", c.ID, "err", err)
+	return api.AnswerProblem(err)
+}
+
+func (s *Server) answeredCallOf(r *http.Request, v *visitor, a desk.Answered) answeredCall {
+	if a.Err == nil {
+		return answeredCall{ID: a.ID, answered: answered{api.Said(a.Record), outcomeOf(a.Record)}}
 	}
-	return answeredCall{ID: c.ID, answered: answered{api.Said(rec), outcomeOf(rec)}}
+	one := answeredCall{ID: a.ID, Error: door.ProblemOf(api.AnswerProblem(a.Err)).Message}
+	if now := s.decided(r, v, a.ID, a.Err); now != nil {
+		one.answered = answered{"Already decided. " + api.Said(now), outcomeOf(now)}
+	}
+	return one
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -31,7 +32,7 @@ func newCard(base string, r *approval.Record, now time.Time) card {
 	c := cardOfView(d.Tool, r.View())
 	c.Base, c.ID, c.Created = base, r.ID, time.UnixMilli(r.CreatedMs)
 	c.Seconds, c.Left = int((r.ExpiresMs-r.CreatedMs)/1000), max(0, int((r.ExpiresMs-now.UnixMilli())/1000))
-	c.Session, c.SessionName, c.Same = string(d.Session), oneLine(cmp.Or(string(d.Session), "no session")), sameCall(r)
+	c.Session, c.SessionName, c.Same = string(d.Session), oneLine(cmp.Or(string(d.Session), "no session")), desk.BoundTo(r)
 	if r.State != approval.StatePending {
 		c.Always, c.Narrows = nil, false
 		c.Said, c.Outcome = oneLine(api.Said(r)), outcomeOf(r)

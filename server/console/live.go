@@ -129,7 +129,7 @@ type countEvent struct {
 // sync tells the page everything that waits now: after connecting, and after events were lost.
 func (f *follower) sync() error {
 	f.again = nil
-	list, err := f.server.api.Waiting(f.request, f.visitor.by)
+	list, err := f.server.api.Waiting(f.request, f.visitor.atDesk())
 	if err != nil {
 		return err
 	}

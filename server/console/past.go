@@ -12,6 +12,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -41,8 +42,8 @@ type pastPage struct {
 // showPast is GET /c/{key}/approvals/{id}/past/{proposal}: what an "always" would have allowed in the last week. The
 // console's script asks for the part alone.
 func (s *Server) showPast(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	rec, err := s.approvals.Get(r.Context(), v.by, r.PathValue("id"))
-	if errors.Is(err, approval.ErrUnknown) {
+	rec, err := s.desk.Approval(r.Context(), v.atDesk(), r.PathValue("id"))
+	if desk.CodeOf(err) == desk.Unknown {
 		return door.NewProblem(http.StatusNotFound, "it may have been decided long ago; see Decisions", "there is no such call")
 	} else if err != nil {
 		return err

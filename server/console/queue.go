@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -30,7 +31,7 @@ func (s *Server) showQueue(w http.ResponseWriter, r *http.Request, v *visitor) e
 	if err := s.present.note(s.approvals, v); err != nil {
 		return err
 	}
-	waiting, err := s.api.Waiting(r, v.by)
+	waiting, err := s.api.Waiting(r, v.atDesk())
 	if err != nil {
 		return err
 	}
@@ -65,9 +66,9 @@ func (s *Server) cardsOf(v *visitor, list []*approval.Record, a arrangement) []c
 		if at, known := first[c.Same]; known && c.Same != "" {
 			leader := &cards[at]
 			if leader.Batch == nil {
-				leader.Batch = []shownCall{{leader.ID, leader.Seen}}
+				leader.Batch = []desk.Shown{{ID: leader.ID, Seen: leader.Seen}}
 			}
-			leader.Batch = append(leader.Batch, shownCall{c.ID, c.Seen})
+			leader.Batch = append(leader.Batch, desk.Shown{ID: c.ID, Seen: c.Seen})
 		} else {
 			first[c.Same] = i
 		}
@@ -80,7 +81,7 @@ func (s *Server) cardsOf(v *visitor, list []*approval.Record, a arrangement) []c
 func (s *Server) answeredNotices(r *http.Request, v *visitor) []notice {
 	query := r.URL.Query()
 	if done := query.Get("done"); done != "" {
-		if rec, err := s.approvals.Get(r.Context(), v.by, done); err == nil && rec.State != approval.StatePending {
+		if rec, err := s.desk.Approval(r.Context(), v.atDesk(), done); err == nil && rec.State != approval.StatePending {
 			return []notice{{Text: rec.Request.Title + " — " + api.Said(rec)}}
 		}
 	}

@@ -1,6 +1,10 @@
 package console
 
-import "time"
+import (
+	"time"
+
+	"github.com/toolward/toolward/desk"
+)
 
 // page is what every page's frame shows.
 type page struct {
@@ -58,12 +62,12 @@ type card struct {
 	Rank         int    // 0 for critical calls, larger for calmer ones
 	Session      string // raw, to tell sessions apart
 	SessionName  []span
-	Same         string      // identical calls have the same one; "" if that cannot be told
-	Batch        []shownCall // this and the identical calls below it; nil if it is the only one
-	Leads        bool        // the first one of its session, where sessions stand apart
-	Arranged     string      // order of the page
-	Said         []span      // what became of it
-	Outcome      string      // allowed, denied or ""
+	Same         string       // identical calls have the same one; "" if that cannot be told
+	Batch        []desk.Shown // this and the identical calls below it; nil if it is the only one
+	Leads        bool         // the first one of its session, where sessions stand apart
+	Arranged     string       // order of the page
+	Said         []span       // what became of it
+	Outcome      string       // allowed, denied or ""
 }
 
 type block struct {
@@ -108,6 +112,3 @@ type entry struct {
 	Digest string // first 12 characters; "" if the call had none
 	Href   string // its record
 }
-
-// shownCall is one of several identical calls, with the stamp of its showing.
-type shownCall struct{ ID, Seen string }

@@ -17,7 +17,7 @@ type visitor struct {
 }
 
 // atDesk is the visitor at the desk.
-func (v *visitor) atDesk() desk.Visitor { return desk.Visitor{By: v.by} }
+func (v *visitor) atDesk() desk.Visitor { return desk.Visitor{By: v.by, Connection: v.connection()} }
 
 func (v *visitor) connection() string { return "console:" + v.by.Session() }
 

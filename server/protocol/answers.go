@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 )
 
@@ -114,26 +115,20 @@ func (r *call) resolve(ctx context.Context, p *resolveParams) (any, *Error) {
 	if decision == toolward.AllowAlways && p.Proposal == nil {
 		return nil, withDetail(invalid("decision not available: name the proposal that is to be kept (approval.resolve), or answer in the console"), "NOT_OFFERED")
 	}
-	record, err := r.server.approvals.Get(ctx, r.by, strings.TrimSpace(p.ID))
+	record, err := r.server.desk.Approval(ctx, r.visitor(), strings.TrimSpace(p.ID))
 	if err != nil || !r.kindFits(record) || !kindNamed(record, p.Kind) || record.State != approval.StatePending {
 		return nil, unknownApproval()
 	}
-	answer := approval.Response{
-		ID: record.ID, Decision: p.Decision, Reason: p.Reason, By: r.by, Connection: r.conn.id, Device: r.admitted.deviceID,
-		Binding: p.Digest, Typed: true,
-	}
+	answer := desk.Answer{ID: record.ID, Decision: p.Decision, Reason: p.Reason, Binding: p.Digest, Typed: true}
 	if p.Proposal != nil {
 		answer.Proposal = *p.Proposal
 	}
 	if r.presence != nil {
 		r.presence.Active()
 	}
-	resolved, err := r.server.approvals.Resolve(ctx, answer)
-	if resolved == nil {
-		return nil, resolveError(err)
-	}
+	resolved, err := r.server.desk.Answer(ctx, r.visitor(), answer)
 	if err != nil {
-		r.server.log.Error("an answer counts, but could not be recorded", "approval", record.ID, "err", err)
+		return nil, resolveError(err)
 	}
 	if strings.HasPrefix(r.method.name, "exec.") {
 		return map[string]any{"ok": true}, nil
@@ -150,19 +145,17 @@ func kindNamed(record *approval.Record, kind string) bool {
 }
 
 func resolveError(err error) *Error {
-	switch {
-	case errors.Is(err, approval.ErrUnknown), errors.Is(err, approval.ErrResolved):
+	switch desk.CodeOf(err) {
+	case desk.Unknown, desk.Resolved:
 		return unknownApproval()
-	case errors.Is(err, approval.ErrNotOffered):
+	case desk.NotOffered:
 		return withDetail(invalid("decision not available"), "NOT_OFFERED")
-	case errors.Is(err, approval.ErrChanged):
+	case desk.Changed:
 		return withDetail(invalid("%s", err), "DIGEST_MISMATCH")
-	case errors.Is(err, approval.ErrTooSoon):
+	case desk.TooSoon:
 		return withDetail(&Error{Code: codeUnavailable, Message: err.Error(), Retryable: true, RetryAfterMs: 500}, "TOO_SOON")
-	case errors.Is(err, approval.ErrSelfApproval):
+	case desk.OwnQuestion:
 		return withDetail(invalid("%s", err), "SELF_APPROVAL")
-	case errors.Is(err, approval.ErrNotAllowed):
-		return invalid("%s", err)
 	}
 	return invalid("the answer was not taken: %s", err)
 }
@@ -198,7 +191,7 @@ func (r *call) listAll(ctx context.Context, _ *struct{ State string }) (any, *Er
 }
 
 func (r *call) pending(ctx context.Context) ([]*approval.Record, *Error) {
-	list, err := r.server.approvals.Pending(ctx, r.by)
+	list, err := r.server.desk.Waiting(ctx, r.visitor())
 	if err != nil {
 		r.server.log.Error("approvals could not be listed", "err", err)
 		return nil, unavailable("approvals cannot be listed now")
@@ -229,7 +222,7 @@ func (r *call) getAny(ctx context.Context, p *idParams) (any, *Error) {
 }
 
 func (r *call) lookUp(ctx context.Context, p *idParams) (*approval.Record, *Error) {
-	record, err := r.server.approvals.Get(ctx, r.by, strings.TrimSpace(p.ID))
+	record, err := r.server.desk.Approval(ctx, r.visitor(), strings.TrimSpace(p.ID))
 	if err != nil || !r.kindFits(record) {
 		return nil, unknownApproval()
 	}

@@ -257,8 +257,8 @@ func (r *call) wait(ctx context.Context, p *idParams) (any, *Error) {
 	if err == nil && record.State == approval.StatePending && !record.Request.Lasting {
 		r.server.asks.adopt(record.ID, r.conn)
 	}
-	if err != nil && r.by.MayAnswer() == nil {
-		record, err = r.server.approvals.Get(ctx, r.by, id)
+	if err != nil {
+		record, err = r.server.desk.Approval(ctx, r.visitor(), id)
 	}
 	if err != nil || !r.kindFits(record) {
 		return nil, waitError(approval.ErrUnknown)

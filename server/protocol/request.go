@@ -85,7 +85,7 @@ func (c *conn) authorize(name string) *Error {
 
 // visitor is the connection at the desk.
 func (c *conn) visitor() desk.Visitor {
-	return desk.Visitor{By: c.by, Client: c.admitted.client.ID, Device: c.admitted.deviceID, Scopes: c.admitted.scopes}
+	return desk.Visitor{By: c.by, Client: c.admitted.client.ID, Connection: c.id, Device: c.admitted.deviceID, Scopes: c.admitted.scopes}
 }
 
 // personNeeded refuses what only people may do. The gateway's shared secret may be known to an agent: it is no person.
