@@ -9,51 +9,14 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/toolward/toolward/sandbox"
-	"github.com/toolward/toolward/sandbox/disk"
 	"github.com/toolward/toolward/sandbox/inside"
 )
 
-// Engine makes native sandboxes. They end with it.
-type Engine struct {
-	options Options
-	log     *slog.Logger
-	root    bool // the gateway is user 0 of the host
-	starter *starter
-	null    *os.File
-	idmaps  idmaps
-	live    sync.WaitGroup // processes that were started and not yet waited for
-	serial  atomic.Int64
-	owner   string // of the groups of this gateway: its process id and start time
-
-	capabilities func() sandbox.Capabilities  // what was found out, once
-	groups       func() (*hierarchies, error) // where control groups are made, found once
-	sweep        sync.Once                    // of temporary directories
-
-	boxes sandbox.WaitingRoom[*box]
-	disk  disk.Book
-
-	supervised supervised
-
-	mu        sync.Mutex
-	spares    map[identity][]*spare
-	closed    bool
-	refilling bool  // a spare is being started
-	err       error // why nothing can be started
-}
-
-// program is what is executed as the helper.
-type program struct {
-	file *os.File
-	args []string
-}
+var _ sandbox.Engine = (*Engine)(nil)
 
 // New returns an engine.
 func New(options Options) *Engine {
@@ -79,75 +42,12 @@ func New(options Options) *Engine {
 // more: processes end with their gateway, their groups stay.
 func (e *Engine) Sweep(ctx context.Context) error {
 	err := e.findSupervised(ctx)
-	sweepAll(e.options.Cgroup, e.options.Instance, func(group string) bool { return e.ownerRuns(group) || e.supervisedGroup(group) })
+	sweepAll(e.options.Cgroup, e.options.Instance, func(group string) bool { return ownerRuns(group) || e.supervisedGroup(group) })
 	return err
-}
-
-// ownerRuns reports whether the gateway that made a group still runs.
-func (*Engine) ownerRuns(group string) bool {
-	parts := strings.Split(group, "-")
-	if len(parts) != 3 {
-		return false
-	}
-	pid, err := strconv.Atoi(parts[0])
-	return err == nil && parts[1] != "" && startTime(pid) == parts[1]
 }
 
 // Name is "native".
 func (*Engine) Name() string { return Name }
-
-func (e *Engine) program(ctx context.Context) (*program, error) {
-	if e.err != nil {
-		return nil, e.err
-	}
-	if e.options.program != nil {
-		return &program{file: e.options.program}, nil
-	}
-	found, err := inside.FindProgram(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &program{file: found.File, args: found.Args}, nil
-}
-
-// identityOf says who runs inside. It is never user 0 of the host: the files of /proc and /sys that belong to the
-// machine belong to that user, in whatever namespace.
-func (e *Engine) identityOf(user sandbox.User) identity {
-	who := identity{hostUID: user.UID, hostGID: user.GID}
-	if !e.root {
-		who.hostUID, who.hostGID = os.Geteuid(), os.Getegid()
-	}
-	if who.hostUID <= 0 {
-		who.hostUID = dedicatedUID()
-	}
-	if who.hostGID <= 0 {
-		who.hostGID = who.hostUID
-	}
-	who.uid, who.gid = who.hostUID, who.hostGID
-	if who.uid == overflowID {
-		who.uid = 1000 // inside, overflowID is whoever has no number
-	}
-	if who.gid == overflowID {
-		who.gid = 1000
-	}
-	return who
-}
-
-const overflowID = 65534
-
-// dedicatedUID is who sandboxes of root are: the first of root's subordinate users, or else nobody.
-func dedicatedUID() int {
-	data, _ := os.ReadFile("/etc/subuid")
-	for line := range strings.Lines(string(data)) {
-		parts := strings.Split(strings.TrimSpace(line), ":")
-		if len(parts) == 3 && (parts[0] == "root" || parts[0] == "0") {
-			if n, err := strconv.Atoi(parts[1]); err == nil && n > 0 {
-				return n
-			}
-		}
-	}
-	return overflowID
-}
 
 // Ensure returns the running sandbox of a name, or makes it.
 func (e *Engine) Ensure(ctx context.Context, spec *sandbox.Spec) (sandbox.Handle, error) {
@@ -220,22 +120,6 @@ func (e *Engine) make(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	return nil
 }
 
-// settingsOf is what the program inside must know.
-func (e *Engine) settingsOf(b *box, spec *sandbox.Spec) inside.Setup {
-	settings := inside.SetupOf(spec)
-	if spec.Network.Mode == sandbox.NetworkEgress {
-		settings.Env = append(egressEnv(), settings.Env...)
-	}
-	if b.temporary != "" {
-		settings.Env = append([]string{"TMPDIR=" + b.temporary}, settings.Env...)
-	}
-	settings.OOMKills = b.oomKills
-	if b.record != nil {
-		settings.Detach = b.terms(spec)
-	}
-	return settings
-}
-
 // startNamespaces makes a sandbox with namespaces and a root of its own.
 func (e *Engine) startNamespaces(ctx context.Context, b *box, spec *sandbox.Spec) error {
 	who := e.identityOf(spec.User)
@@ -281,18 +165,6 @@ func (e *Engine) check(spec *sandbox.Spec) error {
 		return err
 	}
 	return e.checkDetach(spec, capabilities.Level)
-}
-
-// explainSetup says what went wrong in the helper in words that lead to a remedy.
-func explainSetup(err error) error {
-	failed, ok := errors.AsType[*helperError](err)
-	if !ok {
-		return err
-	}
-	if failed.errno == unix.ESTALE || failed.errno == unix.ELOOP { // another file, or a symbolic link
-		return sandbox.Errorf(sandbox.CodeChanged, "a mount was replaced after it was checked: %v", err)
-	}
-	return sandbox.Errorf(sandbox.CodeUnavailable, "the sandbox could not be set up: %v", err)
 }
 
 // Lookup says what exists under a name.
@@ -373,4 +245,29 @@ func (e *Engine) Close() error {
 		_ = e.null.Close() // nothing was written to it
 	}
 	return errors.Join(failed...)
+}
+
+// fillBefore takes over what goes on under the name of a sandbox. What cannot be taken over is ended, so that the name is
+// free: nothing else could ever use it.
+func (e *Engine) fillBefore(ctx context.Context, b *box, spec *sandbox.Spec) (resumed bool, err error) {
+	r := e.takeSupervised(spec.Name)
+	if r == nil {
+		return false, nil
+	}
+	if r.Hash != spec.Hash || r.ScopeKey != spec.ScopeKey {
+		e.putSupervised(r)
+		return false, sandbox.Errorf(sandbox.CodeConflict, "sandbox %s exists and was made for %q from another configuration", r.Name, r.ScopeKey)
+	}
+	if err = e.check(spec); err == nil {
+		if err = e.resume(ctx, b, spec, r); err == nil {
+			return true, nil
+		}
+	}
+	b.helper, b.group, b.record = nil, nil, nil
+	if ctx.Err() != nil || errors.Is(err, errBusy) {
+		e.putSupervised(r)
+		return false, unavailable(err)
+	}
+	e.log.Warn("a sandbox that has outlived its gateway cannot be used again: it is made anew", "sandbox", r.Name, "error", err)
+	return false, e.endSupervised(ctx, r)
 }

@@ -12,6 +12,8 @@ import (
 // Engine is not available on this system.
 type Engine struct{}
 
+var _ sandbox.Engine = (*Engine)(nil)
+
 // New returns an engine that says so.
 func New(Options) *Engine { return &Engine{} }
 

@@ -198,3 +198,13 @@ func (g *group) remove() error {
 	}
 	return nil
 }
+
+// put writes a value. It makes no file: of a value that the kernel does not have, fs.ErrNotExist tells.
+func put(path, value string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(value)
+	return errors.Join(err, file.Close())
+}

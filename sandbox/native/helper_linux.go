@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -27,19 +25,6 @@ const setupTimeout = 30 * time.Second
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUTS
 
-// identity is who runs inside, in numbers of the host and of the sandbox.
-type identity struct{ hostUID, hostGID, uid, gid int }
-
-// helper is a started toolward-inside that carries out plans.
-type helper struct {
-	pid    int
-	id     string        // process id, start time and boot
-	conn   *net.UnixConn // nil of one that another gateway has started
-	exited chan struct{} // closed when the process has ended and was waited for
-	kill   func()
-	leave  func() // stops waiting for its end
-}
-
 // helperError is what a helper could not do.
 type helperError struct {
 	errno syscall.Errno
@@ -48,26 +33,6 @@ type helperError struct {
 
 func (e *helperError) Error() string { return e.text }
 func (e *helperError) Unwrap() error { return e.errno }
-
-// starter starts processes on one thread that lives as long as the engine. The kernel sends the signal of a parent's
-// death when the thread that started a child ends, whatever becomes of the process.
-type starter struct {
-	requests chan func()
-}
-
-func newStarter() *starter {
-	s := &starter{requests: make(chan func())}
-	go func() {
-		// Never unlocked: the thread ends with this goroutine, which is when the engine is closed.
-		runtime.LockOSThread()
-		for request := range s.requests {
-			request()
-		}
-	}()
-	return s
-}
-
-func (s *starter) close() { close(s.requests) }
 
 // startHelper starts the program as a helper with clone flags. identity counts with a new user namespace only.
 func (e *Engine) startHelper(ctx context.Context, flags uintptr, who identity) (*helper, error) {
@@ -213,27 +178,6 @@ func inMemory(data []byte) (*os.File, error) {
 	return file, nil
 }
 
-// processID tells a process from every other that had or will have its number.
-func processID(pid int) string {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strconv.Itoa(pid) + ":" + startTime(pid) + ":" + strings.TrimSpace(string(boot))
-}
-
-// startTime is when a process started, in ticks since the boot; "" if there is none.
-func startTime(pid int) string {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return ""
-	}
-	// The name of the program, in parentheses, may hold anything.
-	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')'):]), " ")
-	fields := strings.Fields(rest)
-	if len(fields) < 20 {
-		return ""
-	}
-	return fields[19]
-}
-
 // unavailable makes an error of what could not be started.
 func unavailable(err error) error {
 	if e, ok := errors.AsType[*sandbox.Error](err); ok {
@@ -241,3 +185,58 @@ func unavailable(err error) error {
 	}
 	return sandbox.Errorf(sandbox.CodeUnavailable, "the sandbox could not be made: %v", err)
 }
+
+// explainSetup says what went wrong in the helper in words that lead to a remedy.
+func explainSetup(err error) error {
+	failed, ok := errors.AsType[*helperError](err)
+	if !ok {
+		return err
+	}
+	if failed.errno == unix.ESTALE || failed.errno == unix.ELOOP { // another file, or a symbolic link
+		return sandbox.Errorf(sandbox.CodeChanged, "a mount was replaced after it was checked: %v", err)
+	}
+	return sandbox.Errorf(sandbox.CodeUnavailable, "the sandbox could not be set up: %v", err)
+}
+
+// findHelper finds a process by its id, which no other process will ever have.
+func findHelper(id string) (*helper, error) {
+	pid, ok := pidOf(id)
+	if !ok {
+		return nil, errGone
+	}
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if errors.Is(err, unix.ESRCH) {
+		return nil, errGone
+	}
+	if err != nil {
+		return nil, os.NewSyscallError("pidfd_open", err)
+	}
+	handle := os.NewFile(uintptr(fd), "supervisor")
+	// The number belonged to the process of the id before the handle was opened, and belongs to it now: so does the handle.
+	if !lives(id) {
+		_ = handle.Close() // nothing was written
+		return nil, errGone
+	}
+	raw, err := handle.SyscallConn()
+	if err != nil {
+		_ = handle.Close() // nothing was written
+		return nil, err
+	}
+	h := &helper{pid: pid, id: id, exited: make(chan struct{})}
+	h.kill = func() {
+		_ = raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) }) // it may have ended
+	}
+	h.leave = func() { _ = handle.Close() } // nothing was written
+	go func() {
+		err := raw.Read(func(fd uintptr) bool {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+			return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
+		})
+		if err == nil { // otherwise it was let go
+			close(h.exited)
+		}
+	}()
+	return h, nil
+}
+
+var errGone = errors.New("it has ended")

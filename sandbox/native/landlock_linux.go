@@ -5,17 +5,12 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/native/setup"
 )
-
-// landlockScopes is the first version of Landlock that keeps processes from signaling those outside. Below it a sandbox
-// without namespaces could end the gateway, which has the same user.
-const landlockScopes = 6
 
 // What of the host a sandbox without a root of its own may read beyond the system's programs.
 var landlockRead = append([]string{
@@ -122,14 +117,4 @@ func writableAbove(all []sandbox.Mount, mount *sandbox.Mount) string {
 		}
 	}
 	return ""
-}
-
-// endAll ends a process and all that it has started. Where there is no namespace whose first process takes the others
-// with it, they are stopped first, so that none can start another while they are counted.
-func endAll(first int) {
-	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
-		for _, pid := range descendants(first) {
-			_ = syscall.Kill(pid, signal) // it may have ended
-		}
-	}
 }

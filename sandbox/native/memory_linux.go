@@ -55,21 +55,6 @@ func memoryOf(first int) (total int64, largest int) {
 	return total + resident(first), largest
 }
 
-// descendants are all processes that a process has started, directly or not.
-func descendants(pid int) []int {
-	var found []int
-	tasks, _ := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
-	for _, task := range tasks {
-		data, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + task.Name() + "/children")
-		for text := range strings.FieldsSeq(string(data)) {
-			if child, err := strconv.Atoi(text); err == nil {
-				found = append(append(found, child), descendants(child)...)
-			}
-		}
-	}
-	return found
-}
-
 // resident is the memory that is a process's own or shared with others on purpose; not that of the files it runs.
 func resident(pid int) int64 {
 	data, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path"
 	"strconv"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -127,15 +126,6 @@ func (e *Engine) detach(ctx context.Context, pinned *os.File, attr setup.Attr, m
 	return fd, nil
 }
 
-// idmap makes what belongs to one user of the host belong to another, on one mount.
-type idmap struct{ fromUID, fromGID, toUID, toGID int }
-
-// idmaps keeps a user namespace for each mapping, which is how the kernel wants to be told.
-type idmaps struct {
-	mu    sync.Mutex
-	known map[idmap]*os.File
-}
-
 func (m *idmaps) apply(ctx context.Context, e *Engine, mount int, mapping idmap) error {
 	namespace, err := m.namespace(ctx, e, mapping)
 	if err != nil {
@@ -187,3 +177,5 @@ func (m *idmaps) close() {
 	}
 	m.known = nil
 }
+
+const hardened = setup.NoSetuid | setup.NoDevices

@@ -13,8 +13,6 @@ package native
 import (
 	"log/slog"
 	"os"
-
-	"github.com/toolward/toolward/sandbox"
 )
 
 // Options say how sandboxes are made.
@@ -38,5 +36,3 @@ type Options struct {
 
 // Name is the name of this engine.
 const Name = "native"
-
-var _ sandbox.Engine = (*Engine)(nil)

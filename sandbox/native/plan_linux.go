@@ -37,8 +37,6 @@ var (
 	}
 )
 
-const hardened = setup.NoSetuid | setup.NoDevices
-
 // basePlan is what every sandbox of a user has.
 func basePlan(who identity) *setup.Plan {
 	p := &setup.Plan{}

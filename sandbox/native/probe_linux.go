@@ -84,27 +84,6 @@ func (e *Engine) checkNamespaces() sandbox.Check {
 	return check
 }
 
-func (e *Engine) checkLandlock() (sandbox.Check, uint32) {
-	check := sandbox.Check{Name: "landlock"}
-	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	switch errno {
-	case 0:
-		check.OK, check.Found = true, fmt.Sprintf("version %d", abi)
-		return check, uint32(abi)
-	case unix.EOPNOTSUPP:
-		check.Found, check.Fix = "the kernel has Landlock, but it is switched off", `add "landlock" to the lsm= list of the kernel's command line`
-	default:
-		check.Found, check.Fix = "the kernel has no Landlock", "use Linux 5.13 or newer; without it mounts alone confine files"
-	}
-	return check, 0
-}
-
-// landlockABI is the version of Landlock that the kernel has; 0 is none.
-func (e *Engine) landlockABI() uint32 {
-	_, abi := e.checkLandlock()
-	return abi
-}
-
 func (e *Engine) checkGroups() sandbox.Check {
 	check := sandbox.Check{Name: "cgroup", OK: true}
 	h, err := e.groups()
@@ -195,14 +174,6 @@ func diagnose(err error, f facts) (cause, fix string) {
 			"give that container CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID, or use the docker engine"
 	}
 	return err.Error(), "see docs/sandbox.md, or use the docker engine"
-}
-
-func kernelRelease() string {
-	var name unix.Utsname
-	if unix.Uname(&name) != nil {
-		return "unknown"
-	}
-	return unix.ByteSliceToString(name.Release[:])
 }
 
 // allowed refuses a level that a Spec did not agree to, with what is missing and how to get it.

@@ -7,12 +7,6 @@ import (
 	"time"
 )
 
-// spare is a helper that has made what every sandbox of a user has, and waits for what this one has beyond that.
-type spare struct {
-	helper *helper
-	group  *group
-}
-
 func (s *spare) end() error {
 	s.helper.end()
 	if s.group == nil {

@@ -52,7 +52,7 @@ func (b *box) removeTemporary() {
 func (e *Engine) sweepTemporary() {
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), e.temporaryPrefix()+"*"))
 	for _, dir := range left {
-		if !e.ownerRuns(strings.TrimPrefix(filepath.Base(dir), e.temporaryPrefix())) {
+		if !ownerRuns(strings.TrimPrefix(filepath.Base(dir), e.temporaryPrefix())) {
 			_ = os.RemoveAll(dir) // the next start tries again
 		}
 	}
