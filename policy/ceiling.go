@@ -14,14 +14,14 @@ import (
 // names of today's tools, so that tools which come later are judged too. What an agent gives up for itself alone and
 // the defaults for sub-agents are not a part of it: the child has its own. A child that is spawned only for some tools
 // gets no others; only takes entries as an allow list does.
-func (s *Snapshot) Ceiling(c toolward.Caller, only ...string) toolward.Ceiling {
-	a := s.agentOf(&c)
+func (b *Book) Ceiling(c toolward.Caller, only ...string) toolward.Ceiling {
+	a := b.agentOf(&c)
 	if a == nil {
 		return noTools
 	}
-	c = s.confined(c)
+	c = b.Confined(c)
 	kept, named := []restriction{}, []string{}
-	for _, l := range s.rules.pipeline(a, &c) {
+	for _, l := range b.rules.pipeline(a, &c) {
 		r := l.effective
 		if l.label != inheritedLayer {
 			named = union(named, namesOfPlugins(r.Allow))

@@ -10,13 +10,13 @@ import (
 )
 
 // checkLayers looks for layers that work as written and yet leave open what they seem to close.
-func (b *builder) checkLayers() {
+func (b *binder) checkLayers() {
 	c := &b.config
-	b.checkAgent(b.snapshot.anyAgent, report.Path{"tools"}, &c.Tools, &SandboxLists{})
+	b.checkAgent(b.book.agents.others, report.Path{"tools"}, &c.Tools, &SandboxLists{})
 	b.checkModels(c.Tools.ByProvider, report.Path{"tools", "byProvider"})
 	for i := range c.Agents {
 		own, at := &c.Agents[i].Tools, report.Path{"agents", "list", i, "tools"}
-		if a := b.snapshot.agents[fold(c.Agents[i].ID)]; a != nil {
+		if a := b.book.agents.Named(Fold(c.Agents[i].ID)); a != nil {
 			b.checkAgent(a, at, own, &own.Sandbox.Tools)
 		}
 		b.checkModels(own.ByProvider, at.At("byProvider"))
@@ -24,7 +24,7 @@ func (b *builder) checkLayers() {
 }
 
 // checkAgent looks at one scope, where it says something itself.
-func (b *builder) checkAgent(a *agent, at report.Path, own *Tools, ownSandbox *SandboxLists) {
+func (b *binder) checkAgent(a *agentRules, at report.Path, own *Tools, ownSandbox *SandboxLists) {
 	if len(own.Deny) > 0 || own.Exec.ApplyPatch.Enabled != nil {
 		b.checkPatch(a, at.At("deny"))
 	}
@@ -35,7 +35,7 @@ func (b *builder) checkAgent(a *agent, at report.Path, own *Tools, ownSandbox *S
 }
 
 // checkPatch reports that files cannot be written, but can be patched.
-func (b *builder) checkPatch(a *agent, at report.Path) {
+func (b *binder) checkPatch(a *agentRules, at report.Path) {
 	lists := pipeline{}
 	for _, l := range []*layer{b.rules.global.tools, a.scope.tools} {
 		if l != nil {
@@ -51,7 +51,7 @@ func (b *builder) checkPatch(a *agent, at report.Path) {
 }
 
 // checkSandbox reports lists for sandboxed sessions that lack what the default ones deny.
-func (b *builder) checkSandbox(a *agent, replaced bool, at report.Path) {
+func (b *binder) checkSandbox(a *agentRules, replaced bool, at report.Path) {
 	l := newList(a.sandboxLists.Allow, a.sandboxLists.Deny, b.rules.inventory.isPlugin)
 	reachable := func(tool string) bool { _, ok := l.allows(tool, ""); return ok }
 	if replaced {
@@ -69,20 +69,20 @@ func (b *builder) checkSandbox(a *agent, replaced bool, at report.Path) {
 		}
 	}
 	isDenied := func(tool string) bool { _, hit := l.deny.match(tool, ""); return hit }
-	if slices.ContainsFunc(b.channelIDs(), isDenied) && reachable("message") {
+	if slices.ContainsFunc(b.book.words.channels, isDenied) && reachable("message") {
 		b.Warn(report.Warning{Path: at, Code: report.CheckSandboxMessage, Text: "channels are denied one by one, but message reaches them all; deny message too"})
 	}
 }
 
 // checkModels reports entries for one model that lack what the entry of its provider denies: entries are not merged, and
 // the more exact one counts alone.
-func (b *builder) checkModels(entries map[string]ProviderTools, at report.Path) {
+func (b *binder) checkModels(entries map[string]ProviderTools, at report.Path) {
 	byKey := map[string]ProviderTools{}
 	for _, key := range sortedKeys(entries) {
-		byKey[fold(key)] = entries[key]
+		byKey[Fold(key)] = entries[key]
 	}
 	for _, key := range sortedKeys(entries) {
-		name, model, isModel := strings.Cut(fold(key), "/")
+		name, model, isModel := strings.Cut(Fold(key), "/")
 		if !isModel {
 			continue
 		}

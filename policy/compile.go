@@ -18,14 +18,17 @@ import (
 // [report.Errors] for mistakes in the configuration. A tool of a plug-in that may not be registered is left out with a
 // warning; one of Toolward's own is an error.
 func Compile(c Config, tools []*toolward.Tool) (*Snapshot, []report.Warning, error) {
-	b := builder{Collector: &report.Collector{}, config: c, snapshot: &Snapshot{
-		tools: map[string]*toolward.Tool{}, internal: map[string]*toolward.Tool{}, schemas: map[*toolward.Tool]*schema.Schema{}, agents: map[string]*agent{},
-		table: newTable(c.TEG.Preset), around: c.Around, trusted: map[string]bool{},
-	}}
-	if err := b.register(tools); err != nil {
+	s := &Snapshot{
+		schemas: map[*toolward.Tool]*schema.Schema{}, table: newTable(c.TEG.Preset), around: c.Around, trusted: map[string]bool{},
+	}
+	found := &report.Collector{}
+	book, err := CompileBook(c.visible(s.compileSchema), tools, found)
+	if err != nil {
 		return nil, nil, err
 	}
-	b.layers()
+	s.Book = book
+	b := builder{Collector: found, config: c, snapshot: s, words: s.Vocabulary()}
+	b.agents()
 	b.teg()
 	if len(b.Errs) > 0 {
 		return nil, nil, b.Errs
@@ -36,52 +39,12 @@ func Compile(c Config, tools []*toolward.Tool) (*Snapshot, []report.Warning, err
 	return b.snapshot, b.Warnings, nil
 }
 
-// register takes the tools that may exist.
-func (b *builder) register(tools []*toolward.Tool) error {
-	b.plugins = map[string]bool{}
-	for i, t := range tools {
-		if t == nil {
-			return fmt.Errorf("register tool %d: it is nil", i)
-		}
-		err := b.admit(t)
-		switch {
-		case err == nil && t.Internal:
-		case err == nil:
-			b.sorted = append(b.sorted, t)
-			if t.Plugin != "" {
-				b.plugins[NormalizeName(t.Plugin)] = true
-			}
-		case t.Plugin == "":
-			return fmt.Errorf("register tool %q: %w", t.Name, err)
-		default:
-			b.Warn(report.Warning{Tool: t.Name, Code: report.CheckToolRefused, Text: fmt.Sprintf("of %q is not registered: %v", t.Plugin, err)})
-		}
-	}
-	slices.SortFunc(b.sorted, func(x, y *toolward.Tool) int { return strings.Compare(x.Name, y.Name) })
-	return nil
-}
-
-func (b *builder) admit(t *toolward.Tool) error {
-	if err := CheckName(t.Name, t.Plugin); err != nil {
-		return err
-	}
-	if t.Internal != isInternal(t.Name) || t.Internal && t.Run != nil {
-		return fmt.Errorf("%q: the internal tools are known by name, and Toolward's parts run them", t.Name)
-	}
-	if other := b.snapshot.tools[t.Name]; other != nil {
-		return fmt.Errorf("the name is taken by a tool of %q", other.Plugin)
-	}
-	compiled, err := schema.Compile(t.Schema, schema.Options{Params: paramsOf(t), Foreign: t.Plugin != ""})
-	if err != nil {
-		return err
-	}
-	b.snapshot.schemas[t] = compiled
-	if t.Internal {
-		b.snapshot.internal[t.Name] = t
-	} else {
-		b.snapshot.tools[t.Name] = t
-	}
-	return nil
+// builder collects what Compile finds.
+type builder struct {
+	*report.Collector
+	config   Config
+	snapshot *Snapshot
+	words    *Vocabulary
 }
 
 // teg compiles the section "teg".
@@ -161,7 +124,7 @@ func (b *builder) revise() error {
 		Tools    []string
 	}
 	print := fingerprint{Config: b.config, Channels: b.config.Around.Channels}
-	for _, t := range b.sorted {
+	for _, t := range b.snapshot.Registered() {
 		print.Tools = append(print.Tools, fmt.Sprintf("%s\x00%s\x00%t\x00%t\x00%s", t.Name, t.Plugin, t.OwnerOnly, t.Optional, t.Schema))
 	}
 	text, err := json.Marshal(print)

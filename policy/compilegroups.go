@@ -7,11 +7,11 @@ import (
 )
 
 // channels compiles the section "channels".
-func (b *builder) channels() {
+func (b *binder) channels() {
 	b.rules.channels = map[string]*channel{}
 	for _, id := range sortedKeys(b.config.Channels) {
 		c, at := b.config.Channels[id], report.Path{"channels", id}
-		key := fold(id)
+		key := Fold(id)
 		switch {
 		case key == "":
 			b.Fail(at, "the id of the channel is blank")
@@ -25,20 +25,20 @@ func (b *builder) channels() {
 		seen := map[string]bool{}
 		for _, id := range sortedKeys(c.Accounts) {
 			account, at := c.Accounts[id], at.At("accounts", id)
-			if seen[fold(id)] {
-				b.Fail(at, "there are two accounts %q; keep one of them", fold(id))
+			if seen[Fold(id)] {
+				b.Fail(at, "there are two accounts %q; keep one of them", Fold(id))
 				continue
 			}
-			seen[fold(id)] = true
+			seen[Fold(id)] = true
 			if account.Groups != nil {
-				compiled.accounts[fold(id)] = b.groups(account.Groups, at.At("groups"))
+				compiled.accounts[Fold(id)] = b.groups(account.Groups, at.At("groups"))
 			}
 		}
 	}
 }
 
 // groups compiles a map of groups.
-func (b *builder) groups(entries map[string]Group, at report.Path) *groups {
+func (b *binder) groups(entries map[string]Group, at report.Path) *groups {
 	g := &groups{exact: map[string]*groupRule{}, folded: map[string]*groupRule{}}
 	for _, id := range sortedKeys(entries) {
 		rule := b.group(entries[id], at.At(id))
@@ -58,7 +58,7 @@ func (b *builder) groups(entries map[string]Group, at report.Path) *groups {
 }
 
 // group compiles one group.
-func (b *builder) group(entry Group, at report.Path) *groupRule {
+func (b *binder) group(entry Group, at report.Path) *groupRule {
 	as := layer{label: groupLayer, strips: true}
 	rule := &groupRule{senders: newSenderRules[*layer]()}
 	if entry.Tools != nil {
@@ -78,7 +78,7 @@ func (b *builder) group(entry Group, at report.Path) *groupRule {
 }
 
 // warnSender reports keys that are not what they seem.
-func (b *builder) warnSender(who senderKey, l Lists, at report.Path) {
+func (b *binder) warnSender(who senderKey, l Lists, at report.Path) {
 	switch {
 	case who.untyped:
 		b.Warn(report.Warning{Path: at, Code: report.CheckUntypedSender, Text: "a bare key is compared with ids only; write id:" + who.value})

@@ -6,13 +6,33 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/policy/glob"
 	"github.com/toolward/toolward/policy/report"
 )
 
+// CompileBook checks the lists and turns them, with the tools that are registered, into a Book. Mistakes and doubts go
+// into found; with a mistake in it the Book must not be used. A tool of a plug-in that may not be registered is left out
+// with a warning; one of Toolward's own is an error.
+func CompileBook(c VisibleConfig, tools []*toolward.Tool, found *report.Collector) (Book, error) {
+	channels := c.Around.Channels
+	if channels == nil {
+		channels = builtInChannels[:]
+	}
+	registered := map[string]*toolward.Tool{}
+	b := binder{Collector: found, config: c, book: Book{
+		words: Vocabulary{tools: registered, plugins: map[string]bool{}, clientTools: c.Around.ClientTools, channels: channels},
+		tools: registered, internal: map[string]*toolward.Tool{}, views: &memo[toolward.Caller, *view]{},
+		confines: c.Around.Confined, whyConfined: c.Around.WhyConfined,
+	}}
+	if err := b.register(tools); err != nil {
+		return Book{}, err
+	}
+	b.layers()
+	return b.book, nil
+}
+
 // layers compiles everything that decides which tools a caller sees.
-func (b *builder) layers() {
+func (b *binder) layers() {
 	c := &b.config
 	if u := c.Tools.UnmatchedAllowlist; u != "" && u != "strip" && u != "closed" {
 		b.Fail(report.Path{"tools", "unmatchedAllowlist"}, "%q is unknown; use strip or closed", u)
@@ -24,10 +44,10 @@ func (b *builder) layers() {
 		inventory: newInventory(b.sorted, c.Around.ClientTools, c.Tools.UnmatchedAllowlist == "closed"),
 		defaults:  c.Subagents, inherit: c.Tools.Subagents.Inherit == nil || *c.Tools.Subagents.Inherit,
 	}
-	b.rules, b.snapshot.rules = r, r
-	b.snapshot.position = make(map[*toolward.Tool]int, len(b.sorted))
+	b.rules, b.book.rules = r, r
+	b.book.position = make(map[*toolward.Tool]int, len(b.sorted))
 	for i, t := range b.sorted {
-		b.snapshot.position[t] = i
+		b.book.position[t] = i
 	}
 	r.global = b.scope(&c.Tools, report.Path{"tools"}, "")
 	b.subagents()
@@ -38,7 +58,7 @@ func (b *builder) layers() {
 }
 
 // subagents compiles tools.subagents.
-func (b *builder) subagents() {
+func (b *binder) subagents() {
 	t, at := &b.config.Tools.Subagents, report.Path{"tools", "subagents"}
 	const label = "subagent tools.allow"
 	b.entries(t.Tools.Allow, at.At("tools", "allow"), label)
@@ -53,7 +73,7 @@ func (b *builder) subagents() {
 }
 
 // httpTools compiles gateway.tools.
-func (b *builder) httpTools() {
+func (b *binder) httpTools() {
 	t, at := b.config.HTTP, report.Path{"gateway", "tools"}
 	b.entries(t.Allow, at.At("allow"), httpLayer)
 	b.entries(t.Deny, at.At("deny"), httpLayer)
@@ -68,42 +88,32 @@ func (b *builder) httpTools() {
 	b.rules.http = newHTTPRule(t, b.rules.inventory.isPlugin)
 }
 
-// agents compiles the layers and settings of every agent, and those of agents that the file does not name.
-func (b *builder) agents() {
+// agents compiles the layers of every agent, and those of agents that the file does not name.
+func (b *binder) agents() {
 	global := &b.config.Tools
-	usual := modes.Default()
-	usual.SandboxAsk = b.config.TEG.Exec.Sandbox == "ask"
-	base := agent{
-		modes: b.modes(global.Exec, usual, report.Path{"tools", "exec"}), workspaceOnly: orFalse(global.FS.WorkspaceOnly),
-		patch: b.patch(patchRule{workspaceOnly: true}, global.Exec.ApplyPatch, report.Path{"tools", "exec", "applyPatch"}),
-	}
+	base := agentRules{patch: b.patch(patchRule{}, global.Exec.ApplyPatch, report.Path{"tools", "exec", "applyPatch"})}
 	b.derive(&base, nil)
-	b.snapshot.anyAgent = &base
+	b.book.agents = NewByAgent(&base)
 	for i := range b.config.Agents {
 		a, at := &b.config.Agents[i], report.Path{"agents", "list", i}
-		id := fold(a.ID)
+		id := Fold(a.ID)
 		switch {
 		case id == "" || strings.ContainsAny(id, ": \t\r\n\x00"):
 			b.Fail(at.At("id"), "%q is not an agent id; use a name without colons and spaces", a.ID)
 			continue
-		case b.snapshot.agents[id] != nil:
+		case b.book.agents.Named(id) != nil:
 			b.Fail(at.At("id"), "there are two agents %q", id)
 			continue
 		}
-		b.snapshot.agents[id] = b.agent(base, a, at, id)
+		b.book.agents.Set(id, b.agent(base, a, at, id))
 	}
 }
 
 // agent lays the settings of one agent over those of the gateway.
-func (b *builder) agent(one agent, a *Agent, at report.Path, id string) *agent {
+func (b *binder) agent(one agentRules, a *VisibleAgent, at report.Path, id string) *agentRules {
 	b.gatewayOnly(&a.Tools, at.At("tools"))
 	one.scope = b.scope(&a.Tools, at.At("tools"), id)
-	one.modes = b.modes(a.Tools.Exec, one.modes, at.At("tools", "exec"))
 	one.patch = b.patch(one.patch, a.Tools.Exec.ApplyPatch, at.At("tools", "exec", "applyPatch"))
-	if a.Tools.FS.WorkspaceOnly != nil {
-		one.workspaceOnly = *a.Tools.FS.WorkspaceOnly
-	}
-	one.overrides = b.overrides(a.TEG.Tools, "agents.list[].teg.tools", at.At("teg", "tools"))
 	one.ownTools = a.Subagents.OwnTools
 	if one.ownTools {
 		b.warnInherit(at.At("subagents", "ownTools"))
@@ -120,7 +130,7 @@ func (b *builder) agent(one agent, a *Agent, at report.Path, id string) *agent {
 
 // derive compiles the layers that come from the gateway's settings and the agent's together; a is nil for agents that
 // the file does not name.
-func (b *builder) derive(one *agent, a *Agent) {
+func (b *binder) derive(one *agentRules, a *VisibleAgent) {
 	global, inventory := &b.rules.global, &b.rules.inventory
 	one.profile = inventory.profileLayer("tools.profile", narrower(one.scope.profile, global.profile), firstList(one.scope.alsoAllow, global.alsoAllow))
 	var own *SandboxLists
@@ -141,7 +151,7 @@ func (b *builder) derive(one *agent, a *Agent) {
 }
 
 // gatewayOnly refuses settings of an agent that only the gateway has: they would look as if they did something.
-func (b *builder) gatewayOnly(t *Tools, at report.Path) {
+func (b *binder) gatewayOnly(t *Tools, at report.Path) {
 	s := t.Subagents
 	if s.Inherit != nil || s.Tools.Allow != nil || s.Tools.AlsoAllow != nil || s.Tools.Deny != nil {
 		b.Fail(at.At("subagents"), "agents have no such section; use tools.subagents of the gateway, or subagents.ownTools of the agent")
@@ -152,7 +162,7 @@ func (b *builder) gatewayOnly(t *Tools, at report.Path) {
 }
 
 // patch lays tools.exec.applyPatch of a narrower scope over that of a wider one.
-func (b *builder) patch(p patchRule, a ApplyPatch, at report.Path) patchRule {
+func (b *binder) patch(p patchRule, a ApplyPatch, at report.Path) patchRule {
 	for i, m := range a.AllowModels {
 		if strings.TrimSpace(m) == "" {
 			b.Fail(at.At("allowModels", i), "the entry is blank; name a model, or remove it")
@@ -160,21 +170,3 @@ func (b *builder) patch(p patchRule, a ApplyPatch, at report.Path) patchRule {
 	}
 	return p.with(a)
 }
-
-// modes lays the settings for commands of a narrower scope over those of a wider one.
-func (b *builder) modes(e Exec, m modes.Modes, at report.Path) modes.Modes {
-	var err error
-	if e.Security != "" {
-		if m.Security, err = modes.ParseSecurity(e.Security); err != nil {
-			b.Fail(at.At("security"), "%v", err)
-		}
-	}
-	if e.Ask != "" {
-		if m.Ask, err = modes.ParseAsk(e.Ask); err != nil {
-			b.Fail(at.At("ask"), "%v", err)
-		}
-	}
-	return m
-}
-
-func orFalse(p *bool) bool { return p != nil && *p }

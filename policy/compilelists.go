@@ -8,7 +8,7 @@ import (
 )
 
 // scope compiles the lists of the gateway (id is "") or of one agent.
-func (b *builder) scope(t *Tools, at report.Path, id string) scope {
+func (b *binder) scope(t *Tools, at report.Path, id string) scope {
 	label, providerLabel := "tools.global", "tools.global-provider"
 	if id != "" {
 		label, providerLabel = "tools.agent ("+id+")", "tools.agent-provider ("+id+")"
@@ -20,7 +20,7 @@ func (b *builder) scope(t *Tools, at report.Path, id string) scope {
 	b.sandboxEntries(&t.Sandbox.Tools, at.At("sandbox", "tools"))
 	for _, key := range sortedKeys(t.ByProvider) {
 		p, at := t.ByProvider[key], at.At("byProvider", key)
-		folded := fold(key)
+		folded := Fold(key)
 		switch {
 		case folded == "":
 			b.Fail(at, "the key is blank; name a provider, or provider/model")
@@ -37,7 +37,7 @@ func (b *builder) scope(t *Tools, at report.Path, id string) scope {
 }
 
 // profile checks the name of a profile: an unknown one would silently restrict nothing.
-func (b *builder) profile(name string, at report.Path) profile {
+func (b *binder) profile(name string, at report.Path) profile {
 	if name == "" {
 		return profile{}
 	}
@@ -49,7 +49,7 @@ func (b *builder) profile(name string, at report.Path) profile {
 }
 
 // lists compiles one scope into a layer; nil if it restricts nothing.
-func (b *builder) lists(l Lists, at report.Path, as layer) *layer {
+func (b *binder) lists(l Lists, at report.Path, as layer) *layer {
 	b.entries(l.Allow, at.At("allow"), as.label)
 	b.entries(l.AlsoAllow, at.At("alsoAllow"), as.label)
 	b.entries(l.Deny, at.At("deny"), as.label)
@@ -69,12 +69,12 @@ func (b *builder) lists(l Lists, at report.Path, as layer) *layer {
 	return compiled
 }
 
-func (b *builder) warnInherit(at report.Path) {
+func (b *binder) warnInherit(at report.Path) {
 	b.Warn(report.Warning{Path: at, Code: report.CheckInheritOff, Text: "sub-agents may have tools that their parent lacks"})
 }
 
 // sandboxEntries checks the entries of the lists for sandboxed sessions.
-func (b *builder) sandboxEntries(l *SandboxLists, at report.Path) {
+func (b *binder) sandboxEntries(l *SandboxLists, at report.Path) {
 	b.entries(l.Allow, at.At("allow"), sandboxTools)
 	b.entries(l.AlsoAllow, at.At("alsoAllow"), sandboxTools)
 	b.entries(l.Deny, at.At("deny"), sandboxTools)
@@ -82,7 +82,7 @@ func (b *builder) sandboxEntries(l *SandboxLists, at report.Path) {
 }
 
 // warnStripped reports an allow list that is ignored. In a group, where strangers write, that is critical.
-func (b *builder) warnStripped(label string, l *layer, at report.Path) {
+func (b *binder) warnStripped(label string, l *layer, at report.Path) {
 	w := report.Warning{Path: at, Code: report.CheckAllowlistStripped, Text: ListWarning{label, l.unknown, true}.String()}
 	if label == groupLayer {
 		b.Alarm(w)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,12 +20,12 @@ func (b *builder) warnOverrides(o *overrides, at report.Path) {
 			})
 		}
 	}
-	for _, tool := range sortedKeys(o.byTool) {
+	for _, tool := range slices.Sorted(maps.Keys(o.byTool)) {
 		t := o.byTool[tool]
 		if t.tool != nil {
 			b.warnOverride(tool, t.tool, at)
 		}
-		for _, action := range sortedKeys(t.actions) {
+		for _, action := range slices.Sorted(maps.Keys(t.actions)) {
 			b.warnOverride(tool, t.actions[action], at)
 		}
 	}
@@ -32,8 +33,8 @@ func (b *builder) warnOverrides(o *overrides, at report.Path) {
 
 func (b *builder) warnOverride(tool string, o *override, at report.Path) {
 	at = at.At(o.key)
-	if !b.knows(tool) {
-		b.Warn(report.Warning{Path: at, Code: report.CheckUnknownEntries, Text: fmt.Sprintf("no tool is called %q%s", tool, report.DidYouMean(tool, b.knownNames()))})
+	if !b.words.Knows(tool) {
+		b.Warn(report.Warning{Path: at, Code: report.CheckUnknownEntries, Text: fmt.Sprintf("no tool is called %q%s", tool, report.DidYouMean(tool, b.words.Names()))})
 		return
 	}
 	if o.class == toolward.Blocked {
@@ -76,7 +77,7 @@ func (b *builder) rowsOf(tool string, o *override) []row {
 }
 
 func (b *builder) overrides(entries map[string]string, layer string, at report.Path) overrides {
-	o, errs := newOverrides(entries, layer, at, b.hasTool)
+	o, errs := newOverrides(entries, layer, at, b.words.HasTool)
 	b.Errs = append(b.Errs, errs...)
 	b.prepare(&o)
 	b.warnOverrides(&o, at)
@@ -84,7 +85,7 @@ func (b *builder) overrides(entries map[string]string, layer string, at report.P
 }
 
 func (b *builder) prepare(o *overrides) {
-	for _, t := range b.sorted {
+	for _, t := range b.snapshot.Registered() {
 		o.prepare(t.Name)
 	}
 	for tool := range b.snapshot.table {

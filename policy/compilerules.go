@@ -43,7 +43,7 @@ func (b *builder) compileRules(entries []Rule, at report.Path) {
 		return
 	}
 	slices.SortFunc(set.all, func(x, y *compiledRule) int { return strings.Compare(x.Name, y.Name) })
-	for _, t := range b.sorted {
+	for _, t := range b.snapshot.Registered() {
 		key := toolKey{t.Name, t.Plugin}
 		set.byTool[key] = set.index(key)
 	}
@@ -82,7 +82,7 @@ func (b *builder) compileRule(entry Rule, at report.Path) *compiledRule {
 		return nil
 	}
 	r.contents = contentsOf(r.condition)
-	r.tools = newNames([]string{entry.Tool}, func(id string) bool { return b.plugins[id] })
+	r.tools = newNames([]string{entry.Tool}, b.words.IsPlugin)
 	r.reason = toolward.Reason{
 		Layer: "teg.rules", Rule: entry.Name, Matched: NormalizeName(entry.Tool),
 		Text: fmt.Sprintf("rule %q: %s: %s", entry.Name, thenWords[r.then], entry.Reason),
@@ -107,10 +107,10 @@ func (b *builder) ruleText(text string, at report.Path, most int, why string) {
 // warnRule reports rules that probably do not do what they seem to say.
 func (b *builder) warnRule(r *compiledRule, at report.Path) {
 	tool := NormalizeName(r.Tool)
-	if !b.matchesAnything(tool) {
+	if !b.words.Matches(tool) {
 		b.Warn(report.Warning{
 			Path: at.At("tool"), Code: report.CheckUnknownEntries,
-			Text: fmt.Sprintf("%q matches no tool, group or plug-in%s", r.Tool, report.DidYouMean(tool, b.knownNames())),
+			Text: fmt.Sprintf("%q matches no tool, group or plug-in%s", r.Tool, report.DidYouMean(tool, b.words.Names())),
 		})
 	}
 	var rows []row

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/toolward/toolward/policy/report"
@@ -9,18 +11,18 @@ import (
 
 // waits compiles teg.approval.waitMs.
 func (b *builder) waits(entries map[string]int64, at report.Path) overrides {
-	o, errs := newKeyed(entries, at, b.hasTool, func(entry *override, ms int64) string {
+	o, errs := newKeyed(entries, at, b.words.HasTool, func(entry *override, ms int64) string {
 		entry.wait = time.Duration(ms) * time.Millisecond
 		return wrongWait(ms)
 	})
 	b.Errs = append(b.Errs, errs...)
 	b.prepare(&o)
-	for _, tool := range sortedKeys(o.byTool) {
+	for _, tool := range slices.Sorted(maps.Keys(o.byTool)) {
 		t := o.byTool[tool]
 		if t.tool != nil {
 			b.warnWait(tool, t.tool, at)
 		}
-		for _, action := range sortedKeys(t.actions) {
+		for _, action := range slices.Sorted(maps.Keys(t.actions)) {
 			b.warnWait(tool, t.actions[action], at)
 		}
 	}
@@ -28,10 +30,10 @@ func (b *builder) waits(entries map[string]int64, at report.Path) overrides {
 }
 
 func (b *builder) warnWait(tool string, o *override, at report.Path) {
-	if !b.knows(tool) {
+	if !b.words.Knows(tool) {
 		b.Warn(report.Warning{
 			Path: at.At(o.key), Code: report.CheckUnknownEntries,
-			Text: fmt.Sprintf("no tool is called %q%s", tool, report.DidYouMean(tool, b.knownNames())),
+			Text: fmt.Sprintf("no tool is called %q%s", tool, report.DidYouMean(tool, b.words.Names())),
 		})
 	}
 }

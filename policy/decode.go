@@ -24,6 +24,16 @@ func paramsOf(t *toolward.Tool) schema.Params {
 	}}
 }
 
+// compileSchema keeps what the arguments of a registered tool must look like.
+func (s *Snapshot) compileSchema(t *toolward.Tool) error {
+	compiled, err := schema.Compile(t.Schema, schema.Options{Params: paramsOf(t), Foreign: t.Plugin != ""})
+	if err != nil {
+		return err
+	}
+	s.schemas[t] = compiled
+	return nil
+}
+
 // Decode decodes and validates the arguments of a registered tool, or of a form by its own schema.
 func (s *Snapshot) Decode(t *toolward.Tool, raw json.RawMessage) (toolward.Params, error) {
 	compiled := s.schemas[t]

@@ -34,7 +34,7 @@ func groupOf(key toolward.SessionKey) (g groupContext, ok bool) {
 	}
 	channel, rest, _ := strings.Cut(body, ":")
 	kind, id, _ := strings.Cut(rest, ":")
-	channel, kind, id = fold(channel), fold(kind), strings.TrimSpace(id)
+	channel, kind, id = Fold(channel), Fold(kind), strings.TrimSpace(id)
 	if channel == "" || id == "" || kind != "group" && kind != "channel" {
 		return g, false
 	}
@@ -56,7 +56,7 @@ func groupOfCaller(c *toolward.Caller) (groupContext, bool) {
 	if g, ok := groupOf(c.Parent); ok {
 		return g, true
 	}
-	g := groupContext{fold(c.Channel), strings.TrimSpace(c.Group)}
+	g := groupContext{Fold(c.Channel), strings.TrimSpace(c.Group)}
 	return g, g.Channel != "" && g.GroupID != ""
 }
 
@@ -100,7 +100,7 @@ func (g *groups) find(id string) *groupRule {
 
 // of picks the groups of an account; an account with groups of its own replaces those of the channel.
 func (c *channel) of(account string) *groups {
-	account = fold(account)
+	account = Fold(account)
 	if account == "" {
 		account = defaultAccount
 	}

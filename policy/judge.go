@@ -8,7 +8,7 @@ import (
 
 // Judge classifies a call, validates what it would touch, and weighs both at the level of its session.
 func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgment {
-	a := s.agentNamed(r.Call.Caller.Agent, r.Call.Session)
+	a := s.agents.Of(r.Call.Caller.Agent, r.Call.Session)
 	if a == nil {
 		return toolward.Judgment{Code: toolward.CodeInternal, Reasons: []toolward.Reason{{Layer: "registry", Text: "no policy is loaded"}}}
 	}
@@ -137,7 +137,7 @@ var trustedHint = line{Classification: safe(elevated, info, none), name: "read-o
 
 // override applies the entry that concerns a call, if there is one.
 func (s *Snapshot) override(o *overrides, sub *subject, c *classified) (toolward.Classification, bool) {
-	entry := o.find(sub, s.tools[sub.tool] != nil || s.table[sub.tool] != nil)
+	entry := o.find(sub, s.Tool(sub.tool) != nil || s.table[sub.tool] != nil)
 	if entry == nil {
 		return c.row.Classification, false
 	}

@@ -8,5 +8,5 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// fold is the form in which ids and keys of the configuration are compared.
-func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
+// Fold is the form in which ids and keys of the configuration are compared.
+func Fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }

@@ -24,13 +24,13 @@ const (
 )
 
 // KnownTools lists the catalog in its order, then everything else that is registered, tools of plug-ins last.
-func (s *Snapshot) KnownTools() []KnownTool {
+func (b *Book) KnownTools() []KnownTool {
 	var out []KnownTool
 	listed := map[string]bool{}
 	add := func(section string, names ...string) {
 		for _, name := range names {
 			listed[name] = true
-			out = append(out, s.knownTool(name, section))
+			out = append(out, b.knownTool(name, section))
 		}
 	}
 	for _, c := range catalog {
@@ -39,29 +39,32 @@ func (s *Snapshot) KnownTools() []KnownTool {
 	add(SectionToolward, beyondCore[:]...)
 	add(SectionChannels, channelTools[:]...)
 	var plugins []KnownTool
-	for _, name := range sortedKeys(s.tools) {
+	for _, name := range sortedKeys(b.tools) {
 		switch {
 		case listed[name]:
-		case s.tools[name].Plugin == "":
+		case b.tools[name].Plugin == "":
 			add(SectionOther, name)
 		default:
-			plugins = append(plugins, s.knownTool(name, SectionPlugin))
+			plugins = append(plugins, b.knownTool(name, SectionPlugin))
 		}
 	}
 	slices.SortStableFunc(plugins, func(a, b KnownTool) int { return strings.Compare(a.Plugin, b.Plugin) })
 	return append(out, plugins...)
 }
 
-func (s *Snapshot) knownTool(name, section string) KnownTool {
+func (b *Book) knownTool(name, section string) KnownTool {
 	k := KnownTool{Name: name, Section: section, OwnerOnly: isOwnerOnlyName(name)}
-	if t := s.tools[name]; t != nil {
+	if t := b.tools[name]; t != nil {
 		k.Plugin, k.Description, k.Available, k.OwnerOnly = t.Plugin, t.Description, true, ownerOnly(t)
 	}
 	return k
 }
 
 // Knows reports whether a name is one of KnownTools.
-func (s *Snapshot) Knows(name string) bool { return s.tools[name] != nil || reserved(name) }
+func (b *Book) Knows(name string) bool { return b.tools[name] != nil || reserved(name) }
 
 // AgentIDs lists the agents that the configuration names. All others are treated alike.
-func (s *Snapshot) AgentIDs() []string { return sortedKeys(s.agents) }
+func (b *Book) AgentIDs() []string { return sortedKeys(b.agents.named) }
+
+// HasAgent reports whether the configuration names an agent, by its folded id.
+func (b *Book) HasAgent(id string) bool { return b.agents.Named(id) != nil }

@@ -67,7 +67,7 @@ func (s *Snapshot) Outlook(c toolward.Caller, name string, level toolward.Level)
 		o.Removed = &toolward.Reason{Layer: "registry", Text: "no policy is loaded"}
 		return o
 	}
-	t := s.tools[name]
+	t := s.Tool(name)
 	if t == nil {
 		t = &toolward.Tool{Name: NormalizeName(name)}
 	}
@@ -324,7 +324,7 @@ func (p *Possible) rule(then Then, always bool) {
 // settings, and one that a rule forbids.
 func (s *Snapshot) addCommands(p *Possible, a *agent, caller *toolward.Caller, c *classified, w weighed, level toolward.Level) {
 	host := toolward.HostGateway
-	if s.confined(*caller).Sandboxed {
+	if s.Confined(*caller).Sandboxed {
 		host = toolward.HostSandbox
 	}
 	kinds := []toolward.CommandAnalysis{{Understood: true, Covered: true}, {Understood: true}, {Forced: []string{modes.ForcedObfuscation}}, {Forbidden: "a rule"}}

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -69,7 +70,7 @@ func newOverrides(entries map[string]string, layer string, at report.Path, known
 func newKeyed[V any](entries map[string]V, at report.Path, known func(string) bool, read func(*override, V) (problem string)) (overrides, report.Errors) {
 	o := overrides{byTool: map[string]*toolOverrides{}}
 	var errs report.Errors
-	for _, key := range sortedKeys(entries) {
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		entry := override{key: key, named: []string{key}}
 		if problem := read(&entry, entries[key]); problem != "" {
 			errs = append(errs, &report.Error{Path: at.At(key), Problem: problem})

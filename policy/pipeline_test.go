@@ -335,7 +335,7 @@ func BenchmarkVisibleToolsWarm(b *testing.B) {
 func BenchmarkVisibleToolsCold(b *testing.B) {
 	s := compile(b, layered(), benchmarkTools()...)
 	c := everyLayer(s)
-	a := s.agentOf(&c)
+	a := s.Book.agentOf(&c)
 	b.ReportAllocs()
 	for b.Loop() {
 		s.rules.newView(a, &c)

@@ -74,7 +74,7 @@ func TestProviderPolicyVectors(t *testing.T) {
 		gatetest.Decode(t, input, &in)
 		keys := map[string]string{}
 		for _, key := range slices.Sorted(maps.Keys(in.ByProvider)) {
-			keys[fold(key)] = key
+			keys[Fold(key)] = key
 		}
 		key, ok := byProvider(keys, in.Provider, in.Model)
 		return object{"key": orNull(key, ok)}
@@ -151,7 +151,7 @@ func TestPipelineVectors(t *testing.T) {
 		}
 		// The tools are as built: which models get apply_patch has been decided before.
 		caller := in.Context.caller()
-		v := s.rules.newView(s.agentOf(&caller), &caller)
+		v := s.rules.newView(s.Book.agentOf(&caller), &caller)
 		v.patch = true
 		left, removed := []string{}, map[string]string{}
 		for _, tool := range tools {
@@ -289,9 +289,9 @@ func TestApplyPatchVectors(t *testing.T) {
 		}
 		gatetest.Decode(t, input, &in)
 		s := compile(t, Config{Tools: Tools{Exec: Exec{ApplyPatch: in.ApplyPatch}, FS: FS{WorkspaceOnly: in.FSWorkspaceOnly}}}, coreTools()...)
-		a := s.anyAgent
+		a := s.agentOf(&toolward.Caller{})
 		return object{
-			"available":     a.patch.available(in.Provider, in.Model, in.SandboxAccess == "ro"),
+			"available":     s.Book.agents.others.patch.available(in.Provider, in.Model, in.SandboxAccess == "ro"),
 			"workspaceOnly": a.keepsInWorkspace("apply_patch"),
 		}
 	})

@@ -26,7 +26,7 @@ func fullModel(provider, model string) string {
 // providerCandidates are the keys of byProvider that fit a model, the most exact first. The first that exists counts
 // alone. Without a provider there is none.
 func providerCandidates(provider, model string) []string {
-	provider, model = fold(provider), fold(model)
+	provider, model = Fold(provider), Fold(model)
 	if provider == "" {
 		return nil
 	}
@@ -57,12 +57,11 @@ func byProvider[V any](entries map[string]V, provider, model string) (entry V, o
 	return entry, false
 }
 
-// patchRule says which models get apply_patch, and where it may write.
+// patchRule says which models get apply_patch.
 type patchRule struct {
-	set           bool // the configuration says something about it
-	enabled       bool
-	workspaceOnly bool
-	allowModels   []string
+	set         bool // the configuration says something about it
+	enabled     bool
+	allowModels []string
 }
 
 // with lays the settings of a narrower scope over those of a wider one.
@@ -70,13 +69,10 @@ func (p patchRule) with(a ApplyPatch) patchRule {
 	if a.Enabled != nil {
 		p.set, p.enabled = true, *a.Enabled
 	}
-	if a.WorkspaceOnly != nil {
-		p.workspaceOnly = *a.WorkspaceOnly
-	}
 	if a.AllowModels != nil {
 		p.allowModels = nil
 		for _, m := range a.AllowModels {
-			p.allowModels = append(p.allowModels, fold(m))
+			p.allowModels = append(p.allowModels, Fold(m))
 		}
 	}
 	return p
@@ -88,7 +84,7 @@ func (p patchRule) available(provider, model string, readOnly bool) bool {
 	if !p.enabled || readOnly {
 		return false
 	}
-	provider, model = fold(provider), fold(model)
+	provider, model = Fold(provider), Fold(model)
 	openai := provider == "openai" || provider == "openai-codex"
 	if len(p.allowModels) == 0 {
 		return openai

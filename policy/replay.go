@@ -31,7 +31,7 @@ func (s *Snapshot) Gap(r *toolward.Request, judged *toolward.Judgment) string {
 	switch {
 	case r.Tool == nil || judged == nil:
 		return ""
-	case !form && s.tools[r.Tool.Name] == nil:
+	case !form && s.Tool(r.Tool.Name) == nil:
 		return fmt.Sprintf("the tool %s is not registered here", visible(r.Tool.Name))
 	case classDeclared(r.Tool, judged.Row) && (!form || len(judged.Overrides) > 0):
 		return "the tool told its class from arguments that are not kept"

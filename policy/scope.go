@@ -84,7 +84,7 @@ func (r *ruleBook) newProviderProfile(own, global *providerScope) *layer {
 }
 
 // pipeline assembles the layers of a caller.
-func (r *ruleBook) pipeline(a *agent, c *toolward.Caller) pipeline {
+func (r *ruleBook) pipeline(a *agentRules, c *toolward.Caller) pipeline {
 	p := make(pipeline, 0, 12)
 	add := func(l *layer) {
 		if l != nil {

@@ -29,7 +29,7 @@ type senderKey struct {
 
 // parseSenderKey reads a key; ok is false if it names nobody.
 func parseSenderKey(key string) (k senderKey, ok bool) {
-	key = fold(key)
+	key = Fold(key)
 	if key == "*" {
 		return senderKey{kind: byAnyone}, true
 	}
@@ -51,8 +51,8 @@ type sender [byAnyone]string
 
 func senderOf(c *toolward.Caller) sender {
 	return sender{
-		byID: fold(c.Sender), byPhone: fold(c.SenderPhone), byUser: strings.TrimPrefix(fold(c.SenderUser), "@"),
-		byName: fold(c.SenderName),
+		byID: Fold(c.Sender), byPhone: Fold(c.SenderPhone), byUser: strings.TrimPrefix(Fold(c.SenderUser), "@"),
+		byName: Fold(c.SenderName),
 	}
 }
 

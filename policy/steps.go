@@ -54,13 +54,13 @@ func (p pipelineStep) is(label string) bool {
 
 // Layers lists every step for a caller in order, with what each takes away: the cuts before the layers, the ten layers
 // with those that the caller has not, what the agent gives up for itself, and the cut of the HTTP endpoint.
-func (s *Snapshot) Layers(c toolward.Caller) []StepView {
-	a := s.agentOf(&c)
+func (b *Book) Layers(c toolward.Caller) []StepView {
+	a := b.agentOf(&c)
 	if a == nil {
 		return nil
 	}
-	steps := s.view(a, &c).stepViews()
-	for _, t := range s.rules.inventory.tools {
+	steps := b.view(a, &c).stepViews()
+	for _, t := range b.rules.inventory.tools {
 		for i := range steps {
 			if reason, gone := steps[i].takes(t); gone {
 				steps[i].Removed = append(steps[i].Removed, RemovedTool{t.Name, reason})
@@ -81,17 +81,17 @@ type StepResult struct {
 
 // LayerTrace tells what every step says about one tool, also the steps after the one that takes it away: whoever
 // changes the first must know about the next.
-func (s *Snapshot) LayerTrace(c toolward.Caller, name string) []StepResult {
-	a := s.agentOf(&c)
+func (b *Book) LayerTrace(c toolward.Caller, name string) []StepResult {
+	a := b.agentOf(&c)
 	if a == nil {
 		return nil
 	}
-	t := s.tools[name]
+	t := b.tools[name]
 	if t == nil {
 		t = &toolward.Tool{Name: NormalizeName(name)}
 	}
 	var out []StepResult
-	for _, step := range s.view(a, &c).stepViews() {
+	for _, step := range b.view(a, &c).stepViews() {
 		r := StepResult{Number: step.Number, Label: step.Label, Absent: step.Absent}
 		if reason, gone := step.takes(t); gone {
 			r.Takes = &reason

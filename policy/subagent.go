@@ -57,14 +57,14 @@ func subagentLists(l Lists, leaf bool) restriction {
 const subagentPart = ":subagent:"
 
 // depthOfKey counts the levels that a session key names.
-func depthOfKey(key string) int { return strings.Count(fold(key), subagentPart) }
+func depthOfKey(key string) int { return strings.Count(Fold(key), subagentPart) }
 
 // isSubagent reports whether the caller is a sub-agent, by whatever says so.
 func isSubagent(c *toolward.Caller) bool {
 	if c.Depth > 0 || c.Context == "subagent" {
 		return true
 	}
-	key := fold(string(c.Session))
+	key := Fold(string(c.Session))
 	return strings.Contains(key, subagentPart) || strings.HasPrefix(key, subagentPart[1:])
 }
 

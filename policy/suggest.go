@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -51,13 +52,13 @@ func Suggest(calls []Answered) []Suggestion {
 	}
 	var out []Suggestion
 	directories := map[string]int{} // positions in out, by key
-	for _, key := range sortedKeys(groups) {
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		if g := groups[key]; g.directory != "" && g.enough() && len(g.different) >= enough {
 			directories[key] = len(out)
 			out = append(out, g.suggestion())
 		}
 	}
-	for _, key := range sortedKeys(groups) {
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		g := groups[key]
 		if g.directory != "" || !g.enough() {
 			continue

@@ -66,7 +66,7 @@ func (c *Config) rowsOf(agent string) map[string]string {
 
 // agentNamed is the entry of an agent, however its id is spelled; nil if it has none.
 func (c *Config) agentNamed(id string) *Agent {
-	if i := slices.IndexFunc(c.Agents, func(a Agent) bool { return fold(a.ID) == fold(id) }); i >= 0 {
+	if i := slices.IndexFunc(c.Agents, func(a Agent) bool { return Fold(a.ID) == Fold(id) }); i >= 0 {
 		return &c.Agents[i]
 	}
 	return nil

@@ -17,9 +17,9 @@ type view struct {
 }
 
 // newView runs the registered tools through cuts and layers.
-func (r *ruleBook) newView(a *agent, c *toolward.Caller) *view {
+func (r *ruleBook) newView(a *agentRules, c *toolward.Caller) *view {
 	v := &view{
-		owner: c.Owner, patch: a.patch.offers(c), voice: fold(c.Channel) == "voice", readOnly: c.SandboxReadOnly, pipeline: r.pipeline(a, c),
+		owner: c.Owner, patch: a.patch.offers(c), voice: Fold(c.Channel) == "voice", readOnly: c.SandboxReadOnly, pipeline: r.pipeline(a, c),
 	}
 	if c.Surface == toolward.SurfaceHTTP {
 		v.http = &r.http

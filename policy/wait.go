@@ -14,7 +14,7 @@ func (s *Snapshot) waitOf(r *toolward.Request, c *classified) time.Duration {
 	}
 	sub := subject{tool: r.Tool.Name, params: r.Params, elevated: r.Facts.Elevated}
 	sub.readParams(r.Facts.Action)
-	if entry := s.waits.find(&sub, s.tools[sub.tool] != nil || s.table[sub.tool] != nil); entry != nil {
+	if entry := s.waits.find(&sub, s.Tool(sub.tool) != nil || s.table[sub.tool] != nil); entry != nil {
 		return entry.wait
 	}
 	return 0
