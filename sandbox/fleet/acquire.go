@@ -52,18 +52,6 @@ func (m *Manager) Acquire(ctx context.Context, q settings.Request) (*Lease, erro
 	return lease, nil
 }
 
-// making is one attempt to have a sandbox. It holds the turn of its box.
-type making struct {
-	m        *Manager
-	box      *box
-	settings *settings.Settings // when the attempt began
-	resolved *settings.Resolved
-	engine   sandbox.Engine
-	site     settings.Site
-	request  settings.Request
-	former   []Former // of a sandbox that has outlived its gateway: the sessions that have used it
-}
-
 // make has the sandbox be what it should be, and leases it.
 func (m *Manager) make(ctx context.Context, k *making) (*Lease, error) {
 	select {
@@ -306,9 +294,6 @@ func (k *making) done(ctx context.Context, plan *settings.Plan, handle sandbox.H
 	}
 	return lease, nil
 }
-
-// undoTime bounds how long the engine may take to remove what could not be written down.
-const undoTime = 30 * time.Second
 
 // giveUp ends a sandbox that could not be written down: nobody would find it, and it would go on.
 func (k *making) giveUp(ctx context.Context, handle sandbox.Handle, fresh bool, why error) error {

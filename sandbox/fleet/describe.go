@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 // ShownLimits are [Limits] with the names that programs read. Limits itself keeps the names that hashes are made of.
@@ -52,15 +51,6 @@ type Detail struct {
 	IdleAfter      time.Duration      `json:"-"` // unused for so long: IdleAction; 0 is never
 	IdleAction     settings.Pruning   `json:"-"`
 	MaxAge         time.Duration      `json:"-"` // 0 is no end
-}
-
-// made is what a sandbox was made as, or found to be.
-type made struct {
-	spec      sandbox.Spec // nothing in it is open
-	layout    settings.Layout
-	protected bool // spec.Protected is what it was made with
-	kept      bool // it is in use although the configuration says something else by now
-	known     bool
 }
 
 // madeAs says what a sandbox is after a plan was carried out. started: its protected paths are those of the plan.
@@ -216,4 +206,33 @@ func (m *Manager) levelOf(engine string) (level sandbox.Level, known bool) {
 // names of sessions in order.
 func sessionNames(sessions map[string]int) []string {
 	return append([]string{}, slices.Sorted(maps.Keys(sessions))...)
+}
+
+// Info is one sandbox as people see it.
+type Info struct {
+	Name       string    `json:"containerName"`
+	ScopeKey   string    `json:"sessionKey"`
+	Agent      string    `json:"agentId,omitempty"`
+	Engine     string    `json:"engine"`
+	EngineID   string    `json:"engineId,omitempty"`
+	Running    bool      `json:"running"`
+	Image      string    `json:"image"`
+	ImageMatch bool      `json:"imageMatch"`
+	Users      int       `json:"users"`    // calls that use it now
+	Sessions   []string  `json:"sessions"` // whose calls these are
+	Created    time.Time `json:"createdAt"`
+	Used       time.Time `json:"lastUsedAt"`
+	Missing    bool      `json:"missing,omitempty"`  // the engine does not know it; a native one that is stopped is never known
+	Detached   bool      `json:"detached,omitempty"` // it goes on when its gateway ends
+	Silent     bool      `json:"silent,omitempty"`   // the engine did not answer: whether it runs is not known
+
+	Level           string              `json:"level,omitempty"` // what its engine enforces, in words; "" until that was tried
+	Scope           settings.Scope      `json:"scope"`
+	Limits          ShownLimits         `json:"limits"`
+	Network         sandbox.NetworkMode `json:"network"`
+	Access          settings.Access     `json:"workspaceAccess"`
+	WorkspaceDir    string              `json:"workspaceDir,omitempty"`    // of the machine, what the workdir inside is
+	AgentDir        string              `json:"agentDir,omitempty"`        // the agent's workspace, where that is inside
+	Outdated        bool                `json:"outdated,omitempty"`        // it is not what the configuration says, and in use
+	ByConfiguration bool                `json:"byConfiguration,omitempty"` // limits, network and workspace are what the configuration says: this gateway has not used it yet
 }

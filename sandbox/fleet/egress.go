@@ -1,11 +1,5 @@
 package fleet
 
-import (
-	"context"
-
-	"github.com/toolward/toolward/sandbox"
-)
-
 // Egress is the gateway's proxy, which programs in sandboxes with the network egress reach and nothing else.
 type Egress interface {
 	// Open has it listen for the sandbox of a name, and returns the directory that holds the socket. It is mounted in that
@@ -16,23 +10,6 @@ type Egress interface {
 	// Outlived says which sandboxes go on, or have gone on, without a gateway, and which sessions have used each: their
 	// directories stay, those of all others that are not open go. What the sessions have left in them acts in their names.
 	Outlived(sessions map[string][]Former)
-}
-
-// closeEgress ends the way out of a sandbox that does not run. The caller has the turn of the box.
-func (m *Manager) closeEgress(b *box) {
-	if m.options.Egress == nil {
-		return
-	}
-	m.mu.Lock()
-	running := b.alive() != nil
-	m.mu.Unlock()
-	if e := m.engines[sandbox.EngineNative]; e != nil && !running { // one that goes on has the directory mounted, whether or not it is used now
-		state, err := e.Lookup(context.Background(), b.name)
-		running = err == nil && state.Detached
-	}
-	if !running {
-		m.options.Egress.Close(b.name)
-	}
 }
 
 // Former is a session that has used a sandbox under an earlier gateway.

@@ -12,16 +12,6 @@ import (
 	"github.com/toolward/toolward/sandbox"
 )
 
-// probe remembers what an engine can do: for good if it works, else for a minute, so that somebody who mends it need
-// not restart the gateway.
-type probe struct {
-	engine sandbox.Engine
-	turn   chan struct{}
-	found  sandbox.Capabilities
-	err    error
-	at     time.Time
-}
-
 const probeAgain = time.Minute
 
 func (p *probe) look(ctx context.Context, anew bool) (sandbox.Capabilities, error) {

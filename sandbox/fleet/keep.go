@@ -17,35 +17,6 @@ import (
 	"github.com/toolward/toolward/sandbox"
 )
 
-// Info is one sandbox as people see it.
-type Info struct {
-	Name       string    `json:"containerName"`
-	ScopeKey   string    `json:"sessionKey"`
-	Agent      string    `json:"agentId,omitempty"`
-	Engine     string    `json:"engine"`
-	EngineID   string    `json:"engineId,omitempty"`
-	Running    bool      `json:"running"`
-	Image      string    `json:"image"`
-	ImageMatch bool      `json:"imageMatch"`
-	Users      int       `json:"users"`    // calls that use it now
-	Sessions   []string  `json:"sessions"` // whose calls these are
-	Created    time.Time `json:"createdAt"`
-	Used       time.Time `json:"lastUsedAt"`
-	Missing    bool      `json:"missing,omitempty"`  // the engine does not know it; a native one that is stopped is never known
-	Detached   bool      `json:"detached,omitempty"` // it goes on when its gateway ends
-	Silent     bool      `json:"silent,omitempty"`   // the engine did not answer: whether it runs is not known
-
-	Level           string              `json:"level,omitempty"` // what its engine enforces, in words; "" until that was tried
-	Scope           settings.Scope      `json:"scope"`
-	Limits          ShownLimits         `json:"limits"`
-	Network         sandbox.NetworkMode `json:"network"`
-	Access          settings.Access     `json:"workspaceAccess"`
-	WorkspaceDir    string              `json:"workspaceDir,omitempty"`    // of the machine, what the workdir inside is
-	AgentDir        string              `json:"agentDir,omitempty"`        // the agent's workspace, where that is inside
-	Outdated        bool                `json:"outdated,omitempty"`        // it is not what the configuration says, and in use
-	ByConfiguration bool                `json:"byConfiguration,omitempty"` // limits, network and workspace are what the configuration says: this gateway has not used it yet
-}
-
 // List says which sandboxes there are, the last used first. What an engine did not answer is in the error; the list
 // is what is known without it.
 func (m *Manager) List(ctx context.Context) ([]Info, error) {

@@ -5,9 +5,8 @@ import (
 	"maps"
 	"time"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 const endedAlone = "it ended by itself, or from outside"
@@ -91,3 +90,23 @@ func (m *Manager) letGo(handle sandbox.Handle) {
 		m.options.Log.Debug("sandbox: let go", "err", err)
 	}
 }
+
+// closeEgress ends the way out of a sandbox that does not run. The caller has the turn of the box.
+func (m *Manager) closeEgress(b *box) {
+	if m.options.Egress == nil {
+		return
+	}
+	m.mu.Lock()
+	running := b.alive() != nil
+	m.mu.Unlock()
+	if e := m.engines[sandbox.EngineNative]; e != nil && !running { // one that goes on has the directory mounted, whether or not it is used now
+		state, err := e.Lookup(context.Background(), b.name)
+		running = err == nil && state.Detached
+	}
+	if !running {
+		m.options.Egress.Close(b.name)
+	}
+}
+
+// undoTime bounds how long the engine may take to remove what could not be written down.
+const undoTime = 30 * time.Second

@@ -4,15 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/protected"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 // ManagerOptions say what a Manager works with.
@@ -109,53 +107,6 @@ type readyBox struct {
 	until time.Time // zero: as long as the settings stay
 }
 
-const (
-	maxReady   = 4096
-	drainTime  = 10 * time.Second
-	pruneEvery = 5 * time.Minute
-	flushEvery = 30 * time.Second
-	keepWarned = time.Minute // how long a kept box is used without a second look
-)
-
-// NewManager opens the registry of a home. Nothing runs before Start.
-func NewManager(o ManagerOptions) *Manager {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Observe == nil {
-		o.Observe = func(Event) {}
-	}
-	m := &Manager{
-		options: o, engines: map[string]sandbox.Engine{}, probes: map[string]*probe{}, settings: o.Settings,
-		registry: NewRegistry(filepath.Join(o.StateDir, "sandbox", "containers.json")),
-		boxes:    map[string]*box{}, ready: map[settings.Request]readyBox{},
-		making: make(chan struct{}, max(4, 2*runtime.GOMAXPROCS(0))), asking: map[string]chan struct{}{},
-	}
-	m.meter = newMeter(m.Stats)
-	for _, e := range o.Engines {
-		m.asking[e.Name()] = make(chan struct{}, unanswered)
-		m.engines[e.Name()], m.probes[e.Name()] = e, &probe{engine: e, turn: make(chan struct{}, 1)}
-	}
-	m.ended, m.end = context.WithCancel(context.Background())
-	return m
-}
-
-// Start finds what an earlier run left, and begins to look after sandboxes until Close. A home has one Manager at a time.
-func (m *Manager) Start(ctx context.Context) error {
-	if !m.options.NewHome { // no engine is asked, and none can hold up a first start
-		if err := m.sweep(ctx); err != nil {
-			return err
-		}
-		if err := m.reconcile(ctx); err != nil {
-			return err
-		}
-	} else if m.options.Egress != nil {
-		m.options.Egress.Outlived(nil)
-	}
-	m.workers.Go(m.attend)
-	return nil
-}
-
 // Configure puts settings in force. Sandboxes that are not what they should be by them are made anew at their next use.
 func (m *Manager) Configure(s *settings.Settings) {
 	m.mu.Lock()
@@ -174,141 +125,6 @@ func (m *Manager) Settings() *settings.Settings {
 // Sandboxed reports whether a session of an agent is sandboxed, and why.
 func (m *Manager) Sandboxed(agent, session string) (yes bool, why string) {
 	return m.Settings().Sandboxed(agent, session)
-}
-
-// Layout says where everything is in the sandbox of a request, without making one. Its private directory is made: the
-// first call is judged by what is there.
-func (m *Manager) Layout(ctx context.Context, q settings.Request) (*settings.Layout, error) {
-	m.mu.Lock()
-	compiled := m.settings
-	if r, ok := m.ready[q]; ok && r.box.layout != nil {
-		layout := r.box.layout
-		m.mu.Unlock()
-		return layout, nil
-	}
-	m.mu.Unlock()
-	resolved := compiled.For(q.Agent)
-	_, site, err := m.pick(ctx, resolved)
-	if err != nil {
-		return nil, err
-	}
-	layout, err := resolved.Layout(site, q)
-	if err != nil {
-		return nil, err
-	}
-	return layout, resolved.MakeWorkspace(layout, site.Engine)
-}
-
-// Close ends the Manager. Sandboxes that do not outlive the gateway end with their engines, which the caller closes.
-func (m *Manager) Close() {
-	m.mu.Lock()
-	if m.closed {
-		m.mu.Unlock()
-		return
-	}
-	m.closed = true
-	clear(m.ready)
-	handles, patrols := []sandbox.Handle{}, []*patrol{}
-	for _, b := range m.boxes {
-		if b.handle != nil {
-			handles = append(handles, b.handle)
-			b.handle = nil
-		}
-		if b.patrol != nil {
-			patrols = append(patrols, b.patrol)
-		}
-	}
-	m.mu.Unlock()
-	m.end()
-	m.workers.Wait()
-	for _, p := range patrols {
-		p.last()
-	}
-	if err := m.flush(); err != nil {
-		m.options.Log.Error("sandboxes: when they were used last could not be written", "err", err)
-	}
-	m.leave()
-	var closing sync.WaitGroup // each may take seconds
-	for _, h := range handles {
-		closing.Go(func() {
-			if err := h.Close(); err != nil {
-				m.options.Log.Warn("sandbox: let go", "err", err)
-			}
-		})
-	}
-	closing.Wait()
-}
-
-// attend writes down what was used, and ends what nobody uses.
-func (m *Manager) attend() {
-	flush, prune := time.NewTicker(flushEvery), time.NewTicker(pruneEvery)
-	defer flush.Stop()
-	defer prune.Stop()
-	for {
-		select {
-		case <-m.ended.Done():
-			return
-		case <-flush.C:
-			m.ranOn()
-			if err := m.flush(); err != nil {
-				m.options.Log.Error("sandboxes: when they were used last could not be written", "err", err)
-			}
-		case <-prune.C:
-			m.pruneNow()
-		}
-	}
-}
-
-// pruneNow prunes in the background of the Manager's own life.
-func (m *Manager) pruneNow() {
-	if _, err := m.Prune(m.ended); err != nil && m.ended.Err() == nil {
-		m.options.Log.Error("sandboxes could not be pruned", "err", err)
-	}
-}
-
-// pruneOnUse prunes if that was not done lately.
-func (m *Manager) pruneOnUse() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed || time.Since(m.pruned) < pruneEvery {
-		return
-	}
-	m.pruned = time.Now()
-	m.workers.Go(m.pruneNow)
-}
-
-// flush writes down when sandboxes were used last.
-func (m *Manager) flush() error {
-	m.mu.Lock()
-	used := map[string]int64{}
-	for _, b := range m.boxes {
-		if b.unsaved {
-			used[b.name], b.unsaved = b.used.UnixMilli(), false
-		}
-	}
-	m.mu.Unlock()
-	if len(used) == 0 {
-		return nil
-	}
-	err := m.registry.Update(func(entries []Registered) ([]Registered, bool) {
-		changed := false
-		for i := range entries {
-			if ms := used[entries[i].Name]; ms > entries[i].UsedMs {
-				entries[i].UsedMs, changed = ms, true
-			}
-		}
-		return entries, changed
-	})
-	if err != nil {
-		m.mu.Lock()
-		for name := range used {
-			if b := m.boxes[name]; b != nil {
-				b.unsaved = true
-			}
-		}
-		m.mu.Unlock()
-	}
-	return err
 }
 
 // boxNamed returns the box of a name, made if necessary. The caller holds the mutex.
@@ -368,3 +184,56 @@ func (m *Manager) tell(kind EventKind, e Event) {
 
 // names of the engines that this program has, for people.
 func (m *Manager) engineNames() []string { return slices.Sorted(maps.Keys(m.engines)) }
+
+// made is what a sandbox was made as, or found to be.
+type made struct {
+	spec      sandbox.Spec // nothing in it is open
+	layout    settings.Layout
+	protected bool // spec.Protected is what it was made with
+	kept      bool // it is in use although the configuration says something else by now
+	known     bool
+}
+
+// probe remembers what an engine can do: for good if it works, else for a minute, so that somebody who mends it need
+// not restart the gateway.
+type probe struct {
+	engine sandbox.Engine
+	turn   chan struct{}
+	found  sandbox.Capabilities
+	err    error
+	at     time.Time
+}
+
+// making is one attempt to have a sandbox. It holds the turn of its box.
+type making struct {
+	m        *Manager
+	box      *box
+	settings *settings.Settings // when the attempt began
+	resolved *settings.Resolved
+	engine   sandbox.Engine
+	site     settings.Site
+	request  settings.Request
+	former   []Former // of a sandbox that has outlived its gateway: the sessions that have used it
+}
+
+// patrol looks, after commands, whether something protected has come to be in their sandbox. It does so beside them: a
+// command never waits for it.
+type patrol struct {
+	survey *protected.Survey
+	event  Event // what all of its events say
+	tell   func(EventKind, Event)
+
+	mu      sync.Mutex
+	wrote   map[string]bool // sessions whose commands have ended since the last look
+	walking bool
+	partly  bool // it was said that not everything is looked at
+	ended   bool
+}
+
+const (
+	maxReady   = 4096
+	drainTime  = 10 * time.Second
+	pruneEvery = 5 * time.Minute
+	flushEvery = 30 * time.Second
+	keepWarned = time.Minute // how long a kept box is used without a second look
+)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/toolward/toolward/sandbox/protected"
@@ -19,20 +18,6 @@ const (
 	lastLook    = 10 * time.Second
 	maxTold     = 10 // paths in one event
 )
-
-// patrol looks, after commands, whether something protected has come to be in their sandbox. It does so beside them: a
-// command never waits for it.
-type patrol struct {
-	survey *protected.Survey
-	event  Event // what all of its events say
-	tell   func(EventKind, Event)
-
-	mu      sync.Mutex
-	wrote   map[string]bool // sessions whose commands have ended since the last look
-	walking bool
-	partly  bool // it was said that not everything is looked at
-	ended   bool
-}
 
 func newPatrol(m *Manager, s *protected.Survey, e Event) *patrol {
 	return &patrol{survey: s, event: e, tell: m.tell, wrote: map[string]bool{}}

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolward/toolward/sandbox"
-
 	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/sandbox"
 )
 
 // The codes of a bind that is refused, and of a network or a profile.
@@ -307,4 +306,17 @@ func (r *BindRules) fold(p string) string {
 		return strings.ToLower(p)
 	}
 	return p
+}
+
+// stays takes a bind whose target is its source: where nothing can be mounted, its files are inside where they are. The
+// real path of the source takes the place of both.
+func (b *Bind) stays(written string) error {
+	if b.Target != written {
+		return &sandbox.Error{
+			Code: sandbox.CodeConfig, Text: "without namespaces " + written + " cannot be shown as " + b.Target + ": nothing can be mounted on this machine",
+			Fix: "write " + written + ":" + written + ", or give sandboxes namespaces: toolward sandbox probe",
+		}
+	}
+	b.Target = b.Source
+	return nil
 }

@@ -281,3 +281,10 @@ func (d DockerConfig) WithEngineDefaults() DockerConfig {
 	}
 	return d
 }
+
+// EgressConfig is "egress": what programs reach through the network egress.
+type EgressConfig struct {
+	Hosts    []string `json:"hosts,omitzero" jsonschema:"hosts that need no question: name, *.name for those below it, each with :port for another port than 80 and 443"`
+	Unlisted string   `json:"unlisted,omitempty" jsonschema:"what becomes of other hosts: ask (default) or deny"`
+	MaxSent  Quantity `json:"maxSent,omitempty" jsonschema:"bytes that may leave to one host within a day before a person is asked again; default 100m; 0 is no bound"`
+}

@@ -67,16 +67,3 @@ func (r *Resolved) MakeWorkspace(l *Layout, engine string) error {
 	l.settle()
 	return nil
 }
-
-// stays takes a bind whose target is its source: where nothing can be mounted, its files are inside where they are. The
-// real path of the source takes the place of both.
-func (b *Bind) stays(written string) error {
-	if b.Target != written {
-		return &sandbox.Error{
-			Code: sandbox.CodeConfig, Text: "without namespaces " + written + " cannot be shown as " + b.Target + ": nothing can be mounted on this machine",
-			Fix: "write " + written + ":" + written + ", or give sandboxes namespaces: toolward sandbox probe",
-		}
-	}
-	b.Target = b.Source
-	return nil
-}

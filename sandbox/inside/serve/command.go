@@ -16,20 +16,11 @@ import (
 	"github.com/toolward/toolward/sandbox/task"
 )
 
-// Statuses of a shell for what could not be started.
-const (
-	statusNotExecutable = 126
-	statusNotFound      = 127
-)
-
 const (
 	notFound      = "command not found"
 	notExecutable = "it cannot be executed"
 	// stopDelay is how long a command has between being asked and being made to end.
 	stopDelay = 2 * time.Second
-	// lingerTime is how long the ends of the output are waited for once all processes of a command are gone. Only one
-	// that left the command's group can still hold them.
-	lingerTime = 200 * time.Millisecond
 )
 
 // prepend gives the wanted PATH to a login shell, which begins with one of its own. The value is in a variable and never

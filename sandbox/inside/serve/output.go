@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"io"
 	"os"
 	"sync"
 	"syscall"
@@ -101,5 +102,19 @@ func (o *output) copy(pipe, size int) {
 		}
 		_ = o.write((*taken)[:n]) // it is kept
 		size -= n
+	}
+}
+
+// readNow reads what is there.
+func readNow(fd int, b []byte) (int, error) {
+	for {
+		n, err := unix.Read(fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if n == 0 && err == nil {
+			err = io.EOF
+		}
+		return max(n, 0), err
 	}
 }

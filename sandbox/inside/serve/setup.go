@@ -191,3 +191,9 @@ func (s *server) stats() task.Stats {
 	}
 	return st
 }
+
+// Statuses of a shell for what could not be started.
+const (
+	statusNotExecutable = 126
+	statusNotFound      = 127
+)

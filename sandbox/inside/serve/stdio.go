@@ -15,6 +15,10 @@ import (
 	"github.com/toolward/toolward/sandbox/task"
 )
 
+// lingerTime is how long the ends of the output are waited for once all processes of a command are gone. Only one that left
+// the command's group can still hold them.
+const lingerTime = 200 * time.Millisecond
+
 // pumps move what a command reads and writes.
 type pumps struct {
 	stream    *stream
@@ -178,20 +182,6 @@ func (p *pumps) spliceAll(from *outputEnd) bool {
 		if out.splice(from.kind, p.stream.id, from.fd, n) != nil {
 			return false
 		}
-	}
-}
-
-// readNow reads what is there.
-func readNow(fd int, b []byte) (int, error) {
-	for {
-		n, err := unix.Read(fd, b)
-		if err == unix.EINTR {
-			continue
-		}
-		if n == 0 && err == nil {
-			err = io.EOF
-		}
-		return max(n, 0), err
 	}
 }
 
