@@ -100,20 +100,6 @@ func applyPlan(inv *invocation, plan *bridge.Plan, yes bool, unchanged string) e
 	return plan.Apply()
 }
 
-// replaceFile writes beside the file and renames: a crash leaves the old or the new one.
-func replaceFile(path string, data []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".toolward-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name())
-	_, err = temporary.Write(data)
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
-}
-
 // findHook finds the hook program. One in a temporary directory is not installed: once it is gone, every call would be
 // refused.
 func findHook(ctx context.Context) (program string, args []string, err error) {

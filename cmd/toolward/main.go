@@ -3,29 +3,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/toolward/toolward/cmd/toolward-inside/entry"
 	"github.com/toolward/toolward/config"
-)
-
-// Exit codes; docs/cli.md explains them to people.
-const (
-	exitOK        = 0
-	exitError     = 1 // the command failed
-	exitRefused   = 2 // refused by policy or a person; for a hook: the call must not run
-	exitUsage     = 64
-	exitNotPerson = 77 // needs a signed-in person
-	exitNoDaemon  = 69 // the daemon does not answer
-	exitUnsound   = 65 // something was checked and found wrong
 )
 
 func main() {
@@ -69,25 +56,6 @@ type commandLine struct {
 	Complete  completeCommand  `cmd:"" name:"completion" help:"Print a shell completion script."`
 }
 
-// invocation is what every command gets: the streams, the home and the way to the daemon.
-type invocation struct {
-	context.Context
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	home           string
-	json           bool
-}
-
-// exitError carries an exit code with an error.
-type exitErr struct {
-	code int
-	err  error
-	hint string // what to do about it
-}
-
-func (e *exitErr) Error() string { return e.err.Error() }
-func (e *exitErr) Unwrap() error { return e.err }
-
 // run is the program without the process: it parses args, runs the command and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
@@ -122,23 +90,4 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	inv := &invocation{Context: ctx, stdin: stdin, stdout: stdout, stderr: stderr, home: home, json: line.JSON}
 	return report(stderr, parsed.Run(inv, parser))
-}
-
-// report prints an error with its hint and returns its exit code.
-func report(stderr io.Writer, err error) int {
-	if err == nil {
-		return exitOK
-	}
-	code, hint := exitError, ""
-	var coded *exitErr
-	if errors.As(err, &coded) {
-		code, hint = coded.code, coded.hint
-	}
-	if text := strings.TrimSpace(err.Error()); text != "" {
-		fmt.Fprintln(stderr, "toolward:", text)
-	}
-	if hint != "" {
-		fmt.Fprintln(stderr, "hint:", hint)
-	}
-	return code
 }

@@ -1,67 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"runtime/debug"
 
 	"github.com/alecthomas/kong"
 )
-
-// version is set by release builds; else the build information tells.
-var version = ""
-
-func programVersion() string {
-	if version != "" {
-		return version
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return "development " + s.Value[:12]
-		}
-	}
-	return "development"
-}
-
-type versionCommand struct{}
-
-// Run prints the version.
-func (versionCommand) Run(inv *invocation) error {
-	if inv.json {
-		return inv.printJSON(map[string]string{"version": programVersion()})
-	}
-	fmt.Fprintln(inv.stdout, "toolward", programVersion())
-	return nil
-}
-
-// printJSON prints one JSON value for programs.
-func (inv *invocation) printJSON(v any) error {
-	enc := json.NewEncoder(inv.stdout)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
-// words is where sentences for people go. Under --json standard output is for programs only.
-func (inv *invocation) words() io.Writer {
-	if inv.json {
-		return inv.stderr
-	}
-	return inv.stdout
-}
-
-// done tells that a command did what it is for, in a word for programs or a sentence for people.
-func (inv *invocation) done(word, sentence string) error {
-	if inv.json {
-		return inv.printJSON(map[string]string{"done": word})
-	}
-	_, err := fmt.Fprintln(inv.stdout, sentence)
-	return err
-}
 
 type completeCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
