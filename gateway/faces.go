@@ -2,19 +2,14 @@ package gateway
 
 import (
 	"context"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"fmt"
 	"net/http"
 
-	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/place"
-	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server"
-	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -94,24 +89,7 @@ func (d *Gateway) openFaces(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// policyInForce is the policy as people look at it. Without one it is the snapshot that shows nothing.
-func (d *Gateway) policyInForce() api.Policy {
-	if snapshot, ok := d.policy.Snapshot().(*policy.Snapshot); ok {
-		return snapshot
-	}
-	return &policy.Snapshot{}
-}
-
 func (d *Gateway) approvalURL(id string) string { return d.server.ConsoleURL() + "/approvals/" + id }
-
-// deriveKey makes a key for one purpose from the key that signs the record. It survives restarts with it.
-func (d *Gateway) deriveKey(purpose string) ([]byte, error) {
-	key, _, err := audit.LoadKey(d.home)
-	if err != nil {
-		return nil, err
-	}
-	return hkdf.Key(sha256.New, key.Seed(), nil, "toolward "+purpose, 32)
-}
 
 // fromAgent notes every process that comes through a face of agents, before anything else: from then on nothing that
 // descends from it can use a terminal's sign-in. It stops an agent that was started from a signed-in terminal.

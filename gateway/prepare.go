@@ -5,13 +5,13 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/sandbox/settings"
+	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/session"
 )
 
@@ -196,4 +196,12 @@ func approvalSettings(f config.File) (approval.Settings, error) {
 		Absent:     absent,
 		Socket:     f.TEG.Approval.Socket == "once",
 	}, nil
+}
+
+// policyInForce is the policy as people look at it. Without one it is the snapshot that shows nothing.
+func (d *Gateway) policyInForce() api.Policy {
+	if snapshot, ok := d.policy.Snapshot().(*policy.Snapshot); ok {
+		return snapshot
+	}
+	return &policy.Snapshot{}
 }
