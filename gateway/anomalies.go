@@ -12,12 +12,12 @@ import (
 )
 
 // openWatcher sets the detectors to work, with what the record says of the latest past.
-func (d *Gateway) openWatcher(ctx context.Context, _ Options) error {
-	monitor, err := anomaly.New(d.config.Current().File.Watching())
+func (g *Gateway) openWatcher(ctx context.Context, _ Options) error {
+	monitor, err := anomaly.New(g.config.Current().File.Watching())
 	if err != nil {
 		return err
 	}
-	records, err := d.db.Audit(ctx)
+	records, err := g.db.Audit(ctx)
 	if err != nil {
 		return err
 	}
@@ -25,21 +25,21 @@ func (d *Gateway) openWatcher(ctx context.Context, _ Options) error {
 	n, err := monitor.Restore(ctx, records)
 	if err != nil {
 		// What was read so far counts. Not starting for it would leave the agents without any gateway.
-		d.log.Error("what was odd before the restart is not known", "err", err)
+		g.log.Error("what was odd before the restart is not known", "err", err)
 	}
-	d.log.Debug("detectors know the latest past", "records", n, "took", time.Since(start))
-	d.watcher, err = anomaly.NewWatcher(monitor, d.sessions, d.recordAnomaly, d.log)
+	g.log.Debug("detectors know the latest past", "records", n, "took", time.Since(start))
+	g.watcher, err = anomaly.NewWatcher(monitor, g.sessions, g.recordAnomaly, g.log)
 	return err
 }
 
 // recordAnomaly keeps that a detector fired, and tells the operator unless they have just been told.
-func (d *Gateway) recordAnomaly(n anomaly.Notice) {
+func (g *Gateway) recordAnomaly(n anomaly.Notice) {
 	if n.Notify {
-		d.log.Warn("teg.anomaly", "detector", n.Detector, "text", n.Text, "action", n.Action, "session", n.Session, "tool", n.Tool)
+		g.log.Warn("teg.anomaly", "detector", n.Detector, "text", n.Text, "action", n.Action, "session", n.Session, "tool", n.Tool)
 	} else {
-		d.log.Debug("teg.anomaly", "detector", n.Detector, "text", n.Text, "action", n.Action, "session", n.Session, "tool", n.Tool)
+		g.log.Debug("teg.anomaly", "detector", n.Detector, "text", n.Text, "action", n.Action, "session", n.Session, "tool", n.Tool)
 	}
-	if wire := d.wire.Load(); wire != nil && n.Notify {
+	if wire := g.wire.Load(); wire != nil && n.Notify {
 		wire.SecurityNews(protocol.Alert{
 			Kind: n.Detector.String(), Severity: gravity(n.Action), Session: n.Session, Agent: n.Agent, Tool: n.Tool,
 			Detail: n.Text + " (" + n.Action.String() + ")",
@@ -54,7 +54,7 @@ func (d *Gateway) recordAnomaly(n anomaly.Notice) {
 	if n.Detail != "" {
 		data["detail"] = n.Detail
 	}
-	d.events.put(audit.Event{
+	g.events.put(audit.Event{
 		Type: audit.TypeAnomaly, Time: n.Time, Session: n.Session, Agent: n.Agent, Tool: n.Tool, CallID: n.CallID, Data: data,
 	})
 }

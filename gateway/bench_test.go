@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// benchDaemon is every part of a daemon, wired by the program itself, in this process and with a home of its own.
+// benchDaemon is every part of a gateway, wired by the program itself, in this process and with a home of its own.
 func benchDaemon(b *testing.B) *Gateway {
 	b.Helper()
 	d := openDaemon(b)
@@ -41,7 +41,7 @@ func benchHome(b *testing.B) string {
 }
 
 // benchWorkspace is the project in the home of a benchDaemon.
-func (d *Gateway) benchWorkspace() string { return filepath.Join(filepath.Dir(d.home), "project") }
+func (g *Gateway) benchWorkspace() string { return filepath.Join(filepath.Dir(g.home), "project") }
 
 // quantile sorts the durations and returns the one at q.
 func quantile(took []time.Duration, q float64) time.Duration {

@@ -13,20 +13,20 @@ import (
 
 // confines reports whether the session of a caller runs in a sandbox, and whether nothing in that one can be written to.
 // What a client runs itself never does.
-func (d *Gateway) confines(c toolward.Caller) (yes, readOnly bool) {
-	if d.sandboxes == nil || c.Surface == toolward.SurfaceHook {
+func (g *Gateway) confines(c toolward.Caller) (yes, readOnly bool) {
+	if g.sandboxes == nil || c.Surface == toolward.SurfaceHook {
 		return false, false
 	}
-	yes, readOnly, _ = d.sandboxes.Settings().Confines(requestOf(c))
+	yes, readOnly, _ = g.sandboxes.Settings().Confines(requestOf(c))
 	return yes, readOnly
 }
 
 // whyConfined says by what mode the session of a caller runs in a sandbox.
-func (d *Gateway) whyConfined(c toolward.Caller) string {
-	if d.sandboxes == nil || c.Surface == toolward.SurfaceHook {
+func (g *Gateway) whyConfined(c toolward.Caller) string {
+	if g.sandboxes == nil || c.Surface == toolward.SurfaceHook {
 		return ""
 	}
-	if yes, _, why := d.sandboxes.Settings().Confines(requestOf(c)); yes {
+	if yes, _, why := g.sandboxes.Settings().Confines(requestOf(c)); yes {
 		return why
 	}
 	return ""
@@ -40,17 +40,17 @@ func requestOf(c toolward.Caller) settings.Request {
 var errNoSandboxes = errors.New("the gateway has not found out about sandboxes yet")
 
 // Confinement is the sandbox that a call works in.
-func (d *Gateway) Confinement(ctx context.Context, call *toolward.Call) (*builtin.Confinement, error) {
-	if d.sandboxes == nil {
+func (g *Gateway) Confinement(ctx context.Context, call *toolward.Call) (*builtin.Confinement, error) {
+	if g.sandboxes == nil {
 		return nil, errNoSandboxes
 	}
 	caller := call.Caller
 	caller.Session, caller.Surface = call.Session, call.Surface
-	if yes, _ := d.confines(caller); !yes {
+	if yes, _ := g.confines(caller); !yes {
 		return nil, nil
 	}
 	request := requestOf(caller)
-	layout, err := d.sandboxes.Layout(ctx, request)
+	layout, err := g.sandboxes.Layout(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +58,11 @@ func (d *Gateway) Confinement(ctx context.Context, call *toolward.Call) (*builti
 	return &builtin.Confinement{
 		Name: layout.Name, Identity: identity, Workdir: layout.Workdir,
 		Mounts: layout.Mounts(), FoldCase: layout.FoldCase,
-		Env:     d.sandboxes.Settings().For(caller.Agent).EnvRules(),
+		Env:     g.sandboxes.Settings().For(caller.Agent).EnvRules(),
 		Environ: layout.Environ,
 		Offline: layout.Offline,
 		Acquire: func(ctx context.Context) (sandbox.Handle, func(), error) {
-			return d.acquire(ctx, call, request, layout.Name, identity)
+			return g.acquire(ctx, call, request, layout.Name, identity)
 		},
 	}, nil
 }

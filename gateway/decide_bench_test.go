@@ -18,7 +18,7 @@ import (
 )
 
 // BenchmarkDecide is the time from a call to its pass or refusal, record included, without the disk: every part of
-// the daemon is the real one but the store of the record, which drops what it is given. The same calls go in turns
+// the gateway is the real one but the store of the record, which drops what it is given. The same calls go in turns
 // through policies of 100 and of 1,000 rules, so that their ratio is of one moment.
 //
 // Half of the calls read and a quarter write inside the workspace, and their files are looked up on the real file
@@ -27,7 +27,7 @@ func BenchmarkDecide(b *testing.B) {
 	d := benchDaemon(b)
 	few, many := dropGateway(b, d, 100), dropGateway(b, d, 1000)
 	calls := decideCalls(d.benchWorkspace())
-	defer debug.SetGCPercent(debug.SetGCPercent(collectAt(0))) // as the daemon does
+	defer debug.SetGCPercent(debug.SetGCPercent(collectAt(0))) // as the gateway does
 	fewTook, manyTook := make([]time.Duration, 0, 1<<20), make([]time.Duration, 0, 1<<20)
 	for b.Loop() {
 		for _, call := range calls {
@@ -92,7 +92,7 @@ func decideCalls(workspace string) []toolward.Call {
 	return calls
 }
 
-// dropGateway is the daemon's gateway with a policy of n rules, and a record that goes nowhere.
+// dropGateway is the gateway with a policy of n rules, and a record that goes nowhere.
 func dropGateway(b *testing.B, d *Gateway, n int) *toolward.Gateway {
 	b.Helper()
 	config, tools := rules(n, d.tools)

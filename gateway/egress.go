@@ -19,28 +19,28 @@ var egressGuard *netguard.Guard
 
 // openEgress opens what decides about connections out of sandboxes. None comes before there is a sandbox, which is after
 // everything else was opened.
-func (d *Gateway) openEgress() (err error) {
-	d.egress, err = egress.New(egress.Options{
-		Dir: filepath.Join(d.home, "sandbox", "egress"), Levels: d.sessions, Guard: egressGuard, Log: d.log,
+func (g *Gateway) openEgress() (err error) {
+	g.egress, err = egress.New(egress.Options{
+		Dir: filepath.Join(g.home, "sandbox", "egress"), Levels: g.sessions, Guard: egressGuard, Log: g.log,
 		Gate: func() egress.Gate {
-			if d.Gateway == nil {
+			if g.Gateway == nil {
 				return nil
 			}
-			return d.Gateway
+			return g.Gateway
 		},
-		Settings: func() *settings.Settings { return d.sandboxes.Settings() },
+		Settings: func() *settings.Settings { return g.sandboxes.Settings() },
 	})
 	return err
 }
 
 // acquire has the sandbox of a call, if it still is the one that the call was judged in. In whose name programs inside connect
 // is known before the first of them runs.
-func (d *Gateway) acquire(ctx context.Context, call *toolward.Call, request settings.Request, name, identity string) (sandbox.Handle, func(), error) {
-	use, err := d.egress.Enter(name, call)
+func (g *Gateway) acquire(ctx context.Context, call *toolward.Call, request settings.Request, name, identity string) (sandbox.Handle, func(), error) {
+	use, err := g.egress.Enter(name, call)
 	if err != nil {
 		return nil, nil, err
 	}
-	lease, err := d.sandboxes.AcquireJudged(ctx, request, identity)
+	lease, err := g.sandboxes.AcquireJudged(ctx, request, identity)
 	if err != nil {
 		use.Leave()
 		return nil, nil, err

@@ -113,24 +113,25 @@ func (o *Options) check() error {
 	return nil
 }
 
-func (d *Gateway) configPath() string { return filepath.Join(d.home, config.FileName) }
+func (g *Gateway) configPath() string { return filepath.Join(g.home, config.FileName) }
 
 // Observes reports whether this run lets calls through that would ask. It is read at start only: whoever changes the
 // file of a running gateway does not take its protection away.
-func (d *Gateway) Observes() bool { return d.atStart.TEG.Mode == config.ModeShadow }
+func (g *Gateway) Observes() bool { return g.atStart.TEG.Mode == config.ModeShadow }
 
+// ObserveWords tell people that nothing protects them.
 const ObserveWords = "shadow mode, no protection: calls that would wait for you run at once; only refusals hold. " +
 	"To change that set teg.mode to enforce and restart"
 
-func (d *Gateway) logError(what string, err error) {
+func (g *Gateway) logError(what string, err error) {
 	if err != nil {
-		d.log.Error(what, "err", err)
+		g.log.Error(what, "err", err)
 	}
 }
 
 // deriveKey makes a key for one purpose from the key that signs the record. It survives restarts with it.
-func (d *Gateway) deriveKey(purpose string) ([]byte, error) {
-	key, _, err := audit.LoadKey(d.home)
+func (g *Gateway) deriveKey(purpose string) ([]byte, error) {
+	key, _, err := audit.LoadKey(g.home)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// BenchmarkIdleDaemon is the memory that the real daemon takes for itself: after its start, with a person signed in;
+// BenchmarkIdleDaemon is the memory that the real gateway takes for itself: after its start, with a person signed in;
 // at work, after some thousand calls; and idle again.
 func BenchmarkIdleDaemon(b *testing.B) {
 	for b.Loop() {
@@ -22,7 +22,7 @@ func BenchmarkIdleDaemon(b *testing.B) {
 			readOnce(b, session, filepath.Join(d.workspace, "src", "server", "handlers", "list.go"))
 		}
 		b.ReportMetric(d.anonymousMB(b), "MB-at-work")
-		time.Sleep(2*lookEvery + time.Second) // the daemon takes a while to be sure
+		time.Sleep(2*lookEvery + time.Second) // the gateway takes a while to be sure
 		d.waitIdle(b)
 		b.ReportMetric(d.anonymousMB(b), "MB-idle-again")
 	}
@@ -59,7 +59,7 @@ func (d *runningDaemon) waitIdle(b *testing.B) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	b.Fatal("the daemon does not become idle within a minute")
+	b.Fatal("the gateway does not become idle within a minute")
 }
 
 func (d *runningDaemon) proc(b *testing.B, name string) []byte {

@@ -18,20 +18,20 @@ import (
 	"github.com/toolward/toolward/mcp"
 )
 
-// BenchmarkMCPCall is what Toolward adds to a call of a safe tool. A client has the real daemon read a small file,
+// BenchmarkMCPCall is what Toolward adds to a call of a safe tool. A client has the real gateway read a small file,
 // with the whole way through policy and session and with its records committed to the real store; in turns it has a
 // bare server of the SDK read the file, over a transport of the same kind:
 //
 //	pipe     all in this process: Toolward's own work, without changes of processes
-//	socket   the daemon's local socket, as "toolward mcp" uses it; the bare server is at the end of one like it
-//	stdio    programs of the client: "toolward mcp", which hands its pipes to the daemon, and the bare server itself
-//	http     the daemon's port with a token, once for the protocols with sessions and once for those without
+//	socket   the gateway's local socket, as "toolward mcp" uses it; the bare server is at the end of one like it
+//	stdio    programs of the client: "toolward mcp", which hands its pipes to the gateway, and the bare server itself
+//	http     the gateway's port with a token, once for the protocols with sessions and once for those without
 //
-// In all but the first, daemon and bare server are programs of their own.
+// In all but the first, gateway and bare server are programs of their own.
 func BenchmarkMCPCall(b *testing.B) {
 	b.Run("pipe", func(b *testing.B) {
 		d := benchDaemon(b)
-		defer debug.SetGCPercent(debug.SetGCPercent(collectAt(0))) // as the daemon does
+		defer debug.SetGCPercent(debug.SetGCPercent(collectAt(0))) // as the gateway does
 		identity := mcp.Identity{Agent: "coder", Workspace: d.benchWorkspace(), TokenID: "local"}
 		ours := served(func(conn net.Conn) { _ = d.mcp.ServeConn(context.Background(), conn, identity) })
 		theirs := served(func(conn net.Conn) { _ = baremcp.NewServer().Run(context.Background(), streamOf(conn)) })
@@ -99,7 +99,7 @@ func readOnce(b *testing.B, session *sdk.ClientSession, path string) time.Durati
 	return took
 }
 
-// stream is a connection to the daemon's local socket that speaks MCP.
+// stream is a connection to the gateway's local socket that speaks MCP.
 func (d *runningDaemon) stream(b *testing.B) sdk.Transport {
 	b.Helper()
 	conn := dial(b, filepath.Join(d.home, ".toolward", "toolward.sock"))

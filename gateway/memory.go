@@ -11,15 +11,15 @@ import (
 const (
 	// garbage is how much of it may pile up before it is collected, in bytes, when little else is in memory. A call
 	// over MCP leaves some 200 KiB, most of it in the SDK, so with Go's usual measure — as much as is in use, which is
-	// little here — a busy daemon would collect every few calls and spend a third of their time on it.
+	// little here — a busy gateway would collect every few calls and spend a third of their time on it.
 	garbage = 16 << 20
 	// lookEvery is how often memory is looked at.
 	lookEvery = 10 * time.Second
-	// quiet is how much an idle daemon allocates between two looks at most, in bytes.
+	// quiet is how much an idle gateway allocates between two looks at most, in bytes.
 	quiet = 1 << 20
 )
 
-// TendMemory lets garbage pile up while the daemon works, and gives memory back once it is idle. It returns when ctx
+// TendMemory lets garbage pile up while the gateway works, and gives memory back once it is idle. It returns when ctx
 // ends.
 func TendMemory(ctx context.Context) {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}}

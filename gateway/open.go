@@ -33,7 +33,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	}
 	d := &Gateway{home: o.Home, version: o.Version, log: o.Log, secrets: redact.New()}
 	for _, part := range []func(context.Context, Options) error{
-		d.openState, d.openPeople, d.openTools, d.openPlugins, d.openConfig, d.openTelemetry, d.openWatcher, d.openSandboxes, d.openGateway, d.openFaces,
+		d.openState, d.openPeople, d.openTools, d.openPlugins, d.openConfig, d.openTelemetry, d.openWatcher, d.openSandboxes, d.openGateway, d.openAdapters,
 	} {
 		if err := part(ctx, o); err != nil {
 			d.Close()
@@ -44,88 +44,88 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 }
 
 // openState opens the database and the record. What a crash left without an outcome becomes "lost" here.
-func (d *Gateway) openState(ctx context.Context, o Options) (err error) {
-	if d.db, err = store.Open(ctx, o.Home, store.Options{
-		OnSyncError: func(err error) { d.log.Error("state could not be synced to disk", "err", err) },
+func (g *Gateway) openState(ctx context.Context, o Options) (err error) {
+	if g.db, err = store.Open(ctx, o.Home, store.Options{
+		OnSyncError: func(err error) { g.log.Error("state could not be synced to disk", "err", err) },
 	}); err != nil {
 		return err
 	}
-	d.home = d.db.Home()
-	d.commands = allowlist.Open(d.home, allowlist.Options{Redact: d.secrets.String, Log: d.log})
+	g.home = g.db.Home()
+	g.commands = allowlist.Open(g.home, allowlist.Options{Redact: g.secrets.String, Log: g.log})
 	userHome, err := os.UserHomeDir()
 	if err != nil {
 		return fmt.Errorf("find the home directory: %w", err)
 	}
-	d.exec = command.NewCommands(d.commands, userHome, place.FoldsCase(d.home))
-	key, _, err := audit.LoadKey(d.home)
+	g.exec = command.NewCommands(g.commands, userHome, place.FoldsCase(g.home))
+	key, _, err := audit.LoadKey(g.home)
 	if err != nil {
 		return err
 	}
-	records, err := d.db.Audit(ctx)
+	records, err := g.db.Audit(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.openMachine(ctx, records); err != nil {
+	if err := g.openMachine(ctx, records); err != nil {
 		return err
 	}
-	d.memory = store.NewConfiguration(d.db)
-	settings, err := d.configurationAtStart(ctx, o)
+	g.memory = store.NewConfiguration(g.db)
+	settings, err := g.configurationAtStart(ctx, o)
 	if err != nil {
 		return err
 	}
-	d.atStart = settings.File
-	d.audit, err = audit.Open(ctx, records, audit.Options{
-		Key: key, Redact: d.secrets.String, Escape: display.Block,
+	g.atStart = settings.File
+	g.audit, err = audit.Open(ctx, records, audit.Options{
+		Key: key, Redact: g.secrets.String, Escape: display.Block,
 		Selectors:     policy.Selectors(),
-		Always:        d.atStart.TEG.Audit.Sync == "always",
-		OnUnavailable: d.recordFails,
-		OnAvailable:   d.recordWorks,
+		Always:        g.atStart.TEG.Audit.Sync == "always",
+		OnUnavailable: g.recordFails,
+		OnAvailable:   g.recordWorks,
 	})
 	if err != nil {
 		return err
 	}
-	d.events = newEventRecorder(context.WithoutCancel(ctx), d.audit, func(err error) { d.log.Error("record an event", "err", err) })
+	g.events = newEventRecorder(context.WithoutCancel(ctx), g.audit, func(err error) { g.log.Error("record an event", "err", err) })
 	return nil
 }
 
 // configurationAtStart is what will be in force when everything is open.
-func (d *Gateway) configurationAtStart(ctx context.Context, o Options) (*config.Loaded, error) {
+func (g *Gateway) configurationAtStart(ctx context.Context, o Options) (*config.Loaded, error) {
 	if o.Configuration != nil {
 		return config.Parse(config.FileName, o.Configuration)
 	}
-	settings, _, err := config.InForce(ctx, d.configPath(), d.memory)
+	settings, _, err := config.InForce(ctx, g.configPath(), g.memory)
 	return settings, err
 }
 
 // openPeople opens who may answer, what waits, and what sessions have seen.
-func (d *Gateway) openPeople(ctx context.Context, _ Options) (err error) {
-	if d.people, err = identity.Open(ctx, identity.Options{Store: store.NewDevices(d.db), Log: d.log}); err != nil {
+func (g *Gateway) openPeople(ctx context.Context, _ Options) (err error) {
+	if g.people, err = identity.Open(ctx, identity.Options{Store: store.NewDevices(g.db), Log: g.log}); err != nil {
 		return err
 	}
-	if d.passkeys, err = identity.OpenPasskeys(ctx, d.people, store.NewPasskeys(d.db)); err != nil {
+	if g.passkeys, err = identity.OpenPasskeys(ctx, g.people, store.NewPasskeys(g.db)); err != nil {
 		return err
 	}
-	key, err := d.deriveKey("device tokens")
+	key, err := g.deriveKey("device tokens")
 	if err != nil {
 		return err
 	}
-	if d.pairings, err = identity.OpenPairings(ctx, store.NewPaired(d.db), key); err != nil {
+	if g.pairings, err = identity.OpenPairings(ctx, store.NewPaired(g.db), key); err != nil {
 		return err
 	}
-	d.approver, err = approval.Open(ctx, approval.Options{
-		Store: store.NewApprovals(d.db), Redact: d.secrets.String, Observe: d.recordApproval, Log: d.log,
-		Outline: outlineOf, Remember: d.exec.Allow, Socket: socket.Prompter{Address: d.approvalSocket},
+	g.approver, err = approval.Open(ctx, approval.Options{
+		Store: store.NewApprovals(g.db), Redact: g.secrets.String, Observe: g.recordApproval, Log: g.log,
+		Outline: outlineOf, Remember: g.exec.Allow, Socket: socket.Prompter{Address: g.approvalSocket},
 	})
 	if err != nil {
 		return err
 	}
-	d.sessions, err = session.New(session.Options{Store: store.NewSessions(d.db), OnChange: d.recordLevel, Log: d.log})
+	g.sessions, err = session.New(session.Options{Store: store.NewSessions(g.db), OnChange: g.recordLevel, Log: g.log})
 	return err
 }
 
 // approvalSocket is where another program shows questions, as exec-approvals.json says at this moment.
-func (d *Gateway) approvalSocket() (path, token string) {
-	s := d.commands.Current()
+func (g *Gateway) approvalSocket() (path, token string) {
+	s := g.commands.Current()
 	if s.Corrupt != nil || !s.Exists {
 		return "", ""
 	}
@@ -140,64 +140,64 @@ func outlineOf(r *toolward.Request) *display.Outline {
 	return nil
 }
 
-func (d *Gateway) openTools(ctx context.Context, o Options) (err error) {
-	if d.places, err = NewTerritory(d.home); err != nil {
+func (g *Gateway) openTools(ctx context.Context, o Options) (err error) {
+	if g.places, err = NewTerritory(g.home); err != nil {
 		return err
 	}
-	if d.toolbox, err = builtin.New(d.atStart.Builtin(), builtin.Deps{Places: d.places.Of, Commands: d.exec, Sandboxes: d, MayUse: d.mayUse, Log: d.log}); err != nil {
+	if g.toolbox, err = builtin.New(g.atStart.Builtin(), builtin.Deps{Places: g.places.Of, Commands: g.exec, Sandboxes: g, MayUse: g.mayUse, Log: g.log}); err != nil {
 		return err
 	}
-	if err := d.openEgress(); err != nil {
+	if err := g.openEgress(); err != nil {
 		return err
 	}
-	d.tools = append(d.toolbox.Tools(), d.egress.Tool())
+	g.tools = append(g.toolbox.Tools(), g.egress.Tool())
 	for _, own := range o.Tools {
 		// Two tools of one name: a call could be judged as the one and run as the other.
-		if slices.ContainsFunc(d.tools, func(t *toolward.Tool) bool { return strings.EqualFold(t.Name, own.Name) }) {
+		if slices.ContainsFunc(g.tools, func(t *toolward.Tool) bool { return strings.EqualFold(t.Name, own.Name) }) {
 			return fmt.Errorf("open gateway: there are two tools with the name %s", own.Name)
 		}
-		d.tools = append(d.tools, own)
+		g.tools = append(g.tools, own)
 	}
 	return nil
 }
 
-func (d *Gateway) mayUse(caller toolward.Caller, tool string) bool {
-	found, _ := d.policy.Snapshot().Find(caller, tool)
+func (g *Gateway) mayUse(caller toolward.Caller, tool string) bool {
+	found, _ := g.policy.Snapshot().Find(caller, tool)
 	return found != nil
 }
 
 // openTelemetry begins to count.
-func (d *Gateway) openTelemetry(ctx context.Context, _ Options) (err error) {
-	traces := d.atStart.Telemetry.Traces
+func (g *Gateway) openTelemetry(ctx context.Context, _ Options) (err error) {
+	traces := g.atStart.Telemetry.Traces
 	tools := map[string]bool{}
-	for _, t := range d.tools {
+	for _, t := range g.tools {
 		tools[t.Name] = true
 	}
 	for _, name := range slices.Concat(policy.CoreTools(), bridge.ToolNames()) {
 		tools[name] = true
 	}
-	d.measured, err = telemetry.New(context.WithoutCancel(ctx), telemetry.Options{
-		Version: d.version, Traces: traces, Pending: d.approver.Count, Known: func(name string) bool { return tools[name] },
+	g.measured, err = telemetry.New(context.WithoutCancel(ctx), telemetry.Options{
+		Version: g.version, Traces: traces, Pending: g.approver.Count, Known: func(name string) bool { return tools[name] },
 	})
 	if err == nil {
-		count := func(e audit.Event) { d.measured.Event(string(e.Type), e.Data) }
-		d.events.count.Store(&count)
+		count := func(e audit.Event) { g.measured.Event(string(e.Type), e.Data) }
+		g.events.count.Store(&count)
 	}
 	return err
 }
 
-func (d *Gateway) openGateway(_ context.Context, o Options) (err error) {
-	var approver toolward.Approver = d.approver
+func (g *Gateway) openGateway(_ context.Context, o Options) (err error) {
+	var approver toolward.Approver = g.approver
 	if o.Approver != nil {
 		approver = o.Approver
 	}
-	d.Gateway, err = toolward.New(toolward.Config{
-		Policy: d.policy, Approver: approver, Auditor: d.measured.Recorder(d.audit), Sessions: d.sessions,
-		Hooks: d.plugins, Watcher: d.watcher, Shadow: d.shadow, ObserveOnly: d.Observes(), Observer: d.measured, Log: d.log,
+	g.Gateway, err = toolward.New(toolward.Config{
+		Policy: g.policy, Approver: approver, Auditor: g.measured.Recorder(g.audit), Sessions: g.sessions,
+		Hooks: g.plugins, Watcher: g.watcher, Shadow: g.shadow, ObserveOnly: g.Observes(), Observer: g.measured, Log: g.log,
 	})
-	if d.Observes() {
-		d.log.Warn("teg.shadow_mode (critical): " + ObserveWords)
-		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "shadow mode: calls that would ask run"}})
+	if g.Observes() {
+		g.log.Warn("teg.shadow_mode (critical): " + ObserveWords)
+		g.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "shadow mode: calls that would ask run"}})
 	}
 	return err
 }

@@ -26,22 +26,22 @@ func newRegistry() (*plugin.Registry, error) {
 }
 
 // openPlugins makes the runner of plug-ins. Those of the configuration start when it is applied.
-func (d *Gateway) openPlugins(context.Context, Options) (err error) {
-	if d.registry, err = newRegistry(); err != nil {
+func (g *Gateway) openPlugins(context.Context, Options) (err error) {
+	if g.registry, err = newRegistry(); err != nil {
 		return err
 	}
-	d.plugins = plugin.New(plugin.Options{Registry: d.registry, Redact: d.secrets, Environ: os.LookupEnv, Log: d.log})
+	g.plugins = plugin.New(plugin.Options{Registry: g.registry, Redact: g.secrets, Environ: os.LookupEnv, Log: g.log})
 	return nil
 }
 
 // holdSecrets makes what is sent along to collectors, and the keys that sign what plug-ins get, secrets like any other:
 // a call that would send one anywhere is refused, and no record keeps one.
-func (d *Gateway) holdSecrets(plugins plugin.Config) {
-	held := slices.Collect(maps.Values(d.atStart.Telemetry.Traces.Headers))
+func (g *Gateway) holdSecrets(plugins plugin.Config) {
+	held := slices.Collect(maps.Values(g.atStart.Telemetry.Traces.Headers))
 	for _, entry := range plugins.Entries {
 		if key, ok := os.LookupEnv(entry.SecretEnv); ok {
 			held = append(held, key)
 		}
 	}
-	d.secrets.Hold(held...)
+	g.secrets.Hold(held...)
 }

@@ -16,25 +16,25 @@ import (
 )
 
 // openConfig compiles the policy of the configuration file.
-func (d *Gateway) openConfig(ctx context.Context, o Options) (err error) {
-	d.policy = &policy.Live{}
-	d.shadow = &shadowPolicy{
-		home: d.home, tools: d.tools, around: d.surroundings(), log: d.log, tell: d.events.put, renamed: make(chan struct{}, 1),
+func (g *Gateway) openConfig(ctx context.Context, o Options) (err error) {
+	g.policy = &policy.Live{}
+	g.shadow = &shadowPolicy{
+		home: g.home, tools: g.tools, around: g.surroundings(), log: g.log, tell: g.events.put, renamed: make(chan struct{}, 1),
 	}
-	d.config, err = config.Open(ctx, d.configPath(), config.Options{
-		Apply: d.applyConfig, Notify: d.configChanged, Memory: d.memory, Source: o.Configuration,
-		Checks: []config.Check{config.CheckPolicy(d.tools, d.surroundings()), config.CheckPlugins(d.registry.IDs()), config.CheckSandbox(settings.OnThisMachine(d.home))},
+	g.config, err = config.Open(ctx, g.configPath(), config.Options{
+		Apply: g.applyConfig, Notify: g.configChanged, Memory: g.memory, Source: o.Configuration,
+		Checks: []config.Check{config.CheckPolicy(g.tools, g.surroundings()), config.CheckPlugins(g.registry.IDs()), config.CheckSandbox(settings.OnThisMachine(g.home))},
 	})
 	if err == nil {
-		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force at start", "hash": d.config.Current().Hash}})
+		g.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force at start", "hash": g.config.Current().Hash}})
 	}
 	return err
 }
 
 // Surroundings is what the program tells policy besides the file.
-func (d *Gateway) surroundings() policy.Surroundings {
+func (g *Gateway) surroundings() policy.Surroundings {
 	around := Surroundings()
-	around.Secrets, around.Confined, around.WhyConfined = d.secrets, d.confines, d.whyConfined
+	around.Secrets, around.Confined, around.WhyConfined = g.secrets, g.confines, g.whyConfined
 	return around
 }
 
@@ -44,16 +44,16 @@ type part func(*config.Loaded) (commit func(), err error)
 
 // parts are those that a configuration changes, in the order in which they change. Tools are judged anew last, when all that
 // they are judged by is there.
-func (d *Gateway) parts() []part {
+func (g *Gateway) parts() []part {
 	return []part{
-		d.prepareApprovals, d.prepareDetectors, d.prepareSessions, d.preparePlugins, d.prepareCommands, d.prepareSandboxes, d.preparePolicy,
+		g.prepareApprovals, g.prepareDetectors, g.prepareSessions, g.preparePlugins, g.prepareCommands, g.prepareSandboxes, g.preparePolicy,
 	}
 }
 
 // Prepare checks a configuration in every part. Nothing has changed before commit, which puts it in force in all of them.
 // So a configuration counts as a whole or not at all: half of one could be laxer than what people have seen and agreed to.
-func (d *Gateway) Prepare(loaded *config.Loaded) (commit func(), err error) {
-	return prepare(loaded, d.parts())
+func (g *Gateway) Prepare(loaded *config.Loaded) (commit func(), err error) {
+	return prepare(loaded, g.parts())
 }
 
 func prepare(loaded *config.Loaded, parts []part) (commit func(), err error) {
@@ -71,94 +71,94 @@ func prepare(loaded *config.Loaded, parts []part) (commit func(), err error) {
 }
 
 // applyConfig puts a configuration in force, all of it or nothing.
-func (d *Gateway) applyConfig(loaded *config.Loaded) error {
-	commit, err := d.Prepare(loaded)
+func (g *Gateway) applyConfig(loaded *config.Loaded) error {
+	commit, err := g.Prepare(loaded)
 	if err == nil {
 		commit()
 	}
 	return err
 }
 
-func (d *Gateway) prepareApprovals(loaded *config.Loaded) (commit func(), err error) {
+func (g *Gateway) prepareApprovals(loaded *config.Loaded) (commit func(), err error) {
 	compiled, err := approvalSettings(loaded.File)
 	if err != nil {
 		return nil, err
 	}
-	return d.approver.Prepare(compiled)
+	return g.approver.Prepare(compiled)
 }
 
 // prepareDetectors is about those at work: at the start they are opened later, with the same settings.
-func (d *Gateway) prepareDetectors(loaded *config.Loaded) (commit func(), err error) {
-	if d.watcher == nil {
+func (g *Gateway) prepareDetectors(loaded *config.Loaded) (commit func(), err error) {
+	if g.watcher == nil {
 		return func() {}, nil
 	}
-	return d.watcher.Prepare(loaded.File.Watching())
+	return g.watcher.Prepare(loaded.File.Watching())
 }
 
-func (d *Gateway) prepareSessions(loaded *config.Loaded) (commit func(), err error) {
+func (g *Gateway) prepareSessions(loaded *config.Loaded) (commit func(), err error) {
 	compiled := session.Settings{HighWater: loaded.File.TEG.HighWater}
 	if err := compiled.DefaultLevel.UnmarshalText([]byte(loaded.File.TEG.DefaultLevel)); err != nil {
 		return nil, err
 	}
-	return func() { d.sessions.Configure(compiled) }, nil
+	return func() { g.sessions.Configure(compiled) }, nil
 }
 
-func (d *Gateway) preparePlugins(loaded *config.Loaded) (commit func(), err error) {
-	configure, err := d.plugins.Prepare(loaded.File.Plugins)
+func (g *Gateway) preparePlugins(loaded *config.Loaded) (commit func(), err error) {
+	configure, err := g.plugins.Prepare(loaded.File.Plugins)
 	if err != nil {
 		return nil, err
 	}
 	return func() {
 		configure()
-		d.places.Protect(loaded.File.Plugins.Files())
-		d.holdSecrets(loaded.File.Plugins)
+		g.places.Protect(loaded.File.Plugins.Files())
+		g.holdSecrets(loaded.File.Plugins)
 	}, nil
 }
 
-func (d *Gateway) prepareCommands(loaded *config.Loaded) (commit func(), err error) {
-	configure, ignored, err := d.exec.Prepare(loaded.File.Commands())
+func (g *Gateway) prepareCommands(loaded *config.Loaded) (commit func(), err error) {
+	configure, ignored, err := g.exec.Prepare(loaded.File.Commands())
 	if err != nil {
 		return nil, err
 	}
 	return func() {
 		configure()
 		for _, w := range ignored {
-			d.warn(w.String(), toolward.Warning)
+			g.warn(w.String(), toolward.Warning)
 		}
 	}, nil
 }
 
 // prepareSandboxes is about those that are there: at the start the manager is opened later, with the same settings.
-func (d *Gateway) prepareSandboxes(loaded *config.Loaded) (commit func(), err error) {
-	compiled, err := d.sandboxSettings(loaded.File)
+func (g *Gateway) prepareSandboxes(loaded *config.Loaded) (commit func(), err error) {
+	compiled, err := g.sandboxSettings(loaded.File)
 	if err != nil {
 		return nil, err
 	}
 	return func() {
-		if d.sandboxes != nil {
-			d.sandboxes.Configure(compiled)
+		if g.sandboxes != nil {
+			g.sandboxes.Configure(compiled)
 		}
 	}, nil
 }
 
-func (d *Gateway) preparePolicy(loaded *config.Loaded) (commit func(), err error) {
+func (g *Gateway) preparePolicy(loaded *config.Loaded) (commit func(), err error) {
 	c := loaded.File.Policy()
-	c.Around = d.surroundings()
-	snapshot, warnings, err := policy.Compile(c, d.tools)
+	c.Around = g.surroundings()
+	snapshot, warnings, err := policy.Compile(c, g.tools)
 	if err != nil {
 		return nil, err
 	}
 	return func() {
-		d.policy.Swap(snapshot)
-		d.shadow.use(loaded.File.TEG.Shadow)
-		if d.config != nil {
-			d.takeBack("the configuration became stricter", tightened(d.config.Current().File, loaded.File, snapshot))
+		g.policy.Swap(snapshot)
+		g.shadow.use(loaded.File.TEG.Shadow)
+		if g.config != nil {
+			g.takeBack("the configuration became stricter", tightened(g.config.Current().File, loaded.File, snapshot))
 		}
 		for _, w := range warnings {
-			d.warn(w.String(), w.Severity)
+			g.warn(w.String(), w.Severity)
 		}
-		if d.mcp != nil {
-			d.mcp.ToolsChanged()
+		if g.mcp != nil {
+			g.mcp.ToolsChanged()
 		}
 	}, nil
 }
@@ -171,15 +171,15 @@ func tightened(before, after config.File, snapshot *policy.Snapshot) func(*appro
 }
 
 // warn logs what works in a configuration, but probably not as meant, once.
-func (d *Gateway) warn(text string, severity toolward.Severity) {
-	if !d.warned.first(text) {
+func (g *Gateway) warn(text string, severity toolward.Severity) {
+	if !g.warned.first(text) {
 		return
 	}
 	level := slog.LevelWarn
 	if severity == toolward.Info {
 		level = slog.LevelInfo
 	}
-	d.log.Log(context.Background(), level, "configuration", "warning", text, "severity", severity.String())
+	g.log.Log(context.Background(), level, "configuration", "warning", text, "severity", severity.String())
 }
 
 func approvalSettings(f config.File) (approval.Settings, error) {
@@ -199,8 +199,8 @@ func approvalSettings(f config.File) (approval.Settings, error) {
 }
 
 // policyInForce is the policy as people look at it. Without one it is the snapshot that shows nothing.
-func (d *Gateway) policyInForce() api.Policy {
-	if snapshot, ok := d.policy.Snapshot().(*policy.Snapshot); ok {
+func (g *Gateway) policyInForce() api.Policy {
+	if snapshot, ok := g.policy.Snapshot().(*policy.Snapshot); ok {
 		return snapshot
 	}
 	return &policy.Snapshot{}

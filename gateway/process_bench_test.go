@@ -39,7 +39,7 @@ func startDaemon(b *testing.B) *runningDaemon {
 	d.process = up.Process
 	_, url, found := strings.Cut(line, "Toolward is up: ")
 	if !found {
-		b.Fatalf("the daemon did not start: %q", line)
+		b.Fatalf("the gateway did not start: %q", line)
 	}
 	d.url = url
 	return d
@@ -66,7 +66,7 @@ func furnishedHome(b *testing.B) (home, token string) {
 
 func (d *runningDaemon) program(name string) string { return filepath.Join(d.programs, name) }
 
-// command is a program of the daemon's user.
+// command is a program of the gateway's user.
 func (d *runningDaemon) command(name string, arguments ...string) *exec.Cmd {
 	command := exec.Command(d.program(name), arguments...)
 	command.Env = []string{"HOME=" + d.home, "PATH=" + os.Getenv("PATH")}

@@ -12,7 +12,7 @@ import (
 )
 
 // recordApproval keeps that people were asked, and what they said.
-func (d *Gateway) recordApproval(e approval.Event) {
+func (g *Gateway) recordApproval(e approval.Event) {
 	a := e.Approval
 	event := audit.Event{Type: audit.TypeApproval, Data: map[string]any{
 		"event": string(e.Type), "id": a.ID, "binding": a.Binding, "state": string(a.State),
@@ -21,12 +21,12 @@ func (d *Gateway) recordApproval(e approval.Event) {
 	if a.Request != nil {
 		event.Agent, event.Session, event.Tool = a.Request.Agent, a.Request.Session, a.Request.Tool
 	}
-	d.events.put(event)
-	if wire := d.wire.Load(); wire != nil {
+	g.events.put(event)
+	if wire := g.wire.Load(); wire != nil {
 		wire.ApprovalNews(e)
 	}
 	if e.Type == approval.EventResolved && a.Grant != "" {
-		d.events.put(audit.Event{Type: audit.TypeGrant, Agent: event.Agent, Session: event.Session, Tool: event.Tool, Data: map[string]any{
+		g.events.put(audit.Event{Type: audit.TypeGrant, Agent: event.Agent, Session: event.Session, Tool: event.Tool, Data: map[string]any{
 			"event": "made", "grant": a.Grant, "approval": a.ID, "by": a.ResolvedBy,
 		}})
 	}
@@ -35,65 +35,65 @@ func (d *Gateway) recordApproval(e approval.Event) {
 		for _, entry := range a.Saved {
 			entries = append(entries, display.AllowedProgram(entry.Pattern, entry.Effects, entry.Argv))
 		}
-		d.events.put(audit.Event{Type: audit.TypeGrant, Agent: event.Agent, Session: event.Session, Tool: event.Tool, Data: map[string]any{
+		g.events.put(audit.Event{Type: audit.TypeGrant, Agent: event.Agent, Session: event.Session, Tool: event.Tool, Data: map[string]any{
 			"event": "added to exec-approvals.json", "entries": entries, "approval": a.ID, "by": a.ResolvedBy,
 		}})
 	}
 }
 
 // takeBack ends the grants that which names, and keeps which they were.
-func (d *Gateway) takeBack(why string, which func(*approval.Grant) bool) {
+func (g *Gateway) takeBack(why string, which func(*approval.Grant) bool) {
 	var gone []*approval.Grant
-	_, err := d.approver.DropGrants(context.Background(), why, func(g *approval.Grant) bool {
-		if !which(g) {
+	_, err := g.approver.DropGrants(context.Background(), why, func(grant *approval.Grant) bool {
+		if !which(grant) {
 			return false
 		}
-		gone = append(gone, g)
+		gone = append(gone, grant)
 		return true
 	})
-	for _, g := range gone {
-		d.events.put(audit.Event{Type: audit.TypeGrant, Agent: g.Agent, Tool: g.Tool, Data: map[string]any{
-			"event": "taken back", "grant": g.ID, "text": g.Text, "why": why,
+	for _, grant := range gone {
+		g.events.put(audit.Event{Type: audit.TypeGrant, Agent: grant.Agent, Tool: grant.Tool, Data: map[string]any{
+			"event": "taken back", "grant": grant.ID, "text": grant.Text, "why": why,
 		}})
 	}
 	if err != nil {
-		d.log.Error("grants that were taken back could not be ended on disk; they end with this process", "why", why, "err", err)
+		g.log.Error("grants that were taken back could not be ended on disk; they end with this process", "why", why, "err", err)
 	}
 }
 
 // recordLevel keeps that a session's level changed, and why.
-func (d *Gateway) recordLevel(c session.Change) {
-	d.log.Info("teg.level", "session", c.Session, "from", c.From, "to", c.To, "reasons", c.Reasons)
-	d.events.put(audit.Event{
+func (g *Gateway) recordLevel(c session.Change) {
+	g.log.Info("teg.level", "session", c.Session, "from", c.From, "to", c.To, "reasons", c.Reasons)
+	g.events.put(audit.Event{
 		Type: audit.TypeLevel, Session: c.Session, Agent: c.Session.Agent(),
 		Data: map[string]any{"from": c.From.String(), "to": c.To.String(), "reasons": c.Reasons, "by": c.By},
 	})
 }
 
 // configChanged tells what became of a changed configuration file.
-func (d *Gateway) configChanged(e config.Event) {
+func (g *Gateway) configChanged(e config.Event) {
 	switch {
 	case e.Err != nil:
-		d.log.Error("the changed configuration is wrong; the old one stays in force", "err", e.Err)
-		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "refused", "error": e.Err.Error()}})
+		g.log.Error("the changed configuration is wrong; the old one stays in force", "err", e.Err)
+		g.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "refused", "error": e.Err.Error()}})
 	case e.Pending != nil:
-		d.log.Warn("the configuration file has changed; the change waits for you in the console", "file", e.Pending.Name)
-		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "proposed", "hash": e.Pending.Hash}})
+		g.log.Warn("the configuration file has changed; the change waits for you in the console", "file", e.Pending.Name)
+		g.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "proposed", "hash": e.Pending.Hash}})
 	case e.Applied != nil:
-		d.log.Info("configuration in force", "hash", e.Applied.Hash[:12], "after a restart", e.Restart)
-		d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force", "hash": e.Applied.Hash}})
+		g.log.Info("configuration in force", "hash", e.Applied.Hash[:12], "after a restart", e.Restart)
+		g.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force", "hash": e.Applied.Hash}})
 	}
 }
 
 // PendingChange is the changed configuration file that waits for a person.
-func (d *Gateway) PendingChange() (desk.ConfigChange, bool) {
-	pending := d.config.Pending()
+func (g *Gateway) PendingChange() (desk.ConfigChange, bool) {
+	pending := g.config.Pending()
 	if pending == nil {
 		return desk.ConfigChange{}, false
 	}
-	change := desk.ConfigChange{File: pending.Name, Revision: pending.Hash, Diff: d.config.Difference(pending), Changes: []string{}}
-	changes, err := config.Changes(d.config.Current(), pending)
-	d.logError("put a changed configuration into words", err) // the difference still shows it
+	change := desk.ConfigChange{File: pending.Name, Revision: pending.Hash, Diff: g.config.Difference(pending), Changes: []string{}}
+	changes, err := config.Changes(g.config.Current(), pending)
+	g.logError("put a changed configuration into words", err) // the difference still shows it
 	for _, one := range changes {
 		change.Changes = append(change.Changes, one.String())
 	}
@@ -101,4 +101,4 @@ func (d *Gateway) PendingChange() (desk.ConfigChange, bool) {
 }
 
 // ApplyPending puts the waiting configuration in force if it is still the one of this revision. The desk has recorded who said so.
-func (d *Gateway) ApplyPending(revision string) error { return d.config.ApplyPending(revision) }
+func (g *Gateway) ApplyPending(revision string) error { return g.config.ApplyPending(revision) }

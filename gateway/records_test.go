@@ -46,30 +46,30 @@ func TestTheRecordFollowsGrants(t *testing.T) {
 }
 
 // applied lets a person who signs in apply a change that they have looked at for long enough.
-func (d *Gateway) applied(t *testing.T, revision string) error {
+func (g *Gateway) applied(t *testing.T, revision string) error {
 	t.Helper()
-	if d.people.NeedsSetup() {
-		if err := d.people.SetUp(t.Context(), "test", d.people.SetupCode(), "correct horse battery"); err != nil {
+	if g.people.NeedsSetup() {
+		if err := g.people.SetUp(t.Context(), "test", g.people.SetupCode(), "correct horse battery"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	by, err := d.people.SignInForeground(t.Context(), "correct horse battery")
+	by, err := g.people.SignInForeground(t.Context(), "correct horse battery")
 	if err != nil {
 		t.Fatal(err)
 	}
 	person := desk.Visitor{By: by}
 	for {
-		if _, _, err := d.desk.PendingChange(person); err != nil {
+		if _, _, err := g.desk.PendingChange(person); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.desk.ApplyChange(t.Context(), person, revision); desk.CodeOf(err) != desk.TooSoon {
+		if err := g.desk.ApplyChange(t.Context(), person, revision); desk.CodeOf(err) != desk.TooSoon {
 			return err
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-// rememberGrant leaves a grant in the state of a home, as an earlier daemon would.
+// rememberGrant leaves a grant in the state of a home, as an earlier gateway would.
 func rememberGrant(t *testing.T, state string) {
 	t.Helper()
 	db, err := store.Open(t.Context(), state, store.Options{})

@@ -34,70 +34,70 @@ const startPatience = 10 * time.Second
 const buildPatience = 3 * time.Minute
 
 // openMachine reads what is known of this machine, or begins it.
-func (d *Gateway) openMachine(ctx context.Context, records audit.Source) error {
+func (g *Gateway) openMachine(ctx context.Context, records audit.Source) error {
 	last, err := records.Last(ctx)
 	if err != nil {
 		return err
 	}
-	d.machine, d.newHome, err = fleet.OpenMachine(d.home, last.Seq > 0)
+	g.machine, g.newHome, err = fleet.OpenMachine(g.home, last.Seq > 0)
 	return err
 }
 
 // openSandboxes opens what makes sandboxes, with the settings in force. The first start finds out whether this machine can
 // make any.
-func (d *Gateway) openSandboxes(ctx context.Context, _ Options) (err error) {
-	d.engines = sandboxEngines(d.machine.Instance, withoutLinks(d.home), d.config.Current().File, d.log)
-	compiled, err := d.sandboxSettings(d.config.Current().File)
+func (g *Gateway) openSandboxes(ctx context.Context, _ Options) (err error) {
+	g.engines = sandboxEngines(g.machine.Instance, withoutLinks(g.home), g.config.Current().File, g.log)
+	compiled, err := g.sandboxSettings(g.config.Current().File)
 	if err != nil {
 		return err
 	}
-	if d.machine.Due && compiled.Anyone().Sources["mode"].Level == settings.FromProbe {
-		if err := d.findInside(ctx); err != nil {
-			d.log.Warn("sandboxes", "err", err)
+	if g.machine.Due && compiled.Anyone().Sources["mode"].Level == settings.FromProbe {
+		if err := g.findInside(ctx); err != nil {
+			g.log.Warn("sandboxes", "err", err)
 		}
-		if err := d.machine.Decide(ctx, d.home, d.engines, compiled.Anyone()); err != nil {
+		if err := g.machine.Decide(ctx, g.home, g.engines, compiled.Anyone()); err != nil {
 			return err
 		}
-		d.tellMode()
-		if compiled, err = d.sandboxSettings(d.config.Current().File); err != nil {
+		g.tellMode()
+		if compiled, err = g.sandboxSettings(g.config.Current().File); err != nil {
 			return err
 		}
 	}
-	if err := missingImages(ctx, d.engines, compiled, d.machine); err != nil {
-		d.log.Warn("calls that need a sandbox are refused", "err", err)
+	if err := missingImages(ctx, g.engines, compiled, g.machine); err != nil {
+		g.log.Warn("calls that need a sandbox are refused", "err", err)
 	}
-	d.sandboxes = fleet.NewManager(fleet.ManagerOptions{
-		Engines: d.engines, StateDir: d.home, Settings: compiled, NewHome: d.newHome, Egress: d.egress, Observe: d.recordSandbox, Log: d.log,
+	g.sandboxes = fleet.NewManager(fleet.ManagerOptions{
+		Engines: g.engines, StateDir: g.home, Settings: compiled, NewHome: g.newHome, Egress: g.egress, Observe: g.recordSandbox, Log: g.log,
 	})
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	return d.sandboxes.Start(ctx)
+	return g.sandboxes.Start(ctx)
 }
 
 // findInside finds the program inside, which every engine needs. Where it has to be built, that takes longer than an
 // engine that works may take to answer.
-func (d *Gateway) findInside(ctx context.Context) error {
+func (g *Gateway) findInside(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, buildPatience)
 	defer cancel()
-	told := time.AfterFunc(time.Second, func() { d.log.Info("the program inside of sandboxes is being built, once") })
+	told := time.AfterFunc(time.Second, func() { g.log.Info("the program inside of sandboxes is being built, once") })
 	defer told.Stop()
 	_, err := inside.FindProgram(ctx)
 	return err
 }
 
 // tellMode says what the first start has decided, and how to decide otherwise.
-func (d *Gateway) tellMode() {
-	mode := d.machine.Default()
+func (g *Gateway) tellMode() {
+	mode := g.machine.Default()
 	level, text := slog.LevelInfo, "sessions are sandboxed where the configuration does not say otherwise"
 	switch {
-	case d.machine.Due:
+	case g.machine.Due:
 		level, text = slog.LevelWarn, "nobody knows yet whether this machine can make sandboxes: calls that need one are refused until it can; the next start tries again"
 	case mode == settings.ModeOff:
 		level, text = slog.LevelWarn, "sessions are not sandboxed: commands run on this machine, when people or rules allow them"
 	}
-	d.log.Log(context.Background(), level, text, "mode", mode, "why", d.machine.Why, "change", SandboxModeKey)
-	d.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{
-		"event": "sandbox mode", "mode": string(mode), "engine": d.machine.Engine, "why": d.machine.Why, "kept": !d.machine.Due,
+	g.log.Log(context.Background(), level, text, "mode", mode, "why", g.machine.Why, "change", SandboxModeKey)
+	g.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{
+		"event": "sandbox mode", "mode": string(mode), "engine": g.machine.Engine, "why": g.machine.Why, "kept": !g.machine.Due,
 	}})
 }
 
@@ -105,8 +105,8 @@ func (d *Gateway) tellMode() {
 const SandboxModeKey = "agents.defaults.sandbox.mode"
 
 // sandboxSettings compiles the settings of sandboxes for this machine.
-func (d *Gateway) sandboxSettings(f config.File) (*settings.Settings, error) {
-	compiled, problems := settings.Compile(f.Sandbox(), d.machine.Surroundings(d.home))
+func (g *Gateway) sandboxSettings(f config.File) (*settings.Settings, error) {
+	compiled, problems := settings.Compile(f.Sandbox(), g.machine.Surroundings(g.home))
 	if len(problems) > 0 {
 		return nil, sandbox.Errorf(problems[0].Code, "%s: %s", problems[0].Key, problems[0].Text)
 	}
@@ -117,7 +117,7 @@ func (d *Gateway) sandboxSettings(f config.File) (*settings.Settings, error) {
 const protectedFloor = time.Hour
 
 // recordSandbox keeps what happens to sandboxes.
-func (d *Gateway) recordSandbox(e fleet.Event) {
+func (g *Gateway) recordSandbox(e fleet.Event) {
 	data := map[string]any{"event": string(e.Kind), "sandbox": e.Name, "scope": e.ScopeKey, "engine": e.Engine}
 	if e.Why != "" {
 		data["why"] = e.Why
@@ -127,21 +127,21 @@ func (d *Gateway) recordSandbox(e fleet.Event) {
 	}
 	if e.Kind == fleet.EventProtected && e.Runs && e.Session != "" {
 		// The next process in this directory, on this machine, may run files that the sandbox left behind.
-		d.logError("raise the level of "+e.Session,
-			d.sessions.RaiseFloor(context.Background(), toolward.SessionKey(e.Session), toolward.Elevated, protectedFloor, "sandbox"))
+		g.logError("raise the level of "+e.Session,
+			g.sessions.RaiseFloor(context.Background(), toolward.SessionKey(e.Session), toolward.Elevated, protectedFloor, "sandbox"))
 	}
-	d.events.put(audit.Event{Type: audit.TypeSandbox, Session: toolward.SessionKey(e.Session), Agent: settings.ScopeAgentID(e.ScopeKey), Data: data})
+	g.events.put(audit.Event{Type: audit.TypeSandbox, Session: toolward.SessionKey(e.Session), Agent: settings.ScopeAgentID(e.ScopeKey), Data: data})
 }
 
 // closeSandboxes lets go of sandboxes; those that cannot outlive the gateway end.
-func (d *Gateway) closeSandboxes() {
-	if d.sandboxes != nil {
-		d.sandboxes.Close()
+func (g *Gateway) closeSandboxes() {
+	if g.sandboxes != nil {
+		g.sandboxes.Close()
 	}
-	for _, e := range d.engines {
-		d.logError("close the sandbox engine "+e.Name(), e.Close())
+	for _, e := range g.engines {
+		g.logError("close the sandbox engine "+e.Name(), e.Close())
 	}
-	if d.egress != nil {
-		d.egress.Shutdown()
+	if g.egress != nil {
+		g.egress.Shutdown()
 	}
 }

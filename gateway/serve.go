@@ -6,20 +6,20 @@ import (
 )
 
 // Serve answers until the context ends or a door fails.
-func (d *Gateway) Serve(ctx context.Context) error {
+func (g *Gateway) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, 2)
-	if d.server != nil {
-		go func() { failed <- d.server.Serve() }()
+	if g.server != nil {
+		go func() { failed <- g.server.Serve() }()
 	}
 	go func() {
-		if err := d.config.Watch(ctx); err != nil {
-			d.log.Error("the configuration file is not watched: changes wait for a restart", "err", err)
+		if err := g.config.Watch(ctx); err != nil {
+			g.log.Error("the configuration file is not watched: changes wait for a restart", "err", err)
 		}
 	}()
-	go d.shadow.follow(ctx)
-	go d.retain(ctx)
+	go g.shadow.follow(ctx)
+	go g.retain(ctx)
 	select {
 	case <-ctx.Done():
 		return nil
@@ -29,15 +29,15 @@ func (d *Gateway) Serve(ctx context.Context) error {
 }
 
 // retain deletes old records once a day, under a signed seal.
-func (d *Gateway) retain(ctx context.Context) {
+func (g *Gateway) retain(ctx context.Context) {
 	ticker := time.NewTicker(24 * time.Hour)
 	defer ticker.Stop()
 	for {
-		age := time.Duration(d.config.Current().File.TEG.Audit.RetainDays) * 24 * time.Hour
-		if n, err := d.audit.Retain(ctx, age); err != nil && ctx.Err() == nil {
-			d.log.Error("old records could not be deleted", "err", err)
+		age := time.Duration(g.config.Current().File.TEG.Audit.RetainDays) * 24 * time.Hour
+		if n, err := g.audit.Retain(ctx, age); err != nil && ctx.Err() == nil {
+			g.log.Error("old records could not be deleted", "err", err)
 		} else if n > 0 {
-			d.log.Info("old records deleted", "count", n)
+			g.log.Info("old records deleted", "count", n)
 		}
 		select {
 		case <-ctx.Done():
@@ -49,53 +49,53 @@ func (d *Gateway) retain(ctx context.Context) {
 
 // Close ends everything that was opened. The order matters: first the approver, so that waiting calls are refused
 // while their questions stay pending for after the restart; then whatever makes calls; then what records them.
-func (d *Gateway) Close() {
-	if d.approver != nil {
-		d.approver.Close()
+func (g *Gateway) Close() {
+	if g.approver != nil {
+		g.approver.Close()
 	}
-	if d.streams != nil {
-		d.streams()
+	if g.streams != nil {
+		g.streams()
 	}
-	if d.mcp != nil {
-		d.mcp.Close()
+	if g.mcp != nil {
+		g.mcp.Close()
 	}
-	if d.protocol != nil {
+	if g.protocol != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
-		d.logError("close connections", d.protocol.Close(ctx))
+		g.logError("close connections", g.protocol.Close(ctx))
 	}
-	if d.server != nil {
+	if g.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		d.logError("close doors", d.server.Close(ctx))
+		g.logError("close doors", g.server.Close(ctx))
 	}
-	if d.hooks != nil {
-		d.hooks.Close(context.Background())
+	if g.hooks != nil {
+		g.hooks.Close(context.Background())
 	}
-	if d.toolbox != nil {
-		d.logError("end commands", d.toolbox.Close())
+	if g.toolbox != nil {
+		g.logError("end commands", g.toolbox.Close())
 	}
-	d.closeSandboxes()
-	if d.plugins != nil {
-		d.plugins.Close()
+	g.closeSandboxes()
+	if g.plugins != nil {
+		g.plugins.Close()
 	}
-	if d.commands != nil {
-		d.commands.Close()
+	if g.commands != nil {
+		g.commands.Close()
 	}
-	if d.events != nil {
-		d.events.close()
+	if g.events != nil {
+		g.events.close()
 	}
-	if d.audit != nil {
-		d.audit.Close()
+	if g.audit != nil {
+		g.audit.Close()
 	}
-	if d.measured != nil {
+	if g.measured != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if err := d.measured.Close(ctx); err != nil {
-			d.log.Debug("the last spans were not exported", "err", err)
+		if err := g.measured.Close(ctx); err != nil {
+			g.log.Debug("the last spans were not exported", "err", err)
 		}
 	}
-	if d.db != nil {
-		d.logError("close state", d.db.Close())
+	if g.db != nil {
+		g.logError("close state", g.db.Close())
 	}
 }

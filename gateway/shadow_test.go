@@ -23,7 +23,7 @@ func answers(say func(*toolward.Question) toolward.Decision) toolward.Approver {
 	})
 }
 
-// lab is a daemon that does not serve, whose questions answers decide.
+// lab is a gateway that does not serve, whose questions answers decide.
 type lab struct {
 	*Gateway
 	home, workspace string

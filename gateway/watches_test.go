@@ -13,7 +13,7 @@ import (
 	"github.com/toolward/toolward/audit"
 )
 
-// The real daemon watches: what is odd is in the record, raises the level, outlives a restart, and ends when a person
+// The real gateway watches: what is odd is in the record, raises the level, outlives a restart, and ends when a person
 // clears it.
 func TestTheDaemonWatches(t *testing.T) {
 	home := shortHome(t)

@@ -14,7 +14,7 @@ import (
 
 // openProtocol opens the gateway protocol. Who may connect is read at start: a changed file does not open a door of a
 // running gateway.
-func (d *Gateway) openProtocol(ctx context.Context, settings config.File, listen string) error {
+func (g *Gateway) openProtocol(ctx context.Context, settings config.File, listen string) error {
 	if err := settings.Gateway.Check(listen); err != nil {
 		return err
 	}
@@ -22,45 +22,45 @@ func (d *Gateway) openProtocol(ctx context.Context, settings config.File, listen
 	if err != nil {
 		return err
 	}
-	d.secrets.Hold(nonEmpty(who.Auth.Token, who.Auth.Password)...)
-	if d.desk, err = desk.New(desk.Options{
-		Audit: d.audit, Allowlist: d.commands, People: d.people, Passkeys: d.passkeys, Devices: d.pairings, Levels: levels{d.sessions, d.watcher},
-		Approvals: d.approver, Sandboxes: d.sandboxes, Config: d, Log: d.log,
+	g.secrets.Hold(nonEmpty(who.Auth.Token, who.Auth.Password)...)
+	if g.desk, err = desk.New(desk.Options{
+		Audit: g.audit, Allowlist: g.commands, People: g.people, Passkeys: g.passkeys, Devices: g.pairings, Levels: levels{g.sessions, g.watcher},
+		Approvals: g.approver, Sandboxes: g.sandboxes, Config: g, Log: g.log,
 	}); err != nil {
 		return err
 	}
-	d.protocol, err = protocol.New(protocol.Options{
-		Config: who, Tokens: d.people, Pairings: d.pairings, Approvals: d.approver, Audit: d.audit, Gate: d.Gateway, Desk: d.desk,
-		Policy: func() protocol.Policy { return d.policyInForce() }, Agents: d.agentList, CallAs: d.callAs, Paired: d.recordPairing, Trouble: d.troubled,
-		Home: d.home, Version: d.version, Log: d.log,
+	g.protocol, err = protocol.New(protocol.Options{
+		Config: who, Tokens: g.people, Pairings: g.pairings, Approvals: g.approver, Audit: g.audit, Gate: g.Gateway, Desk: g.desk,
+		Policy: func() protocol.Policy { return g.policyInForce() }, Agents: g.agentList, CallAs: g.callAs, Paired: g.recordPairing, Trouble: g.troubled,
+		Home: g.home, Version: g.version, Log: g.log,
 	})
 	if err == nil {
-		d.wire.Store(d.protocol)
+		g.wire.Store(g.protocol)
 	}
 	return err
 }
 
 // recordFails notes that nothing can be recorded, so that calls are refused, and tells whoever is connected.
-func (d *Gateway) recordFails(err error) {
-	d.log.Error("audit_unavailable: calls are refused", "err", err)
+func (g *Gateway) recordFails(err error) {
+	g.log.Error("audit_unavailable: calls are refused", "err", err)
 	why := "the record cannot be written: calls are refused"
-	d.trouble.Store(&why)
-	if wire := d.wire.Load(); wire != nil {
+	g.trouble.Store(&why)
+	if wire := g.wire.Load(); wire != nil {
 		wire.HealthNews()
 	}
 }
 
 // recordWorks notes that it can again.
-func (d *Gateway) recordWorks() {
-	d.log.Info("the record can be written again")
-	d.trouble.Store(nil)
-	if wire := d.wire.Load(); wire != nil {
+func (g *Gateway) recordWorks() {
+	g.log.Info("the record can be written again")
+	g.trouble.Store(nil)
+	if wire := g.wire.Load(); wire != nil {
 		wire.HealthNews()
 	}
 }
 
-func (d *Gateway) troubled() string {
-	if why := d.trouble.Load(); why != nil {
+func (g *Gateway) troubled() string {
+	if why := g.trouble.Load(); why != nil {
 		return *why
 	}
 	return ""
@@ -77,8 +77,8 @@ func nonEmpty(list ...string) []string {
 }
 
 // agentList is the agents of the configuration.
-func (d *Gateway) agentList() protocol.AgentList {
-	file := d.config.Current().File
+func (g *Gateway) agentList() protocol.AgentList {
+	file := g.config.Current().File
 	list := protocol.AgentList{Default: file.DefaultAgent()}
 	for _, a := range file.Agents.List {
 		list.All = append(list.All, protocol.Agent{ID: a.ID, Workspace: a.Workspace})
@@ -90,15 +90,15 @@ func (d *Gateway) agentList() protocol.AgentList {
 }
 
 // callAs recognizes the token of an agent that calls over HTTP.
-func (d *Gateway) callAs(ctx context.Context, secret string) (protocol.Agent, error) {
-	token, err := d.people.Token(ctx, secret)
+func (g *Gateway) callAs(ctx context.Context, secret string) (protocol.Agent, error) {
+	token, err := g.people.Token(ctx, secret)
 	if errors.Is(err, identity.ErrToken) {
 		return protocol.Agent{}, protocol.ErrNoAgent
 	}
 	if err != nil {
 		return protocol.Agent{}, err
 	}
-	workspace, err := d.places.CheckWorkspace(token.Workspace)
+	workspace, err := g.places.CheckWorkspace(token.Workspace)
 	if err != nil {
 		return protocol.Agent{}, err
 	}
@@ -107,9 +107,9 @@ func (d *Gateway) callAs(ctx context.Context, secret string) (protocol.Agent, er
 
 // recordPairing keeps what devices asked for, and which were paired without asking anybody. What somebody did is in the record
 // already: they did it at the desk.
-func (d *Gateway) recordPairing(e identity.PairEvent) {
+func (g *Gateway) recordPairing(e identity.PairEvent) {
 	if e.By != "" {
-		d.events.counted(audit.Event{Type: audit.TypeConfig})
+		g.events.counted(audit.Event{Type: audit.TypeConfig})
 		return
 	}
 	data := map[string]any{"event": "device-" + e.Kind, "device": e.DeviceID, "by": e.By}
@@ -119,5 +119,5 @@ func (d *Gateway) recordPairing(e identity.PairEvent) {
 	if e.Request.ID != "" {
 		data["scopes"], data["role"], data["client"], data["address"] = e.Request.Scopes, string(e.Request.Role), e.Request.ClientID, e.Request.IP
 	}
-	d.events.put(audit.Event{Type: audit.TypeConfig, Data: data})
+	g.events.put(audit.Event{Type: audit.TypeConfig, Data: data})
 }
