@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolward/toolward/sandbox/settings"
+	"github.com/moby/moby/api/types/container"
 
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/inside"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 // creationCase is what a vector says a container is created from.
@@ -37,6 +38,8 @@ func TestCreateArgsVectors(t *testing.T) {
 		user := ""
 		if in.Docker.User != "" {
 			user = strconv.Itoa(spec.User.UID) + ":" + strconv.Itoa(spec.User.GID)
+		} else if spec.User.UID == 0 { // a vector leaves the user to the image, which may be root; the engine always names one
+			t.Errorf("the user is %+v", spec.User)
 		}
 		m := &mounts{program: &inside.Program{}}
 		if err := m.addSources(spec); err != nil {
@@ -48,14 +51,14 @@ func TestCreateArgsVectors(t *testing.T) {
 		}
 		delete(asked.Config.Labels, labelInstance)
 		asked.Config.Labels[labelCreated] = strconv.FormatInt(in.CreatedAtMs, 10)
-		if n, err := in.Docker.MemorySwap.Count(); err == nil && !in.defaults() {
-			asked.HostConfig.MemorySwap = n // a vector writes less than the memory, which the settings raise to it
+		if !in.defaults() {
+			in.swapAsWritten(t, &asked.HostConfig.Resources)
 		}
 		args, err := createArgs(&asked)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return map[string]any{"args": in.tmpfsAsWritten(t, args)}
+		return map[string]any{"args": in.tmpfsAsWritten(t, args, spec.Limits.Memory)}
 	})
 }
 
@@ -106,10 +109,28 @@ func (in *creationCase) withoutDefaults(spec *sandbox.Spec) {
 	})
 }
 
+// swapAsWritten puts in the swap of the vector. The engine sends another one in one case only, and then as much as the memory,
+// which is no swap at all: where a vector writes less than the memory, or none, of which a container engine would make as much again.
+func (in *creationCase) swapAsWritten(t *testing.T, asked *container.Resources) {
+	t.Helper()
+	written, err := in.Docker.MemorySwap.Count()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if written != asked.MemorySwap && (written > asked.Memory || asked.MemorySwap != asked.Memory) {
+		t.Errorf("with a memory of %d and %d written, the swap asked for is %d", asked.Memory, written, asked.MemorySwap)
+	}
+	asked.MemorySwap = written
+}
+
 // tmpfsAsWritten puts the file systems in memory in the order of the vector, and leaves out the options that the engine adds to
 // each: a request has them by their targets.
-func (in *creationCase) tmpfsAsWritten(t *testing.T, args []string) []string {
+func (in *creationCase) tmpfsAsWritten(t *testing.T, args []string, memory int64) []string {
 	t.Helper()
+	size := int64(1 << 30) // without a limit of memory
+	if memory > 0 {
+		size = memory / 8
+	}
 	asked := map[string]bool{}
 	var rest []string
 	at := -1
@@ -123,7 +144,7 @@ func (in *creationCase) tmpfsAsWritten(t *testing.T, args []string) []string {
 		}
 		i++
 		target, options, _ := strings.Cut(args[i], ":")
-		if !strings.HasPrefix(options, "rw,noexec,nosuid,nodev,mode=1777,size=") {
+		if options != "rw,noexec,nosuid,nodev,mode=1777,size="+strconv.FormatInt(size, 10) {
 			t.Errorf("%s has the options %s", target, options)
 		}
 		asked[target] = true
