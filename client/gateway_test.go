@@ -81,7 +81,7 @@ func (g *gateway) start(listen string) {
 	gate := got(toolward.New(toolward.Config{Policy: policy.NewLive(rules), Approver: g.Approvals, Auditor: log, Sessions: levels}))
 	g.server = got(protocol.New(protocol.Options{
 		Config:   protocol.Config{Auth: protocol.Auth{Mode: protocol.ModeToken, Token: g.secret}},
-		Pairings: g.pairings, Approvals: g.Approvals, Audit: log, Gate: gate, Desk: got(desk.New(desk.Options{Audit: log, Devices: g.pairings, Approvals: g.Approvals})),
+		Pairings: g.pairings, Approvals: g.Approvals, Audit: log, Gate: gate, Desk: got(desk.New(desk.Options{Audit: log, Devices: g.pairings, Approvals: g.Approvals, Records: log})),
 		Policy: func() protocol.Policy { return rules },
 		Agents: func() protocol.AgentList {
 			return protocol.AgentList{Default: "main", All: []protocol.Agent{{ID: "main", Workspace: g.home}}}

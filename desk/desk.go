@@ -39,6 +39,8 @@ type Options struct {
 	Approvals *approval.Manager
 	Sandboxes Sandboxes
 	Config    Configuration
+	Records   Records      // for reading
+	Source    audit.Source // what the record is kept in, for exports
 	Log       *slog.Logger // optional
 }
 
@@ -53,6 +55,8 @@ type Desk struct {
 	approvals *approval.Manager
 	sandboxes Sandboxes
 	config    Configuration
+	records   Records
+	source    audit.Source
 	shown     shownChanges
 	log       *slog.Logger
 }
@@ -67,7 +71,7 @@ func New(o Options) (*Desk, error) {
 	}
 	return &Desk{
 		audit: o.Audit, allowlist: o.Allowlist, people: o.People, passkeys: o.Passkeys, devices: o.Devices, levels: o.Levels,
-		approvals: o.Approvals, sandboxes: o.Sandboxes, config: o.Config, log: o.Log,
+		approvals: o.Approvals, sandboxes: o.Sandboxes, config: o.Config, records: o.Records, source: o.Source, log: o.Log,
 	}, nil
 }
 

@@ -56,7 +56,7 @@ func (g *Gateway) openAdapters(ctx context.Context, o Options) (err error) {
 	if listen == "" {
 		listen = settings.Server.Listen
 	}
-	if err := g.openProtocol(ctx, settings, listen); err != nil {
+	if err := g.openProtocol(ctx, settings, listen, records); err != nil {
 		return err
 	}
 	public, err := door.ParsePublicOrigin(settings.Server.PublicOrigin)
@@ -71,7 +71,7 @@ func (g *Gateway) openAdapters(ctx context.Context, o Options) (err error) {
 		Home: g.home, Listen: listen, Hosts: settings.Server.Hosts,
 		Public: public, Proxies: door.Proxies{Trusted: trusted, RealIPFallback: settings.Gateway.AllowRealIPFallback},
 		Passkeys: g.passkeys,
-		People:   g.people, Approvals: g.approver, Audit: g.audit, Records: records, Levels: levels{g.sessions, g.watcher},
+		People:   g.people, Approvals: g.approver, Audit: g.audit, Levels: levels{g.sessions, g.watcher},
 		Gateway: g.Gateway, Policy: g.policyInForce, Desk: g.desk, Sandboxes: g.sandboxes,
 		MCP:         g.mcp.Handler(g.authenticate),
 		MCPStream:   g.fromAgent(g.mcp.StdioHandler(streams, g.welcome)),

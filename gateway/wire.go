@@ -14,7 +14,7 @@ import (
 
 // openProtocol opens the gateway protocol. Who may connect is read at start: a changed file does not open a door of a
 // running gateway.
-func (g *Gateway) openProtocol(ctx context.Context, settings config.File, listen string) error {
+func (g *Gateway) openProtocol(ctx context.Context, settings config.File, listen string, records audit.Source) error {
 	if err := settings.Gateway.Check(listen); err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func (g *Gateway) openProtocol(ctx context.Context, settings config.File, listen
 	g.secrets.Hold(nonEmpty(who.Auth.Token, who.Auth.Password)...)
 	if g.desk, err = desk.New(desk.Options{
 		Audit: g.audit, Allowlist: g.commands, People: g.people, Passkeys: g.passkeys, Devices: g.pairings, Levels: levels{g.sessions, g.watcher},
-		Approvals: g.approver, Sandboxes: g.sandboxes, Config: g, Log: g.log,
+		Approvals: g.approver, Sandboxes: g.sandboxes, Config: g, Records: g.audit, Source: records, Log: g.log,
 	}); err != nil {
 		return err
 	}

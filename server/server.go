@@ -32,7 +32,6 @@ type Options struct {
 	People    *identity.Keeper
 	Approvals *approval.Manager
 	Audit     *audit.Log
-	Records   audit.Source // what the log is kept in, for exports
 	Levels    api.Levels
 	Gateway   api.Explainer
 	Policy    func() api.Policy  // the one in force

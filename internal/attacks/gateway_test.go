@@ -72,7 +72,7 @@ func (w *world) serveGateway() *wired {
 	must(t, err)
 	pairings, err := identity.OpenPairings(ctx, store.NewPaired(w.db), make([]byte, 32))
 	must(t, err)
-	counter, err := desk.New(desk.Options{Audit: w.log, Allowlist: w.allowlist, Devices: pairings, Approvals: w.approver})
+	counter, err := desk.New(desk.Options{Audit: w.log, Allowlist: w.allowlist, Devices: pairings, Approvals: w.approver, Records: w.log})
 	must(t, err)
 	main := protocol.Agent{ID: "main", Workspace: w.at("/ws")}
 	server, err := protocol.New(protocol.Options{

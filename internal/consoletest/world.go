@@ -149,7 +149,7 @@ func New(t testing.TB, o Options) *World {
 	}
 	w.Desk, err = desk.New(desk.Options{
 		Audit: w.Audit, People: w.People, Passkeys: w.Passkeys, Devices: w.Pairings, Levels: w.Levels, Approvals: w.Approvals,
-		Sandboxes: o.Sandboxes, Config: w.Config, Log: o.Log,
+		Sandboxes: o.Sandboxes, Config: w.Config, Records: w.Audit, Source: records, Log: o.Log,
 	})
 	must(t, err)
 	w.openProtocol(o)
@@ -160,7 +160,7 @@ func New(t testing.TB, o Options) *World {
 	doors := server.Options{
 		Public: public, Proxies: door.Proxies{Trusted: trusted}, Passkeys: w.Passkeys,
 		Home: home, Listen: o.Listen, Hosts: o.Hosts, People: w.People, Approvals: w.Approvals, Audit: w.Audit,
-		Records: records, Levels: w.Levels, Gateway: w.Gateway, Desk: w.Desk, MCP: o.MCP, Hooks: o.Hooks,
+		Levels: w.Levels, Gateway: w.Gateway, Desk: w.Desk, MCP: o.MCP, Hooks: o.Hooks,
 		Policy:    func() api.Policy { return o.Policy },
 		Sandboxes: o.Sandboxes,
 		Version:   "test", Stop: func() {}, Log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -18,31 +20,28 @@ type Records struct {
 	Records []audit.Record `json:"records"`
 }
 
-func (s *Server) apiAudit(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) apiAudit(w http.ResponseWriter, r *http.Request, c Caller) error {
 	filter, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
 	}
-	return s.sendRecords(w, r, filter)
+	return s.sendRecords(w, r, c, filter)
 }
 
 // apiDecisions is apiAudit for decisions only.
-func (s *Server) apiDecisions(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) apiDecisions(w http.ResponseWriter, r *http.Request, c Caller) error {
 	filter, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
 	}
 	filter.Type = audit.TypeDecision
-	return s.sendRecords(w, r, filter)
+	return s.sendRecords(w, r, c, filter)
 }
 
-func (s *Server) sendRecords(w http.ResponseWriter, r *http.Request, filter audit.Filter) error {
-	records, err := s.audit.Query(r.Context(), filter)
+func (s *Server) sendRecords(w http.ResponseWriter, r *http.Request, c Caller, filter audit.Filter) error {
+	records, err := s.desk.Records(r.Context(), c.visitor(), filter)
 	if err != nil {
 		return door.NewProblem(http.StatusBadRequest, "", "%s", err.Error())
-	}
-	if records == nil {
-		records = []audit.Record{}
 	}
 	door.WriteJSON(w, http.StatusOK, Records{records})
 	return nil
@@ -127,7 +126,7 @@ func (s *Server) apiAuditTail(w http.ResponseWriter, r *http.Request, c Caller) 
 	var shown int64
 	lines := newLineWriter(w, typeNDJSON)
 	if last > 0 {
-		records, err := s.audit.Query(ctx, audit.Filter{Limit: last})
+		records, err := s.desk.Records(ctx, c.visitor(), audit.Filter{Limit: last})
 		if err != nil {
 			return err
 		}
@@ -204,15 +203,14 @@ type Break struct {
 	Detail string `json:"detail"`
 }
 
-func (s *Server) apiAuditVerify(w http.ResponseWriter, r *http.Request, _ Caller) error {
-	report, err := s.audit.Verify(r.Context())
-	out := Verified{Report: report, Sound: err == nil}
-	var broken *audit.Break
-	switch {
-	case errors.As(err, &broken):
-		out.Broken = &Break{broken.Seq, broken.Kind, broken.Detail}
-	case err != nil:
+func (s *Server) apiAuditVerify(w http.ResponseWriter, r *http.Request, c Caller) error {
+	report, broken, err := s.desk.VerifyRecords(r.Context(), c.visitor())
+	if err != nil {
 		return err
+	}
+	out := Verified{Report: report, Sound: broken == nil}
+	if broken != nil {
+		out.Broken = &Break{broken.Seq, broken.Kind, broken.Detail}
 	}
 	door.WriteJSON(w, http.StatusOK, out)
 	return nil
@@ -226,7 +224,7 @@ const (
 
 // apiAuditExport writes the whole record, or what follows position from, as NDJSON or as a table. An export that breaks off is cut
 // by closing the connection, never ended as if it were whole.
-func (s *Server) apiAuditExport(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) apiAuditExport(w http.ResponseWriter, r *http.Request, c Caller) error {
 	var from int64
 	if text := r.URL.Query().Get("from"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -235,7 +233,7 @@ func (s *Server) apiAuditExport(w http.ResponseWriter, r *http.Request, _ Caller
 		}
 		from = n
 	}
-	export, kind := audit.Export, typeNDJSON
+	export, kind := desk.Export(audit.Export), typeNDJSON
 	switch format := r.URL.Query().Get("format"); format {
 	case "", "json":
 	case "csv":
@@ -245,7 +243,11 @@ func (s *Server) apiAuditExport(w http.ResponseWriter, r *http.Request, _ Caller
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	if err := export(ctx, s.records, newLineWriter(w, kind), from); err != nil {
+	err := s.desk.ExportRecords(ctx, c.visitor(), export, func() io.Writer { return newLineWriter(w, kind) }, from)
+	if desk.CodeOf(err) == desk.NotAllowed {
+		return Problem(err)
+	}
+	if err != nil {
 		s.log.Warn("an export broke off", "err", err)
 		panic(http.ErrAbortHandler)
 	}

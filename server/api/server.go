@@ -21,7 +21,6 @@ type Options struct {
 	People    *identity.Keeper
 	Approvals *approval.Manager
 	Audit     *audit.Log
-	Records   audit.Source
 	Levels    Levels
 	Gateway   Explainer
 	Policy    func() Policy
@@ -43,7 +42,6 @@ type Server struct {
 	people    *identity.Keeper
 	approvals *approval.Manager
 	audit     *audit.Log
-	records   audit.Source
 	levels    Levels
 	gateway   Explainer
 	policy    func() Policy

@@ -50,7 +50,7 @@ func (s *Server) showDecisions(w http.ResponseWriter, r *http.Request, v *visito
 	p.More = p.Search.Agent+p.Search.Tool+p.Search.Session+p.Search.From+p.Search.To != ""
 	p.Verdicts = chosen([]choice{{Name: "All"}, {Value: "allow", Name: "Allowed"}, {Value: "deny", Name: "Refused"}}, p.Search.Verdict)
 	p.Withins = chosen(withins, p.Search.Within)
-	records, why, err := s.find(r, p.Search)
+	records, why, err := s.find(r, v, p.Search)
 	switch {
 	case err != nil:
 		return err
@@ -85,7 +85,7 @@ func searchOf(query url.Values) search {
 }
 
 // find looks for decisions, one more than a page holds. why says in words what is wrong with the search.
-func (s *Server) find(r *http.Request, look search) (records []audit.Record, why string, err error) {
+func (s *Server) find(r *http.Request, v *visitor, look search) (records []audit.Record, why string, err error) {
 	filter, why := look.filter(time.Now())
 	if why != "" {
 		return nil, why, nil
@@ -95,7 +95,7 @@ func (s *Server) find(r *http.Request, look search) (records []audit.Record, why
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), api.SearchPatience)
 	defer cancel()
-	records, err = s.audit.Query(ctx, filter)
+	records, err = s.desk.Records(ctx, v.atDesk(), filter)
 	switch {
 	case err == nil:
 		return records, "", nil

@@ -72,7 +72,7 @@ func (s *Server) showLog(w http.ResponseWriter, r *http.Request, v *visitor) err
 	if err != nil {
 		return err
 	}
-	records, err := s.audit.Query(r.Context(), audit.Filter{Type: kind, Below: below, Limit: linesShown + 1})
+	records, err := s.desk.Records(r.Context(), v.atDesk(), audit.Filter{Type: kind, Below: below, Limit: linesShown + 1})
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *Server) followLog(w http.ResponseWriter, r *http.Request, v *visitor) e
 	defer cancel()
 	tail := s.audit.Tail() // before the query, so that nothing falls between the two
 	defer func() { tail.Close() }()
-	newest, err := s.audit.Query(ctx, audit.Filter{Type: kind, Limit: linesShown})
+	newest, err := s.desk.Records(ctx, v.atDesk(), audit.Filter{Type: kind, Limit: linesShown})
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (s *Server) showRecord(w http.ResponseWriter, r *http.Request, v *visitor) 
 	if err != nil || seq < 1 {
 		return door.NewProblem(http.StatusBadRequest, "", "%s is not a position in the record", door.QuoteShort(r.PathValue("seq")))
 	}
-	found, err := s.audit.Query(r.Context(), audit.Filter{Below: seq + 1, Limit: 1})
+	found, err := s.desk.Records(r.Context(), v.atDesk(), audit.Filter{Below: seq + 1, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *Server) showRecord(w http.ResponseWriter, r *http.Request, v *visitor) 
 	}
 	p.Facts = factsOfRecord(v, rec)
 	p.Blocks = append(p.Blocks, block{Name: "Record", Label: "As it is kept", Text: spans(indented(rec.JSON))})
-	for _, outcome := range s.outcomesOf(r, rec) {
+	for _, outcome := range s.outcomesOf(r, v, rec) {
 		p.Blocks = append(p.Blocks, block{Name: "Outcome", Label: "Outcome, record " + strconv.FormatInt(outcome.Seq, 10), Text: spans(indented(outcome.JSON))})
 	}
 	return renderPage(w, http.StatusOK, "record", p)
@@ -83,13 +83,13 @@ func factsOfRecord(v *visitor, rec *audit.Record) []fact {
 
 // outcomesOf looks for what became of a decided call, for as long as a search may take. Nothing found is nothing shown:
 // the decision is what the page is about.
-func (s *Server) outcomesOf(r *http.Request, rec *audit.Record) []audit.Record {
+func (s *Server) outcomesOf(r *http.Request, v *visitor, rec *audit.Record) []audit.Record {
 	if rec.Type != audit.TypeDecision {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), api.SearchPatience)
 	defer cancel()
-	list, err := s.audit.Query(ctx, audit.Filter{Type: audit.TypeOutcome, Ref: rec.Seq, Since: rec.Time, Limit: 3})
+	list, err := s.desk.Records(ctx, v.atDesk(), audit.Filter{Type: audit.TypeOutcome, Ref: rec.Seq, Since: rec.Time, Limit: 3})
 	if err != nil {
 		s.log.Debug("the outcome of a call was not found", "record", rec.Seq, "err", err)
 	}

@@ -83,7 +83,7 @@ func (s *Server) past(ctx context.Context, v *visitor, grant *approval.PastGrant
 	var t pastTally
 	view := &pastView{}
 	for whole := false; !whole; {
-		records, err := s.audit.Query(ctx, filter)
+		records, err := s.desk.Records(ctx, v.atDesk(), filter)
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			t.cut = true
 			break

@@ -35,7 +35,7 @@ func (s *Server) showQueue(w http.ResponseWriter, r *http.Request, v *visitor) e
 	if err != nil {
 		return err
 	}
-	recent, err := s.audit.Query(r.Context(), audit.Filter{Type: audit.TypeDecision, Limit: logLength})
+	recent, err := s.desk.Records(r.Context(), v.atDesk(), audit.Filter{Type: audit.TypeDecision, Limit: logLength})
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (s *Server) showSession(w http.ResponseWriter, r *http.Request, v *visitor)
 	if err != nil {
 		return err
 	}
-	calls, err := s.audit.Query(r.Context(), audit.Filter{Type: audit.TypeDecision, Session: string(key), Limit: sessionCalls})
+	calls, err := s.desk.Records(r.Context(), v.atDesk(), audit.Filter{Type: audit.TypeDecision, Session: string(key), Limit: sessionCalls})
 	if err != nil {
 		return door.NewProblem(http.StatusBadRequest, "", "%s", err.Error())
 	}

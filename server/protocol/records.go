@@ -100,12 +100,9 @@ func (r *call) tailRecords(ctx context.Context, p *recordsParams) (any, *Error) 
 }
 
 func (r *call) query(ctx context.Context, f audit.Filter) ([]audit.Record, *Error) {
-	records, err := r.server.audit.Query(ctx, f)
+	records, err := r.server.desk.Records(ctx, r.visitor(), f)
 	if err != nil {
 		return nil, invalid("%s", err)
-	}
-	if records == nil {
-		records = []audit.Record{}
 	}
 	return records, nil
 }

@@ -74,7 +74,7 @@ func newWorld(t testing.TB, config Config, change ...func(*Options)) *world {
 	must(t, err)
 	commands := allowlist.Open(w.home, allowlist.Options{Redact: same})
 	t.Cleanup(commands.Close)
-	counter, err := desk.New(desk.Options{Audit: log, Allowlist: commands, Devices: pairings, Approvals: approvals})
+	counter, err := desk.New(desk.Options{Audit: log, Allowlist: commands, Devices: pairings, Approvals: approvals, Records: log})
 	must(t, err)
 	o := Options{
 		Config: config, Pairings: pairings, Approvals: approvals, Audit: log, Gate: w.gateway, Desk: counter,
