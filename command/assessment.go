@@ -24,8 +24,8 @@ type Assessment struct {
 
 	Forced    []string `json:"forcedAsk,omitempty"`   // sorted: heredoc, inline-eval, obfuscation, rule
 	Forbidden string   `json:"forbidden,omitempty"`   // why a rule refuses it in every mode
-	Obscured  []string `json:"obfuscation,omitempty"` // ids of shell.Obfuscations
-	Dangers   []string `json:"dangers,omitempty"`     // what makes a prompt critical, for people
+	Hidden    []string `json:"obfuscation,omitempty"` // ids of shell.Obfuscations
+	Critical  []string `json:"dangers,omitempty"`     // what makes a prompt critical, for people
 
 	Always   []Always     `json:"always,omitempty"`          // what "always" would save; if there is none, it is not offered
 	Files    []LoadedFile `json:"files,omitempty"`           // files whose contents decide what runs
@@ -75,7 +75,7 @@ type Segment struct {
 	Blocked string            `json:"blocked,omitempty"` // why nothing can satisfy it
 	Inline  string            `json:"inline,omitempty"`  // the argument that carries code
 	Effects []Judged          `json:"effects,omitempty"`
-	Asks    []Objection       `json:"asks,omitempty"` // why it is not satisfied
+	Asks    []Finding         `json:"asks,omitempty"` // why it is not satisfied
 
 	Inner     []Segment `json:"inner,omitempty"`  // of a shell with a script in its arguments
 	Script    string    `json:"script,omitempty"` // what the shell is given in its place, if the inner segments satisfy it
@@ -124,13 +124,13 @@ func (j *Judged) text() string {
 	return j.Effect.String()
 }
 
-// Objection is a reason why a segment is not satisfied.
-type Objection struct {
+// Finding is a reason why a segment is not satisfied.
+type Finding struct {
 	Code   Code   `json:"code"`
 	Detail string `json:"detail"` // for people
 }
 
-// Code names a kind of objection.
+// Code names a kind of finding.
 type Code string
 
 // The codes.
@@ -169,27 +169,27 @@ func hasEffect(effects []shell.Effect, kind shell.Kind) bool {
 	return slices.ContainsFunc(effects, func(e shell.Effect) bool { return e.Kind == kind })
 }
 
-// object adds a reason why the segment is not satisfied.
-func (s *Segment) object(code Code, detail string) {
+// found adds a reason why the segment is not satisfied.
+func (s *Segment) found(code Code, detail string) {
 	same := 0
 	for i := range s.Asks {
 		if s.Asks[i].Code == code {
-			if same++; same == maxObjections || s.Asks[i].Detail == detail {
+			if same++; same == maxFindings || s.Asks[i].Detail == detail {
 				return
 			}
 		}
 	}
-	s.Asks = append(s.Asks, Objection{code, detail})
+	s.Asks = append(s.Asks, Finding{code, detail})
 }
 
 // block makes the segment one that nothing can satisfy.
 func (s *Segment) block(why string) {
 	s.Blocked = why
-	s.object(BlockedWrapper, why)
+	s.found(BlockedWrapper, why)
 }
 
 func (s *Segment) refuses(code Code) bool {
-	return slices.ContainsFunc(s.Asks, func(o Objection) bool { return o.Code == code })
+	return slices.ContainsFunc(s.Asks, func(f Finding) bool { return f.Code == code })
 }
 
 // wordForms is a word that a shell would make something else of.

@@ -10,7 +10,7 @@ const (
 	maxRunsInAll     = 200   // commands that programs run
 	maxInnerCommands = 256   // commands in scripts of shells, all scripts together
 	maxExpanded      = 3000  // words of commands with words that are expanded, all of them together
-	maxObjections    = 100   // of one kind to one command
+	maxFindings      = 100   // of one kind to one command
 	maxLoaded        = 1000  // files that decide what runs
 	maxElements      = 6000  // elements of paths that are looked up
 	maxDirsRead      = 64    // directories that patterns are matched against

@@ -138,7 +138,7 @@ func TestUnknownMayBeDirectory(t *testing.T) {
 }
 
 // The dangers are named without searching the text again and again.
-func TestDangersByName(t *testing.T) {
+func TestCriticalByName(t *testing.T) {
 	for text, want := range map[string]bool{
 		":(){ :|:& };:":            true,
 		"bomb() { bomb | bomb & }": true,

@@ -19,14 +19,14 @@ func (v *evaluation) foreignWords(s *shell.Segment, seg *Segment) {
 		w := &s.Words[i]
 		for _, name := range w.Params() {
 			if !slices.Contains(knownParameters, name) {
-				seg.object(Expansion, "the shell that runs the command may have another $"+name)
+				seg.found(Expansion, "the shell that runs the command may have another $"+name)
 			}
 		}
 		if strings.HasPrefix(w.Source, "=") && len(w.Source) > 1 {
-			seg.object(Expansion, w.Source+" is a program to zsh") // "=id" is /usr/bin/id
+			seg.found(Expansion, w.Source+" is a program to zsh") // "=id" is /usr/bin/id
 		}
 		if w.MatchesDots() {
-			seg.object(Expansion, "some shells match the directory above with "+w.Source) // bash did up to 5.1
+			seg.found(Expansion, "some shells match the directory above with "+w.Source) // bash did up to 5.1
 		}
 		seg.globs = seg.globs || w.Glob
 		if w.Glob && !beginsPlain(w.Source) && !slices.ContainsFunc(s.Words[:i], func(w shell.Word) bool { return w.Source == "--" }) {
@@ -58,7 +58,7 @@ func (v *evaluation) optionsByNames(seg *Segment) {
 		last := source[len(source)-1]
 		ends := last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z' || last >= '0' && last <= '9'
 		if !slices.Contains(showOperands, name) && !(ends && slices.Contains(readOperands, name)) {
-			seg.object(Expansion, source+" may match a name that is an option by then: write ./"+source)
+			seg.found(Expansion, source+" may match a name that is an option by then: write ./"+source)
 		}
 	}
 }
@@ -78,11 +78,11 @@ func (v *evaluation) afterwards(pipeline []Segment) {
 		// The file of a redirection is there before a script begins.
 		opened := len(s.Inner) > 0 && slices.ContainsFunc(s.Redirs, func(r Redirect) bool { return r.Writes() && !r.Harmless() })
 		if s.matchesFiles() && (writers.besides(i) || opened) {
-			s.object(Expansion, "another part of the command may write files that a pattern matches when it runs")
+			s.found(Expansion, "another part of the command may write files that a pattern matches when it runs")
 			s.By = NotSatisfied
 		}
 		if s.followsLinks() && linkers.besides(i) {
-			s.object(ArgumentRead, "it follows links that another part of the command may make")
+			s.found(ArgumentRead, "it follows links that another part of the command may make")
 			s.By = NotSatisfied
 		}
 	}

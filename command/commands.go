@@ -181,18 +181,18 @@ func (c *Commands) Allow(ctx context.Context, agent string, entries []toolward.C
 
 // Findings are what is wrong with the command whatever the settings.
 func (r *Ruling) Findings() (found []toolward.Finding) {
-	if len(r.Dangers) > 0 {
-		found = append(found, toolward.Finding{Code: "command_dangerous", Effect: toolward.EffectAsk, Detail: strings.Join(r.Dangers, "; ")})
+	if len(r.Critical) > 0 {
+		found = append(found, toolward.Finding{Code: "command_dangerous", Effect: toolward.EffectAsk, Detail: strings.Join(r.Critical, "; ")})
 	}
-	if len(r.Obscured) > 0 {
-		found = append(found, toolward.Finding{Code: "command_hidden", Effect: toolward.EffectAsk, Detail: strings.Join(r.Obscured, ", ")})
+	if len(r.Hidden) > 0 {
+		found = append(found, toolward.Finding{Code: "command_hidden", Effect: toolward.EffectAsk, Detail: strings.Join(r.Hidden, ", ")})
 	}
 	if !r.Satisfied || len(r.Forced) > 0 || r.Settings.Ask == modes.AskAlways { // what runs without a question is not explained to anybody
-		if cautions := r.cautions(); len(cautions) > 0 {
-			found = append(found, toolward.Finding{Code: "command_caution", Effect: toolward.EffectNote, Detail: strings.Join(cautions, "; ")})
+		if notes := r.notes(); len(notes) > 0 {
+			found = append(found, toolward.Finding{Code: "command_caution", Effect: toolward.EffectNote, Detail: strings.Join(notes, "; ")})
 		}
 	}
-	if slices.Contains(r.Forced, modes.ForcedInlineEval) {
+	if slices.Contains(r.Forced, modes.FindingInlineEval) {
 		// It forces a question by itself where an allowlist applies; in a sandbox the container is the guard.
 		found = append(found, toolward.Finding{Code: "command_inline", Effect: toolward.EffectNote, Detail: "there is code in the arguments"})
 	}

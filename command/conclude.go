@@ -14,8 +14,8 @@ func (v *evaluation) conclude() {
 	for i := range a.Segments {
 		a.Satisfied = a.Satisfied && a.Segments[i].By != NotSatisfied
 	}
-	if len(a.Obscured) > 0 {
-		v.force(modes.ForcedObfuscation)
+	if len(a.Hidden) > 0 {
+		v.mustAsk(modes.FindingObfuscation)
 	}
 	slices.Sort(a.Forced)
 	if !v.files() && a.Forbidden == "" {
@@ -25,7 +25,7 @@ func (v *evaluation) conclude() {
 		a.Forbidden = "it would start, read or change Toolward itself"
 	}
 	if !a.Satisfied {
-		if a.OK && len(a.Obscured) == 0 {
+		if a.OK && len(a.Hidden) == 0 {
 			v.always(a.Segments)
 		}
 	} else if !heredocs(a.Segments) {

@@ -64,11 +64,11 @@ const maxEffects = 1000
 // permits judges all effects of the segment by what a yes covers.
 func (v *evaluation) permits(seg *Segment, p permit, c circumstances) bool {
 	if !seg.profile && !p.everything && v.r.Level != toolward.Normal {
-		seg.object(Tensed, "nothing is known of what "+seg.Program.Path+" does with its arguments, and the session is tense")
+		seg.found(Tensed, "nothing is known of what "+seg.Program.Path+" does with its arguments, and the session is tense")
 		return false
 	}
 	if len(seg.effects) > maxEffects {
-		seg.object(ArgumentUnknown, "it has more effects than anybody reads")
+		seg.found(ArgumentUnknown, "it has more effects than anybody reads")
 		return false
 	}
 	judged := make([]Judged, 0, len(seg.effects))
@@ -78,7 +78,7 @@ func (v *evaluation) permits(seg *Segment, p permit, c circumstances) bool {
 		j := v.judgeEffect(seg, effect, p, c)
 		if j.Verdict != toolward.Allow {
 			covered = false
-			asks = appendObjection(asks, Objection{j.Code, j.text()})
+			asks = appendFinding(asks, Finding{j.Code, j.text()})
 		}
 		judged = append(judged, j)
 	}
@@ -89,11 +89,11 @@ func (v *evaluation) permits(seg *Segment, p permit, c circumstances) bool {
 	return covered
 }
 
-func appendObjection(list []Objection, o Objection) []Objection {
-	if slices.Contains(list, o) {
+func appendFinding(list []Finding, f Finding) []Finding {
+	if slices.Contains(list, f) {
 		return list
 	}
-	return append(slices.Clip(list), o)
+	return append(slices.Clip(list), f)
 }
 
 // judgeEffect judges one effect. What it does not know asks.

@@ -21,7 +21,7 @@ func (e *Evaluator) Evaluate(r *Request) *Assessment {
 	if r.Places != nil {
 		v.where.Workspace = r.Places.Layout().Workspace
 	}
-	v.out.Obscured = shell.Obfuscations(r.Command)
+	v.out.Hidden = shell.Obfuscations(r.Command)
 	command, err := shell.Analyze(r.Command)
 	if err == nil {
 		v.out.OK, v.several = true, len(command.Segments) > 1
@@ -29,7 +29,7 @@ func (e *Evaluator) Evaluate(r *Request) *Assessment {
 	} else if refused, ok := errors.AsType[*shell.NotAnalysable](err); ok {
 		v.out.Reason, v.out.Detail = refused.Reason, refused.Error()
 	}
-	v.out.Dangers = dangers(v.out, r.Command, &v.where)
+	v.out.Critical = critical(v.out, r.Command, &v.where)
 	v.conclude()
 	return v.out
 }

@@ -108,8 +108,8 @@ func (v *evaluation) readDir(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// force notes why a person is asked whatever the allowlist says.
-func (v *evaluation) force(reason string) {
+// mustAsk keeps the reason why a person is asked whatever the allowlist says.
+func (v *evaluation) mustAsk(reason string) {
 	if !slices.Contains(v.out.Forced, reason) {
 		v.out.Forced = append(v.out.Forced, reason)
 	}

@@ -131,16 +131,16 @@ func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, 
 		seg.Heredoc = &text
 		if other := seg.OtherDir; len(other) > 0 {
 			if there, _ := s.Body(shell.Surroundings{Dir: other[0], Getenv: v.lookup}); there != text {
-				seg.object(Expansion, "it depends on an earlier cd what $PWD is")
+				seg.found(Expansion, "it depends on an earlier cd what $PWD is")
 			}
 		}
-		v.force(modes.ForcedHeredoc)
+		v.mustAsk(modes.FindingHeredoc)
 	}
 	if len(dirs) > maxDirs {
-		seg.object(Expansion, "it is not known in which directory it starts")
+		seg.found(Expansion, "it is not known in which directory it starts")
 	}
 	if len(words) > maxWords {
-		seg.object(Expansion, "it has more words than anybody reads")
+		seg.found(Expansion, "it has more words than anybody reads")
 		return
 	}
 	plain := len(s.Redirs) == 0 && s.Heredoc == nil && len(s.Assigns) == 0

@@ -45,9 +45,9 @@ func (v *evaluation) inlineCode(seg *Segment, c circumstances) {
 		return
 	}
 	seg.Inline = hit
-	seg.object(InlineCode, hit)
+	seg.found(InlineCode, hit)
 	if !v.e.policy.LooseInlineEval {
-		v.force(modes.ForcedInlineEval)
+		v.mustAsk(modes.FindingInlineEval)
 	}
 }
 

@@ -12,11 +12,11 @@ import (
 	"github.com/toolward/toolward/shell"
 )
 
-// Outline tells people what the command would do: dangers first, then how it is understood, then every program with
+// Outline tells people what the command would do: findings first, then how it is understood, then every program with
 // what it does and why, and last what "always" would save.
 func (a *Assessment) Outline() *display.Outline {
 	o := &outliner{out: &display.Outline{}}
-	o.dangers(a)
+	o.findings(a)
 	o.understanding(a)
 	o.segments(a.Segments, a.Dir, 0)
 	o.files(a)
@@ -31,9 +31,9 @@ func (o *outliner) add(depth int, kind display.LineKind, mark display.Mark, labe
 	o.out.Add(display.OutlineLine{Depth: depth, Kind: kind, Mark: mark, Label: label, Text: text, Note: note})
 }
 
-func (o *outliner) dangers(a *Assessment) {
-	for _, danger := range a.Dangers {
-		o.add(0, display.LineDanger, display.MarkAsk, "DANGER: it", danger, "")
+func (o *outliner) findings(a *Assessment) {
+	for _, finding := range a.Critical {
+		o.add(0, display.LineDanger, display.MarkAsk, "DANGER: it", finding, "")
 	}
 	if a.Forbidden != "" {
 		o.add(0, display.LineDanger, display.MarkDeny, "refused by a rule:", a.Forbidden, "")
@@ -46,22 +46,22 @@ func (o *outliner) dangers(a *Assessment) {
 		}
 	})
 	for _, reason := range a.Forced {
-		if words := forcedWords[reason]; words != "" {
-			o.add(0, display.LineDanger, display.MarkAsk, words, strings.Join(obscuredIf(reason, a), ", "), "")
+		if words := findingWords[reason]; words != "" {
+			o.add(0, display.LineDanger, display.MarkAsk, words, strings.Join(hiddenIf(reason, a), ", "), "")
 		}
 	}
 }
 
-// forcedWords are for people. A rule says so itself, with the segment.
-var forcedWords = map[string]string{
-	modes.ForcedHeredoc:     "text follows the command, which the program reads as its input: read it, too",
-	modes.ForcedInlineEval:  "code stands in the arguments: read it, nobody else has",
-	modes.ForcedObfuscation: "it is written as commands are that hide what they do:",
+// findingWords are for people. A rule says so itself, with the segment.
+var findingWords = map[string]string{
+	modes.FindingHeredoc:     "text follows the command, which the program reads as its input: read it, too",
+	modes.FindingInlineEval:  "code stands in the arguments: read it, nobody else has",
+	modes.FindingObfuscation: "it is written as commands are that hide what they do:",
 }
 
-func obscuredIf(reason string, a *Assessment) []string {
-	if reason == modes.ForcedObfuscation {
-		return a.Obscured
+func hiddenIf(reason string, a *Assessment) []string {
+	if reason == modes.FindingObfuscation {
+		return a.Hidden
 	}
 	return nil
 }
@@ -186,11 +186,11 @@ func (o *outliner) words(s *Segment, depth int) {
 	}
 }
 
-// redirections shows the files that the streams are joined to, and returns the objections that this has shown already.
-func (o *outliner) redirections(s *Segment, depth int) (shown []Objection) {
+// redirections shows the files that the streams are joined to, and returns the findings that this has shown already.
+func (o *outliner) redirections(s *Segment, depth int) (shown []Finding) {
 	for i := range s.Redirs {
 		o.redirection(&s.Redirs[i], depth)
-		shown = append(shown, Objection{Redirected, s.Redirs[i].String()})
+		shown = append(shown, Finding{Redirected, s.Redirs[i].String()})
 	}
 	return shown
 }
@@ -244,8 +244,8 @@ func (o *outliner) heredoc(text *string, depth int) {
 	}
 }
 
-// effects shows what the program does by its arguments, and returns the objections that this has shown already.
-func (o *outliner) effects(s *Segment, depth int) (shown []Objection) {
+// effects shows what the program does by its arguments, and returns the findings that this has shown already.
+func (o *outliner) effects(s *Segment, depth int) (shown []Finding) {
 	for i := range s.Effects {
 		e := &s.Effects[i]
 		var notes []string
@@ -254,7 +254,7 @@ func (o *outliner) effects(s *Segment, depth int) (shown []Objection) {
 		}
 		if e.Code != "" {
 			notes = append(notes, string(e.Code))
-			shown = append(shown, Objection{e.Code, e.String()})
+			shown = append(shown, Finding{e.Code, e.String()})
 		}
 		label, text := effectWords(&e.Effect)
 		o.add(depth, display.LineEffect, markOf(e.Verdict), label, text, strings.Join(notes, "; "))
@@ -313,16 +313,16 @@ func effectWords(e *shell.Effect) (label, text string) {
 }
 
 // verdict says what satisfied the command, or why nothing does.
-func (o *outliner) verdict(s *Segment, shown []Objection, depth int) {
+func (o *outliner) verdict(s *Segment, shown []Finding, depth int) {
 	switch s.By {
 	case NotSatisfied:
-		for _, objection := range s.Asks {
+		for _, finding := range s.Asks {
 			label := "because"
-			if objection.Code == InlineCode {
+			if finding.Code == InlineCode {
 				label = "because of code in"
 			}
-			if !slices.Contains(shown, objection) {
-				o.add(depth, display.LineNote, display.MarkAsk, label, objection.Detail, string(objection.Code))
+			if !slices.Contains(shown, finding) {
+				o.add(depth, display.LineNote, display.MarkAsk, label, finding.Detail, string(finding.Code))
 			}
 		}
 	case ByAllowlist:

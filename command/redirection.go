@@ -12,7 +12,7 @@ const maxRedirs = 20
 // redirections judges the files of redirections as those of the file tools: no entry for a program covers them.
 func (v *evaluation) redirections(seg *Segment, redirs []shell.Redirect) {
 	if len(redirs) > maxRedirs {
-		seg.object(Redirected, "it has more redirections than anybody reads")
+		seg.found(Redirected, "it has more redirections than anybody reads")
 		seg.By = NotSatisfied
 		redirs = redirs[:maxRedirs]
 	}
@@ -31,7 +31,7 @@ func (v *evaluation) redirections(seg *Segment, redirs []shell.Redirect) {
 			if failed != nil {
 				detail += ": " + failed.Error()
 			}
-			seg.object(Redirected, detail)
+			seg.found(Redirected, detail)
 			seg.By = NotSatisfied
 		}
 		seg.Redirs = append(seg.Redirs, judged)

@@ -74,7 +74,7 @@ func (v *evaluation) applyRules(seg *Segment) {
 	case Forbidden:
 		v.out.Forbidden = rule.reason()
 	}
-	v.force(modes.ForcedRule)
+	v.mustAsk(modes.FindingRule)
 	seg.block(rule.reason())
 }
 
@@ -93,10 +93,10 @@ func (v *evaluation) satisfy(seg *Segment, args []argument, c circumstances) {
 	name := path.Base(seg.Program.Word)
 	switch {
 	case seg.Program.Word == name && slices.Contains(shellBuiltins, name):
-		seg.object(BlockedWrapper, name+" is a command of the shell itself")
+		seg.found(BlockedWrapper, name+" is a command of the shell itself")
 		return
 	case !seg.Program.Found():
-		seg.object(NotFound, "there is no program "+seg.Program.Word)
+		seg.found(NotFound, "there is no program "+seg.Program.Word)
 		return
 	case seg.shell:
 		return // shellRun has looked for what can satisfy it
@@ -106,7 +106,7 @@ func (v *evaluation) satisfy(seg *Segment, args []argument, c circumstances) {
 	case v.bySafeBin(seg, args):
 	case v.byPreset(seg, c):
 	case len(seg.Asks) == 0:
-		seg.object(NotListed, "nothing says yes to "+seg.Program.Path)
+		seg.found(NotListed, "nothing says yes to "+seg.Program.Path)
 	}
 }
 
@@ -118,7 +118,7 @@ func (v *evaluation) byEntry(seg *Segment, c circumstances) bool {
 		}
 		// An entry that names the program exactly means this one, wherever it lies; but not what it looks up itself.
 		if seg.Program.Hijack != "" && (leadsHere(v.where.Path) || !entry.pattern.names(&seg.Program)) {
-			seg.object(PathHijack, seg.Program.Hijack)
+			seg.found(PathHijack, seg.Program.Hijack)
 			continue
 		}
 		if v.permits(seg, v.permitOf(entry), c) {

@@ -20,23 +20,23 @@ func (v *evaluation) shellRun(seg *Segment, words []argument, c circumstances) {
 	if isMultiplexer(shell.ProgramName(words[0].text)) {
 		at = 2
 	} else if !slices.Contains(posixShells, plainName(seg.Program.Word)) {
-		seg.object(BlockedWrapper, seg.Program.Word+" runs code that is not looked into")
+		seg.found(BlockedWrapper, seg.Program.Word+" runs code that is not looked into")
 		return
 	}
 	script, file := scriptOf(words[at:])
 	switch {
 	case !v.trusts(&seg.Program):
-		seg.object(BlockedWrapper, seg.Program.Word+" is not in a trusted directory")
+		seg.found(BlockedWrapper, seg.Program.Word+" is not in a trusted directory")
 	case c.open:
-		seg.object(BlockedWrapper, "operands are added to a script that are not known")
+		seg.found(BlockedWrapper, "operands are added to a script that are not known")
 	case script >= 0 && slices.ContainsFunc(words, func(w argument) bool { return w.expand }):
-		seg.object(BlockedWrapper, "the script depends on what is expanded")
+		seg.found(BlockedWrapper, "the script depends on what is expanded")
 	case script >= 0:
 		v.inner(seg, at+script, c)
 	case file >= 0:
 		v.scriptFile(seg, words[at+file].text, c)
 	default:
-		seg.object(BlockedWrapper, "this is not a way to start "+seg.Program.Word+" that is looked into")
+		seg.found(BlockedWrapper, "this is not a way to start "+seg.Program.Word+" that is looked into")
 	}
 }
 
@@ -64,28 +64,28 @@ func scriptOf(args []argument) (script, file int) {
 // inner judges a script in the arguments of a shell.
 func (v *evaluation) inner(seg *Segment, script int, c circumstances) {
 	if c.depth >= maxDepth {
-		seg.object(BlockedWrapper, "shells lie too deeply in each other")
+		seg.found(BlockedWrapper, "shells lie too deeply in each other")
 		return
 	}
 	seg.ScriptArg = seg.at + script
 	command, err := shell.Analyze(seg.Argv[seg.ScriptArg])
 	if err != nil {
-		seg.object(ArgumentUnknown, "the script is not understood: "+err.Error())
+		seg.found(ArgumentUnknown, "the script is not understood: "+err.Error())
 		return
 	}
 	outer := v.locale
 	v.locale = outer || slices.ContainsFunc(seg.Assigns, func(a shell.Assign) bool { return strings.HasPrefix(a.Name, "L") })
 	defer func() { v.locale = outer }()
 	if (v.locale || plainName(seg.Program.Word) != "bash") && !command.Portable() {
-		seg.object(ArgumentUnknown, "the script has something that only bash understands")
+		seg.found(ArgumentUnknown, "the script has something that only bash understands")
 		return
 	}
 	if name, unset := v.unset(command); unset && endsAtUnset(seg.Argv[seg.at+1:seg.ScriptArg]) {
-		seg.object(ArgumentUnknown, "with -u the shell ends where it finds $"+name+", which is not set")
+		seg.found(ArgumentUnknown, "with -u the shell ends where it finds $"+name+", which is not set")
 		return
 	}
 	if v.bounds.commands += len(command.Segments); v.bounds.commands > maxInnerCommands {
-		seg.object(BlockedWrapper, "its scripts run more commands than anybody reads")
+		seg.found(BlockedWrapper, "its scripts run more commands than anybody reads")
 		return
 	}
 	dirs := append([]string{seg.Dir}, seg.OtherDir...)
@@ -95,7 +95,7 @@ func (v *evaluation) inner(seg *Segment, script int, c circumstances) {
 		in := &seg.Inner[i]
 		satisfied = satisfied && in.By != NotSatisfied
 		if in.refuses(InlineCode) {
-			seg.object(InlineCode, "the script")
+			seg.found(InlineCode, "the script")
 		}
 		if in.Blocked != "" {
 			seg.block(in.Blocked)
@@ -104,7 +104,7 @@ func (v *evaluation) inner(seg *Segment, script int, c circumstances) {
 	if satisfied && len(seg.Inner) > 0 {
 		seg.By, seg.Script = ByInner, render(seg.Inner)
 	} else if len(seg.Asks) == 0 {
-		seg.object(NotListed, "nothing says yes to all of the script")
+		seg.found(NotListed, "nothing says yes to all of the script")
 	}
 }
 
@@ -129,12 +129,12 @@ func (v *evaluation) unset(c *shell.Command) (name string, found bool) {
 // scriptFile judges a script in a file: the file is the program.
 func (v *evaluation) scriptFile(seg *Segment, file string, c circumstances) {
 	if len(seg.OtherDir) > 0 && relativeFile(file) || c.loose && relativeFile(file) {
-		seg.object(BlockedWrapper, "it depends on an earlier cd which script this is")
+		seg.found(BlockedWrapper, "it depends on an earlier cd which script this is")
 		return
 	}
 	script := Program{Word: file, Path: absolute(seg.Dir, file)}
 	if script.Real = v.moment.real(script.Path, regular); script.Real == "" {
-		seg.object(NotFound, "there is no script "+file)
+		seg.found(NotFound, "there is no script "+file)
 		return
 	}
 	seg.loads = script.Path
@@ -150,5 +150,5 @@ func (v *evaluation) scriptFile(seg *Segment, file string, c circumstances) {
 		seg.By = ByPreset
 		return
 	}
-	seg.object(NotListed, "nothing says yes to "+path.Base(script.Path))
+	seg.found(NotListed, "nothing says yes to "+path.Base(script.Path))
 }

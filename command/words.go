@@ -33,7 +33,7 @@ func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
 			w := &s.Words[i]
 			words = append(words, argument{w.Text, w.Expands(), w.Glob || w.Brace})
 			if w.Expands() {
-				seg.object(Expansion, "it is not known what "+w.Source+" means")
+				seg.found(Expansion, "it is not known what "+w.Source+" means")
 			}
 		}
 		return words
@@ -51,17 +51,17 @@ func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
 		w := &s.Words[got.Origin[i]]
 		words = append(words, argument{text, w.Expands(), w.Glob || w.Brace})
 		if w.Glob && len(seg.OtherDir) > 0 {
-			seg.object(Expansion, "it depends on an earlier cd which files "+w.Source+" means")
+			seg.found(Expansion, "it depends on an earlier cd which files "+w.Source+" means")
 		}
 		if len(seg.OtherDir) > 0 && slices.Contains(w.Params(), "PWD") {
-			seg.object(Expansion, "it depends on an earlier cd what $PWD is")
+			seg.found(Expansion, "it depends on an earlier cd what $PWD is")
 		}
 		if w.Expands() {
 			seg.Expanded = append(seg.Expanded, i)
 		}
 	}
 	for _, doubt := range got.Doubts {
-		seg.object(Expansion, doubtWords[doubt])
+		seg.found(Expansion, doubtWords[doubt])
 	}
 	seg.Doubts = got.Doubts
 	return words
@@ -69,7 +69,7 @@ func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
 
 // unexpanded gives the words as they are written, with the reason why they are not expanded.
 func unexpanded(s *shell.Segment, seg *Segment, words []argument, why string) []argument {
-	seg.object(Expansion, why)
+	seg.found(Expansion, why)
 	for i := range s.Words {
 		words = append(words, argument{text: s.Words[i].Text, expand: true, glob: true})
 	}

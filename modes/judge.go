@@ -6,12 +6,12 @@ import (
 	"github.com/toolward/toolward"
 )
 
-// Reasons for a question that no setting of "ask" switches off.
+// Findings that ask by themselves: no setting of "ask" switches them off.
 const (
-	ForcedHeredoc     = "heredoc"
-	ForcedInlineEval  = "inline-eval"
-	ForcedObfuscation = "obfuscation"
-	ForcedRule        = "rule"
+	FindingHeredoc     = "heredoc"
+	FindingInlineEval  = "inline-eval"
+	FindingObfuscation = "obfuscation"
+	FindingRule        = "rule"
 )
 
 // notAnalyzed stands for a command that nobody looked at.
@@ -51,17 +51,17 @@ func (m Modes) judge(a *toolward.CommandAnalysis) toolward.Verdict {
 
 // asks reports whether a person is asked about a command that is not refused.
 func (m Modes) asks(a *toolward.CommandAnalysis) bool {
-	return m.Ask == AskAlways || m.forced(a) || m.Ask == AskOnMiss && m.Security == SecurityAllowlist && !covered(a)
+	return m.Ask == AskAlways || m.mustAsk(a) || m.Ask == AskOnMiss && m.Security == SecurityAllowlist && !covered(a)
 }
 
 func covered(a *toolward.CommandAnalysis) bool { return a.Understood && a.Covered }
 
-// forced reports whether a reason for a question applies. Here-documents and inline code are a matter of what the
+// mustAsk reports whether a finding asks by itself. Here-documents and inline code are a matter of what the
 // allowlist can vouch for; obfuscation, and any reason that we do not know, always counts.
-func (m Modes) forced(a *toolward.CommandAnalysis) bool {
+func (m Modes) mustAsk(a *toolward.CommandAnalysis) bool {
 	return slices.ContainsFunc(a.Forced, func(reason string) bool {
 		switch reason {
-		case ForcedHeredoc, ForcedInlineEval:
+		case FindingHeredoc, FindingInlineEval:
 			return m.Security == SecurityAllowlist
 		}
 		return true

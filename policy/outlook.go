@@ -327,7 +327,7 @@ func (s *Snapshot) addCommands(p *Possible, a *agent, caller *toolward.Caller, c
 	if s.Confined(*caller).Sandboxed {
 		host = toolward.HostSandbox
 	}
-	kinds := []toolward.CommandAnalysis{{Understood: true, Covered: true}, {Understood: true}, {Forced: []string{modes.ForcedObfuscation}}, {Forbidden: "a rule"}}
+	kinds := []toolward.CommandAnalysis{{Understood: true, Covered: true}, {Understood: true}, {Forced: []string{modes.FindingObfuscation}}, {Forbidden: "a rule"}}
 	for i := range kinds {
 		p.add(a.weighCommand(&kinds[i], host, level, c, w, toolward.EffectNote).verdict)
 	}

@@ -231,7 +231,7 @@ func lawAnalysis(command string) *toolward.CommandAnalysis {
 		Security: word("", "", "", "", "deny", "allowlist", "full", "nonsense"), Ask: word("", "", "", "", "off", "on-miss", "always", "nonsense"),
 	}
 	if draw.IntN(4) == 0 {
-		a.Forced = append(a.Forced, word(modes.ForcedHeredoc, modes.ForcedInlineEval, modes.ForcedObfuscation, modes.ForcedRule, "new"))
+		a.Forced = append(a.Forced, word(modes.FindingHeredoc, modes.FindingInlineEval, modes.FindingObfuscation, modes.FindingRule, "new"))
 	}
 	if draw.IntN(8) == 0 {
 		a.Forbidden = "a rule of the test"

@@ -66,9 +66,8 @@ func isPersistent(p string) bool {
 	return false
 }
 
-// dangers names what makes a prompt critical: what cannot be undone, or what stays after the session. It decides
-// nothing.
-func dangers(a *Assessment, text string, where *Where) (found []string) {
+// critical lists the findings that make a prompt critical: what cannot be undone, or what stays after the session.
+func critical(a *Assessment, text string, where *Where) (found []string) {
 	add := func(what string) {
 		if !slices.Contains(found, what) {
 			found = append(found, what)
@@ -77,7 +76,7 @@ func dangers(a *Assessment, text string, where *Where) (found []string) {
 	if isForkBomb(text) {
 		add("starts itself again and again")
 	}
-	eachSegment(a.Segments, func(s *Segment) { s.dangers(where, add) })
+	eachSegment(a.Segments, func(s *Segment) { s.critical(where, add) })
 	eachPipeline(a.Segments, func(pipeline []Segment) {
 		secret := false
 		for i := range pipeline {
@@ -100,7 +99,7 @@ func (s *Segment) readsSecret() bool {
 	})
 }
 
-func (s *Segment) dangers(where *Where, add func(string)) {
+func (s *Segment) critical(where *Where, add func(string)) {
 	for _, r := range s.Redirs {
 		if r.Writes() && isPersistent(absolute(s.Dir, homely(r.Target, where.Home))) {
 			add("writes " + r.Target + ", which is run later")
@@ -114,7 +113,7 @@ func (s *Segment) dangers(where *Where, add func(string)) {
 	argv := s.Argv
 	rm, dd, chmod := false, false, false
 	for i, word := range argv {
-		if i != s.at && !maybeDanger(word) {
+		if i != s.at && !maybeCritical(word) {
 			continue
 		}
 		// Only the first of each: what follows a later one follows the first, too.
@@ -139,8 +138,8 @@ func (s *Segment) dangers(where *Where, add func(string)) {
 	}
 }
 
-// maybeDanger is false for most words that are not rm, dd or chmod by any name.
-func maybeDanger(word string) bool {
+// maybeCritical is false for most words that are not rm, dd or chmod by any name.
+func maybeCritical(word string) bool {
 	return word != "" && strings.IndexByte("mdeMDE/\\", word[len(word)-1]) >= 0
 }
 

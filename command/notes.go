@@ -9,20 +9,20 @@ import (
 	"github.com/toolward/toolward/shell"
 )
 
-// maxCautions bounds what people are told besides the outline, which has all of it.
-const maxCautions = 4
+// maxNotes bounds what people are told besides the outline, which has all of it.
+const maxNotes = 4
 
-// cautions say what makes the question about a command more than routine: what it does beyond the workspace, and code that
+// notes say what makes the question about a command more than routine: what it does beyond the workspace, and code that
 // nobody has read. They follow from what the programs do, not from their names, and decide nothing. What something said
 // yes to is routine.
-func (a *Assessment) cautions() (found []string) {
+func (a *Assessment) notes() (found []string) {
 	add := func(what string) {
-		if len(found) < maxCautions && !slices.Contains(found, what) {
+		if len(found) < maxNotes && !slices.Contains(found, what) {
 			found = append(found, what)
 		}
 	}
-	// What the outline shows as a danger is no routine.
-	if slices.Contains(a.Forced, modes.ForcedHeredoc) {
+	// What the outline shows as a finding is no routine.
+	if slices.Contains(a.Forced, modes.FindingHeredoc) {
 		add("a program reads the text that follows the command")
 	}
 	if a.OK && a.ByShell != "" {
@@ -43,7 +43,7 @@ func (a *Assessment) cautions() (found []string) {
 				add("it runs code that does not stand here")
 			}
 			if s.By == NotSatisfied {
-				s.cautions(add)
+				s.notes(add)
 			}
 			for _, e := range s.effects {
 				if e.Kind == shell.Network && !fetches {
@@ -64,8 +64,8 @@ func (s *Segment) runsInput() bool {
 		slices.ContainsFunc(s.effects, func(e shell.Effect) bool { return e.Kind == shell.Evaluates && e.Text == "" })
 }
 
-// cautions are those of one command that nothing says yes to.
-func (s *Segment) cautions(add func(string)) {
+// notes are those of one command that nothing says yes to.
+func (s *Segment) notes(add func(string)) {
 	if h := s.Program.Hijack; h != "" {
 		add("another program may stand behind " + display.Words(s.Program.Word) + ": " + h)
 	}
@@ -80,7 +80,7 @@ func (s *Segment) cautions(add func(string)) {
 	for i := range s.Effects {
 		e := &s.Effects[i]
 		switch {
-		case cautious[e.Kind],
+		case noteworthy[e.Kind],
 			e.Kind == shell.Reads && beyond(e.Place, false),
 			(e.Kind == shell.Writes || e.Kind == shell.Enters) && beyond(e.Place, true):
 			add("it " + e.told())
@@ -88,15 +88,15 @@ func (s *Segment) cautions(add func(string)) {
 	}
 	if len(s.Effects) == 0 { // nobody came to judge them
 		for i := range s.effects {
-			if e := &s.effects[i]; cautious[e.Kind] {
+			if e := &s.effects[i]; noteworthy[e.Kind] {
 				add("it " + (&Judged{Effect: *e}).told())
 			}
 		}
 	}
 }
 
-// cautious are the effects that are more than routine wherever they happen. Code in the arguments is a finding of its own.
-var cautious = map[shell.Kind]bool{
+// noteworthy are the effects that are more than routine wherever they happen. Code in the arguments is a finding of its own.
+var noteworthy = map[shell.Kind]bool{
 	shell.Network: true, shell.Installs: true, shell.Destroys: true, shell.Configures: true, shell.Environment: true,
 }
 

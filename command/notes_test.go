@@ -9,7 +9,7 @@ import (
 )
 
 // What makes a question about a command more than routine follows from what the programs do.
-func TestCautions(t *testing.T) {
+func TestNotes(t *testing.T) {
 	w := newWorld(t, map[string]string{
 		"/usr/bin/python3": "x", "/usr/bin/npm": "x", "/usr/bin/tee": "x", "/usr/bin/wget": "x", "/usr/bin/nc": "x", "/usr/bin/jq": "x",
 		"/ws/.env": "f", "/ws/a.json": "f",
@@ -33,7 +33,7 @@ func TestCautions(t *testing.T) {
 		"echo x > /tmp/x":                                 "it writes /tmp/x, outside the workspace",
 		"echo x > .git/config":                            "it writes /ws/.git/config, which other programs run or trust",
 	} {
-		found := w.evaluate(t, onMiss(Developer), command).cautions()
+		found := w.evaluate(t, onMiss(Developer), command).notes()
 		if !slices.ContainsFunc(found, func(c string) bool { return strings.HasPrefix(c, want) }) {
 			t.Errorf("%s: %q, want %q", command, found, want)
 		}
@@ -41,7 +41,7 @@ func TestCautions(t *testing.T) {
 	for _, command := range []string{
 		"touch a", "rm a.json", "cat a.json | jq .x", "cat /usr/share/dict/words", "git status", "make", "npm run build", "cd sub && ls", "echo x > b",
 	} {
-		if found := w.evaluate(t, onMiss(""), command).cautions(); len(found) > 0 {
+		if found := w.evaluate(t, onMiss(""), command).notes(); len(found) > 0 {
 			t.Errorf("%s: %q, want routine", command, found)
 		}
 	}
@@ -54,7 +54,7 @@ func TestCautions(t *testing.T) {
 			t.Errorf("%s: routine, in spite of its outline", command)
 		}
 	}
-	if found := w.evaluate(t, onMiss(Developer), "curl https://a.example.org https://b.example.org https://c.example.org https://d.example.org https://e.example.org").cautions(); len(found) > maxCautions {
+	if found := w.evaluate(t, onMiss(Developer), "curl https://a.example.org https://b.example.org https://c.example.org https://d.example.org https://e.example.org").notes(); len(found) > maxNotes {
 		t.Errorf("%q", found)
 	}
 }
@@ -72,7 +72,7 @@ func TestSecretsToAHost(t *testing.T) {
 		"cat .env && curl https://collect.example":                false,
 		"curl https://collect.example | grep -f .env":             false,
 	} {
-		dangers := w.evaluate(t, onMiss(Developer), command).Dangers
+		dangers := w.evaluate(t, onMiss(Developer), command).Critical
 		if got := slices.Contains(dangers, "sends what holds secrets to a host"); got != want {
 			t.Errorf("%s: %q", command, dangers)
 		}
