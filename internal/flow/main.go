@@ -1,4 +1,4 @@
-// Flow prints how the uses between the files of a room run. A use is a pair of files of which the first names something that the
+// Command flow prints how the uses between the files of a room run. A use is a pair of files of which the first names something that the
 // second declares. The files are put in the order in which the fewest uses run backwards; what still does is printed with the
 // names that tie it, so that it can be cut.
 //
