@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // TestUnderTheRealPolicy judges calls of the client by the class table, without any tool of Toolward registered.
@@ -43,9 +44,9 @@ func TestUnderTheRealPolicy(t *testing.T) {
 		{"the owner's timers", policy.Config{}, true, "CronList", `{}`, "allow"},
 		{"a new timer", policy.Config{}, true, "CronCreate", `{"cron":"* * * * *","prompt":"p"}`, "ask"},
 		{"MCP tool", policy.Config{}, false, "mcp__Srv__Look", `{"q":"x"}`, "ask"},
-		{"MCP tool, denied by a glob", policy.Config{Tools: policy.Tools{Deny: []string{"mcp__srv__*"}}}, false, "mcp__Srv__Look", `{"q":"x"}`, "unknown_tool"},
-		{"commands denied", policy.Config{Tools: policy.Tools{Deny: []string{"exec"}}}, false, "Bash", `{"command":"ls"}`, "unknown_tool"},
-		{"commands denied do not come back with an unknown argument", policy.Config{Tools: policy.Tools{Allow: []string{"read"}}}, false, "Bash", `{"command":"ls","x":1}`, "unknown_tool"},
+		{"MCP tool, denied by a glob", policy.Config{Tools: visible.Tools{Deny: []string{"mcp__srv__*"}}}, false, "mcp__Srv__Look", `{"q":"x"}`, "unknown_tool"},
+		{"commands denied", policy.Config{Tools: visible.Tools{Deny: []string{"exec"}}}, false, "Bash", `{"command":"ls"}`, "unknown_tool"},
+		{"commands denied do not come back with an unknown argument", policy.Config{Tools: visible.Tools{Allow: []string{"read"}}}, false, "Bash", `{"command":"ls","x":1}`, "unknown_tool"},
 		{"unknown argument", policy.Config{}, false, "Read", `{"file_path":"a.txt","follow":true}`, "ask"},
 		{"tool of a newer client", policy.Config{}, false, "Teleport", `{}`, "ask"},
 		{"blank command", policy.Config{}, false, "Bash", `{"command":5}`, "invalid_args"},

@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/command/binding"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // markedShell is a shell that leaves a mark beside it whenever it is started.
@@ -204,7 +205,7 @@ func TestClientCommands(t *testing.T) {
 // TestCommandsKeepAwayFromTheGate: an agent cannot start, read or change what guards it, not even by asking.
 func TestCommandsKeepAwayFromTheGate(t *testing.T) {
 	w := newWorld(t)
-	snapshot, _, err := policy.Compile(policy.Config{Tools: policy.Tools{Exec: policy.Exec{Security: "full", Ask: "off"}}}, w.box.Tools())
+	snapshot, _, err := policy.Compile(policy.Config{Tools: visible.Tools{Exec: visible.Exec{Security: "full", Ask: "off"}}}, w.box.Tools())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,16 +8,15 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/toolward/toolward/audit/anomaly"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/netguard"
-	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // Tools is the section "tools", of the gateway and of agents.
 type Tools struct {
-	policy.Tools
+	visible.Tools
 	Exec          Exec                   `json:"exec,omitzero" jsonschema:"commands; an agent's settings stand over the gateway's, rules of both count"`
 	Elevated      command.ElevatedConfig `json:"elevated,omitzero" jsonschema:"who may ask for commands with more rights; an agent's section only restricts"`
 	LoopDetection anomaly.LoopConfig     `json:"loopDetection,omitzero" jsonschema:"calls that lead nowhere; an agent's settings count field by field"`

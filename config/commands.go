@@ -5,17 +5,17 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // Exec is tools.exec, of the gateway and of agents. Who is asked is policy's part; which commands need no question is
 // package command's.
 type Exec struct {
-	policy.Exec
+	visible.Exec
 	command.Config
 	Shell       string   `json:"shell,omitempty" jsonschema:"absolute path of the shell for what is run as text; default bash, else sh; of the gateway only, from the next start"`
 	PathPrepend []string `json:"pathPrepend,omitempty" jsonschema:"absolute directories in front of the search path; of the gateway only, from the next start"`
@@ -36,7 +36,7 @@ func (e Exec) withDefaults() Exec {
 }
 
 // Policy is the part that policy compiles.
-func (t *Tools) Policy() policy.Tools {
+func (t *Tools) Policy() visible.Tools {
 	p := t.Tools
 	p.Exec = t.Exec.Exec
 	return p

@@ -9,6 +9,7 @@ import (
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/plugin"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/sandbox/settings"
 	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/telemetry"
@@ -16,17 +17,17 @@ import (
 
 // File is the configuration file. Keys that are not here are refused.
 type File struct {
-	Server    Server                    `json:"server,omitzero" jsonschema:"where the gateway listens"`
-	Agents    Agents                    `json:"agents,omitzero" jsonschema:"the agents that have settings of their own"`
-	Tools     Tools                     `json:"tools,omitzero" jsonschema:"which tools agents see"`
-	Channels  map[string]policy.Channel `json:"channels,omitempty" jsonschema:"which tools chat groups and their senders get"`
-	Gateway   Gateway                   `json:"gateway,omitzero" jsonschema:"the gateway protocol and the HTTP tool endpoint"`
-	TEG       TEG                       `json:"teg,omitzero" jsonschema:"how risky calls are and what follows from it"`
-	Plugins   plugin.Config             `json:"plugins,omitzero" jsonschema:"programs and servers that are asked about calls and told of them"`
-	Bridge    Bridge                    `json:"bridge,omitzero" jsonschema:"guarded agents that run their tools themselves"`
-	Telemetry telemetry.Config          `json:"telemetry,omitzero" jsonschema:"what is measured and where it goes"`
-	Config    Self                      `json:"config,omitzero" jsonschema:"this file itself"`
-	Limits    Limits                    `json:"limits,omitzero" jsonschema:"bounds of time, size and number"`
+	Server    Server                     `json:"server,omitzero" jsonschema:"where the gateway listens"`
+	Agents    Agents                     `json:"agents,omitzero" jsonschema:"the agents that have settings of their own"`
+	Tools     Tools                      `json:"tools,omitzero" jsonschema:"which tools agents see"`
+	Channels  map[string]visible.Channel `json:"channels,omitempty" jsonschema:"which tools chat groups and their senders get"`
+	Gateway   Gateway                    `json:"gateway,omitzero" jsonschema:"the gateway protocol and the HTTP tool endpoint"`
+	TEG       TEG                        `json:"teg,omitzero" jsonschema:"how risky calls are and what follows from it"`
+	Plugins   plugin.Config              `json:"plugins,omitzero" jsonschema:"programs and servers that are asked about calls and told of them"`
+	Bridge    Bridge                     `json:"bridge,omitzero" jsonschema:"guarded agents that run their tools themselves"`
+	Telemetry telemetry.Config           `json:"telemetry,omitzero" jsonschema:"what is measured and where it goes"`
+	Config    Self                       `json:"config,omitzero" jsonschema:"this file itself"`
+	Limits    Limits                     `json:"limits,omitzero" jsonschema:"bounds of time, size and number"`
 }
 
 // Server says where the gateway listens.
@@ -45,15 +46,15 @@ type Agents struct {
 
 // AgentDefaults is agents.defaults.
 type AgentDefaults struct {
-	Subagents       policy.SubagentDefaults `json:"subagents,omitzero" jsonschema:"sub-agents"`
-	Sandbox         settings.Defaults       `json:"sandbox,omitzero" jsonschema:"where commands and file tools run, confined"`
-	ElevatedDefault string                  `json:"elevatedDefault,omitempty" jsonschema:"level of commands with more rights, of sessions that nobody has set one for: off (default), on, ask or full"`
+	Subagents       visible.SubagentDefaults `json:"subagents,omitzero" jsonschema:"sub-agents"`
+	Sandbox         settings.Defaults        `json:"sandbox,omitzero" jsonschema:"where commands and file tools run, confined"`
+	ElevatedDefault string                   `json:"elevatedDefault,omitempty" jsonschema:"level of commands with more rights, of sessions that nobody has set one for: off (default), on, ask or full"`
 }
 
 // Gateway is the section "gateway".
 type Gateway struct {
 	protocol.Config
-	Tools policy.HTTPTools `json:"tools,omitzero" jsonschema:"what the HTTP tool endpoint offers"`
+	Tools visible.HTTPTools `json:"tools,omitzero" jsonschema:"what the HTTP tool endpoint offers"`
 }
 
 // Agent is one entry of agents.list.

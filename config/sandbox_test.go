@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 // sandboxed checks a file whose sandboxes belong to a gateway in /home/gw.
@@ -226,7 +226,7 @@ func TestSandboxExampleDecides(t *testing.T) {
 // coreTools are all core tools, of which nothing but the name matters.
 func coreTools() []*toolward.Tool {
 	var tools []*toolward.Tool
-	for _, name := range policy.CoreTools() {
+	for _, name := range visible.CoreTools() {
 		tools = append(tools, &toolward.Tool{
 			Name: name, Schema: json.RawMessage(`{"type":"object"}`),
 			Run: func(context.Context, *toolward.Request) (toolward.Result, error) { return toolward.TextResult(""), nil },

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // outside reports whether other machines can reach the address of console and API. What cannot be understood counts
@@ -50,7 +51,7 @@ func (e *examination) exposure() error {
 func (e *examination) reopened() []string {
 	var names []string
 	for _, entry := range e.file.Gateway.Tools.Allow {
-		if name := policy.NormalizeName(entry); slices.Contains(policy.HTTPDenied(), name) && !slices.Contains(names, name) {
+		if name := visible.NormalizeName(entry); slices.Contains(visible.HTTPDenied(), name) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

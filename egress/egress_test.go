@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 func TestManyConnectionsAreOneQuestion(t *testing.T) {
@@ -232,7 +232,7 @@ func TestTheTensestSessionCounts(t *testing.T) {
 func TestEveryAgentOfASharedSandboxIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, settings.Config{Network: new("egress"), Scope: "shared", Egress: settings.EgressConfig{Hosts: []string{"a.example"}}})
-		w.build(t, policy.Config{Agents: []policy.Agent{{ID: "other", Tools: policy.Tools{Deny: []string{"egress"}}}}})
+		w.build(t, policy.Config{Agents: []policy.Agent{{ID: "other", Tools: visible.Tools{Deny: []string{"egress"}}}}})
 		use := w.enter(t, "agent:coder:a")
 		l, err := w.connect(t.Context(), "a.example")
 		if err != nil {

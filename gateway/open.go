@@ -20,6 +20,7 @@ import (
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/redact"
 	"github.com/toolward/toolward/session"
 	"github.com/toolward/toolward/store"
@@ -173,7 +174,7 @@ func (g *Gateway) openTelemetry(ctx context.Context, _ Options) (err error) {
 	for _, t := range g.tools {
 		tools[t.Name] = true
 	}
-	for _, name := range slices.Concat(policy.CoreTools(), bridge.ToolNames()) {
+	for _, name := range slices.Concat(visible.CoreTools(), bridge.ToolNames()) {
 		tools[name] = true
 	}
 	g.measured, err = telemetry.New(context.WithoutCancel(ctx), telemetry.Options{

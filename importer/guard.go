@@ -13,6 +13,7 @@ import (
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // guard proves that a configuration is not looser than another one. It does not read settings, it asks the compiled
@@ -92,7 +93,7 @@ func everyTool(tools []*toolward.Tool) []*toolward.Tool {
 	for _, t := range tools {
 		all = append(all, &toolward.Tool{Name: t.Name, Plugin: t.Plugin, OwnerOnly: t.OwnerOnly, Schema: anything})
 	}
-	for _, name := range policy.CoreTools() {
+	for _, name := range visible.CoreTools() {
 		if !slices.ContainsFunc(tools, func(t *toolward.Tool) bool { return t.Name == name }) {
 			all = append(all, &toolward.Tool{Name: name, Schema: anything})
 		}
@@ -115,11 +116,11 @@ func newWorld(files ...config.File) *world {
 	tell := func(lists ...[]string) {
 		for _, list := range lists {
 			for _, entry := range list {
-				names[policy.NormalizeName(entry)] = true
+				names[visible.NormalizeName(entry)] = true
 			}
 		}
 	}
-	tools := func(t policy.Tools) {
+	tools := func(t visible.Tools) {
 		tell(t.Allow, t.AlsoAllow, t.Deny, t.SelfLimit, t.Sandbox.Tools.Allow, t.Sandbox.Tools.AlsoAllow, t.Sandbox.Tools.Deny, t.Sandbox.Tools.AlsoDeny)
 		tell(t.Subagents.Tools.Allow, t.Subagents.Tools.AlsoAllow, t.Subagents.Tools.Deny)
 		for key, p := range t.ByProvider {
@@ -162,7 +163,7 @@ func sortedUnique(list []string) []string {
 }
 
 // channel adds the groups of a channel with their senders, and a group and a sender that it does not name.
-func (w *world) channel(id, account string, groups map[string]policy.Group, tell func(...[]string)) {
+func (w *world) channel(id, account string, groups map[string]visible.Group, tell func(...[]string)) {
 	ids := append(slices.Collect(maps.Keys(groups)), "another-group")
 	senders := []string{"id:somebody"}
 	for _, g := range groups {
@@ -207,7 +208,7 @@ func (w *world) channel(id, account string, groups map[string]policy.Group, tell
 func (w *world) plugins() []*toolward.Tool {
 	tools := []*toolward.Tool{{Name: "unnamed_tool", Plugin: "unnamed-plugin", Schema: anything}}
 	for _, name := range w.names {
-		if name = strings.ReplaceAll(name, "*", "x"); policy.CheckName(name, "some-plugin") == nil && policy.CheckName("of_"+name, name) == nil {
+		if name = strings.ReplaceAll(name, "*", "x"); visible.CheckName(name, "some-plugin") == nil && visible.CheckName("of_"+name, name) == nil {
 			tools = append(tools,
 				&toolward.Tool{Name: name, Plugin: "some-plugin", Schema: anything},
 				&toolward.Tool{Name: "of_" + name, Plugin: name, Schema: anything})
@@ -306,9 +307,9 @@ func describe(c toolward.Caller) string {
 // compareCalls says which call would be judged more mildly. Agents can change classes of their own; calls without
 // arguments of every tool and action that a class names are enough, because a class looks at nothing else.
 func compareCalls(before, after *policy.Snapshot, w *world) string {
-	names := slices.Concat(policy.CoreTools(), []string{"list", "search", "mcp__unnamed__tool", "unnamed_tool"})
+	names := slices.Concat(visible.CoreTools(), []string{"list", "search", "mcp__unnamed__tool", "unnamed_tool"})
 	for _, key := range w.overrides {
-		names = append(names, policy.NormalizeName(strings.NewReplacer("*", "x").Replace(key)), policy.NormalizeName(strings.ReplaceAll(key, "*", "")))
+		names = append(names, visible.NormalizeName(strings.NewReplacer("*", "x").Replace(key)), visible.NormalizeName(strings.ReplaceAll(key, "*", "")))
 	}
 	for _, agent := range w.agents {
 		for _, name := range sortedUnique(names) {
@@ -334,7 +335,7 @@ func compareCalls(before, after *policy.Snapshot, w *world) string {
 
 func request(agent, tool, action string) *toolward.Request {
 	plugin := ""
-	if !slices.Contains(policy.CoreTools(), tool) {
+	if !slices.Contains(visible.CoreTools(), tool) {
 		plugin = "a-client"
 	}
 	caller := toolward.Caller{Agent: agent, Owner: true}
@@ -415,7 +416,7 @@ func ownSettings(f config.File, agent string) effective {
 	return e
 }
 
-func (e *effective) over(t policy.Tools) {
+func (e *effective) over(t visible.Tools) {
 	if t.Exec.Security != "" {
 		e.security = t.Exec.Security
 	}

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/importer"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
+	"pgregory.net/rapid"
 )
 
 // TestMain makes fewer random imports than is usual, unless told: each compiles dozens of policies.
@@ -173,7 +173,7 @@ func lawTools(t testing.TB) []*toolward.Tool {
 		tools = append(tools, &toolward.Tool{Name: tool.Name, Schema: json.RawMessage(`{"type":"object"}`)})
 	}
 	schema := json.RawMessage(`{"type":"object"}`)
-	for _, name := range policy.CoreTools() {
+	for _, name := range visible.CoreTools() {
 		if !slices.ContainsFunc(tools, func(t *toolward.Tool) bool { return t.Name == name }) {
 			tools = append(tools, &toolward.Tool{Name: name, Schema: schema})
 		}

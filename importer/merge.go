@@ -11,6 +11,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // Merged is a configuration file with an import in it.
@@ -134,7 +135,7 @@ func (m *merger) withinSandbox(s setting, list []string) []string {
 		return list
 	}
 	both := inBoth(now, list)
-	if beyond := without(policy.ExpandGroups(list), both); len(beyond) > 0 {
+	if beyond := without(visible.ExpandGroups(list), both); len(beyond) > 0 {
 		s.says += " (" + strings.Join(beyond, ", ") + ")"
 		m.lose(s, "an import only tightens: sandboxed sessions do not have it; tools.sandbox.tools.alsoAllow adds it")
 	}
@@ -332,7 +333,7 @@ func stricterWord(key, a, b string) bool {
 }
 
 func contains(list []string, entry string) bool {
-	return slices.ContainsFunc(list, func(have string) bool { return policy.NormalizeName(have) == policy.NormalizeName(entry) })
+	return slices.ContainsFunc(list, func(have string) bool { return visible.NormalizeName(have) == visible.NormalizeName(entry) })
 }
 
 // inBoth is a list of what two lists allow: entries of the one that an entry of the other covers. What neither covers
@@ -340,8 +341,8 @@ func contains(list []string, entry string) bool {
 func inBoth(a, b []string) []string {
 	var both []string
 	keep := func(entries, by []string) {
-		for _, entry := range policy.ExpandGroups(entries) {
-			if policy.Matches(by, nil, policy.NormalizeName(entry), nil) && !contains(both, entry) {
+		for _, entry := range visible.ExpandGroups(entries) {
+			if visible.Matches(by, nil, visible.NormalizeName(entry), nil) && !contains(both, entry) {
 				both = append(both, entry)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/mcp"
-	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/store"
 )
 
@@ -50,7 +50,7 @@ func (f *foreign) reopen() {
 	f.t.Helper()
 	var err error
 	f.Upstreams, err = mcp.OpenUpstreams(f.t.Context(), mcp.UpstreamOptions{
-		Store: store.NewUpstreams(f.db), CheckName: policy.CheckName, Changed: func() { f.changes++ },
+		Store: store.NewUpstreams(f.db), CheckName: visible.CheckName, Changed: func() { f.changes++ },
 	})
 	if err != nil {
 		f.t.Fatal(err)

@@ -84,7 +84,7 @@ func decided(b *testing.B, n int) []decision {
 		{"refused", s, request(b, "server__tool_1", json.RawMessage(`{}`), toolward.Facts{}), toolward.Deny},
 	}
 	for _, d := range list {
-		d.request.Tool = s.tools[d.request.Tool.Name]
+		d.request.Tool = s.Tool(d.request.Tool.Name)
 	}
 	return list
 }
@@ -115,7 +115,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.Fatal(err)
 	}
 	raw := json.RawMessage(`{"command":"go test ./...","workdir":"/ws"}`)
-	tool := s.tools["exec"]
+	tool := s.Tool("exec")
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := s.Decode(tool, raw); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy/report"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -22,7 +23,7 @@ func Compile(c Config, tools []*toolward.Tool) (*Snapshot, []report.Warning, err
 		schemas: map[*toolward.Tool]*schema.Schema{}, table: newTable(c.TEG.Preset), around: c.Around, trusted: map[string]bool{},
 	}
 	found := &report.Collector{}
-	book, err := CompileBook(c.visible(s.compileSchema), tools, found)
+	book, err := visible.Compile(c.forVisible(s.compileSchema), tools, found)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -44,7 +45,7 @@ type builder struct {
 	*report.Collector
 	config   Config
 	snapshot *Snapshot
-	words    *Vocabulary
+	words    *visible.Vocabulary
 }
 
 // teg compiles the section "teg".
@@ -82,7 +83,7 @@ func (b *builder) teg() {
 	b.hosts(t.Web.AllowHosts, at.At("web", "allowHosts"))
 	for server, m := range t.MCP {
 		if m.TrustHints {
-			s.trusted[NormalizeName(server)] = true
+			s.trusted[visible.NormalizeName(server)] = true
 		}
 	}
 }
@@ -92,8 +93,8 @@ func (b *builder) enable(names []string, at report.Path) {
 	known := enableable()
 	b.snapshot.enabled = map[string]bool{}
 	for i, name := range names {
-		tool, action, ok := strings.Cut(NormalizeName(name), ".")
-		key := NormalizeName(tool) + "." + squashKey(action)
+		tool, action, ok := strings.Cut(visible.NormalizeName(name), ".")
+		key := visible.NormalizeName(tool) + "." + squashKey(action)
 		canonical := slices.IndexFunc(known, func(k string) bool { t, a, _ := strings.Cut(k, "."); return t+"."+squashKey(a) == key })
 		if !ok || canonical < 0 {
 			b.Fail(at.At(i), "%q is not a blocked row that can be enabled; these can: %s%s", name, strings.Join(known, ", "), report.DidYouMean(name, known))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy/report"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 func TestCompileRefuses(t *testing.T) {
@@ -16,10 +17,10 @@ func TestCompileRefuses(t *testing.T) {
 		config Config
 		want   []string
 	}{
-		{"blank entry", Config{Tools: Tools{Allow: []string{"read", " "}}}, []string{`tools.allow[1]: the entry is blank; name a tool, a glob or a group, or remove it`}},
+		{"blank entry", Config{Tools: visible.Tools{Allow: []string{"read", " "}}}, []string{`tools.allow[1]: the entry is blank; name a tool, a glob or a group, or remove it`}},
 		{
 			"blank entry of an agent",
-			Config{Agents: []Agent{{ID: "a"}, {ID: "b", Tools: Tools{Deny: []string{""}}}}},
+			Config{Agents: []Agent{{ID: "a"}, {ID: "b", Tools: visible.Tools{Deny: []string{""}}}}},
 			[]string{`agents.list[1].tools.deny[0]: the entry is blank; name a tool, a glob or a group, or remove it`},
 		},
 		{
@@ -37,8 +38,8 @@ func TestCompileRefuses(t *testing.T) {
 		{"class", Config{TEG: TEG{Tools: map[string]string{"gateway.restart": "ok"}}}, []string{`teg.tools["gateway.restart"]: "ok" is not a class; use safe, needs_approval or blocked`}},
 		{"class of an agent", Config{Agents: []Agent{{ID: "a", TEG: AgentTEG{Tools: map[string]string{"read": ""}}}}}, []string{`agents.list[0].teg.tools.read: "" is not a class; use safe, needs_approval or blocked`}},
 		{"sandbox", Config{TEG: TEG{Exec: TEGExec{Sandbox: "off"}}}, []string{`teg.exec.sandbox: "off" is unknown; use auto or ask`}},
-		{"security", Config{Tools: Tools{Exec: Exec{Security: "all"}}}, []string{`tools.exec.security: invalid security "all": use one of ["deny" "allowlist" "full"]`}},
-		{"ask", Config{Agents: []Agent{{ID: "a", Tools: Tools{Exec: Exec{Ask: "never"}}}}}, []string{`agents.list[0].tools.exec.ask: invalid ask "never": use one of ["always" "on-miss" "off"]`}},
+		{"security", Config{Tools: visible.Tools{Exec: visible.Exec{Security: "all"}}}, []string{`tools.exec.security: invalid security "all": use one of ["deny" "allowlist" "full"]`}},
+		{"ask", Config{Agents: []Agent{{ID: "a", Tools: visible.Tools{Exec: visible.Exec{Ask: "never"}}}}}, []string{`agents.list[0].tools.exec.ask: invalid ask "never": use one of ["always" "on-miss" "off"]`}},
 		{"approval", Config{TEG: TEG{Approval: Approval{TimeoutMs: -1, MaxPendingPerSession: -1, Absent: "skip"}}}, []string{
 			`teg.approval.timeoutMs: -1 is out of range; use 1000 to 86400000 milliseconds`,
 			`teg.approval.maxPendingPerSession: -1 is out of range; use 1 to 10000`,
@@ -92,10 +93,10 @@ func TestWarnings(t *testing.T) {
 		config Config
 		want   []string
 	}{
-		{"nothing to say", Config{Tools: Tools{Allow: []string{"group:fs", "github", "github__*", "group:plugins", "todo", "Bash"}}, Around: Surroundings{ClientTools: []string{"todo"}}}, nil},
+		{"nothing to say", Config{Tools: visible.Tools{Allow: []string{"group:fs", "github", "github__*", "group:plugins", "todo", "Bash"}}, Around: Surroundings{ClientTools: []string{"todo"}}}, nil},
 		{
 			"unknown entries",
-			Config{Tools: Tools{Deny: []string{"exce", "group:nope", "zzz*"}}},
+			Config{Tools: visible.Tools{Deny: []string{"exce", "group:nope", "zzz*"}}},
 			[]string{
 				`tools.deny[0]: tools.global: "exce" matches no tool, group or plug-in; did you mean "exec"? (policy.unknown_entries)`,
 				`tools.deny[1]: tools.global: "group:nope" matches no tool, group or plug-in; did you mean "group:core"? (policy.unknown_entries)`,
@@ -150,7 +151,7 @@ func TestRegistration(t *testing.T) {
 	if diff := cmp.Diff(want, refused); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if s.tools["fine"].Plugin != "s1" || s.tools["read"].Plugin != "" {
+	if s.Tool("fine").Plugin != "s1" || s.Tool("read").Plugin != "" {
 		t.Error("a later tool took the place of an earlier one")
 	}
 	for _, own := range []*toolward.Tool{nil, {Name: "Bad", Schema: []byte(`{}`)}, {Name: "good"}} {
@@ -166,7 +167,7 @@ func TestRevision(t *testing.T) {
 		t.Errorf("the same configuration has the revisions %q and %q", base, again)
 	}
 	for name, other := range map[string]*Snapshot{
-		"configuration": compile(t, Config{Tools: Tools{Deny: []string{"tts"}}}, coreTools()...),
+		"configuration": compile(t, Config{Tools: visible.Tools{Deny: []string{"tts"}}}, coreTools()...),
 		"tools":         compile(t, Config{}, append(coreTools(), plugin("p", "x")...)...),
 	} {
 		if other.Revision() == base {

@@ -3,6 +3,7 @@ package policy
 import (
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/policy/report"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // agents compiles how the calls of every agent are judged, and those of agents that the file does not name.
@@ -12,10 +13,10 @@ func (b *builder) agents() {
 	usual.SandboxAsk = b.config.TEG.Exec.Sandbox == "ask"
 	base := agent{patchInWorkspace: true}.with(global)
 	base.modes = b.modes(global.Exec, usual, report.Path{"tools", "exec"})
-	b.snapshot.agents = NewByAgent(&base)
+	b.snapshot.agents = visible.NewByAgent(&base)
 	for i := range b.config.Agents {
 		a, at := &b.config.Agents[i], report.Path{"agents", "list", i}
-		id := Fold(a.ID)
+		id := visible.Fold(a.ID)
 		// Package visible has told already which entries are no agents.
 		if !b.snapshot.HasAgent(id) || b.snapshot.agents.Named(id) != nil {
 			continue
@@ -28,7 +29,7 @@ func (b *builder) agents() {
 }
 
 // with lays what a narrower scope says about files over what a wider one does.
-func (a agent) with(t *Tools) agent {
+func (a agent) with(t *visible.Tools) agent {
 	if only := t.FS.WorkspaceOnly; only != nil {
 		a.workspaceOnly = *only
 	}
@@ -39,7 +40,7 @@ func (a agent) with(t *Tools) agent {
 }
 
 // modes lays the settings for commands of a narrower scope over those of a wider one.
-func (b *builder) modes(e Exec, m modes.Modes, at report.Path) modes.Modes {
+func (b *builder) modes(e visible.Exec, m modes.Modes, at report.Path) modes.Modes {
 	var err error
 	if e.Security != "" {
 		if m.Security, err = modes.ParseSecurity(e.Security); err != nil {

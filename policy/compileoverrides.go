@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy/report"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // warnOverrides says which overrides do not do what they seem to say, and which loosen.
@@ -54,7 +55,7 @@ func (b *builder) warnOverride(tool string, o *override, at report.Path) {
 // host on the internet are where most harm is done.
 func (b *builder) loosened(tool string, w report.Warning) {
 	switch tool {
-	case "exec", "message", "nodes", EgressTool:
+	case "exec", "message", "nodes", visible.EgressTool:
 		b.Alarm(w)
 	default:
 		b.Warn(w)

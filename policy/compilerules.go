@@ -9,6 +9,7 @@ import (
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/policy/report"
 	"github.com/toolward/toolward/policy/rule"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // Limits of teg.rules.
@@ -82,9 +83,9 @@ func (b *builder) compileRule(entry Rule, at report.Path) *compiledRule {
 		return nil
 	}
 	r.contents = contentsOf(r.condition)
-	r.tools = newNames([]string{entry.Tool}, b.words.IsPlugin)
+	r.tools = visible.NewNames([]string{entry.Tool}, b.words.IsPlugin)
 	r.reason = toolward.Reason{
-		Layer: "teg.rules", Rule: entry.Name, Matched: NormalizeName(entry.Tool),
+		Layer: "teg.rules", Rule: entry.Name, Matched: visible.NormalizeName(entry.Tool),
 		Text: fmt.Sprintf("rule %q: %s: %s", entry.Name, thenWords[r.then], entry.Reason),
 	}
 	b.warnRule(r, at)
@@ -100,13 +101,13 @@ func (b *builder) ruleText(text string, at report.Path, most int, why string) {
 	case len([]rune(text)) > most:
 		b.Fail(at, "it is longer than %d characters", most)
 	case strings.ContainsFunc(text, func(c rune) bool { return c == '\n' || c == '\t' || display.Invisible(c) }):
-		b.Fail(at, "it holds line breaks or characters that nobody sees: %s", visible(text))
+		b.Fail(at, "it holds line breaks or characters that nobody sees: %s", printable(text))
 	}
 }
 
 // warnRule reports rules that probably do not do what they seem to say.
 func (b *builder) warnRule(r *compiledRule, at report.Path) {
-	tool := NormalizeName(r.Tool)
+	tool := visible.NormalizeName(r.Tool)
 	if !b.words.Matches(tool) {
 		b.Warn(report.Warning{
 			Path: at.At("tool"), Code: report.CheckUnknownEntries,

@@ -2,18 +2,19 @@ package policy
 
 import (
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/redact"
 )
 
 // Config is what policy reads of the configuration file. Unknown keys are refused by whoever decodes it.
 type Config struct {
-	Tools  Tools   `json:"tools"`
-	Agents []Agent `json:"agents"` // agents.list of the file, in its order: errors name positions in it
-	TEG    TEG     `json:"teg"`
+	Tools  visible.Tools `json:"tools"`
+	Agents []Agent       `json:"agents"` // agents.list of the file, in its order: errors name positions in it
+	TEG    TEG           `json:"teg"`
 
-	Subagents SubagentDefaults   `json:"subagents,omitzero"` // agents.defaults.subagents of the file
-	Channels  map[string]Channel `json:"channels,omitempty"`
-	HTTP      HTTPTools          `json:"http,omitzero"` // gateway.tools of the file
+	Subagents visible.SubagentDefaults   `json:"subagents,omitzero"` // agents.defaults.subagents of the file
+	Channels  map[string]visible.Channel `json:"channels,omitempty"`
+	HTTP      visible.HTTPTools          `json:"http,omitzero"` // gateway.tools of the file
 
 	Around Surroundings `json:"-"`
 }
@@ -45,10 +46,10 @@ type Surroundings struct {
 
 // Agent is what policy reads of one entry of agents.list.
 type Agent struct {
-	ID        string         `json:"id" jsonschema:"name of the agent, without colons and spaces"`
-	Tools     Tools          `json:"tools,omitzero" jsonschema:"which tools the agent sees, of those that the gateway allows"`
-	Subagents AgentSubagents `json:"subagents,omitzero" jsonschema:"this agent as a sub-agent"`
-	TEG       AgentTEG       `json:"teg,omitzero" jsonschema:"how risky the agent's calls are; can only tighten"`
+	ID        string                 `json:"id" jsonschema:"name of the agent, without colons and spaces"`
+	Tools     visible.Tools          `json:"tools,omitzero" jsonschema:"which tools the agent sees, of those that the gateway allows"`
+	Subagents visible.AgentSubagents `json:"subagents,omitzero" jsonschema:"this agent as a sub-agent"`
+	TEG       AgentTEG               `json:"teg,omitzero" jsonschema:"how risky the agent's calls are; can only tighten"`
 }
 
 // AgentTEG is the section "teg" of one agent. It can only tighten.
@@ -171,15 +172,15 @@ type RecipientPolicy interface {
 	Granted(call *toolward.Call, recipient string) bool
 }
 
-// visible is what decides which tools callers see. admits says why a tool may not be registered.
-func (c *Config) visible(admits func(*toolward.Tool) error) VisibleConfig {
-	agents := make([]VisibleAgent, len(c.Agents))
+// forVisible is what decides which tools callers see. admits says why a tool may not be registered.
+func (c *Config) forVisible(admits func(*toolward.Tool) error) visible.Config {
+	agents := make([]visible.Agent, len(c.Agents))
 	for i, a := range c.Agents {
-		agents[i] = VisibleAgent{ID: a.ID, Tools: a.Tools, Subagents: a.Subagents}
+		agents[i] = visible.Agent{ID: a.ID, Tools: a.Tools, Subagents: a.Subagents}
 	}
-	return VisibleConfig{
+	return visible.Config{
 		Tools: c.Tools, Agents: agents, Subagents: c.Subagents, Channels: c.Channels, HTTP: c.HTTP,
-		Around: VisibleSurroundings{
+		Around: visible.Surroundings{
 			Confined: c.Around.Confined, WhyConfined: c.Around.WhyConfined, ClientTools: c.Around.ClientTools,
 			Channels: c.Around.Channels, Admits: admits,
 		},

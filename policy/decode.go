@@ -59,5 +59,5 @@ func invalidArgs(e *schema.Error) *toolward.InvalidArgs {
 	if e.Want != "" {
 		text += " (expected " + e.Want + ")"
 	}
-	return &toolward.InvalidArgs{Field: visible(e.Field), Text: text}
+	return &toolward.InvalidArgs{Field: printable(e.Field), Text: text}
 }

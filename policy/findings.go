@@ -63,11 +63,11 @@ func (v validator) findings(r *toolward.Request) []toolward.Finding {
 			if code == findURLExfil {
 				effect = toolward.EffectAsk
 			}
-			f = append(f, toolward.Finding{Code: code, Effect: effect, Detail: visible(u)})
+			f = append(f, toolward.Finding{Code: code, Effect: effect, Detail: printable(u)})
 		}
 		if v.around.Addresses != nil {
 			if why := v.around.Addresses.Refuses(u); why != "" {
-				f = append(f, toolward.Finding{Code: findSSRF, Effect: toolward.EffectDeny, Detail: visible(u) + ": " + visible(why)})
+				f = append(f, toolward.Finding{Code: findSSRF, Effect: toolward.EffectDeny, Detail: printable(u) + ": " + printable(why)})
 			}
 		}
 	}
@@ -97,14 +97,14 @@ func (v validator) recipient(f []toolward.Finding, r *toolward.Request, to strin
 			effect = toolward.EffectNote
 		}
 	}
-	return append(f, toolward.Finding{Code: findRecipientNew, Effect: effect, Detail: visible(to) + " was not used by an owner in this session"})
+	return append(f, toolward.Finding{Code: findRecipientNew, Effect: effect, Detail: printable(to) + " was not used by an owner in this session"})
 }
 
 // target looks at one file or directory.
 func (v validator) target(f []toolward.Finding, r *toolward.Request, t *toolward.Target) []toolward.Finding {
 	f = findInvisible(f, "path", t.Path, false)
 	if v.workspaceOnly && escapes(t, r.Call.Caller.Workspace) {
-		f = append(f, toolward.Finding{Code: findPathEscape, Effect: toolward.EffectDeny, Detail: visible(t.Real) + " is outside the workspace"})
+		f = append(f, toolward.Finding{Code: findPathEscape, Effect: toolward.EffectDeny, Detail: printable(t.Real) + " is outside the workspace"})
 	}
 	switch t.Kind {
 	case toolward.KindFile:
@@ -115,7 +115,7 @@ func (v validator) target(f []toolward.Finding, r *toolward.Request, t *toolward
 			if t.Op == toolward.OpRead {
 				effect = toolward.EffectNote
 			}
-			f = append(f, toolward.Finding{Code: findPathLink, Effect: effect, Detail: fmt.Sprintf("%s has %d names", visible(t.Real), t.Links)})
+			f = append(f, toolward.Finding{Code: findPathLink, Effect: effect, Detail: fmt.Sprintf("%s has %d names", printable(t.Real), t.Links)})
 		}
 	case toolward.KindDirectory, toolward.KindMissing:
 	case toolward.KindSymlink:
@@ -125,7 +125,7 @@ func (v validator) target(f []toolward.Finding, r *toolward.Request, t *toolward
 		fallthrough
 	default:
 		// A device, FIFO or socket reaches hardware or another program; and what was not examined may be one.
-		f = append(f, toolward.Finding{Code: findPathLink, Effect: toolward.EffectDeny, Detail: visible(t.Real) + " is not a file or directory: " + visible(string(t.Kind))})
+		f = append(f, toolward.Finding{Code: findPathLink, Effect: toolward.EffectDeny, Detail: printable(t.Real) + " is not a file or directory: " + printable(string(t.Kind))})
 	}
 	return f
 }
@@ -207,7 +207,7 @@ func (v validator) gateway(f []toolward.Finding, params toolward.Params) []toolw
 		if isText && (strings.TrimSpace(text) == "" || text == configured) {
 			continue
 		}
-		f = append(f, toolward.Finding{Code: findGatewayOverride, Effect: toolward.EffectDeny, Detail: visible(name)})
+		f = append(f, toolward.Finding{Code: findGatewayOverride, Effect: toolward.EffectDeny, Detail: printable(name)})
 	}
 	return f
 }
@@ -243,7 +243,7 @@ func findInvisible(f []toolward.Finding, what, text string, lines bool) []toolwa
 		if display.Invisible(c) || !lines && (c == '\n' || c == '\t') {
 			return append(f, toolward.Finding{
 				Code: findInvisibleText, Effect: toolward.EffectAsk,
-				Detail: fmt.Sprintf("%s has %U at byte %d: %s", what, c, i, visible(text)),
+				Detail: fmt.Sprintf("%s has %U at byte %d: %s", what, c, i, printable(text)),
 			})
 		}
 	}
@@ -253,7 +253,7 @@ func findInvisible(f []toolward.Finding, what, text string, lines bool) []toolwa
 // maxShown bounds how much of a text a detail repeats, in characters.
 const maxShown = 200
 
-// visible shows a text on one line with everything escaped that could deceive.
-func visible(text string) string {
+// printable shows a text on one line with everything escaped that could deceive.
+func printable(text string) string {
 	return display.Show(text, display.Options{Limit: maxShown}).String()
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/redact"
 )
 
@@ -194,7 +195,7 @@ func TestRefusedAddresses(t *testing.T) {
 }
 
 func TestFindingsOfCommandAnalysis(t *testing.T) {
-	full := Tools{Exec: Exec{Security: "full", Ask: "off"}}
+	full := visible.Tools{Exec: visible.Exec{Security: "full", Ask: "off"}}
 	hidden := toolward.Finding{Code: "command_hidden", Effect: toolward.EffectAsk}
 	dangerous := toolward.Finding{Code: "command_dangerous", Effect: toolward.EffectAsk}
 	reaching := toolward.Finding{Code: "command_caution", Effect: toolward.EffectNote}

@@ -7,33 +7,34 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 func egressTool() *toolward.Tool {
-	return &toolward.Tool{Name: EgressTool, Internal: true, Schema: json.RawMessage(`{"type":"object","properties":{"host":{"type":"string"},"port":{"type":"integer"}}}`)}
+	return &toolward.Tool{Name: visible.EgressTool, Internal: true, Schema: json.RawMessage(`{"type":"object","properties":{"host":{"type":"string"},"port":{"type":"integer"}}}`)}
 }
 
 // An internal tool is nobody's to see, to name or to imitate.
 func TestInternalTool(t *testing.T) {
 	tool := egressTool()
 	s := compile(t, Config{
-		Tools: Tools{Allow: []string{"read"}},
+		Tools: visible.Tools{Allow: []string{"read"}},
 		Agents: []Agent{
-			{ID: "asks", Tools: Tools{AlsoAllow: []string{"egress", "*"}}},
-			{ID: "denies", Tools: Tools{Deny: []string{"egr*"}}},
+			{ID: "asks", Tools: visible.Tools{AlsoAllow: []string{"egress", "*"}}},
+			{ID: "denies", Tools: visible.Tools{Deny: []string{"egr*"}}},
 		},
 	}, append(coreTools(), tool)...)
 	for _, agent := range []string{"main", "asks", "denies"} {
 		c := toolward.Caller{Agent: agent, Owner: true}
-		if found, _ := s.Find(c, EgressTool); found != nil {
+		if found, _ := s.Find(c, visible.EgressTool); found != nil {
 			t.Errorf("%s finds it by its name", agent)
 		}
-		if slices.Contains(s.Tools(c), tool) || slices.ContainsFunc(s.View(c), func(v ToolView) bool { return v.Tool == tool }) {
+		if slices.Contains(s.Tools(c), tool) || slices.ContainsFunc(s.View(c), func(v visible.ToolView) bool { return v.Tool == tool }) {
 			t.Errorf("%s sees it", agent)
 		}
 		for name, form := range map[string]*toolward.Tool{
-			"a client's form": {Name: EgressTool, Schema: tool.Schema}, "one that says it is internal": egressTool(),
-			"one of a server": {Name: EgressTool, Plugin: "mail", Schema: tool.Schema}, "another name": {Name: "read", Internal: true, Schema: tool.Schema},
+			"a client's form": {Name: visible.EgressTool, Schema: tool.Schema}, "one that says it is internal": egressTool(),
+			"one of a server": {Name: visible.EgressTool, Plugin: "mail", Schema: tool.Schema}, "another name": {Name: "read", Internal: true, Schema: tool.Schema},
 		} {
 			if adopted, _ := s.Adopt(c, form); adopted != nil {
 				t.Errorf("%s: %s was adopted", agent, name)
@@ -45,8 +46,8 @@ func TestInternalTool(t *testing.T) {
 		}
 	}
 	for name, bad := range map[string]*toolward.Tool{
-		"without the mark": {Name: EgressTool, Schema: tool.Schema}, "another name": {Name: "other", Internal: true, Schema: tool.Schema},
-		"that can be run": {Name: EgressTool, Internal: true, Schema: tool.Schema, Run: func(context.Context, *toolward.Request) (toolward.Result, error) {
+		"without the mark": {Name: visible.EgressTool, Schema: tool.Schema}, "another name": {Name: "other", Internal: true, Schema: tool.Schema},
+		"that can be run": {Name: visible.EgressTool, Internal: true, Schema: tool.Schema, Run: func(context.Context, *toolward.Request) (toolward.Result, error) {
 			return toolward.Result{}, nil
 		}},
 	} {
@@ -78,7 +79,7 @@ func TestListedHost(t *testing.T) {
 	} {
 		c := Config{}
 		if tt.class != "" {
-			c.TEG.Tools = map[string]string{EgressTool: tt.class}
+			c.TEG.Tools = map[string]string{visible.EgressTool: tt.class}
 		}
 		s := compile(t, c, tool)
 		r := &toolward.Request{

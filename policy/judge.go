@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // Judge classifies a call, validates what it would touch, and weighs both at the level of its session.
@@ -12,9 +13,9 @@ func (s *Snapshot) Judge(r *toolward.Request) toolward.Judgment {
 	if a == nil {
 		return toolward.Judgment{Code: toolward.CodeInternal, Reasons: []toolward.Reason{{Layer: "registry", Text: "no policy is loaded"}}}
 	}
-	if !r.Call.Caller.Owner && ownerOnly(r.Tool) {
+	if !r.Call.Caller.Owner && visible.OwnerOnly(r.Tool) {
 		// Find has refused this caller already; a face that skipped it gets no further.
-		return toolward.Judgment{Code: toolward.CodeUnknownTool, Reasons: []toolward.Reason{ownerReason}}
+		return toolward.Judgment{Code: toolward.CodeUnknownTool, Reasons: []toolward.Reason{visible.OwnerReason}}
 	}
 	level := r.Level
 	if level > toolward.Normal {
@@ -126,7 +127,7 @@ func (s *Snapshot) rowOf(r *toolward.Request, sub *subject) *row {
 		}
 		return &unknownTool
 	}
-	if s.trusted[NormalizeName(t.Plugin)] && t.Declared != nil && t.Declared(r.Params).Class == toolward.Safe {
+	if s.trusted[visible.NormalizeName(t.Plugin)] && t.Declared != nil && t.Declared(r.Params).Class == toolward.Safe {
 		return &trustedHint
 	}
 	return &unknownTool

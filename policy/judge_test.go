@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/modes"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/redact"
 )
 
@@ -166,7 +167,7 @@ func TestCommands(t *testing.T) {
 	const ask, deny, allow = toolward.Ask, toolward.Deny, toolward.Allow
 	for _, c := range []struct {
 		name   string
-		exec   Exec
+		exec   visible.Exec
 		teg    TEG
 		by     *toolward.CommandAnalysis
 		host   toolward.Host
@@ -174,35 +175,35 @@ func TestCommands(t *testing.T) {
 		want   toolward.Verdict
 		always bool
 	}{
-		{"not analysed", Exec{}, TEG{}, nil, "gateway", toolward.Normal, ask, true},
-		{"not analysed in the sandbox", Exec{}, TEG{}, nil, "sandbox", toolward.Normal, ask, true},
-		{"not analysed, everything allowed", Exec{Security: "full", Ask: "off"}, TEG{}, nil, "gateway", toolward.Normal, ask, true},
-		{"not analysed, nothing allowed", Exec{Security: "deny"}, TEG{}, nil, "gateway", toolward.Normal, deny, false},
-		{"not analysed, off the list, nobody asked", Exec{Ask: "off"}, TEG{}, nil, "gateway", toolward.Normal, deny, false},
-		{"the same when tense", Exec{Ask: "off"}, TEG{}, nil, "gateway", toolward.Elevated, deny, false},
-		{"always ask", Exec{Ask: "always"}, TEG{}, listed, "gateway", toolward.Normal, ask, false},
-		{"on the list", Exec{}, TEG{}, listed, "gateway", toolward.Normal, allow, false},
-		{"on the list, tense", Exec{Security: "full", Ask: "off"}, TEG{}, listed, "gateway", toolward.Elevated, allow, false},
-		{"on the list, lockdown", Exec{}, TEG{}, listed, "gateway", toolward.Lockdown, ask, false},
-		{"off the list", Exec{}, TEG{}, missed, "node:x", toolward.Normal, ask, true},
-		{"obfuscated", Exec{Security: "full", Ask: "off"}, TEG{}, odd, "gateway", toolward.Normal, ask, false},
-		{"sandbox", Exec{}, TEG{}, missed, "sandbox", toolward.Normal, allow, false},
-		{"sandbox that asks", Exec{}, TEG{Exec: TEGExec{Sandbox: "ask"}}, missed, "sandbox", toolward.Normal, ask, false},
-		{"sandbox, tense", Exec{}, TEG{}, missed, "sandbox", toolward.Elevated, ask, true},
-		{"off the list, nothing to save", Exec{}, TEG{}, unsavable, "gateway", toolward.Normal, ask, false},
-		{"forbidden by a rule", Exec{Security: "full", Ask: "off"}, TEG{}, forbidden, "gateway", toolward.Normal, deny, false},
-		{"forbidden by a rule, in the sandbox", Exec{}, TEG{}, forbidden, "sandbox", toolward.Normal, deny, false},
-		{"the file denies", Exec{Security: "full", Ask: "off"}, TEG{}, file("deny", ""), "gateway", toolward.Normal, deny, false},
-		{"the file has no known word", Exec{Security: "full", Ask: "off"}, TEG{}, file("yes", ""), "gateway", toolward.Normal, deny, false},
-		{"the file always asks", Exec{}, TEG{}, file("", "always"), "gateway", toolward.Normal, ask, false},
-		{"the file asks in no known word", Exec{}, TEG{}, file("", "never"), "gateway", toolward.Normal, ask, false},
-		{"a loose file loosens nothing", Exec{Ask: "always"}, TEG{}, file("full", "off"), "gateway", toolward.Normal, ask, false},
-		{"tightened", Exec{}, TEG{Tools: map[string]string{"exec": "needs_approval"}}, listed, "gateway", toolward.Normal, ask, true},
-		{"blocked", Exec{}, TEG{Tools: map[string]string{"bash": "blocked"}}, listed, "gateway", toolward.Normal, deny, false},
-		{"loosening does not reach the list", Exec{}, TEG{Tools: map[string]string{"exec": "safe"}}, missed, "gateway", toolward.Normal, ask, true},
+		{"not analysed", visible.Exec{}, TEG{}, nil, "gateway", toolward.Normal, ask, true},
+		{"not analysed in the sandbox", visible.Exec{}, TEG{}, nil, "sandbox", toolward.Normal, ask, true},
+		{"not analysed, everything allowed", visible.Exec{Security: "full", Ask: "off"}, TEG{}, nil, "gateway", toolward.Normal, ask, true},
+		{"not analysed, nothing allowed", visible.Exec{Security: "deny"}, TEG{}, nil, "gateway", toolward.Normal, deny, false},
+		{"not analysed, off the list, nobody asked", visible.Exec{Ask: "off"}, TEG{}, nil, "gateway", toolward.Normal, deny, false},
+		{"the same when tense", visible.Exec{Ask: "off"}, TEG{}, nil, "gateway", toolward.Elevated, deny, false},
+		{"always ask", visible.Exec{Ask: "always"}, TEG{}, listed, "gateway", toolward.Normal, ask, false},
+		{"on the list", visible.Exec{}, TEG{}, listed, "gateway", toolward.Normal, allow, false},
+		{"on the list, tense", visible.Exec{Security: "full", Ask: "off"}, TEG{}, listed, "gateway", toolward.Elevated, allow, false},
+		{"on the list, lockdown", visible.Exec{}, TEG{}, listed, "gateway", toolward.Lockdown, ask, false},
+		{"off the list", visible.Exec{}, TEG{}, missed, "node:x", toolward.Normal, ask, true},
+		{"obfuscated", visible.Exec{Security: "full", Ask: "off"}, TEG{}, odd, "gateway", toolward.Normal, ask, false},
+		{"sandbox", visible.Exec{}, TEG{}, missed, "sandbox", toolward.Normal, allow, false},
+		{"sandbox that asks", visible.Exec{}, TEG{Exec: TEGExec{Sandbox: "ask"}}, missed, "sandbox", toolward.Normal, ask, false},
+		{"sandbox, tense", visible.Exec{}, TEG{}, missed, "sandbox", toolward.Elevated, ask, true},
+		{"off the list, nothing to save", visible.Exec{}, TEG{}, unsavable, "gateway", toolward.Normal, ask, false},
+		{"forbidden by a rule", visible.Exec{Security: "full", Ask: "off"}, TEG{}, forbidden, "gateway", toolward.Normal, deny, false},
+		{"forbidden by a rule, in the sandbox", visible.Exec{}, TEG{}, forbidden, "sandbox", toolward.Normal, deny, false},
+		{"the file denies", visible.Exec{Security: "full", Ask: "off"}, TEG{}, file("deny", ""), "gateway", toolward.Normal, deny, false},
+		{"the file has no known word", visible.Exec{Security: "full", Ask: "off"}, TEG{}, file("yes", ""), "gateway", toolward.Normal, deny, false},
+		{"the file always asks", visible.Exec{}, TEG{}, file("", "always"), "gateway", toolward.Normal, ask, false},
+		{"the file asks in no known word", visible.Exec{}, TEG{}, file("", "never"), "gateway", toolward.Normal, ask, false},
+		{"a loose file loosens nothing", visible.Exec{Ask: "always"}, TEG{}, file("full", "off"), "gateway", toolward.Normal, ask, false},
+		{"tightened", visible.Exec{}, TEG{Tools: map[string]string{"exec": "needs_approval"}}, listed, "gateway", toolward.Normal, ask, true},
+		{"blocked", visible.Exec{}, TEG{Tools: map[string]string{"bash": "blocked"}}, listed, "gateway", toolward.Normal, deny, false},
+		{"loosening does not reach the list", visible.Exec{}, TEG{Tools: map[string]string{"exec": "safe"}}, missed, "gateway", toolward.Normal, ask, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := compile(t, Config{Tools: Tools{Exec: c.exec}, TEG: c.teg}, coreTools()...)
+			s := compile(t, Config{Tools: visible.Tools{Exec: c.exec}, TEG: c.teg}, coreTools()...)
 			r := request(t, "exec", json.RawMessage(`{"command":"ls"}`), toolward.Facts{Command: "ls", Analysis: c.by})
 			r.Call.Host, r.Level = c.host, c.level
 			j := s.Judge(r)
@@ -220,7 +221,7 @@ func TestCommands(t *testing.T) {
 }
 
 func TestNodesRunIsJudgedAsACommand(t *testing.T) {
-	s := compile(t, Config{Tools: Tools{Exec: Exec{Security: "deny"}}}, coreTools()...)
+	s := compile(t, Config{Tools: visible.Tools{Exec: visible.Exec{Security: "deny"}}}, coreTools()...)
 	r := request(t, "nodes", json.RawMessage(`{"action":"run"}`), toolward.Facts{Command: "ls"})
 	r.Call.Host = toolward.HostSandbox // the node is not the sandbox that the call came from
 	if j := s.Judge(r); j.Verdict != toolward.Deny {
@@ -237,7 +238,7 @@ func TestFindings(t *testing.T) {
 	open := compile(t, Config{}, coreTools()...)
 	yes := true
 	closed := compile(t, Config{
-		Agents: []Agent{{ID: "main", Tools: Tools{FS: FS{WorkspaceOnly: &yes}}}},
+		Agents: []Agent{{ID: "main", Tools: visible.Tools{FS: visible.FS{WorkspaceOnly: &yes}}}},
 		Around: Surroundings{GatewayURL: "ws://127.0.0.1:7411", GatewayToken: "t", Secrets: redact.New("held-by-the-gateway")},
 	}, coreTools()...)
 	const ask, deny, note = toolward.EffectAsk, toolward.EffectDeny, toolward.EffectNote

@@ -9,6 +9,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // Possible is what may become of calls, before it is known what they would touch.
@@ -69,10 +70,10 @@ func (s *Snapshot) Outlook(c toolward.Caller, name string, level toolward.Level)
 	}
 	t := s.Tool(name)
 	if t == nil {
-		t = &toolward.Tool{Name: NormalizeName(name)}
+		t = &toolward.Tool{Name: visible.NormalizeName(name)}
 	}
 	o.Tool = t.Name
-	reason, hidden := s.hides(&c, t)
+	reason, hidden := s.Hides(&c, t)
 	if hidden {
 		o.Removed = &reason
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy/glob"
 	"github.com/toolward/toolward/policy/report"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // Codes of warnings about overrides.
@@ -76,7 +77,7 @@ func newKeyed[V any](entries map[string]V, at report.Path, known func(string) bo
 			errs = append(errs, &report.Error{Path: at.At(key), Problem: problem})
 			continue
 		}
-		name := NormalizeName(key)
+		name := visible.NormalizeName(key)
 		switch {
 		case name == "":
 			errs = append(errs, &report.Error{Path: at.At(key), Problem: "the name of a tool is blank"})
@@ -109,7 +110,7 @@ func (o *override) strictness(other *override) int {
 // a hole.
 func (o *overrides) add(entry override, name string, known func(string) bool) {
 	tool, action, dotted := strings.Cut(name, ".")
-	tool = NormalizeName(tool)
+	tool = visible.NormalizeName(tool)
 	if !dotted || known(name) {
 		t, whole := o.of(name), entry
 		whole.kind = byTool

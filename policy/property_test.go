@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/modes"
+	"github.com/toolward/toolward/policy/visible"
 	"pgregory.net/rapid"
 )
 
@@ -35,12 +36,12 @@ func anyList() *rapid.Generator[[]string] {
 	return rapid.SliceOfN(rapid.SampledFrom(entries), 0, 4)
 }
 
-func anyTools() *rapid.Generator[Tools] {
-	return rapid.Custom(func(t *rapid.T) Tools {
+func anyTools() *rapid.Generator[visible.Tools] {
+	return rapid.Custom(func(t *rapid.T) visible.Tools {
 		only := rapid.Bool().Draw(t, "workspaceOnly")
-		return Tools{
-			Allow: anyList().Draw(t, "allow"), Deny: anyList().Draw(t, "deny"), FS: FS{WorkspaceOnly: &only},
-			Exec: Exec{
+		return visible.Tools{
+			Allow: anyList().Draw(t, "allow"), Deny: anyList().Draw(t, "deny"), FS: visible.FS{WorkspaceOnly: &only},
+			Exec: visible.Exec{
 				Security: rapid.SampledFrom([]string{"", "deny", "allowlist", "full"}).Draw(t, "security"),
 				Ask:      rapid.SampledFrom([]string{"", "always", "on-miss", "off"}).Draw(t, "ask"),
 			},
@@ -255,32 +256,6 @@ func TestEveryJudgmentIsExplained(t *testing.T) {
 		}
 		if j.AllowAlways && (!j.GrantOK || j.Class.Grant == toolward.GrantNone || j.Class.Severity == toolward.Critical) {
 			t.Fatalf("always is offered: %+v", j)
-		}
-	})
-}
-
-// TestTheOrderOfLayersDoesNotMatter is law L2 of the tool policy: the order decides only which layer is named.
-func TestTheOrderOfLayersDoesNotMatter(t *testing.T) {
-	inventory := newInventory(someTools, nil, false)
-	rapid.Check(t, func(t *rapid.T) {
-		var layers pipeline
-		for range rapid.IntRange(0, 4).Draw(t, "layers") {
-			as := layer{label: "x", strips: rapid.Bool().Draw(t, "strips")}
-			layers = append(layers, inventory.layer(as, restriction{Allow: anyList().Draw(t, "allow"), Deny: anyList().Draw(t, "deny")}))
-		}
-		other := pipeline(rapid.Permutation(layers).Draw(t, "order"))
-		if diff := cmp.Diff(layers.keeps(len(someTools)), other.keeps(len(someTools))); diff != "" {
-			t.Fatal(diff)
-		}
-		// L1 for every layer: one more takes away only; and the set says what the reasons say.
-		kept := layers.keeps(len(someTools))
-		for i, tool := range someTools {
-			if _, gone := layers.remover(tool.Name, tool.Plugin); gone == kept.has(i) {
-				t.Fatalf("%s: kept %t, and a layer removes it: %t", tool.Name, kept.has(i), gone)
-			}
-			if len(layers) > 0 && kept.has(i) && !layers[1:].keeps(len(someTools)).has(i) {
-				t.Fatalf("a layer added %s", tool.Name)
-			}
 		}
 	})
 }

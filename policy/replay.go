@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy/rule"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // Selectors are the parameters that choose the row of the class table. Records keep them if they are plain words, so
@@ -32,12 +33,12 @@ func (s *Snapshot) Gap(r *toolward.Request, judged *toolward.Judgment) string {
 	case r.Tool == nil || judged == nil:
 		return ""
 	case !form && s.Tool(r.Tool.Name) == nil:
-		return fmt.Sprintf("the tool %s is not registered here", visible(r.Tool.Name))
+		return fmt.Sprintf("the tool %s is not registered here", printable(r.Tool.Name))
 	case classDeclared(r.Tool, judged.Row) && (!form || len(judged.Overrides) > 0):
 		return "the tool told its class from arguments that are not kept"
 	case s.readsContents(r):
 		return "a rule that reads what is not kept is about such calls"
-	case form && s.trusted[NormalizeName(r.Tool.Plugin)] && judged.Row == unknownTool.name:
+	case form && s.trusted[visible.NormalizeName(r.Tool.Plugin)] && judged.Row == unknownTool.name:
 		return "what the server said about its tool was not believed then, and is not kept"
 	}
 	return ""

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/memo"
 	"github.com/toolward/toolward/policy/rule"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // Then is what a rule does with a call for which its condition holds. The values are ordered as they are tried: a
@@ -48,7 +50,7 @@ type compiledRule struct {
 	Rule
 	then      Then
 	action    string // squashed; "": whatever the action
-	tools     names
+	tools     visible.Names
 	condition *rule.Condition
 	contents  []string        // variables of the condition that records do not keep
 	reason    toolward.Reason // what is said when the condition holds
@@ -100,7 +102,7 @@ type toolKey struct{ name, plugin string }
 type ruleSet struct {
 	all    []*compiledRule        // by name
 	byTool map[toolKey]*toolRules // tools that are known when the configuration is read
-	others memo[toolKey, *toolRules]
+	others memo.Map[toolKey, *toolRules]
 }
 
 // of returns the rules for a tool; nil if there are none.
@@ -112,7 +114,7 @@ func (s *ruleSet) of(name, plugin string) *toolRules {
 	if t, ok := s.byTool[key]; ok {
 		return t
 	}
-	return s.others.of(key, func() *toolRules { return s.index(key) })
+	return s.others.Of(key, func() *toolRules { return s.index(key) })
 }
 
 // index collects the rules for a tool.
@@ -120,7 +122,7 @@ func (s *ruleSet) index(key toolKey) *toolRules {
 	byAction := map[string][]*compiledRule{}
 	byLevel := false
 	for _, r := range s.all {
-		if _, concerns := r.tools.match(key.name, NormalizeName(key.plugin)); concerns {
+		if _, concerns := r.tools.Match(key.name, visible.NormalizeName(key.plugin)); concerns {
 			byAction[r.action] = append(byAction[r.action], r)
 			byLevel = byLevel || r.then != ThenAllow && slices.Contains(r.condition.Reads(), "level")
 		}
@@ -229,7 +231,7 @@ func (c *classified) lowerable() bool {
 func (c *classified) ruledBy(r *compiledRule, failure error) {
 	reason := r.reason
 	if failure != nil {
-		reason.Text += " (whether it applies is not known: " + visible(failure.Error()) + ")"
+		reason.Text += " (whether it applies is not known: " + printable(failure.Error()) + ")"
 	}
 	c.overrides = append(c.overrides, r.key)
 	c.explain(reason)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/modes"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -35,10 +36,10 @@ func (l *Live) Snapshot() toolward.Snapshot {
 
 // Snapshot is a compiled policy. It is immutable. The zero value shows no tool and denies every call.
 type Snapshot struct {
-	Book
+	visible.Book
 	revision string
 	schemas  map[*toolward.Tool]*schema.Schema
-	agents   ByAgent[agent]
+	agents   visible.ByAgent[agent]
 
 	table      table
 	overrides  overrides

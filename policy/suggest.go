@@ -295,7 +295,7 @@ func (g *repeated) suggestion() Suggestion {
 	if g.action != "" {
 		call += " " + g.action
 	}
-	s.Text = fmt.Sprintf("%s %s, allowed %d times (%s)", call, visible(g.words), len(g.allowed), visible(strings.Join(g.who, ", ")))
+	s.Text = fmt.Sprintf("%s %s, allowed %d times (%s)", call, printable(g.words), len(g.allowed), printable(strings.Join(g.who, ", ")))
 	if g.digest == "" {
 		s.Rule = &Rule{
 			Tool: g.tool, Action: g.action, When: g.when(), Then: ThenAllow.String(),

@@ -25,7 +25,7 @@ func ask(t *testing.T, tool string, facts toolward.Facts, change ...func(*toolwa
 	for _, c := range change {
 		c(r)
 	}
-	r.Tool = s.tools[tool]
+	r.Tool = s.Tool(tool)
 	j := s.Judge(r)
 	if j.Verdict != toolward.Ask {
 		t.Fatalf("%s: %s, not a question", tool, j.Verdict)

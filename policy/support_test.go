@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // coreTools registers a stand-in for each of the 25 core tools, and list, search and whatsapp_login.
@@ -16,7 +17,7 @@ func coreTools() []*toolward.Tool {
 		"exec":  `{"type":"object","properties":{"command":{"type":"string"},"workdir":{"type":"string"}},"required":["command"]}`,
 	}
 	var tools []*toolward.Tool
-	for _, name := range append(CoreTools(), "list", "search", "whatsapp_login") {
+	for _, name := range append(visible.CoreTools(), "list", "search", "whatsapp_login") {
 		text := schemas[name]
 		if text == "" {
 			text = `{"type":"object","properties":{"action":{"type":"string"},"path":{"type":"string"},"url":{"type":"string"}}}`

@@ -3,6 +3,7 @@ package policy
 import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // Short names that keep the table readable.
@@ -68,7 +69,7 @@ func otherRows() []line {
 
 		{"web_search", nil, nil, safe(elevated, info, none), "web_search"},
 		{"web_fetch", nil, nil, safe(elevated, info, byHost), "web_fetch"},
-		{EgressTool, nil, nil, approval(warning, byHost), EgressTool},
+		{visible.EgressTool, nil, nil, approval(warning, byHost), visible.EgressTool},
 
 		{"memory_search", nil, nil, safe(lockdown, info, none), "memory_search"},
 		{"memory_get", nil, nil, safe(lockdown, info, none), "memory_get"},

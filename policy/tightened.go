@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/modes"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // Tightened says which remembered answers a new configuration takes back: those for tools whose row it makes
@@ -66,7 +67,7 @@ func (c *Config) rowsOf(agent string) map[string]string {
 
 // agentNamed is the entry of an agent, however its id is spelled; nil if it has none.
 func (c *Config) agentNamed(id string) *Agent {
-	if i := slices.IndexFunc(c.Agents, func(a Agent) bool { return Fold(a.ID) == Fold(id) }); i >= 0 {
+	if i := slices.IndexFunc(c.Agents, func(a Agent) bool { return visible.Fold(a.ID) == visible.Fold(id) }); i >= 0 {
 		return &c.Agents[i]
 	}
 	return nil
@@ -81,7 +82,7 @@ func stricterFor(tool string, before, after map[string]string) bool {
 			continue
 		}
 		name, _, _ := strings.Cut(key, ".")
-		if Matches([]string{key}, nil, tool, nil) || Matches([]string{name}, nil, tool, nil) {
+		if visible.Matches([]string{key}, nil, tool, nil) || visible.Matches([]string{name}, nil, tool, nil) {
 			return true
 		}
 	}

@@ -7,67 +7,13 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/modes"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/schema"
 )
 
 const vectorFile = "policy.json"
 
 type object = map[string]any
-
-func TestNormalizeNameVectors(t *testing.T) {
-	gatetest.Run(t, vectorFile, "normalizeName", func(t *testing.T, input json.RawMessage) any {
-		var in struct{ Name string }
-		gatetest.Decode(t, input, &in)
-		return object{"name": NormalizeName(in.Name)}
-	})
-}
-
-func TestExpandGroupsVectors(t *testing.T) {
-	gatetest.Run(t, vectorFile, "expandGroups", func(t *testing.T, input json.RawMessage) any {
-		var in struct{ List []string }
-		gatetest.Decode(t, input, &in)
-		return object{"list": ExpandGroups(in.List)}
-	})
-}
-
-func TestProfileVectors(t *testing.T) {
-	gatetest.Run(t, vectorFile, "profile", func(t *testing.T, input json.RawMessage) any {
-		var in struct{ Profile string }
-		gatetest.Decode(t, input, &in)
-		allow, ok := Profile(in.Profile)
-		if !ok {
-			return object{"error": "config"}
-		}
-		return object{"allow": allow}
-	})
-}
-
-func TestMatchVectors(t *testing.T) {
-	gatetest.Run(t, vectorFile, "match", func(t *testing.T, input json.RawMessage) any {
-		var in struct {
-			Policy  struct{ Allow, Deny []string }
-			Name    string
-			Plugins map[string][]string
-		}
-		gatetest.Decode(t, input, &in)
-		return object{"allowed": Matches(in.Policy.Allow, in.Policy.Deny, in.Name, in.Plugins)}
-	})
-}
-
-func TestOwnerOnlyVectors(t *testing.T) {
-	gatetest.Run(t, vectorFile, "ownerOnly", func(t *testing.T, input json.RawMessage) any {
-		var in struct {
-			Tools         []*toolward.Tool
-			SenderIsOwner any
-		}
-		gatetest.Decode(t, input, &in)
-		names := []string{}
-		for _, tool := range WithoutOwnerOnly(in.Tools, in.SenderIsOwner == true) {
-			names = append(names, tool.Name)
-		}
-		return object{"tools": names}
-	})
-}
 
 // request builds what a gateway would hand to Judge.
 func request(t testing.TB, tool string, params json.RawMessage, facts toolward.Facts) *toolward.Request {
@@ -111,6 +57,24 @@ func TestClassifyVectors(t *testing.T) {
 			out["matcher"] = found.Grant
 		}
 		return out
+	})
+}
+
+func TestApplyPatchVectors(t *testing.T) {
+	gatetest.Run(t, vectorFile, "applyPatch", func(t *testing.T, input json.RawMessage) any {
+		var in struct {
+			ApplyPatch      visible.ApplyPatch
+			Provider, Model string
+			SandboxAccess   string
+			FSWorkspaceOnly *bool
+		}
+		gatetest.Decode(t, input, &in)
+		s := compile(t, Config{Tools: visible.Tools{Exec: visible.Exec{ApplyPatch: in.ApplyPatch}, FS: visible.FS{WorkspaceOnly: in.FSWorkspaceOnly}}}, coreTools()...)
+		found, _ := s.Find(toolward.Caller{Owner: true, Provider: in.Provider, Model: in.Model, SandboxReadOnly: in.SandboxAccess == "ro"}, "apply_patch")
+		return object{
+			"available":     found != nil,
+			"workspaceOnly": s.agentOf(&toolward.Caller{}).keepsInWorkspace("apply_patch"),
+		}
 	})
 }
 
@@ -256,7 +220,7 @@ func TestParamAliasVectors(t *testing.T) {
 		if json.Unmarshal(in.Params, &packed) == nil && packed.Raw != nil {
 			in.Params = []byte(*packed.Raw)
 		}
-		params, err := s.Decode(s.tools[in.Tool], in.Params)
+		params, err := s.Decode(s.Tool(in.Tool), in.Params)
 		if err != nil {
 			return object{"error": toolward.CodeInvalidArgs}
 		}

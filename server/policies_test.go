@@ -11,6 +11,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -30,11 +31,11 @@ func hostilePolicy(t *testing.T) *policy.Snapshot {
 		{Name: "srv__go", Plugin: "srv", Description: hostileText, Schema: schema},
 	}
 	s, _, err := policy.Compile(policy.Config{
-		Tools: policy.Tools{Deny: []string{hostileEntry}},
+		Tools: visible.Tools{Deny: []string{hostileEntry}},
 		Agents: []policy.Agent{
-			{ID: hostileAgent, Tools: policy.Tools{Allow: []string{"read", hostileEntry}}, TEG: policy.AgentTEG{Tools: map[string]string{hostileEntry: "blocked", "read.<b>": "blocked"}}},
+			{ID: hostileAgent, Tools: visible.Tools{Allow: []string{"read", hostileEntry}}, TEG: policy.AgentTEG{Tools: map[string]string{hostileEntry: "blocked", "read.<b>": "blocked"}}},
 			{ID: reversedAgent},
-			{ID: "coder", Tools: policy.Tools{Deny: []string{"read"}}},
+			{ID: "coder", Tools: visible.Tools{Deny: []string{"read"}}},
 		},
 	}, tools)
 	if err != nil {
@@ -115,7 +116,7 @@ func TestPolicyAPI(t *testing.T) {
 	}
 	var one api.ToolForecast
 	wire.want(200, "GET", "/v1/matrix/tool?agent=coder&tool=read", nil, &one)
-	if one.Visible || len(one.Cases) == 0 || !slices.ContainsFunc(one.Steps, func(s policy.StepResult) bool { return s.Number == 5 && s.Takes != nil }) {
+	if one.Visible || len(one.Cases) == 0 || !slices.ContainsFunc(one.Steps, func(s visible.StepResult) bool { return s.Number == 5 && s.Takes != nil }) {
 		t.Errorf("%+v", one)
 	}
 	var layers api.AgentLayers
@@ -123,7 +124,7 @@ func TestPolicyAPI(t *testing.T) {
 	if len(layers.Steps) < 11 || layers.Sandbox.DenySource.Source != "default" {
 		t.Errorf("%+v", layers)
 	}
-	if i := slices.IndexFunc(layers.Steps, func(s policy.StepView) bool { return s.Number == 9 }); layers.Steps[i].Absent != "" {
+	if i := slices.IndexFunc(layers.Steps, func(s visible.StepView) bool { return s.Number == 9 }); layers.Steps[i].Absent != "" {
 		t.Errorf("a sub-agent without its layer: %+v", layers.Steps[i])
 	}
 	wire.want(404, "GET", "/v1/matrix/tool?agent=coder&tool=nothing", nil, nil)

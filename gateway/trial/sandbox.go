@@ -10,16 +10,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/config"
-	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker"
 	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/sandbox/native"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 // SandboxDocs is where people read more.
@@ -67,10 +66,10 @@ func (s *SandboxSettings) ShellLine() string {
 
 // SandboxTools are the lists of tools of sandboxed sessions.
 type SandboxTools struct {
-	Allow   []string                     `json:"allow"`
-	Deny    []string                     `json:"deny"`
-	Sources map[string]policy.ListSource `json:"sources"`
-	Omits   []string                     `json:"denyOmits,omitempty"` // what the default list denies and this one does not
+	Allow   []string                      `json:"allow"`
+	Deny    []string                      `json:"deny"`
+	Sources map[string]visible.ListSource `json:"sources"`
+	Omits   []string                      `json:"denyOmits,omitempty"` // what the default list denies and this one does not
 }
 
 // Elevated is what keeps callers from commands with more rights.
@@ -141,7 +140,7 @@ func (c *Candidate) confinement(ctx context.Context, of Session, compiled *setti
 	lists := c.snapshot.SandboxTools(toolward.Caller{Agent: agent, Sandboxed: true})
 	x.Sandbox.Tools = SandboxTools{
 		Allow: append([]string{}, lists.Allow...), Deny: append([]string{}, lists.Deny...),
-		Sources: map[string]policy.ListSource{"allow": lists.AllowSource, "deny": lists.DenySource}, Omits: lists.Omits(),
+		Sources: map[string]visible.ListSource{"allow": lists.AllowSource, "deny": lists.DenySource}, Omits: lists.Omits(),
 	}
 	x.FixIt = []string{x.Sources["mode"].Key, lists.AllowSource.Key, lists.DenySource.Key}
 	for _, failure := range x.Elevated.Failures {

@@ -12,6 +12,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/store"
 )
 
@@ -65,7 +66,7 @@ func (w *world) probe(c *attack, denies []string) outcome {
 	if c.Want == string(contained) {
 		o.answer = contained
 	}
-	for _, tool := range policy.ExpandGroups(denies) {
+	for _, tool := range visible.ExpandGroups(denies) {
 		w.watch.time(func() {
 			if w.find(caller, tool) != nil {
 				o.answer, o.why = harmful, tool+" is there although it is denied"

@@ -24,6 +24,7 @@ import (
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/redact"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/fleet"
@@ -146,7 +147,7 @@ func (w *world) open() {
 	must(t, err)
 	w.policy = &policy.Live{}
 	w.upstreams, err = mcp.OpenUpstreams(ctx, mcp.UpstreamOptions{
-		Store: store.NewUpstreams(w.db), CheckName: policy.CheckName, Changed: func() {
+		Store: store.NewUpstreams(w.db), CheckName: visible.CheckName, Changed: func() {
 			if w.upstreams != nil {
 				w.compile()
 			}
@@ -268,7 +269,7 @@ func (w *world) tools() []*toolward.Tool {
 	for _, t := range tools {
 		there[t.Name] = true
 	}
-	for _, name := range append(policy.CoreTools(), "whatsapp_login") {
+	for _, name := range append(visible.CoreTools(), "whatsapp_login") {
 		if !there[name] {
 			tools = append(tools, w.standIn(name, ""))
 		}
@@ -301,7 +302,7 @@ func (w *world) find(caller toolward.Caller, tool string) *toolward.Tool {
 // registered is the tool of a name, whoever sees it.
 func (w *world) registered(name string) *toolward.Tool {
 	for _, t := range w.tools() {
-		if t.Name == policy.NormalizeName(name) {
+		if t.Name == visible.NormalizeName(name) {
 			return t
 		}
 	}

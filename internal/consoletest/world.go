@@ -25,6 +25,7 @@ import (
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/server"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
@@ -137,7 +138,7 @@ func New(t testing.TB, o Options) *World {
 	})
 	must(t, err)
 	if o.Policy == nil {
-		o.Policy, _, err = policy.Compile(policy.Config{Tools: policy.Tools{Deny: []string{"write"}}}, tools(o.Commands))
+		o.Policy, _, err = policy.Compile(policy.Config{Tools: visible.Tools{Deny: []string{"write"}}}, tools(o.Commands))
 		must(t, err)
 	}
 	if o.Listen == "" {

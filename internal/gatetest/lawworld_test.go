@@ -16,6 +16,7 @@ import (
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/session"
 )
 
@@ -86,9 +87,9 @@ func (w *lawWorld) anyConfig() policy.Config {
 		}
 		return out
 	}
-	tools := func() policy.Tools {
+	tools := func() visible.Tools {
 		only := w.IntN(4) == 0
-		c := policy.Tools{FS: policy.FS{WorkspaceOnly: &only}, Exec: policy.Exec{
+		c := visible.Tools{FS: visible.FS{WorkspaceOnly: &only}, Exec: visible.Exec{
 			Security: pick(w, "", "deny", "allowlist", "full"), Ask: pick(w, "", "off", "on-miss", "always"),
 		}}
 		if w.IntN(4) == 0 {
@@ -113,14 +114,14 @@ func (w *lawWorld) anyConfig() policy.Config {
 		c.Agents = []policy.Agent{{ID: "coder", Tools: tools(), TEG: policy.AgentTEG{Tools: overrides()}}}
 	}
 	if w.IntN(3) == 0 {
-		group := policy.Lists{Deny: list()}
-		c.Channels = map[string]policy.Channel{"slack": {Groups: map[string]policy.Group{
-			"g": {Tools: &group, ToolsBySender: policy.Senders{"id:x": {Allow: list()}}},
+		group := visible.Lists{Deny: list()}
+		c.Channels = map[string]visible.Channel{"slack": {Groups: map[string]visible.Group{
+			"g": {Tools: &group, ToolsBySender: visible.Senders{"id:x": {Allow: list()}}},
 		}}}
-		c.Tools.ByProvider = map[string]policy.ProviderTools{"openai": {Deny: list()}}
-		c.Tools.Sandbox.Tools = policy.SandboxLists{Allow: []string{"*"}, Deny: list()}
-		c.Tools.Subagents.Tools = policy.Lists{AlsoAllow: list()}
-		c.HTTP = policy.HTTPTools{Allow: []string{"exec", "write"}, Deny: list()}
+		c.Tools.ByProvider = map[string]visible.ProviderTools{"openai": {Deny: list()}}
+		c.Tools.Sandbox.Tools = visible.SandboxLists{Allow: []string{"*"}, Deny: list()}
+		c.Tools.Subagents.Tools = visible.Lists{AlsoAllow: list()}
+		c.HTTP = visible.HTTPTools{Allow: []string{"exec", "write"}, Deny: list()}
 	}
 	return c
 }

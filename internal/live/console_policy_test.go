@@ -9,10 +9,10 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // fiveAgents is a policy of five agents and thirty tools: those that Toolward ships, and those of four MCP servers.
@@ -33,17 +33,17 @@ func fiveAgents(t *testing.T) *policy.Snapshot {
 		t.Fatalf("%d tools", len(tools))
 	}
 	s, _, err := policy.Compile(policy.Config{
-		Tools: policy.Tools{Deny: []string{"*__delete_*"}},
+		Tools: visible.Tools{Deny: []string{"*__delete_*"}},
 		TEG: policy.TEG{
 			Preset: policy.PresetWorkspace, MCP: map[string]policy.MCPServer{"github": {}},
 			Tools: map[string]string{"postgres__execute": "blocked", "postgres__list_tables": "safe", "github__get_file": "safe", "message.broadcast": "blocked"},
 		},
 		Agents: []policy.Agent{
-			{ID: "coder", Tools: policy.Tools{Profile: "coding", AlsoAllow: []string{"github", "list", "search"}, SelfLimit: []string{"github__merge"}}},
-			{ID: "release-manager", Tools: policy.Tools{Allow: []string{"group:fs", "exec", "github", "slack__post_message", "not_a_tool"}, Deny: []string{"write"}}},
-			{ID: "analyst", Tools: policy.Tools{Allow: []string{"read", "list", "search", "postgres"}}},
-			{ID: "support", Tools: policy.Tools{Profile: "messaging", AlsoAllow: []string{"slack"}}, TEG: policy.AgentTEG{Tools: map[string]string{"slack__*": "needs_approval", "message.send": "blocked"}}},
-			{ID: "intern", Tools: policy.Tools{Allow: []string{"read"}, Exec: policy.Exec{Security: "deny"}}},
+			{ID: "coder", Tools: visible.Tools{Profile: "coding", AlsoAllow: []string{"github", "list", "search"}, SelfLimit: []string{"github__merge"}}},
+			{ID: "release-manager", Tools: visible.Tools{Allow: []string{"group:fs", "exec", "github", "slack__post_message", "not_a_tool"}, Deny: []string{"write"}}},
+			{ID: "analyst", Tools: visible.Tools{Allow: []string{"read", "list", "search", "postgres"}}},
+			{ID: "support", Tools: visible.Tools{Profile: "messaging", AlsoAllow: []string{"slack"}}, TEG: policy.AgentTEG{Tools: map[string]string{"slack__*": "needs_approval", "message.send": "blocked"}}},
+			{ID: "intern", Tools: visible.Tools{Allow: []string{"read"}, Exec: visible.Exec{Security: "deny"}}},
 		},
 	}, tools)
 	if err != nil {
@@ -222,8 +222,8 @@ func TestConsoleHostileNames(t *testing.T) {
 	open := chromium(t)
 	const script = `"><script>pwned=1</script><img/src=x/onerror=pwned=2>`
 	snapshot, _, err := policy.Compile(policy.Config{
-		Tools:  policy.Tools{Deny: []string{script}},
-		Agents: []policy.Agent{{ID: script, Tools: policy.Tools{Allow: []string{"read", script}}, TEG: policy.AgentTEG{Tools: map[string]string{"read." + script: "blocked"}}}},
+		Tools:  visible.Tools{Deny: []string{script}},
+		Agents: []policy.Agent{{ID: script, Tools: visible.Tools{Allow: []string{"read", script}}, TEG: policy.AgentTEG{Tools: map[string]string{"read." + script: "blocked"}}}},
 	}, []*toolward.Tool{{Name: "read", Description: script, Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "a__b", Plugin: "a", Description: script, Schema: json.RawMessage(`{"type":"object"}`)}})
 	if err != nil {
 		t.Fatal(err)

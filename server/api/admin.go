@@ -8,7 +8,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
-	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -168,11 +168,11 @@ type ToolView struct {
 
 // ToolViews is the answer of POST /v1/explain without a tool: which tools the caller sees, and what makes it so.
 type ToolViews struct {
-	Tools       []ToolView           `json:"tools"`
-	Unavailable []string             `json:"unavailable"` // tools that the policy knows and this gateway does not have
-	Layers      []policy.StepView    `json:"layers"`
-	Warnings    []policy.ListWarning `json:"warnings"`
-	Sandbox     policy.SandboxPolicy `json:"sandbox"` // of the agent's sandboxed sessions, whether or not this is one
+	Tools       []ToolView            `json:"tools"`
+	Unavailable []string              `json:"unavailable"` // tools that the policy knows and this gateway does not have
+	Layers      []visible.StepView    `json:"layers"`
+	Warnings    []visible.ListWarning `json:"warnings"`
+	Sandbox     visible.SandboxPolicy `json:"sandbox"` // of the agent's sandboxed sessions, whether or not this is one
 }
 
 func (s *Server) apiExplain(w http.ResponseWriter, r *http.Request, _ Caller) error {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/sandbox/settings"
 	"github.com/toolward/toolward/session"
@@ -29,15 +30,15 @@ type Levels interface {
 // through, would know what to aim at.
 type Policy interface {
 	Revision() string
-	View(toolward.Caller) []policy.ToolView
-	KnownTools() []policy.KnownTool
+	View(toolward.Caller) []visible.ToolView
+	KnownTools() []visible.KnownTool
 	Knows(tool string) bool
 	AgentIDs() []string
 	Outlook(caller toolward.Caller, tool string, level toolward.Level) policy.Outlook
-	Layers(toolward.Caller) []policy.StepView
-	LayerTrace(caller toolward.Caller, tool string) []policy.StepResult
-	ListWarnings(toolward.Caller) []policy.ListWarning
-	SandboxTools(toolward.Caller) policy.SandboxPolicy
+	Layers(toolward.Caller) []visible.StepView
+	LayerTrace(caller toolward.Caller, tool string) []visible.StepResult
+	ListWarnings(toolward.Caller) []visible.ListWarning
+	SandboxTools(toolward.Caller) visible.SandboxPolicy
 }
 
 // Sandboxes has the sandboxes of the gateway. The manager of package sandbox implements it.

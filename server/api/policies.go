@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -98,7 +99,7 @@ type Matrix struct {
 
 // MatrixTool is one line of the matrix.
 type MatrixTool struct {
-	policy.KnownTool
+	visible.KnownTool
 	Cells []MatrixCell `json:"cells"` // in the order of Matrix.Agents
 }
 
@@ -124,23 +125,23 @@ func NewMatrix(p Policy, a Angle) Matrix {
 
 // ToolForecast is the answer of GET /v1/matrix/tool: one cell of the matrix with all that makes it.
 type ToolForecast struct {
-	Revision string              `json:"revision"`
-	Level    toolward.Level      `json:"level"`
-	As       string              `json:"as"`
-	Agent    string              `json:"agent"`
-	Steps    []policy.StepResult `json:"steps"`
+	Revision string               `json:"revision"`
+	Level    toolward.Level       `json:"level"`
+	As       string               `json:"as"`
+	Agent    string               `json:"agent"`
+	Steps    []visible.StepResult `json:"steps"`
 	policy.Outlook
 }
 
 // AgentLayers is the answer of GET /v1/layers: how the tools of one agent come about.
 type AgentLayers struct {
-	Revision string               `json:"revision"`
-	As       string               `json:"as"`
-	Agent    string               `json:"agent"`
-	Steps    []policy.StepView    `json:"steps"`
-	Warnings []policy.ListWarning `json:"warnings"`
-	Sandbox  policy.SandboxPolicy `json:"sandbox"` // of the agent's sandboxed sessions, whether this is one or not
-	Tools    []policy.ToolView    `json:"-"`
+	Revision string                `json:"revision"`
+	As       string                `json:"as"`
+	Agent    string                `json:"agent"`
+	Steps    []visible.StepView    `json:"steps"`
+	Warnings []visible.ListWarning `json:"warnings"`
+	Sandbox  visible.SandboxPolicy `json:"sandbox"` // of the agent's sandboxed sessions, whether this is one or not
+	Tools    []visible.ToolView    `json:"-"`
 }
 
 // agentOf reads the agent of a query; none is any agent that the configuration does not name.
@@ -182,7 +183,7 @@ func (s *Server) LayersOf(query url.Values) (AgentLayers, Angle, *door.Problem) 
 	}
 	p, c := s.policy(), a.Caller(agent)
 	return AgentLayers{
-		Revision: p.Revision(), As: a.As, Agent: agent, Steps: p.Layers(c), Warnings: append([]policy.ListWarning{}, p.ListWarnings(c)...),
+		Revision: p.Revision(), As: a.As, Agent: agent, Steps: p.Layers(c), Warnings: append([]visible.ListWarning{}, p.ListWarnings(c)...),
 		Sandbox: p.SandboxTools(c), Tools: p.View(c),
 	}, a, nil
 }

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // layersPage is how the tools of one agent come about.
@@ -88,7 +88,7 @@ func (s *Server) showLayers(w http.ResponseWriter, r *http.Request, v *visitor) 
 	return renderPage(w, http.StatusOK, "layers", p)
 }
 
-func newLayerLine(step *policy.StepView) layerLine {
+func newLayerLine(step *visible.StepView) layerLine {
 	line := layerLine{Number: step.Number, Label: oneLine(step.Label), Absent: step.Absent, Stripped: step.Stripped}
 	if len(step.Unknown) > 0 {
 		line.Unknown = oneLine(strings.Join(step.Unknown, ", "))
@@ -110,7 +110,7 @@ func newListView(name, key string, entries []string, empty string) listView {
 	return l
 }
 
-func sourceWords(s policy.ListSource) string {
+func sourceWords(s visible.ListSource) string {
 	switch s.Source {
 	case "agent":
 		return "set for this agent"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -15,8 +16,8 @@ import (
 var sectionNames = map[string]string{
 	"fs": "Files", "runtime": "Commands", "web": "Web", "memory": "Memory", "sessions": "Sessions and sub-agents",
 	"ui": "Browser and canvas", "messaging": "Messages", "automation": "Automation", "nodes": "Nodes", "agents": "Agents",
-	"media": "Media", policy.SectionToolward: "Toolward's additions", policy.SectionChannels: "Channels",
-	policy.SectionOther: "Other",
+	"media": "Media", visible.SectionToolward: "Toolward's additions", visible.SectionChannels: "Channels",
+	visible.SectionOther: "Other",
 }
 
 // otherAgents stands in the console for every agent that the configuration does not name.
@@ -204,7 +205,7 @@ func newToolLine(v *visitor, a api.Angle, t *api.MatrixTool, agents []string, ch
 }
 
 func sectionTitle(t *api.MatrixTool) string {
-	if t.Section == policy.SectionPlugin {
+	if t.Section == visible.SectionPlugin {
 		return "Plug-in " + t.Plugin
 	}
 	if name, ok := sectionNames[t.Section]; ok {
@@ -223,9 +224,9 @@ func intoSection(sections []sectionView, t *api.MatrixTool, line toolLine) []sec
 	}
 	note := "group:" + t.Section
 	switch t.Section {
-	case policy.SectionToolward, policy.SectionChannels, policy.SectionOther:
+	case visible.SectionToolward, visible.SectionChannels, visible.SectionOther:
 		note = ""
-	case policy.SectionPlugin:
+	case visible.SectionPlugin:
 		note = "group:plugins"
 	}
 	return append(sections, sectionView{Name: title, Note: note, Tools: []toolLine{line}, Hidden: line.Hidden})

@@ -13,12 +13,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/server/protocol"
 )
 
@@ -35,7 +35,7 @@ func newDesk(t *testing.T, config policy.Config) *desk {
 	t.Helper()
 	d := &desk{t: t}
 	var tools []*toolward.Tool
-	for _, name := range append(policy.CoreTools(), "whatsapp_login") {
+	for _, name := range append(visible.CoreTools(), "whatsapp_login") {
 		tools = append(tools, &toolward.Tool{
 			Name: name, Schema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"},"command":{"type":"string"},"action":{"type":"string"}},"additionalProperties":true}`),
 			Run: func(context.Context, *toolward.Request) (toolward.Result, error) {
@@ -69,7 +69,7 @@ type httpCase struct {
 	Config                 struct {
 		ChatCompletions, Responses bool
 		Allow, Deny                []string
-		Tools                      policy.HTTPTools
+		Tools                      visible.HTTPTools
 	}
 }
 
@@ -217,7 +217,7 @@ func TestCallsOverHTTPAsk(t *testing.T) {
 		r, answer := d.send(&httpCase{Method: http.MethodPost, Path: protocol.ToolsPath, Auth: &valid, Body: json.RawMessage(body)})
 		return r.StatusCode, answer
 	}
-	open := policy.Config{HTTP: policy.HTTPTools{Allow: []string{"write"}}}
+	open := policy.Config{HTTP: visible.HTTPTools{Allow: []string{"write"}}}
 	const write = `{"tool":"write","args":{"path":"a.txt","content":"x"}}`
 	for _, c := range []struct {
 		name, decision string

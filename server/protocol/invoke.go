@@ -12,12 +12,12 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/identity"
-	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 )
 
 // Policy is what is asked about tools.
 type Policy interface {
-	View(toolward.Caller) []policy.ToolView
+	View(toolward.Caller) []visible.ToolView
 }
 
 // Agent is as whom a call runs.
@@ -220,7 +220,7 @@ func (s *Server) identityOf(v *invocation) (Agent, toolward.SessionKey, *invocat
 // withAction puts the action among the arguments, if the tool has one and they do not. It only ever adds; what is
 // decided and run are the arguments with it.
 func (s *Server) withAction(caller toolward.Caller, tool, action string, args json.RawMessage) json.RawMessage {
-	i := slices.IndexFunc(s.policy().View(caller), func(v policy.ToolView) bool { return v.Tool.Name == tool })
+	i := slices.IndexFunc(s.policy().View(caller), func(v visible.ToolView) bool { return v.Tool.Name == tool })
 	if i < 0 {
 		return args
 	}

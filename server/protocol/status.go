@@ -13,7 +13,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/identity"
-	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/policy/visible"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -171,7 +171,7 @@ func (r *call) catalog(_ context.Context, p *catalogParams) (any, *Error) {
 		groups = append(groups, group)
 	}
 	for _, s := range sections {
-		members := policy.ExpandGroups([]string{"group:" + s.id})
+		members := visible.ExpandGroups([]string{"group:" + s.id})
 		add(s.id, s.label, "", func(t *toolward.Tool) bool { return t.Plugin == "" && slices.Contains(members, t.Name) })
 	}
 	add("other", "Other", "", func(t *toolward.Tool) bool { return t.Plugin == "" })
@@ -187,7 +187,7 @@ func (r *call) catalog(_ context.Context, p *catalogParams) (any, *Error) {
 	return map[string]any{"agentId": agent.ID, "profiles": shown, "groups": groups}, nil
 }
 
-func pluginsOf(tools []policy.ToolView) []string {
+func pluginsOf(tools []visible.ToolView) []string {
 	var all []string
 	for _, v := range tools {
 		if v.Tool.Plugin != "" {
@@ -201,7 +201,7 @@ func pluginsOf(tools []policy.ToolView) []string {
 func toolWire(t *toolward.Tool) map[string]any {
 	in := []string{}
 	for _, p := range profiles {
-		if allow, ok := policy.Profile(p.id); ok && allow != nil && slices.Contains(allow, t.Name) {
+		if allow, ok := visible.Profile(p.id); ok && allow != nil && slices.Contains(allow, t.Name) {
 			in = append(in, p.id)
 		}
 	}
