@@ -21,6 +21,9 @@ var notAnalyzed toolward.CommandAnalysis
 // nobody looked at. It is never more permissive than at a calmer level: settings that refuse without asking at level
 // normal must not start to ask when the session gets tense.
 func Judge(m Modes, host toolward.Host, level toolward.Level, a *toolward.CommandAnalysis) toolward.Verdict {
+	if level > toolward.Normal {
+		level = toolward.Lockdown // no level that we know must not pass for a calm one
+	}
 	verdict := toolward.Allow
 	if a == nil {
 		// Nobody looked at what the command does, so no setting can vouch for it, not even for the sandbox.

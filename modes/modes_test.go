@@ -72,3 +72,15 @@ func TestRequiresVectors(t *testing.T) {
 		return map[string]any{"requires": m.asks(&toolward.CommandAnalysis{Understood: in.AnalysisOK, Covered: in.AllowlistSatisfied})}
 	})
 }
+
+// A level that nobody knows is judged as lockdown: a number out of range must not pass for a calm session.
+func TestUnknownLevelIsLockdown(t *testing.T) {
+	for _, m := range []Modes{{}, {Security: SecurityFull, Ask: AskOff}, {Security: SecurityAllowlist, Ask: AskOnMiss}} {
+		for _, a := range []*toolward.CommandAnalysis{nil, {Understood: true, Covered: true}} {
+			want := Judge(m, toolward.HostGateway, toolward.Lockdown, a)
+			if got := Judge(m, toolward.HostGateway, toolward.Normal+1, a); got != want {
+				t.Errorf("%+v of %+v: %v, in lockdown %v", m, a, got, want)
+			}
+		}
+	}
+}
