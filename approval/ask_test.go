@@ -118,8 +118,8 @@ func TestDenialHoldsForTheRun(t *testing.T) {
 		q := question(nil)
 		result := ask(t.Context(), m, q)
 		synctest.Wait()
-		id := only(t, m).ID
-		stamp := m.MarkShown(id, alice)
+		r := only(t, m)
+		id, stamp := r.ID, m.MarkShown(r, alice)
 		time.Sleep(time.Second)
 		if _, err := m.Resolve(t.Context(), Response{ID: id, Decision: "deny", Reason: "use the other file", By: alice, Shown: stamp}); err != nil {
 			t.Fatal(err)

@@ -327,9 +327,17 @@ func only(t testing.TB, m *Manager) *Record {
 	return list[0]
 }
 
+// looked is what a person is shown of an approval; of none, nothing but the id.
+func looked(m *Manager, p *person, id string) *Record {
+	if r, err := m.Get(context.Background(), p, id); err == nil {
+		return r
+	}
+	return &Record{ID: id}
+}
+
 // answer answers an approval as a person who looked at it for a second.
 func answer(m *Manager, p *person, id, decision string) (*Record, error) {
-	stamp := m.MarkShown(id, p)
+	stamp := m.MarkShown(looked(m, p, id), p)
 	time.Sleep(time.Second)
 	return m.Resolve(context.Background(), Response{ID: id, Decision: decision, By: p, Shown: stamp, Connection: "console-" + p.name})
 }

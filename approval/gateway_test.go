@@ -131,7 +131,7 @@ func TestApproveOneRunAnother(t *testing.T) {
 }
 
 func answerAs(m *Manager, id, connection, device string) {
-	stamp := m.MarkShown(id, alice)
+	stamp := m.MarkShown(looked(m, alice, id), alice)
 	time.Sleep(time.Second)
 	_, _ = m.Resolve(context.Background(), Response{ID: id, Decision: "allow-once", By: alice, Shown: stamp, Connection: connection, Device: device})
 }
@@ -148,7 +148,7 @@ func TestModelIsToldWhatAPersonSaid(t *testing.T) {
 		}()
 		synctest.Wait()
 		r := only(t, g.manager)
-		stamp := g.manager.MarkShown(r.ID, alice)
+		stamp := g.manager.MarkShown(r, alice)
 		time.Sleep(time.Second)
 		if _, err := g.manager.Resolve(t.Context(), Response{ID: r.ID, Decision: "deny", Reason: "keep the build", By: alice, Shown: stamp}); err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ func always(t *testing.T, m *Manager, q *toolward.Question, proposal int) (*Gran
 	result := ask(t.Context(), m, q)
 	synctest.Wait()
 	r := only(t, m)
-	stamp := m.MarkShown(r.ID, alice)
+	stamp := m.MarkShown(r, alice)
 	time.Sleep(time.Second)
 	_, err := m.Resolve(t.Context(), Response{ID: r.ID, Decision: "allow-always", Proposal: proposal, By: alice, Shown: stamp})
 	if err != nil {

@@ -22,7 +22,7 @@ func alwaysNarrow(t *testing.T, m *Manager, q *toolward.Question, proposal int, 
 	result := ask(ctx, m, q)
 	synctest.Wait()
 	r := only(t, m)
-	stamp := m.MarkShown(r.ID, alice)
+	stamp := m.MarkShown(r, alice)
 	time.Sleep(time.Second)
 	_, err := m.Resolve(t.Context(), Response{ID: r.ID, Decision: "allow-always", Proposal: proposal, Narrow: n, By: alice, Shown: stamp})
 	if err != nil {
@@ -226,7 +226,7 @@ func TestTheLastUseHoldsUntilItsCallRuns(t *testing.T) {
 		if err := call(); !errors.As(err, &pending) {
 			t.Fatal(err)
 		}
-		stamp := m.MarkShown(pending.ID, alice)
+		stamp := m.MarkShown(looked(m, alice, pending.ID), alice)
 		time.Sleep(time.Second)
 		_, err = m.Resolve(t.Context(), Response{
 			ID: pending.ID, Decision: "allow-always", Narrow: Narrow{Uses: 2}, By: alice, Shown: stamp,

@@ -26,7 +26,7 @@ func posed(t *testing.T, change func(*Options), edit func(*toolward.Request, *to
 func TestWhoMayAnswerHow(t *testing.T) {
 	signedOut := &person{"eve", errors.New("the sign-in has expired")}
 	ok := func(m *Manager, r *Record) Response {
-		return Response{ID: r.ID, Decision: "allow-once", By: alice, Shown: m.MarkShown(r.ID, alice), Connection: "console"}
+		return Response{ID: r.ID, Decision: "allow-once", By: alice, Shown: m.MarkShown(r, alice), Connection: "console"}
 	}
 	with := func(change func(*Response, *Manager, *Record)) func(*Manager, *Record) Response {
 		return func(m *Manager, r *Record) Response {
@@ -47,28 +47,36 @@ func TestWhoMayAnswerHow(t *testing.T) {
 		"the requester":          {with(func(r *Response, _ *Manager, _ *Record) { r.Connection = "agent-conn" }), time.Second, ErrSelfApproval},
 		"the requester's device": {with(func(r *Response, _ *Manager, _ *Record) { r.Device = "token-1" }), time.Second, ErrSelfApproval},
 		"never shown":            {with(func(r *Response, _ *Manager, _ *Record) { r.Shown = "" }), time.Second, ErrNotShown},
-		"forged stamp":           {with(func(r *Response, _ *Manager, _ *Record) { r.Shown = strings.Repeat("A", 54) }), time.Second, ErrNotShown},
-		"another's stamp":        {with(func(r *Response, m *Manager, a *Record) { r.Shown = m.MarkShown(a.ID, bob) }), time.Second, ErrNotShown},
-		"stamp of another":       {with(func(r *Response, m *Manager, _ *Record) { r.Shown = m.MarkShown("other", alice) }), time.Second, ErrNotShown},
-		"typed id":               {with(func(r *Response, _ *Manager, _ *Record) { r.Shown, r.Typed = "", true }), 500 * time.Millisecond, errNone},
-		"typed at once":          {with(func(r *Response, _ *Manager, _ *Record) { r.Shown, r.Typed = "", true }), time.Millisecond, ErrTooSoon},
-		"unique prefix":          {with(func(r *Response, _ *Manager, a *Record) { r.ID, r.Typed = a.Slug(), true }), time.Second, errNone},
-		"the shown digest":       {with(func(r *Response, _ *Manager, a *Record) { r.Binding = a.Binding }), time.Second, errNone},
-		"another digest":         {with(func(r *Response, _ *Manager, a *Record) { r.Binding = strings.Repeat("0", len(a.Binding)) }), time.Second, ErrChanged},
-		"short prefix":           {with(func(r *Response, _ *Manager, a *Record) { r.ID, r.Typed = a.ID[:7], true }), time.Second, ErrUnknown},
-		"unknown id":             {with(func(r *Response, _ *Manager, _ *Record) { r.ID = "00000000-0000" }), time.Second, ErrUnknown},
-		"empty id":               {with(func(r *Response, _ *Manager, _ *Record) { r.ID = "" }), time.Second, ErrUnknown},
-		"underscore":             {with(func(r *Response, _ *Manager, _ *Record) { r.Decision = "allow_once" }), time.Second, nil},
-		"capital":                {with(func(r *Response, _ *Manager, _ *Record) { r.Decision = "Allow-once" }), time.Second, nil},
-		"allow":                  {with(func(r *Response, _ *Manager, _ *Record) { r.Decision = "allow" }), time.Second, nil},
-		"space":                  {with(func(r *Response, _ *Manager, _ *Record) { r.Decision = "allow-once " }), time.Second, nil},
-		"look-alike":             {with(func(r *Response, _ *Manager, _ *Record) { r.Decision = "аllow-once" }), time.Second, nil},
-		"no decision":            {with(func(r *Response, _ *Manager, _ *Record) { r.Decision = "" }), time.Second, nil},
-		"longest reason":         {with(func(r *Response, _ *Manager, _ *Record) { r.Decision, r.Reason = "deny", strings.Repeat("ä", 500) }), time.Second, errNone},
-		"reason too long":        {with(func(r *Response, _ *Manager, _ *Record) { r.Decision, r.Reason = "deny", strings.Repeat("ä", 501) }), time.Second, nil},
-		"reason with escape":     {with(func(r *Response, _ *Manager, _ *Record) { r.Decision, r.Reason = "deny", "\x1b[2J" }), time.Second, nil},
-		"no such proposal":       {with(func(r *Response, _ *Manager, _ *Record) { r.Decision, r.Proposal = "allow-always", 99 }), time.Second, ErrNotOffered},
-		"at the deadline":        {ok, 2 * time.Minute, ErrResolved},
+		"forged stamp":           {with(func(r *Response, _ *Manager, _ *Record) { r.Shown = strings.Repeat("A", 96) }), time.Second, ErrNotShown},
+		"another's stamp":        {with(func(r *Response, m *Manager, a *Record) { r.Shown = m.MarkShown(a, bob) }), time.Second, ErrNotShown},
+		"stamp of another": {with(func(r *Response, m *Manager, a *Record) {
+			r.Shown = m.MarkShown(changed(a, func(o *Record) { o.ID = "other" }), alice)
+		}), time.Second, ErrNotShown},
+		"of another question": {with(func(r *Response, m *Manager, a *Record) {
+			r.Shown = m.MarkShown(changed(a, func(o *Record) { o.Binding = "other" }), alice)
+		}), time.Second, ErrChanged},
+		"of an earlier asking": {with(func(r *Response, m *Manager, a *Record) {
+			r.Shown = m.MarkShown(changed(a, func(o *Record) { o.CreatedMs-- }), alice)
+		}), time.Second, ErrChanged},
+		"typed id":           {with(func(r *Response, _ *Manager, _ *Record) { r.Shown, r.Typed = "", true }), 500 * time.Millisecond, errNone},
+		"typed at once":      {with(func(r *Response, _ *Manager, _ *Record) { r.Shown, r.Typed = "", true }), time.Millisecond, ErrTooSoon},
+		"unique prefix":      {with(func(r *Response, _ *Manager, a *Record) { r.ID, r.Typed = a.Slug(), true }), time.Second, errNone},
+		"the shown digest":   {with(func(r *Response, _ *Manager, a *Record) { r.Binding = a.Binding }), time.Second, errNone},
+		"another digest":     {with(func(r *Response, _ *Manager, a *Record) { r.Binding = strings.Repeat("0", len(a.Binding)) }), time.Second, ErrChanged},
+		"short prefix":       {with(func(r *Response, _ *Manager, a *Record) { r.ID, r.Typed = a.ID[:7], true }), time.Second, ErrUnknown},
+		"unknown id":         {with(func(r *Response, _ *Manager, _ *Record) { r.ID = "00000000-0000" }), time.Second, ErrUnknown},
+		"empty id":           {with(func(r *Response, _ *Manager, _ *Record) { r.ID = "" }), time.Second, ErrUnknown},
+		"underscore":         {with(func(r *Response, _ *Manager, _ *Record) { r.Decision = "allow_once" }), time.Second, nil},
+		"capital":            {with(func(r *Response, _ *Manager, _ *Record) { r.Decision = "Allow-once" }), time.Second, nil},
+		"allow":              {with(func(r *Response, _ *Manager, _ *Record) { r.Decision = "allow" }), time.Second, nil},
+		"space":              {with(func(r *Response, _ *Manager, _ *Record) { r.Decision = "allow-once " }), time.Second, nil},
+		"look-alike":         {with(func(r *Response, _ *Manager, _ *Record) { r.Decision = "аllow-once" }), time.Second, nil},
+		"no decision":        {with(func(r *Response, _ *Manager, _ *Record) { r.Decision = "" }), time.Second, nil},
+		"longest reason":     {with(func(r *Response, _ *Manager, _ *Record) { r.Decision, r.Reason = "deny", strings.Repeat("ä", 500) }), time.Second, errNone},
+		"reason too long":    {with(func(r *Response, _ *Manager, _ *Record) { r.Decision, r.Reason = "deny", strings.Repeat("ä", 501) }), time.Second, nil},
+		"reason with escape": {with(func(r *Response, _ *Manager, _ *Record) { r.Decision, r.Reason = "deny", "\x1b[2J" }), time.Second, nil},
+		"no such proposal":   {with(func(r *Response, _ *Manager, _ *Record) { r.Decision, r.Proposal = "allow-always", 99 }), time.Second, ErrNotOffered},
+		"at the deadline":    {ok, 2 * time.Minute, ErrResolved},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -266,11 +274,18 @@ func TestStoreFailures(t *testing.T) {
 	})
 }
 
+// changed is a record like r, but for what change does to it.
+func changed(r *Record, change func(*Record)) *Record {
+	other := *r
+	change(&other)
+	return &other
+}
+
 func TestFirstAnswerWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r, result := posed(t, nil, nil)
 		m.store.(*memory).slow(10 * time.Millisecond)
-		stamps := map[*person]string{alice: m.MarkShown(r.ID, alice), bob: m.MarkShown(r.ID, bob)}
+		stamps := map[*person]string{alice: m.MarkShown(r, alice), bob: m.MarkShown(r, bob)}
 		time.Sleep(time.Second)
 		var wins atomic.Int32
 		var won atomic.Value
@@ -321,7 +336,7 @@ func TestConcurrentUse(t *testing.T) {
 func TestAnswerDuringTheDeadlineCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, r, result := posed(t, nil, nil)
-		stamp := m.MarkShown(r.ID, alice)
+		stamp := m.MarkShown(r, alice)
 		m.store.(*memory).slow(time.Second)
 		time.Sleep(2*time.Minute - 100*time.Millisecond)
 		if _, err := m.Resolve(t.Context(), Response{ID: r.ID, Decision: "allow-once", By: alice, Shown: stamp}); err != nil {

@@ -40,12 +40,12 @@ func (m *Manager) Attach(a Approver) (*Presence, error) {
 	return p, nil
 }
 
-// MarkShown returns the stamp to put beside an approval that is being shown to by, right now. The answer must bring
-// it back ([Response].Shown).
-func (m *Manager) MarkShown(id string, by Authority) string {
+// MarkShown returns the stamp to put beside an approval that is being shown to by, right now: r is what is shown. The answer
+// must bring it back ([Response].Shown).
+func (m *Manager) MarkShown(r *Record, by Authority) string {
 	session := ""
 	if by != nil {
 		session = by.Session()
 	}
-	return m.stamps.sign(id, session, time.Now())
+	return m.stamps.sign(r, session, time.Now())
 }

@@ -87,7 +87,11 @@ func TestAnswersNeedRight(t *testing.T) {
 
 func (w *world) shown(ids ...string) (list []desk.Shown) {
 	for _, id := range ids {
-		list = append(list, desk.Shown{ID: id, Seen: w.approvals.MarkShown(id, somebody.here)})
+		r, err := w.approvals.Get(context.Background(), somebody.here, id)
+		if err != nil {
+			r = &approval.Record{ID: id}
+		}
+		list = append(list, desk.Shown{ID: id, Seen: w.approvals.MarkShown(r, somebody.here)})
 	}
 	return list
 }

@@ -142,7 +142,7 @@ func (d *dialogue) next() {
 func (d *dialogue) show(whole bool) {
 	d.whole = d.printCall(d.current, whole)
 	d.forget()
-	d.stamp = d.approvals.MarkShown(d.current.ID, d.by)
+	d.stamp = d.approvals.MarkShown(d.current, d.by)
 	d.printf("%s", prompt)
 }
 

@@ -191,7 +191,7 @@ func (p *approvalPlay) answer(id string, decision any, by string) (outcome, erro
 	if err != nil {
 		return outcome{}, err
 	}
-	shown := p.approver.MarkShown(id, authority)
+	shown := p.approver.MarkShown(p.looked(id), authority)
 	time.Sleep(time.Second) // to read
 	p.watch.time(func() {
 		_, err = p.approver.Resolve(context.Background(), approval.Response{
@@ -202,6 +202,17 @@ func (p *approvalPlay) answer(id string, decision any, by string) (outcome, erro
 		return outcome{answer: denied, why: err.Error()}, nil
 	}
 	return outcome{answer: allowed}, nil
+}
+
+// looked is what a person is shown under an id; of none, nothing but the id.
+func (p *approvalPlay) looked(id string) *approval.Record {
+	person, err := op1()
+	if err == nil {
+		if r, err := p.approver.Get(context.Background(), person, id); err == nil {
+			return r
+		}
+	}
+	return &approval.Record{ID: id}
 }
 
 // authorityOf is what somebody can prove. Only op1 has signed in; whatever name others give themselves, they are

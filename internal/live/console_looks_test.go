@@ -239,8 +239,8 @@ func exampleDecisions(t *testing.T, w *consoletest.World) {
 	settle := func(tool string, arguments map[string]any, decision string) {
 		call := w.Call("coder", tool, arguments)
 		if decision != "" {
-			id := w.AwaitPending(1)[0].ID
-			stamp := w.Approvals.MarkShown(id, by)
+			waits := w.AwaitPending(1)[0]
+			id, stamp := waits.ID, w.Approvals.MarkShown(waits, by)
 			for {
 				response := approval.Response{ID: id, Decision: decision, By: by, Shown: stamp}
 				switch decision {

@@ -159,7 +159,7 @@ func (w *worker) open() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		see := func(r *approval.Record) { w.people.Go(func() { w.answer(m, who, r.ID, r.CreatedMs, gone) }) }
+		see := func(r *approval.Record) { w.people.Go(func() { w.answer(m, who, r, gone) }) }
 		waits, err := m.Pending(context.Background(), who) // what was there before the restart
 		if err != nil {
 			w.t.Fatal(err)
@@ -258,11 +258,11 @@ func (p person) Session() string { return "session-of-" + string(p) }
 
 // answer reads a question for a while and then says something, or nothing. Two people do so for each question; the
 // first counts.
-func (w *worker) answer(m *approval.Manager, who person, id string, createdMs int64, gone <-chan struct{}) {
+func (w *worker) answer(m *approval.Manager, who person, shown *approval.Record, gone <-chan struct{}) {
 	if rand.IntN(10) == 0 {
 		return // looks away
 	}
-	stamp := m.MarkShown(id, who)
+	stamp := m.MarkShown(shown, who)
 	reads := time.NewTimer(seenFor + time.Duration(rand.Int64N(int64(800*time.Millisecond))))
 	defer reads.Stop()
 	select {
@@ -270,7 +270,7 @@ func (w *worker) answer(m *approval.Manager, who person, id string, createdMs in
 	case <-gone:
 		return // the page is gone with the gateway
 	}
-	r := approval.Response{ID: id, Decision: "allow-once", By: who, Shown: stamp}
+	r := approval.Response{ID: shown.ID, Decision: "allow-once", By: who, Shown: stamp}
 	switch rand.IntN(20) {
 	case 0, 1, 2, 3, 4, 5:
 		r.Decision = "deny"
@@ -280,7 +280,7 @@ func (w *worker) answer(m *approval.Manager, who person, id string, createdMs in
 	got, err := m.Resolve(context.Background(), r)
 	switch {
 	case err == nil && got.Decision.String() == r.Decision:
-		w.tell("answered %s %d %s", id, createdMs, r.Decision)
+		w.tell("answered %s %d %s", shown.ID, shown.CreatedMs, r.Decision)
 	case err == nil:
 		w.wrong("%s answered %s and %s was taken", who, r.Decision, got.Decision)
 	case errors.Is(err, approval.ErrResolved), errors.Is(err, approval.ErrUnknown): // another was first, or nobody waits any more

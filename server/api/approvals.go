@@ -28,7 +28,7 @@ type Approval struct {
 func (s *Server) apiApprovalOf(r *approval.Record, by approval.Authority) Approval {
 	a := Approval{Record: r, Slug: r.Slug(), Said: Said(r)}
 	if r.State == approval.StatePending {
-		a.Seen = s.approvals.MarkShown(r.ID, by)
+		a.Seen = s.approvals.MarkShown(r, by)
 	}
 	return a
 }
@@ -252,6 +252,7 @@ func AnswerProblem(err error) error {
 var answerStatus = map[desk.Code]int{
 	desk.TooSoon:     http.StatusTooEarly,
 	desk.NotShown:    http.StatusPreconditionFailed,
+	desk.Changed:     http.StatusPreconditionFailed,
 	desk.Resolved:    http.StatusConflict,
 	desk.Unknown:     http.StatusNotFound,
 	desk.NotOffered:  http.StatusUnprocessableEntity,

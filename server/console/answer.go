@@ -28,7 +28,7 @@ func (s *Server) showOne(w http.ResponseWriter, r *http.Request, v *visitor) err
 		Card card
 	}{s.newPage(v, rec.Request.Title, ""), newCard(v.base, rec, time.Now())}
 	p.Script = "console.js"
-	p.Card.Seen, p.Card.First = s.approvals.MarkShown(rec.ID, v.by), true
+	p.Card.Seen, p.Card.First = s.approvals.MarkShown(rec, v.by), true
 	return renderPage(w, http.StatusOK, "one", p)
 }
 

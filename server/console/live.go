@@ -185,7 +185,7 @@ func (f *follower) syncSoon() {
 // card sends a card, stamped with the moment at which it is sent.
 func (f *follower) card(r *approval.Record) error {
 	c := newCard(f.visitor.base, r, time.Now())
-	c.Seen, c.Arranged = f.server.approvals.MarkShown(r.ID, f.visitor.by), f.arranged.Query()
+	c.Seen, c.Arranged = f.server.approvals.MarkShown(r, f.visitor.by), f.arranged.Query()
 	html, err := renderPart("card", c)
 	if err != nil {
 		return err

@@ -61,7 +61,7 @@ func (s *Server) cardsOf(v *visitor, list []*approval.Record, a arrangement) []c
 	first := map[string]int{} // card by call
 	for i, rec := range list {
 		c := newCard(v.base, rec, now)
-		c.Seen, c.First, c.Arranged = s.approvals.MarkShown(rec.ID, v.by), i == 0, a.Query()
+		c.Seen, c.First, c.Arranged = s.approvals.MarkShown(rec, v.by), i == 0, a.Query()
 		c.Leads = a.BySession && (i == 0 || list[i-1].Request.Session != rec.Request.Session)
 		if at, known := first[c.Same]; known && c.Same != "" {
 			leader := &cards[at]
