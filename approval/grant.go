@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -148,6 +149,14 @@ func (g *Grant) coversAction(action string) bool {
 		return action == ""
 	}
 	return slices.Contains(g.Actions, action)
+}
+
+// UsesText is how often the grant was used, and how often it may be.
+func (g *Grant) UsesText() string {
+	if g.MaxUses > 0 {
+		return fmt.Sprintf("%d of %d", g.Uses, g.MaxUses)
+	}
+	return strconv.FormatInt(g.Uses, 10)
 }
 
 // covers compares the targets. A call without what the kind is about is never covered.

@@ -26,6 +26,12 @@ type Check struct {
 	Hint  string `json:"hint,omitempty"` // how to mend it
 }
 
+// Passed reports whether all is well.
+func (c *Check) Passed() bool { return c.State == Passed }
+
+// Failed reports whether calls can pass unguarded.
+func (c *Check) Failed() bool { return c.State == Failed }
+
 // State is how good a check came out.
 type State string
 

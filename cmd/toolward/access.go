@@ -29,9 +29,9 @@ func (c *loginCommand) Run(inv *invocation) error {
 	}
 	var signed api.SignedIn
 	if c.Setup != "" {
-		err = inv.daemon().post(inv, "/v1/setup", api.FirstPassphrase{Code: c.Setup, Passphrase: secret}, &signed)
+		err = inv.daemon().Post(inv, "/v1/setup", api.FirstPassphrase{Code: c.Setup, Passphrase: secret}, &signed)
 	} else {
-		err = inv.daemon().post(inv, "/v1/login", api.Passphrase{Passphrase: secret}, &signed)
+		err = inv.daemon().Post(inv, "/v1/login", api.Passphrase{Passphrase: secret}, &signed)
 	}
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ type logoutCommand struct{}
 
 // Run signs this terminal out.
 func (logoutCommand) Run(inv *invocation) error {
-	if err := inv.daemon().post(inv, "/v1/logout", struct{}{}, nil); err != nil {
+	if err := inv.daemon().Post(inv, "/v1/logout", struct{}{}, nil); err != nil {
 		return err
 	}
 	return inv.done("signed-out", "Signed out.")
@@ -94,7 +94,7 @@ func (c *tokenCreateCommand) Run(inv *invocation) error {
 		body.Life = c.Life.String()
 	}
 	var made api.CreatedToken
-	if err := inv.daemon().post(inv, "/v1/tokens", body, &made); err != nil {
+	if err := inv.daemon().Post(inv, "/v1/tokens", body, &made); err != nil {
 		return err
 	}
 	if inv.json {
@@ -118,7 +118,7 @@ type tokenListCommand struct{}
 // Run lists tokens.
 func (tokenListCommand) Run(inv *invocation) error {
 	var list api.Tokens
-	if err := inv.daemon().get(inv, "/v1/tokens", nil, &list); err != nil {
+	if err := inv.daemon().Get(inv, "/v1/tokens", nil, &list); err != nil {
 		return err
 	}
 	if inv.json {
@@ -151,7 +151,7 @@ type tokenRevokeCommand struct {
 
 // Run ends a token.
 func (c *tokenRevokeCommand) Run(inv *invocation) error {
-	if err := inv.daemon().post(inv, "/v1/tokens/"+url.PathEscape(c.ID)+"/revoke", struct{}{}, nil); err != nil {
+	if err := inv.daemon().Post(inv, "/v1/tokens/"+url.PathEscape(c.ID)+"/revoke", struct{}{}, nil); err != nil {
 		return err
 	}
 	return inv.done("revoked", "Revoked.")

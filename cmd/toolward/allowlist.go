@@ -5,18 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/titanous/json5"
 
-	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -27,7 +23,7 @@ type approvalsGetCommand struct{}
 // Run shows exec-approvals.json.
 func (approvalsGetCommand) Run(inv *invocation) error {
 	var raw json.RawMessage
-	if err := inv.daemon().get(inv, commandsRoute, nil, &raw); err != nil {
+	if err := inv.daemon().Get(inv, commandsRoute, nil, &raw); err != nil {
 		return err
 	}
 	if inv.json {
@@ -36,12 +32,9 @@ func (approvalsGetCommand) Run(inv *invocation) error {
 	return inv.printCommands(raw)
 }
 
-func (inv *invocation) printCommands(raw json.RawMessage) error {
-	var answer struct {
-		api.Commands
-		File json.RawMessage `json:"file"`
-	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
+func (inv *invocation) printCommands(raw []byte) error {
+	answer, err := api.ReadCommands(raw)
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(inv.stdout, "%s\nhash %s\n", display.Line(answer.Path), answer.Hash)
@@ -49,34 +42,13 @@ func (inv *invocation) printCommands(raw json.RawMessage) error {
 		fmt.Fprintf(inv.stdout, "CORRUPT: %s\nAll commands are refused until you mend or replace it.\n", display.Line(answer.Corrupt))
 		return nil
 	}
-	file, _, err := allowlist.Parse(answer.File)
-	if err != nil {
-		return err
-	}
-	inv.printSettings("defaults", file.Defaults)
-	for _, name := range slices.Sorted(maps.Keys(file.Agents)) {
-		inv.printSettings("agent "+name, file.Agents[name].Settings)
-		for _, e := range file.Agents[name].Allowlist {
-			fmt.Fprintf(inv.stdout, "    %s  %s\n", display.Line(e.ID), display.Line(e.String()))
-		}
+	for _, line := range answer.File.Lines() {
+		fmt.Fprintln(inv.stdout, display.Line(line))
 	}
 	for _, problem := range answer.Problems {
 		fmt.Fprintf(inv.stdout, "left out: %s\n", display.Line(problem))
 	}
 	return nil
-}
-
-func (inv *invocation) printSettings(of string, s modes.Settings) {
-	text := ""
-	for _, field := range [][2]string{{"security", string(s.Security)}, {"ask", string(s.Ask)}, {"askFallback", string(s.AskFallback)}} {
-		if field[1] != "" {
-			text += "  " + field[0] + " " + field[1]
-		}
-	}
-	if s.AutoAllowSkills != nil {
-		text += fmt.Sprintf("  autoAllowSkills %v", *s.AutoAllowSkills)
-	}
-	fmt.Fprintln(inv.stdout, display.Line(of+text))
 }
 
 type approvalsSetCommand struct {
@@ -103,14 +75,14 @@ func (c *approvalsSetCommand) Run(inv *invocation) error {
 	}
 	if c.Base == "" {
 		var present struct{ Hash string }
-		if err := inv.daemon().get(inv, commandsRoute, nil, &present); err != nil {
+		if err := inv.daemon().Get(inv, commandsRoute, nil, &present); err != nil {
 			return err
 		}
 		c.Base = present.Hash
 	}
 	var raw json.RawMessage
 	body := api.CommandsChange{File: file, BaseHash: c.Base}
-	if err := inv.daemon().send(inv, http.MethodPut, commandsRoute, nil, body, &raw); err != nil {
+	if err := inv.daemon().Send(inv, http.MethodPut, commandsRoute, nil, body, &raw); err != nil {
 		return err
 	}
 	if inv.json {
@@ -142,7 +114,7 @@ type allowlistAddCommand struct {
 func (c *allowlistAddCommand) Run(inv *invocation) error {
 	var answer api.AllowlistChanged
 	entry := api.CommandEntry{Agent: c.Agent, Pattern: c.Pattern, Effects: c.Effects, Argv: c.Argv}
-	if err := inv.daemon().post(inv, commandsRoute+"/allowlist", entry, &answer); err != nil {
+	if err := inv.daemon().Post(inv, commandsRoute+"/allowlist", entry, &answer); err != nil {
 		return err
 	}
 	return inv.printAllowlist(answer, "Already allowlisted.")
@@ -157,7 +129,7 @@ type allowlistRemoveCommand struct {
 func (c *allowlistRemoveCommand) Run(inv *invocation) error {
 	var answer api.AllowlistChanged
 	query := url.Values{"agent": {c.Agent}, "pattern": {c.Pattern}}
-	if err := inv.daemon().send(inv, http.MethodDelete, commandsRoute+"/allowlist", query, nil, &answer); err != nil {
+	if err := inv.daemon().Send(inv, http.MethodDelete, commandsRoute+"/allowlist", query, nil, &answer); err != nil {
 		return err
 	}
 	if !answer.Changed && !inv.json {

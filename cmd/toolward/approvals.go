@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/server/api"
 )
@@ -38,7 +36,7 @@ func (c *approvalsListCommand) Run(inv *invocation) error {
 		query.Set("state", "recent")
 	}
 	var list api.Approvals
-	if err := inv.daemon().get(inv, "/v1/approvals", query, &list); err != nil {
+	if err := inv.daemon().Get(inv, "/v1/approvals", query, &list); err != nil {
 		return err
 	}
 	if inv.json {
@@ -62,7 +60,7 @@ type approvalsShowCommand struct {
 // Run shows one approval.
 func (c *approvalsShowCommand) Run(inv *invocation) error {
 	var a api.Approval
-	if err := inv.daemon().get(inv, "/v1/approvals/"+url.PathEscape(c.ID), nil, &a); err != nil {
+	if err := inv.daemon().Get(inv, "/v1/approvals/"+url.PathEscape(c.ID), nil, &a); err != nil {
 		return err
 	}
 	switch {
@@ -89,7 +87,7 @@ func (inv *invocation) printApproval(a api.Approval) {
 }
 
 func stateWords(a api.Approval, left time.Duration) string {
-	if a.State == approval.StatePending {
+	if a.Waits() {
 		return fmt.Sprintf("%s left", left)
 	}
 	return display.Line(a.Said)
@@ -103,7 +101,7 @@ type approvalsWatchCommand struct{}
 
 // Run follows approvals. Whoever watches counts as somebody who can answer.
 func (approvalsWatchCommand) Run(inv *invocation) error {
-	return inv.daemon().follow(inv, "/v1/approvals/events", nil, func(name string, data []byte) error {
+	return inv.daemon().Follow(inv, "/v1/approvals/events", nil, func(name string, data []byte) error {
 		if inv.json {
 			_, err := fmt.Fprintf(inv.stdout, "%s\n", data)
 			return err
@@ -159,7 +157,7 @@ func (c *approvalsDenyCommand) Run(inv *invocation) error {
 
 func (inv *invocation) answer(id string, answer api.Answer) error {
 	var settled api.Approval
-	if err := inv.daemon().post(inv, "/v1/approvals/"+url.PathEscape(id), answer, &settled); err != nil {
+	if err := inv.daemon().Post(inv, "/v1/approvals/"+url.PathEscape(id), answer, &settled); err != nil {
 		return err
 	}
 	if inv.json {
@@ -179,7 +177,7 @@ type grantsListCommand struct{}
 // Run lists grants.
 func (grantsListCommand) Run(inv *invocation) error {
 	var list api.Grants
-	if err := inv.daemon().get(inv, "/v1/grants", nil, &list); err != nil {
+	if err := inv.daemon().Get(inv, "/v1/grants", nil, &list); err != nil {
 		return err
 	}
 	if inv.json {
@@ -187,17 +185,9 @@ func (grantsListCommand) Run(inv *invocation) error {
 	}
 	return inv.table("ID\tAGENT\tALLOWS\tUSES\tEXPIRES\tBY", func(row func(...any)) {
 		for _, g := range list.Grants {
-			row(g.ID, g.Agent, g.Text, usesOf(g), when(time.UnixMilli(g.ExpiresMs)), g.CreatedBy)
+			row(g.ID, g.Agent, g.Text, g.UsesText(), when(time.UnixMilli(g.ExpiresMs)), g.CreatedBy)
 		}
 	})
-}
-
-// usesOf is how often a grant was used, and how often it may be.
-func usesOf(g *approval.Grant) string {
-	if g.MaxUses > 0 {
-		return fmt.Sprintf("%d of %d", g.Uses, g.MaxUses)
-	}
-	return strconv.FormatInt(g.Uses, 10)
 }
 
 type grantsRevokeCommand struct {
@@ -206,7 +196,7 @@ type grantsRevokeCommand struct {
 
 // Run forgets a grant.
 func (c *grantsRevokeCommand) Run(inv *invocation) error {
-	if err := inv.daemon().post(inv, "/v1/grants/"+url.PathEscape(c.ID)+"/revoke", struct{}{}, nil); err != nil {
+	if err := inv.daemon().Post(inv, "/v1/grants/"+url.PathEscape(c.ID)+"/revoke", struct{}{}, nil); err != nil {
 		return err
 	}
 	return inv.done("revoked", "Revoked.")

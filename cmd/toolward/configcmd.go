@@ -24,6 +24,15 @@ type configCommand struct {
 
 func (inv *invocation) configPath() string { return filepath.Join(inv.home, config.FileName) }
 
+// file reads the configuration file of the home.
+func (inv *invocation) file() (*config.Loaded, error) {
+	loaded, err := config.Load(inv.configPath())
+	if err != nil {
+		return nil, &exitErr{exitUnsound, err, "mend the configuration first"}
+	}
+	return loaded, nil
+}
+
 // load reads and checks a configuration file the way the daemon does.
 func (inv *invocation) load(path string) (*config.Loaded, error) {
 	if path == "" {
@@ -127,7 +136,7 @@ type configApplyCommand struct {
 // Run shows the difference that waits and, confirmed, puts exactly that in force.
 func (c *configApplyCommand) Run(inv *invocation) error {
 	var change desk.ConfigChange
-	if err := inv.daemon().get(inv, "/v1/config/pending", nil, &change); err != nil {
+	if err := inv.daemon().Get(inv, "/v1/config/pending", nil, &change); err != nil {
 		return err
 	}
 	fmt.Fprintln(inv.words(), display.Block(change.Diff))
@@ -137,7 +146,7 @@ func (c *configApplyCommand) Run(inv *invocation) error {
 	}
 	<-shown.C
 	body := api.ConfigAnswer{Revision: change.Revision}
-	if err := inv.daemon().post(inv, "/v1/config/apply", body, nil); err != nil {
+	if err := inv.daemon().Post(inv, "/v1/config/apply", body, nil); err != nil {
 		return err
 	}
 	return inv.done("applied", "Applied.")

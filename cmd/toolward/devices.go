@@ -22,7 +22,7 @@ type devicesListCommand struct{}
 // Run lists devices.
 func (devicesListCommand) Run(inv *invocation) error {
 	var list api.Devices
-	if err := inv.daemon().get(inv, "/v1/devices", nil, &list); err != nil {
+	if err := inv.daemon().Get(inv, "/v1/devices", nil, &list); err != nil {
 		return err
 	}
 	if inv.json {
@@ -49,7 +49,7 @@ type devicesApproveCommand struct {
 // Run pairs a device.
 func (c *devicesApproveCommand) Run(inv *invocation) error {
 	var d api.PairedDevice
-	if err := inv.daemon().post(inv, "/v1/devices/"+url.PathEscape(c.ID)+"/approve", struct{}{}, &d); err != nil {
+	if err := inv.daemon().Post(inv, "/v1/devices/"+url.PathEscape(c.ID)+"/approve", struct{}{}, &d); err != nil {
 		return err
 	}
 	if inv.json {
@@ -69,7 +69,7 @@ type devicesRejectCommand struct {
 
 // Run declines a device.
 func (c *devicesRejectCommand) Run(inv *invocation) error {
-	if err := inv.daemon().post(inv, "/v1/devices/"+url.PathEscape(c.ID)+"/reject", struct{}{}, nil); err != nil {
+	if err := inv.daemon().Post(inv, "/v1/devices/"+url.PathEscape(c.ID)+"/reject", struct{}{}, nil); err != nil {
 		return err
 	}
 	return inv.done("rejected", "Declined.")
@@ -81,7 +81,7 @@ type devicesRemoveCommand struct {
 
 // Run forgets a device.
 func (c *devicesRemoveCommand) Run(inv *invocation) error {
-	if err := inv.daemon().post(inv, "/v1/devices/"+url.PathEscape(c.ID)+"/remove", struct{}{}, nil); err != nil {
+	if err := inv.daemon().Post(inv, "/v1/devices/"+url.PathEscape(c.ID)+"/remove", struct{}{}, nil); err != nil {
 		return err
 	}
 	return inv.done("removed", "Removed.")

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/toolward/toolward/client/local"
 )
 
 // Exit codes; docs/cli.md explains them to people.
@@ -47,8 +49,12 @@ func report(stderr io.Writer, err error) int {
 	}
 	code, hint := exitError, ""
 	var coded *exitErr
-	if errors.As(err, &coded) {
+	var asked *local.Error
+	switch {
+	case errors.As(err, &coded):
 		code, hint = coded.code, coded.hint
+	case errors.As(err, &asked):
+		code, hint = codeOf(asked), asked.Hint
 	}
 	if text := strings.TrimSpace(err.Error()); text != "" {
 		fmt.Fprintln(stderr, "toolward:", text)
@@ -58,6 +64,20 @@ func report(stderr io.Writer, err error) int {
 	}
 	return code
 }
+
+// codeOf is the exit code of a request that the gateway did not answer well.
+func codeOf(err *local.Error) int {
+	switch {
+	case errors.Is(err, local.ErrAbsent):
+		return exitNoDaemon
+	case errors.Is(err, local.ErrNotPerson):
+		return exitNotPerson
+	}
+	return exitError
+}
+
+// daemon is the running gateway, if one runs.
+func (inv *invocation) daemon() *local.Gateway { return local.At(inv.home) }
 
 // printJSON prints one JSON value for programs.
 func (inv *invocation) printJSON(v any) error {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/client/local"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/gateway/trial"
 	"github.com/toolward/toolward/server/api"
@@ -59,7 +60,7 @@ func (c *explainCommand) Run(inv *invocation) error {
 		return c.listTools(inv, request)
 	}
 	var trace toolward.Trace
-	if err := inv.daemon().post(inv, "/v1/explain", request, &trace); err != nil {
+	if err := inv.daemon().Post(inv, "/v1/explain", request, &trace); err != nil {
 		return err
 	}
 	if inv.json {
@@ -105,7 +106,7 @@ func (inv *invocation) printTrace(t toolward.Trace) {
 
 func (c *explainCommand) listTools(inv *invocation, request api.ExplainRequest) error {
 	var list api.ToolViews
-	if err := inv.daemon().post(inv, "/v1/explain", request, &list); err != nil {
+	if err := inv.daemon().Post(inv, "/v1/explain", request, &list); err != nil {
 		return err
 	}
 	if inv.json {
@@ -177,7 +178,7 @@ type auditTailCommand struct{}
 
 // Run follows the record.
 func (auditTailCommand) Run(inv *invocation) error {
-	body, err := inv.daemon().open(inv, http.MethodGet, "/v1/audit/tail", nil, nil)
+	body, err := inv.daemon().Open(inv, http.MethodGet, "/v1/audit/tail", nil, nil)
 	if err != nil {
 		return err
 	}
@@ -195,7 +196,7 @@ func (auditTailCommand) Run(inv *invocation) error {
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
 		return err
 	}
-	return errStreamEnded()
+	return local.StreamEnded()
 }
 
 type auditQueryCommand struct {
@@ -225,7 +226,7 @@ func (c *auditQueryCommand) Run(inv *invocation) error {
 	var answer struct {
 		Records []json.RawMessage `json:"records"`
 	}
-	if err := inv.daemon().get(inv, "/v1/audit", query, &answer); err != nil {
+	if err := inv.daemon().Get(inv, "/v1/audit", query, &answer); err != nil {
 		return err
 	}
 	for _, record := range answer.Records {
@@ -287,7 +288,7 @@ type auditExportCommand struct {
 
 // Run prints the record.
 func (c *auditExportCommand) Run(inv *invocation) error {
-	body, err := inv.daemon().open(inv, http.MethodGet, "/v1/audit/export", url.Values{"format": {c.Format}}, nil)
+	body, err := inv.daemon().Open(inv, http.MethodGet, "/v1/audit/export", url.Values{"format": {c.Format}}, nil)
 	if err != nil {
 		return err
 	}

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"time"
 
-	"github.com/toolward/toolward/bridge"
-	"github.com/toolward/toolward/companion"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/gateway/installation"
 )
 
 type installCommand struct {
@@ -26,11 +22,19 @@ type installCommand struct {
 
 // Run puts the hook into the client's settings, after showing the difference.
 func (c *installCommand) Run(inv *invocation) error {
-	setup, err := c.setup(inv)
+	file, err := inv.file()
 	if err != nil {
 		return err
 	}
-	plan, err := bridge.PlanInstall(setup)
+	target, err := targetOf(c.Client, c.Project, c.Managed)
+	if err != nil {
+		return err
+	}
+	target.Hook = c.Hook
+	plan, err := installation.PlanInstall(inv, inv.home, file, target)
+	if errors.Is(err, installation.ErrTemporary) {
+		return &exitErr{exitError, err, "install it first: go install ./cmd/..."}
+	}
 	if err != nil {
 		return err
 	}
@@ -43,49 +47,17 @@ func (c *installCommand) Run(inv *invocation) error {
 	return inv.done("installed", fmt.Sprintf("Toolward stands in front of %s. Prove it: toolward doctor", c.Client))
 }
 
-func (c *installCommand) setup(inv *invocation) (bridge.Setup, error) {
-	setup, err := clientSetup(inv, c.Client, c.Project)
-	if err != nil {
-		return setup, err
-	}
-	if c.Managed {
-		setup.Scope = bridge.ScopeManaged
-	}
-	if c.Hook != "" {
-		setup.Hook = c.Hook
-		return setup, nil
-	}
-	setup.Hook, setup.HookArgs, err = findHook(inv)
-	return setup, err
-}
-
-// clientSetup is what installing, uninstalling and examining have in common.
-func clientSetup(inv *invocation, client, project string) (bridge.Setup, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return bridge.Setup{}, err
-	}
-	setup := bridge.Setup{
-		Client: client, Scope: bridge.ScopeUser, Home: home, State: inv.home,
-		ConfigDir: os.Getenv("CLAUDE_CONFIG_DIR"),
-	}
+// targetOf is what a command line means.
+func targetOf(client, project string, managed bool) (t installation.Target, err error) {
+	t = installation.Target{Client: client, Managed: managed}
 	if project != "" {
-		setup.Scope = bridge.ScopeProject
-		if setup.Project, err = filepath.Abs(project); err != nil {
-			return setup, err
-		}
+		t.Project, err = filepath.Abs(project)
 	}
-	loaded, err := config.Load(inv.configPath())
-	if err != nil {
-		return setup, &exitErr{exitUnsound, err, "mend the configuration first"}
-	}
-	setup.EnforceText = loaded.File.Bridge.EnforceText
-	setup.ApprovalTimeout = time.Duration(loaded.File.TEG.Approval.TimeoutMs) * time.Millisecond
-	return setup, nil
+	return t, err
 }
 
 // applyPlan shows a difference, asks, and makes the change.
-func applyPlan(inv *invocation, plan *bridge.Plan, yes bool, unchanged string) error {
+func applyPlan(inv *invocation, plan *installation.Plan, yes bool, unchanged string) error {
 	if !plan.Changed() {
 		fmt.Fprintf(inv.words(), "%s: %s.\n", plan.Path, unchanged)
 		return nil
@@ -100,16 +72,6 @@ func applyPlan(inv *invocation, plan *bridge.Plan, yes bool, unchanged string) e
 	return plan.Apply()
 }
 
-// findHook finds the hook program. One in a temporary directory is not installed: once it is gone, every call would be
-// refused.
-func findHook(ctx context.Context) (program string, args []string, err error) {
-	hook, err := companion.Find(ctx, "toolward-hook")
-	if errors.Is(err, companion.ErrTemporary) {
-		return "", nil, &exitErr{exitError, err, "install it first: go install ./cmd/..."}
-	}
-	return hook.Path, hook.Args, err
-}
-
 type uninstallCommand struct {
 	Client  string `arg:"" enum:"claude-code" help:"The agent: claude-code."`
 	Project string `help:"From this project's settings." type:"existingdir"`
@@ -119,14 +81,15 @@ type uninstallCommand struct {
 
 // Run takes the hook out of the client's settings.
 func (c *uninstallCommand) Run(inv *invocation) error {
-	setup, err := clientSetup(inv, c.Client, c.Project)
+	file, err := inv.file()
 	if err != nil {
 		return err
 	}
-	if c.Managed {
-		setup.Scope = bridge.ScopeManaged
+	target, err := targetOf(c.Client, c.Project, c.Managed)
+	if err != nil {
+		return err
 	}
-	plan, err := bridge.PlanUninstall(setup)
+	plan, err := installation.PlanUninstall(inv.home, file, target)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (c *levelGetCommand) Run(inv *invocation) error {
 const earlierSources = "(and from earlier sources, which are not kept: a new session is safer than to forget them)"
 
 func (inv *invocation) level(session string) (answer api.Level, err error) {
-	err = inv.daemon().get(inv, "/v1/level", url.Values{"session": {session}}, &answer)
+	err = inv.daemon().Get(inv, "/v1/level", url.Values{"session": {session}}, &answer)
 	return answer, err
 }
 
@@ -98,7 +98,7 @@ func (c *levelSetCommand) Run(inv *invocation) error {
 	var answer api.Level
 	query := url.Values{"session": {c.Session}}
 	body := api.LevelFloor{Level: c.Level}
-	if err := inv.daemon().send(inv, http.MethodPost, "/v1/level", query, body, &answer); err != nil {
+	if err := inv.daemon().Send(inv, http.MethodPost, "/v1/level", query, body, &answer); err != nil {
 		return err
 	}
 	return inv.printLevel(answer)
@@ -121,7 +121,7 @@ func (c *levelClearCommand) Run(inv *invocation) error {
 		query.Set("external", stamp)
 	}
 	var answer api.Level
-	if err := inv.daemon().send(inv, http.MethodDelete, "/v1/level", query, nil, &answer); err != nil {
+	if err := inv.daemon().Send(inv, http.MethodDelete, "/v1/level", query, nil, &answer); err != nil {
 		return err
 	}
 	return inv.printLevel(answer)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/gateway"
-	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -29,7 +28,7 @@ type sandboxListCommand struct {
 // Run lists sandboxes.
 func (c *sandboxListCommand) Run(inv *invocation) error {
 	var list api.SandboxList
-	if err := inv.daemon().get(inv, "/v1/sandboxes", nil, &list); err != nil {
+	if err := inv.daemon().Get(inv, "/v1/sandboxes", nil, &list); err != nil {
 		return err
 	}
 	if inv.json {
@@ -105,19 +104,10 @@ func (c *sandboxRecreateCommand) Run(inv *invocation) error {
 		return &exitErr{exitError, errors.New("name exactly one of --all, --session and --agent"), "toolward sandbox list shows them"}
 	}
 	var list api.SandboxList
-	if err := inv.daemon().get(inv, "/v1/sandboxes", nil, &list); err != nil {
+	if err := inv.daemon().Get(inv, "/v1/sandboxes", nil, &list); err != nil {
 		return err
 	}
-	from := append(list.Containers, list.Browsers...)
-	if c.Browser {
-		from = list.Browsers
-	}
-	var meant []api.Sandbox
-	for _, i := range from {
-		if (fleet.Selector{All: c.All, Agent: c.Agent, Session: c.Session}).Matches(i.Info) {
-			meant = append(meant, i)
-		}
-	}
+	meant := list.Choose(c.Browser, c.All, c.Agent, c.Session)
 	if len(meant) == 0 {
 		return inv.done("none", "There is none.")
 	}
@@ -135,7 +125,7 @@ func (c *sandboxRecreateCommand) Run(inv *invocation) error {
 func (c *sandboxRecreateCommand) remove(inv *invocation, meant []api.Sandbox) error {
 	failed := 0
 	for _, i := range meant {
-		if err := inv.daemon().post(inv, "/v1/sandboxes/"+url.PathEscape(i.Name)+"/remove", struct{}{}, nil); err != nil {
+		if err := inv.daemon().Post(inv, "/v1/sandboxes/"+url.PathEscape(i.Name)+"/remove", struct{}{}, nil); err != nil {
 			failed++
 			fmt.Fprintf(inv.stderr, "%s: %s\n", i.Name, display.Line(err.Error()))
 		}
@@ -150,8 +140,8 @@ type sandboxPruneCommand struct{}
 
 // Run prunes now.
 func (sandboxPruneCommand) Run(inv *invocation) error {
-	var pruned fleet.Pruned
-	if err := inv.daemon().post(inv, "/v1/sandboxes/prune", struct{}{}, &pruned); err != nil {
+	var pruned api.Pruned
+	if err := inv.daemon().Post(inv, "/v1/sandboxes/prune", struct{}{}, &pruned); err != nil {
 		return err
 	}
 	if inv.json {

@@ -8,7 +8,6 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/gateway/trial"
-	"github.com/toolward/toolward/shell/profiles"
 )
 
 type shellCommand struct {
@@ -88,33 +87,12 @@ type shellProfilesCommand struct {
 	Program string `arg:"" optional:"" help:"Show one program in full."`
 }
 
-// programProfile is a profile as it is printed in JSON.
-type programProfile struct {
-	Names    []string `json:"names"`
-	Style    string   `json:"style"`
-	Commands int      `json:"commands"` // subcommands
-	Options  int      `json:"options"`
-	File     string   `json:"file"`
-}
-
 // Run lists profiles, or shows the text of one.
 func (c *shellProfilesCommand) Run(inv *invocation) error {
 	if c.Program != "" {
 		return c.one(inv)
 	}
-	var list []programProfile
-	for _, p := range profiles.All() {
-		row := programProfile{Names: p.Names, Style: string(p.Style), File: p.File}
-		for name, section := range p.Sections {
-			if name == section.Command && name != "" {
-				row.Commands++
-			}
-			if name == section.Command {
-				row.Options += len(section.Options)
-			}
-		}
-		list = append(list, row)
-	}
+	list := trial.Programs()
 	if inv.json {
 		return inv.printJSON(map[string]any{"profiles": list})
 	}
@@ -126,8 +104,8 @@ func (c *shellProfilesCommand) Run(inv *invocation) error {
 }
 
 func (c *shellProfilesCommand) one(inv *invocation) error {
-	p := profiles.Of(c.Program)
-	if p == nil {
+	p, ok := trial.ProgramOf(c.Program)
+	if !ok {
 		return &exitErr{exitError, errors.New("there is no profile of " + display.Line(c.Program)), "its commands are judged by their path alone, and ask when the session is tense"}
 	}
 	if inv.json {

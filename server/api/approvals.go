@@ -25,6 +25,9 @@ type Approval struct {
 	Said string `json:"said"`           // what became of it, in words
 }
 
+// Waits reports whether nobody has answered yet.
+func (a *Approval) Waits() bool { return a.Record != nil && a.State == approval.StatePending }
+
 func (s *Server) apiApprovalOf(r *approval.Record, by approval.Authority) Approval {
 	a := Approval{Record: r, Slug: r.Slug(), Said: Said(r)}
 	if r.State == approval.StatePending {

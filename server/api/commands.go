@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/toolward/toolward/command/allowlist"
@@ -17,6 +18,27 @@ type Commands struct {
 	File     *allowlist.File `json:"file"`
 	Corrupt  string          `json:"corrupt,omitempty"` // why the file cannot be used: all commands are refused
 	Problems []string        `json:"problems,omitempty"`
+}
+
+// ReadCommands reads the answer as its receiver gets it. The file is read as the gateway reads its own, leaving out what is
+// none of it.
+func ReadCommands(raw []byte) (*Commands, error) {
+	var answer struct {
+		Commands
+		File json.RawMessage `json:"file"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return nil, fmt.Errorf("the allowlist: %w", err)
+	}
+	if answer.Corrupt != "" {
+		return &answer.Commands, nil
+	}
+	file, _, err := allowlist.Parse(answer.File)
+	if err != nil {
+		return nil, fmt.Errorf("the allowlist: %w", err)
+	}
+	answer.Commands.File = file
+	return &answer.Commands, nil
 }
 
 // CommandsChange is the body of PUT /v1/exec-approvals.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/toolward/toolward/desk"
@@ -27,6 +28,24 @@ type SandboxList struct {
 	Warning    string          `json:"warning,omitempty"` // what could not be found out
 	Modes      []SandboxMode   `json:"modes"`             // for everybody, then for each agent that the configuration names
 	Engines    []SandboxEngine `json:"engines"`
+}
+
+// Pruned is the answer of POST /v1/sandboxes/prune.
+type Pruned = fleet.Pruned
+
+// Choose picks sandboxes out of the list: all, those of an agent, or that of a session or another scope key.
+func (l *SandboxList) Choose(browsersOnly, all bool, agent, session string) (chosen []Sandbox) {
+	from := l.Browsers
+	if !browsersOnly {
+		from = slices.Concat(l.Containers, l.Browsers)
+	}
+	selector := fleet.Selector{All: all, Agent: agent, Session: session}
+	for _, s := range from {
+		if selector.Matches(s.Info) {
+			chosen = append(chosen, s)
+		}
+	}
+	return chosen
 }
 
 // SandboxDetail is the answer of GET /v1/sandboxes/{name}.
