@@ -20,8 +20,7 @@ func TestAddressThatMisleads(t *testing.T) {
 			t.Errorf("%v: %q", value, got)
 		}
 	}
-	j := toolward.Judgment{Findings: []toolward.Finding{{Code: "seen"}}, Reasons: []toolward.Reason{{Text: "a rule"}}}
-	if got := m.reasons(j, []string{want}); !slices.Equal(got, []string{"seen", want, "a rule"}) {
+	if _, got := m.why([]toolward.Finding{{Code: "seen"}}, []string{want}, []string{"a rule"}); !slices.Equal(got, []string{"seen", want, "a rule"}) {
 		t.Errorf("the order of findings, addresses and rules is %q", got)
 	}
 	d, err := m.shownOf(&Submission{Details: Details{Preview: json.RawMessage(`{"url":"https://apple.com@evil.example/"}`)}})

@@ -30,20 +30,20 @@ func (m *Manager) recordOf(q *toolward.Question, now time.Time) (*Record, error)
 	d := &Details{
 		Tool: r.Tool.Name, Action: r.Facts.Action, CallID: cut(r.Call.ID, longestID),
 		Severity: q.Judgment.Class.Severity, Class: q.Judgment.Class.Class, Level: r.Level,
-		Findings: m.findings(q.Judgment.Findings), Preview: preview, Cut: previewCut,
+		Preview: preview, Cut: previewCut,
 		Command: m.redact(r.Facts.Command), WorkDir: r.Call.WorkDir, Host: r.Host(), Digest: r.Digest,
 		Agent: r.Call.Caller.Agent, Depth: r.Call.Caller.Depth, Owner: r.Call.Caller.Owner, Context: r.Call.Caller.Context,
 		Session: r.Call.Session, Run: r.Call.Run, Surface: r.Call.Surface, Channel: r.Call.Caller.Channel,
 		Sender: r.Call.Caller.Sender, Account: r.Call.Caller.Account, Workspace: r.Call.Caller.Workspace, ByClient: r.Call.ByClient,
 	}
-	d.Reasons = m.reasons(q.Judgment, m.misleading(r.Facts.Command, r.Params.Object()))
+	d.Findings, d.Reasons = m.why(q.Judgment.Findings, m.misleading(r.Facts.Command, r.Params.Object()), rulesOf(q.Judgment))
 	d.Diff = m.diff(q.Diff)
 	d.Targets = m.targets(&r.Facts)
 	d.Title = m.title(r)
 	if d.Outline, err = m.outlineOf(r); err != nil {
 		return nil, err
 	}
-	d.Variables = variablesOf(r)
+	d.Variables = m.redacted(variablesOf(r))
 	if d.Proposals = m.propose(q, previewCut, *s); len(d.Proposals) == 0 {
 		d.Outline = d.Outline.Without(display.LineAlways) // it is not offered
 	}
@@ -65,35 +65,6 @@ func (m *Manager) recordOf(q *toolward.Question, now time.Time) (*Record, error)
 		record.Kind = KindExec
 	}
 	return record, nil
-}
-
-// findings are what validation saw. Their details quote arguments, so they are redacted too.
-func (m *Manager) findings(all []toolward.Finding) []toolward.Finding {
-	var out []toolward.Finding
-	for _, f := range all[:min(len(all), maxReasons)] {
-		f.Detail = cut(m.redact(f.Detail), maxReasonText)
-		out = append(out, f)
-	}
-	return out
-}
-
-// reasons are why people are asked: what was seen in the arguments, where addresses lead that seem to lead elsewhere, and
-// the rules.
-func (m *Manager) reasons(j toolward.Judgment, addresses []string) []string {
-	var out []string
-	add := func(text string) {
-		if text != "" && len(out) < maxReasons {
-			out = append(out, cut(m.redact(text), maxReasonText))
-		}
-	}
-	for _, f := range j.Findings {
-		add(strings.TrimSuffix(f.Code+": "+f.Detail, ": "))
-	}
-	out = append(out, addresses...)
-	for _, r := range j.Reasons {
-		add(cmp.Or(r.Text, r.Layer+" "+r.Rule))
-	}
-	return out
 }
 
 func (m *Manager) diff(text string) string {

@@ -25,7 +25,7 @@ func (p *people) advise(d *Details) {
 	case d.Level != toolward.Lockdown:
 		delete(p.tense, d.Session)
 	case t.prompts >= freshAfter:
-		d.Reasons = append([]string{offerReset}, d.Reasons[:min(len(d.Reasons), maxReasons-1)]...)
+		d.Reasons = append([]string{offerReset}, d.Reasons...)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -116,20 +117,16 @@ func (m *Manager) shownOf(s *Submission) (*Details, error) {
 		targets = append(targets, cut(m.redact(t), maxTargetText))
 	}
 	d.Targets = targets
-	var reasons []string
-	for _, r := range d.Reasons[:min(len(d.Reasons), maxReasons)] {
-		reasons = append(reasons, cut(m.redact(r), maxReasonText))
-	}
-	d.Reasons = append(reasons, m.misleading(s.Details.Command, decoded(s.Details.Preview))...)
+	d.Findings, d.Reasons = m.why(d.Findings, m.misleading(s.Details.Command, decoded(s.Details.Preview)), d.Reasons)
+	d.Variables = m.redacted(d.Variables)
 	if d.Exec != nil {
 		e := *d.Exec
-		e.Argv = nil
-		for _, arg := range d.Exec.Argv {
-			if m.hides(arg) {
+		for _, text := range slices.Concat(e.Argv, e.EnvKeys, []string{e.ResolvedPath}) {
+			if m.hides(text) {
 				return nil, errHidden
 			}
-			e.Argv = append(e.Argv, m.redact(arg))
 		}
+		e.Argv, e.EnvKeys, e.ResolvedPath = m.redacted(e.Argv), m.redacted(e.EnvKeys), m.redact(e.ResolvedPath)
 		d.Exec = &e
 	}
 	d.Proposals = nil

@@ -141,17 +141,20 @@ func readArguments(preview json.RawMessage, command string) (list []Argument, ok
 	return list, true
 }
 
-// reasonsOf says why people are asked. The approval holds findings and rules as text, the findings first.
+// reasonsOf says why people are asked. The approval holds findings and rules as text, the findings first, but for the offer to
+// leave lockdown.
 func reasonsOf(d *Details) []Reason {
 	var out []Reason
+	findings := d.Findings
 	for i, text := range d.Reasons {
 		r := Reason{Text: text}
-		if i < len(d.Findings) {
-			r.Code, r.Seen = d.Findings[i].Code, cmp.Or(d.Findings[i].Detail, d.Findings[i].Code)
+		if offer := i == 0 && text == offerReset; len(findings) > 0 && !offer {
+			r.Code, r.Seen = findings[0].Code, cmp.Or(findings[0].Detail, findings[0].Code)
+			findings = findings[1:]
 		}
 		out = append(out, r)
 	}
-	for _, f := range d.Findings[min(len(d.Reasons), len(d.Findings)):] {
+	for _, f := range findings {
 		out = append(out, Reason{Text: strings.TrimSuffix(f.Code+": "+f.Detail, ": "), Code: f.Code, Seen: cmp.Or(f.Detail, f.Code)})
 	}
 	if len(out) == 0 {
