@@ -259,6 +259,11 @@ func (r *BindRules) blocked(source string) (code sandbox.Code, dir string) {
 		return CodeCovers, "everything"
 	}
 	dirs, state := r.secret()
+	for _, dir := range slices.Concat(dirs, state) {
+		if !path.IsAbs(dir) { // with a relative HOME nobody knows where its keys are: this bind may show them
+			return CodeTargets, dir
+		}
+	}
 	if !r.private(source, state) {
 		dirs = append(dirs, state...)
 	}

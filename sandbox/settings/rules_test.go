@@ -32,6 +32,25 @@ func TestBindsOfWhatLinksLeadTo(t *testing.T) {
 	}
 }
 
+// A home that is not an absolute path may be anywhere, and so may the keys in it.
+func TestNoBindsWithARelativeHome(t *testing.T) {
+	for name, rules := range map[string]BindRules{
+		"home":          {Home: "gw", StateDir: "/var/lib/toolward"},
+		"another home":  {Home: "/home/gw", OtherHomes: []string{"./ann"}, StateDir: "/var/lib/toolward"},
+		"of root":       {Home: "/root", OtherHomes: []string{"../root"}, StateDir: "/var/lib/toolward"},
+		"Toolward's":    {Home: "/home/gw", StateDir: ".toolward"},
+		"and a private": {Home: "/home/gw", StateDir: ".toolward", WorkspaceRoot: ".toolward/sandboxes"},
+	} {
+		rules.Files = links{}
+		if _, err := rules.Validate([]string{"/srv/gw:/x"}); sandbox.CodeOf(err) != CodeTargets {
+			t.Errorf("%s: %v", name, err)
+		}
+		if code, _ := rules.blockedWorkspace("/root/project"); code != CodeTargets {
+			t.Errorf("%s, a workspace: %q", name, code)
+		}
+	}
+}
+
 // HOME may name another directory than the one where the user's keys are.
 func TestBindsOfTheHomeOfTheAccount(t *testing.T) {
 	around := Surroundings{StateDir: "/var/lib/toolward", Home: "/var/lib/toolward", OtherHomes: []string{"/home/ann"}, Files: links{}}
