@@ -2,13 +2,11 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/mcp"
-	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/server"
 	"github.com/toolward/toolward/server/door"
 )
@@ -31,11 +29,8 @@ func (g *Gateway) openAdapters(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	layout := place.Layout{
-		Home: g.places.Home, StateDir: g.home, ConfigFile: g.configPath(),
-		Own: append(ownPrograms(), settings.Plugins.Files()...), FoldCase: place.FoldsCase(g.home),
-	}
-	if layout, err = layout.Canonical(); err != nil {
+	layout, err := g.places.Layout()
+	if err != nil {
 		return err
 	}
 	g.hooks, err = bridge.NewHandler(bridge.Config{
@@ -104,35 +99,23 @@ func (g *Gateway) fromAgent(next http.Handler) http.Handler {
 
 // authenticate recognizes the bearer token of an MCP client.
 func (g *Gateway) authenticate(ctx context.Context, secret string, _ *http.Request) (mcp.Identity, error) {
-	token, err := g.people.Token(ctx, secret)
-	if err != nil {
-		return mcp.Identity{}, err
-	}
-	workspace, err := g.places.CheckWorkspace(token.Workspace)
-	if err != nil {
-		return mcp.Identity{}, err
-	}
-	return mcp.Identity{Agent: token.Agent, Workspace: workspace, Owner: token.Owner, TokenID: token.ID}, nil
+	return forMCP(g.people.Bearer(ctx, secret, g.places.CheckWorkspace))
 }
 
-// welcome decides as which agent a local client may speak, and with which workspace: the configured one if there is
-// one, else the directory that the client names.
+// welcome says as which agent a local MCP client speaks.
 func (g *Gateway) welcome(_ *http.Request, hello mcp.Hello) (mcp.Identity, error) {
-	if err := identity.CheckAgent(hello.Agent); err != nil {
-		return mcp.Identity{}, err
-	}
-	dir := hello.Workspace
+	configured := ""
 	for _, agent := range g.config.Current().File.Agents.List {
 		if agent.ID == hello.Agent && agent.Workspace != "" {
-			dir = agent.Workspace
+			configured = agent.Workspace
 		}
 	}
-	if dir == "" {
-		return mcp.Identity{}, fmt.Errorf("agent %s has no workspace: name one with --workspace, or in the configuration", hello.Agent)
-	}
-	workspace, err := g.places.CheckWorkspace(dir)
+	return forMCP(identity.Local(hello.Agent, configured, hello.Workspace, g.places.CheckWorkspace))
+}
+
+func forMCP(who identity.Speaker, err error) (mcp.Identity, error) {
 	if err != nil {
 		return mcp.Identity{}, err
 	}
-	return mcp.Identity{Agent: hello.Agent, Workspace: workspace}, nil
+	return mcp.Identity{Agent: who.Agent, Workspace: who.Workspace, Owner: who.Owner, TokenID: who.TokenID}, nil
 }

@@ -16,8 +16,7 @@ import (
 
 // Territory makes the classifiers of callers: one for every workspace, made once.
 type Territory struct {
-	Home, stateDir         string
-	realHome, realStateDir string // without symbolic links
+	Home, stateDir string
 
 	mu          sync.Mutex
 	byWorkspace map[string]*place.Classifier
@@ -32,18 +31,7 @@ func NewTerritory(stateDir string) (*Territory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the home directory: %w", err)
 	}
-	return &Territory{
-		Home: home, stateDir: stateDir, realHome: withoutLinks(home), realStateDir: withoutLinks(stateDir),
-		byWorkspace: map[string]*place.Classifier{},
-	}, nil
-}
-
-// withoutLinks is a directory's real path, or the path itself if it does not exist.
-func withoutLinks(dir string) string {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
-	}
-	return dir
+	return &Territory{Home: home, stateDir: stateDir, byWorkspace: map[string]*place.Classifier{}}, nil
 }
 
 // Protect makes files Toolward's own, in the place of those before.
@@ -73,14 +61,7 @@ func (p *Territory) Of(caller toolward.Caller) (*place.Classifier, error) {
 	if c := p.byWorkspace[caller.Workspace]; c != nil {
 		return c, nil
 	}
-	layout, err := place.Layout{
-		Workspace:  caller.Workspace,
-		Home:       p.Home,
-		StateDir:   p.stateDir,
-		ConfigFile: filepath.Join(p.stateDir, config.FileName),
-		Own:        append(ownPrograms(), p.plugins...),
-		FoldCase:   place.FoldsCase(p.stateDir),
-	}.Canonical()
+	layout, err := p.layout(caller.Workspace)
 	if err != nil {
 		return nil, fmt.Errorf("places of workspace %s: %w", caller.Workspace, err)
 	}
@@ -94,32 +75,28 @@ func (p *Territory) Of(caller toolward.Caller) (*place.Classifier, error) {
 	return c, nil
 }
 
-// CheckWorkspace refuses directories that cannot be an agent's own: with the home directory or a parent of the state
-// directory as workspace, keys and Toolward's own files would lie in it.
+// layout is what is whose beside a workspace, by real paths.
+func (p *Territory) layout(workspace string) (place.Layout, error) {
+	return place.Layout{
+		Workspace:  workspace,
+		Home:       p.Home,
+		StateDir:   p.stateDir,
+		ConfigFile: filepath.Join(p.stateDir, config.FileName),
+		Own:        append(ownPrograms(), p.plugins...),
+		FoldCase:   place.FoldsCase(p.stateDir),
+	}.Canonical()
+}
+
+// Layout is what is whose, whatever the workspace is.
+func (p *Territory) Layout() (place.Layout, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.layout("")
+}
+
+// CheckWorkspace is [place.Layout.CheckWorkspace].
 func (p *Territory) CheckWorkspace(dir string) (string, error) {
-	if !filepath.IsAbs(dir) {
-		return "", fmt.Errorf("workspace %q is not an absolute path", dir)
-	}
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return "", fmt.Errorf("workspace: %w", err)
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return "", fmt.Errorf("workspace: %w", err)
-	}
-	if !info.IsDir() {
-		return "", fmt.Errorf("workspace %s is not a directory", dir)
-	}
-	for _, forbidden := range []string{p.realHome, p.realStateDir} {
-		if place.Within(forbidden, real) {
-			return "", fmt.Errorf("workspace %s holds %s: choose a project directory", dir, forbidden)
-		}
-	}
-	if place.Within(real, p.realStateDir) {
-		return "", fmt.Errorf("workspace %s lies in Toolward's own state", dir)
-	}
-	return real, nil
+	return place.Layout{Home: p.Home, StateDir: p.stateDir, FoldCase: place.FoldsCase(p.stateDir)}.CheckWorkspace(dir)
 }
 
 // SystemDir is where other products keep settings of the whole machine.

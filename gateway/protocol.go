@@ -91,18 +91,14 @@ func (g *Gateway) agentList() protocol.AgentList {
 
 // callAs recognizes the token of an agent that calls over HTTP.
 func (g *Gateway) callAs(ctx context.Context, secret string) (protocol.Agent, error) {
-	token, err := g.people.Token(ctx, secret)
+	who, err := g.people.Bearer(ctx, secret, g.places.CheckWorkspace)
 	if errors.Is(err, identity.ErrToken) {
 		return protocol.Agent{}, protocol.ErrNoAgent
 	}
 	if err != nil {
 		return protocol.Agent{}, err
 	}
-	workspace, err := g.places.CheckWorkspace(token.Workspace)
-	if err != nil {
-		return protocol.Agent{}, err
-	}
-	return protocol.Agent{ID: token.Agent, Workspace: workspace, Owner: token.Owner, TokenID: token.ID}, nil
+	return protocol.Agent{ID: who.Agent, Workspace: who.Workspace, Owner: who.Owner, TokenID: who.TokenID}, nil
 }
 
 // recordPairing keeps what devices asked for, and which were paired without asking anybody. What somebody did is in the record

@@ -145,3 +145,11 @@ func (g *Gateway) closeSandboxes() {
 		g.egress.Shutdown()
 	}
 }
+
+// withoutLinks is a directory's real path, or the path itself if it does not exist.
+func withoutLinks(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
