@@ -28,54 +28,78 @@ type Operation string
 
 // The operations.
 const (
+	OpenApprovals   Operation = "open approvals"
 	SeeApprovals    Operation = "see what waits for an answer"
 	AnswerApprovals Operation = "answer what waits"
 	SeeRecords      Operation = "see records"
+	SeeAnomalies    Operation = "see what detectors noticed"
 	ReadAllowlist   Operation = "read the allowlist"
 	ChangeAllowlist Operation = "change the allowlist"
 	SeeDevices      Operation = "see devices"
 	PairDevices     Operation = "pair devices"
+	ManageDevices   Operation = "manage devices"
 
 	SeeTokens        Operation = "see tokens"
 	ManageTokens     Operation = "make and revoke tokens"
 	SeeSignIns       Operation = "see sign-ins"
 	EndSignIns       Operation = "end sign-ins"
+	SignOut          Operation = "sign out"
 	ChangePassphrase Operation = "change the passphrase"
 	ManagePasskeys   Operation = "add, rename and remove passkeys"
 
+	SeeSessions  Operation = "see sessions"
 	ChangeLevel  Operation = "change a session's level"
 	SeeGrants    Operation = "see grants"
 	RevokeGrants Operation = "revoke grants"
+	SeeSandboxes Operation = "see sandboxes"
 	EndSandboxes Operation = "end sandboxes"
 
+	SeePolicy          Operation = "see which tools agents have"
+	ExplainCalls       Operation = "see what would happen to a call"
 	SeeConfiguration   Operation = "see a changed configuration"
 	ApplyConfiguration Operation = "apply a changed configuration"
+
+	SeeStatus  Operation = "see the status"
+	SeeMetrics Operation = "see metrics"
+	ShutDown   Operation = "shut the gateway down"
 )
 
 // rights is what each operation needs. An operation that is not listed may be done by nobody.
 var rights = map[Operation]identity.Right{
+	OpenApprovals:   identity.RightWatch,  // of a page or an address; what is on it is seen with SeeApprovals
 	SeeApprovals:    identity.RightAnswer, // whoever sees what waits counts as somebody who is there to answer
 	AnswerApprovals: identity.RightAnswer,
 	SeeRecords:      identity.RightWatch,
+	SeeAnomalies:    identity.RightWatch,
 	ReadAllowlist:   identity.RightAdmin,
 	ChangeAllowlist: identity.RightConfigure,
 	SeeDevices:      identity.RightAdmin,
 	PairDevices:     identity.RightPair,
+	ManageDevices:   identity.RightAdmin, // of a page or an address; what is done there needs PairDevices as well
 
 	SeeTokens:        identity.RightAdmin,
 	ManageTokens:     identity.RightAdmin,
 	SeeSignIns:       identity.RightAdmin,
 	EndSignIns:       identity.RightAdmin,
+	SignOut:          identity.RightWatch,
 	ChangePassphrase: identity.RightAdmin,
 	ManagePasskeys:   identity.RightAdmin,
 
+	SeeSessions:  identity.RightWatch,
 	ChangeLevel:  identity.RightClearLevel,
 	SeeGrants:    identity.RightWatch,
 	RevokeGrants: identity.RightAdmin,
+	SeeSandboxes: identity.RightWatch,
 	EndSandboxes: identity.RightAdmin,
 
+	SeePolicy:          identity.RightWatch,
+	ExplainCalls:       identity.RightWatch,
 	SeeConfiguration:   identity.RightWatch,
 	ApplyConfiguration: identity.RightConfigure,
+
+	SeeStatus:  identity.RightRequest, // agents as well: it holds nothing that they must not know
+	SeeMetrics: identity.RightWatch,
+	ShutDown:   identity.RightAdmin,
 }
 
 // Right is the right that the operation needs, for an adapter that refuses before it reads what was sent; "" is a right that

@@ -56,8 +56,8 @@ var rightOf = map[string]identity.Right{
 func TestTheRightOfEachRoute(t *testing.T) {
 	rows := (&Server{}).rows()
 	for _, row := range rows {
-		if want, known := rightOf[row.Pattern]; row.Right != want || !known {
-			t.Errorf("%s needs %q, want %q", row.Pattern, row.Right, want)
+		if want, known := rightOf[row.Pattern]; row.Does.Right() != want || !known {
+			t.Errorf("%s needs %q, want %q", row.Pattern, row.Does.Right(), want)
 		}
 	}
 	if len(rows) != len(rightOf) {

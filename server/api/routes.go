@@ -4,56 +4,56 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/door"
 )
 
 // rows are the JSON API, the same at both doors; docs/api.md is its reference.
 func (s *Server) rows() []door.Row[Caller] {
 	return []door.Row[Caller]{
-		door.On("GET /v1/status", identity.RightRequest, s.apiStatus),
-		door.On("GET /v1/approvals", identity.RightWatch, s.apiApprovals),
-		door.On("GET /v1/approvals/events", identity.RightAnswer, s.apiWatch),
-		door.On("GET /v1/approvals/{id}", identity.RightWatch, s.apiApproval),
-		door.On("POST /v1/approvals/{id}", identity.RightAnswer, s.apiResolve),
-		door.On("GET /v1/decisions", identity.RightWatch, s.apiDecisions),
-		door.On("GET /v1/grants", identity.RightWatch, s.apiGrants),
-		door.On("POST /v1/grants/{id}/revoke", identity.RightAdmin, s.apiRevokeGrant),
-		door.On("GET /v1/audit", identity.RightWatch, s.apiAudit),
-		door.On("GET /v1/audit/tail", identity.RightWatch, s.apiAuditTail),
-		door.On("GET /v1/audit/verify", identity.RightWatch, s.apiAuditVerify),
-		door.On("GET /v1/audit/export", identity.RightWatch, s.apiAuditExport),
-		door.On("GET /v1/sessions", identity.RightWatch, s.apiSessions),
-		door.On("GET /v1/anomalies", identity.RightWatch, s.apiAnomalies),
-		door.On("GET /v1/level", identity.RightWatch, s.apiLevel),
-		door.On("POST /v1/level", identity.RightClearLevel, s.apiSetLevel),
-		door.On("DELETE /v1/level", identity.RightClearLevel, s.apiClearLevel),
-		door.On("GET /v1/tokens", identity.RightAdmin, s.apiTokens),
-		door.On("POST /v1/tokens", identity.RightAdmin, s.apiCreateToken),
-		door.On("POST /v1/tokens/{id}/revoke", identity.RightAdmin, s.apiRevokeToken),
-		door.On("POST /v1/passphrase", identity.RightAdmin, s.apiChangePassphrase),
-		door.On("POST /v1/explain", identity.RightWatch, s.apiExplain),
-		door.On("GET /v1/matrix", identity.RightWatch, s.apiMatrix),
-		door.On("GET /v1/matrix/tool", identity.RightWatch, s.apiForecast),
-		door.On("GET /v1/layers", identity.RightWatch, s.apiLayers),
-		door.On("GET /v1/config/pending", identity.RightWatch, s.apiPendingConfig),
-		door.On("POST /v1/config/apply", identity.RightConfigure, s.apiApplyConfig),
-		door.On("GET /v1/exec-approvals", identity.RightAdmin, s.apiCommands),
-		door.On("PUT /v1/exec-approvals", identity.RightConfigure, s.apiSetCommands),
-		door.On("POST /v1/exec-approvals/allowlist", identity.RightConfigure, s.apiAllowCommand),
-		door.On("DELETE /v1/exec-approvals/allowlist", identity.RightConfigure, s.apiDisallowCommand),
-		door.On("GET /v1/devices", identity.RightAdmin, s.apiDevices),
-		door.On("POST /v1/devices/{id}/approve", identity.RightAdmin, s.apiApproveDevice),
-		door.On("POST /v1/devices/{id}/reject", identity.RightAdmin, s.apiRejectDevice),
-		door.On("POST /v1/devices/{id}/remove", identity.RightAdmin, s.apiRemoveDevice),
-		door.On("GET /v1/sign-ins", identity.RightAdmin, s.apiSignIns),
-		door.On("POST /v1/sign-ins/{id}/end", identity.RightAdmin, s.apiEndSignIn),
-		door.On("GET /v1/sandboxes", identity.RightWatch, s.apiSandboxes),
-		door.On("GET /v1/sandboxes/{name}", identity.RightWatch, s.apiSandbox),
-		door.On("POST /v1/sandboxes/prune", identity.RightAdmin, s.apiPruneSandboxes),
-		door.On("POST /v1/sandboxes/{name}/stop", identity.RightAdmin, s.apiStopSandbox),
-		door.On("POST /v1/sandboxes/{name}/remove", identity.RightAdmin, s.apiRemoveSandbox),
-		door.On("POST /v1/shutdown", identity.RightAdmin, s.apiShutdown),
+		door.On("GET /v1/status", desk.SeeStatus, s.apiStatus),
+		door.On("GET /v1/approvals", desk.OpenApprovals, s.apiApprovals),
+		door.On("GET /v1/approvals/events", desk.SeeApprovals, s.apiWatch),
+		door.On("GET /v1/approvals/{id}", desk.OpenApprovals, s.apiApproval),
+		door.On("POST /v1/approvals/{id}", desk.AnswerApprovals, s.apiResolve),
+		door.On("GET /v1/decisions", desk.SeeRecords, s.apiDecisions),
+		door.On("GET /v1/grants", desk.SeeGrants, s.apiGrants),
+		door.On("POST /v1/grants/{id}/revoke", desk.RevokeGrants, s.apiRevokeGrant),
+		door.On("GET /v1/audit", desk.SeeRecords, s.apiAudit),
+		door.On("GET /v1/audit/tail", desk.SeeRecords, s.apiAuditTail),
+		door.On("GET /v1/audit/verify", desk.SeeRecords, s.apiAuditVerify),
+		door.On("GET /v1/audit/export", desk.SeeRecords, s.apiAuditExport),
+		door.On("GET /v1/sessions", desk.SeeSessions, s.apiSessions),
+		door.On("GET /v1/anomalies", desk.SeeAnomalies, s.apiAnomalies),
+		door.On("GET /v1/level", desk.SeeSessions, s.apiLevel),
+		door.On("POST /v1/level", desk.ChangeLevel, s.apiSetLevel),
+		door.On("DELETE /v1/level", desk.ChangeLevel, s.apiClearLevel),
+		door.On("GET /v1/tokens", desk.SeeTokens, s.apiTokens),
+		door.On("POST /v1/tokens", desk.ManageTokens, s.apiCreateToken),
+		door.On("POST /v1/tokens/{id}/revoke", desk.ManageTokens, s.apiRevokeToken),
+		door.On("POST /v1/passphrase", desk.ChangePassphrase, s.apiChangePassphrase),
+		door.On("POST /v1/explain", desk.ExplainCalls, s.apiExplain),
+		door.On("GET /v1/matrix", desk.SeePolicy, s.apiMatrix),
+		door.On("GET /v1/matrix/tool", desk.SeePolicy, s.apiForecast),
+		door.On("GET /v1/layers", desk.SeePolicy, s.apiLayers),
+		door.On("GET /v1/config/pending", desk.SeeConfiguration, s.apiPendingConfig),
+		door.On("POST /v1/config/apply", desk.ApplyConfiguration, s.apiApplyConfig),
+		door.On("GET /v1/exec-approvals", desk.ReadAllowlist, s.apiCommands),
+		door.On("PUT /v1/exec-approvals", desk.ChangeAllowlist, s.apiSetCommands),
+		door.On("POST /v1/exec-approvals/allowlist", desk.ChangeAllowlist, s.apiAllowCommand),
+		door.On("DELETE /v1/exec-approvals/allowlist", desk.ChangeAllowlist, s.apiDisallowCommand),
+		door.On("GET /v1/devices", desk.SeeDevices, s.apiDevices),
+		door.On("POST /v1/devices/{id}/approve", desk.ManageDevices, s.apiApproveDevice),
+		door.On("POST /v1/devices/{id}/reject", desk.ManageDevices, s.apiRejectDevice),
+		door.On("POST /v1/devices/{id}/remove", desk.ManageDevices, s.apiRemoveDevice),
+		door.On("GET /v1/sign-ins", desk.SeeSignIns, s.apiSignIns),
+		door.On("POST /v1/sign-ins/{id}/end", desk.EndSignIns, s.apiEndSignIn),
+		door.On("GET /v1/sandboxes", desk.SeeSandboxes, s.apiSandboxes),
+		door.On("GET /v1/sandboxes/{name}", desk.SeeSandboxes, s.apiSandbox),
+		door.On("POST /v1/sandboxes/prune", desk.EndSandboxes, s.apiPruneSandboxes),
+		door.On("POST /v1/sandboxes/{name}/stop", desk.EndSandboxes, s.apiStopSandbox),
+		door.On("POST /v1/sandboxes/{name}/remove", desk.EndSandboxes, s.apiRemoveSandbox),
+		door.On("POST /v1/shutdown", desk.ShutDown, s.apiShutdown),
 	}
 }
 
@@ -67,14 +67,14 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// guard checks the right of a row before its handler runs.
+// guard checks that the caller may do what a row is for, before its handler runs.
 func (s *Server) guard(row door.Row[Caller]) http.Handler {
 	return door.JSON(s.log, func(w http.ResponseWriter, r *http.Request) error {
 		c, ok := r.Context().Value(callerKey{}).(Caller)
 		if !ok {
 			return door.NewProblem(http.StatusForbidden, "", "nobody is known to ask")
 		}
-		if err := c.By.May(row.Right); err != nil {
+		if err := c.visitor().May(row.Does); err != nil {
 			if c.Why != nil {
 				err = c.Why // says what is wrong with this terminal, not only that it is not signed in
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/door"
 )
@@ -54,7 +55,7 @@ func (s *Server) mode() string {
 func (s *Server) apiStatus(w http.ResponseWriter, _ *http.Request, c Caller) error {
 	status := Status{
 		Version: s.version, PID: os.Getpid(), Started: s.started, Console: s.address.URL(), Mode: s.mode(), Setup: s.people.NeedsSetup(),
-		SignedIn: c.By.May(identity.RightWatch) == nil, Name: c.By.Name(),
+		SignedIn: c.visitor().May(desk.OpenApprovals) == nil, Name: c.By.Name(),
 	}
 	if status.SignedIn {
 		n := s.approvals.Count()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
 )
@@ -144,7 +144,7 @@ func (s *Server) followLog(w http.ResponseWriter, r *http.Request, v *visitor) e
 			l.take(record, linesAtOnce)
 		case <-l.due:
 			// The sign-in may have ended while the page was open.
-			if v.by.May(identity.RightWatch) != nil {
+			if v.atDesk().May(desk.SeeRecords) != nil {
 				_ = out.Send("reload", struct{}{})
 				return nil
 			}

@@ -3,65 +3,65 @@ package console
 import (
 	"net/http"
 
-	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
 )
 
-// rows are the pages below /c/{key}/. Only a signed-in person gets to any of them, and only with the right of its row:
-// no handler asks again who may do what it does.
+// rows are the pages below /c/{key}/. Only a signed-in person gets to any of them, and only if they may do
+// what its row is for.
 func (s *Server) rows() []door.Row[*visitor] {
 	rows := []door.Row[*visitor]{
-		door.On("GET /{$}", identity.RightAnswer, s.showQueue),
-		door.On("GET /events", identity.RightAnswer, s.follow),
-		door.On("GET /approvals/{id}", identity.RightWatch, s.showOne),
-		door.On("POST /approvals/{id}", identity.RightAnswer, s.answer),
-		door.On("POST /approvals", identity.RightAnswer, s.answerAll),
-		door.On("GET /approvals/{id}/past/{proposal}", identity.RightWatch, s.showPast),
-		door.On("GET /decisions", identity.RightWatch, s.showDecisions),
-		door.On("GET /record/{seq}", identity.RightWatch, s.showRecord),
-		door.On("GET /log", identity.RightWatch, s.showLog),
-		door.On("GET /log/events", identity.RightWatch, s.followLog),
-		door.On("GET /tools", identity.RightWatch, s.showMatrix),
-		door.On("GET /tools/one", identity.RightWatch, s.showForecast),
-		door.On("GET /tools/layers", identity.RightWatch, s.showLayers),
-		door.On("GET /sessions", identity.RightWatch, s.showSessions),
-		door.On("GET /sessions/one", identity.RightWatch, s.showSession),
-		door.On("POST /sessions/floor", identity.RightClearLevel, s.setFloorFromPage),
-		door.On("POST /sessions/clear", identity.RightClearLevel, s.clearFromPage),
-		door.On("GET /anomalies", identity.RightWatch, s.showAnomalies),
-		door.On("GET /sandboxes", identity.RightWatch, s.showSandboxes),
-		door.On("GET /sandboxes/one", identity.RightWatch, s.showSandbox),
-		door.On("GET /sandboxes/events", identity.RightWatch, s.followSandboxes),
-		door.On("POST /sandboxes/stop", identity.RightAdmin, s.stopFromPage),
-		door.On("POST /sandboxes/recreate", identity.RightAdmin, s.recreateFromPage),
-		door.On("POST /sandboxes/prune", identity.RightAdmin, s.pruneFromPage),
-		door.On("GET /grants", identity.RightWatch, s.showGrants),
-		door.On("POST /grants/{id}/revoke", identity.RightAdmin, s.revokeFromPage),
-		door.On("GET /sign-ins", identity.RightAdmin, s.showSignIns),
-		door.On("POST /sign-ins/{id}/end", identity.RightAdmin, s.endSignIn),
-		door.On("GET /tokens", identity.RightAdmin, s.showTokens),
-		door.On("POST /tokens", identity.RightAdmin, s.createFromPage),
-		door.On("POST /tokens/{id}/revoke", identity.RightAdmin, s.revokeTokenFromPage),
-		door.On("GET /passkeys", identity.RightAdmin, s.showPasskeys),
-		door.On("POST /passkeys/presence", identity.RightAdmin, s.askPresence),
-		door.On("POST /passkeys/new", identity.RightAdmin, s.beginPasskey),
-		door.On("POST /passkeys", identity.RightAdmin, s.addPasskey),
-		door.On("POST /passkeys/{id}/rename", identity.RightAdmin, s.renamePasskey),
-		door.On("POST /passkeys/{id}/remove", identity.RightAdmin, s.removePasskey),
-		door.On("GET /devices", identity.RightAdmin, s.showDevices),
-		door.On("POST /devices/{id}/approve", identity.RightAdmin, s.approveFromPage),
-		door.On("POST /devices/{id}/reject", identity.RightAdmin, s.rejectFromPage),
-		door.On("POST /devices/{id}/remove", identity.RightAdmin, s.removeFromPage),
-		door.On("POST /devices/{id}/tokens/{role}/rotate", identity.RightAdmin, s.rotateFromPage),
-		door.On("POST /devices/{id}/tokens/{role}/revoke", identity.RightAdmin, s.revokeDeviceTokenFromPage),
-		door.On("GET /passphrase", identity.RightAdmin, s.showPassphrase),
-		door.On("POST /passphrase", identity.RightAdmin, s.changeFromPage),
-		door.On("POST /sign-out", identity.RightWatch, s.signOut),
-		door.On("POST /config", identity.RightConfigure, s.applyFromPage),
+		door.On("GET /{$}", desk.SeeApprovals, s.showQueue),
+		door.On("GET /events", desk.SeeApprovals, s.follow),
+		door.On("GET /approvals/{id}", desk.OpenApprovals, s.showOne),
+		door.On("POST /approvals/{id}", desk.AnswerApprovals, s.answer),
+		door.On("POST /approvals", desk.AnswerApprovals, s.answerAll),
+		door.On("GET /approvals/{id}/past/{proposal}", desk.OpenApprovals, s.showPast),
+		door.On("GET /decisions", desk.SeeRecords, s.showDecisions),
+		door.On("GET /record/{seq}", desk.SeeRecords, s.showRecord),
+		door.On("GET /log", desk.SeeRecords, s.showLog),
+		door.On("GET /log/events", desk.SeeRecords, s.followLog),
+		door.On("GET /tools", desk.SeePolicy, s.showMatrix),
+		door.On("GET /tools/one", desk.SeePolicy, s.showForecast),
+		door.On("GET /tools/layers", desk.SeePolicy, s.showLayers),
+		door.On("GET /sessions", desk.SeeSessions, s.showSessions),
+		door.On("GET /sessions/one", desk.SeeSessions, s.showSession),
+		door.On("POST /sessions/floor", desk.ChangeLevel, s.setFloorFromPage),
+		door.On("POST /sessions/clear", desk.ChangeLevel, s.clearFromPage),
+		door.On("GET /anomalies", desk.SeeAnomalies, s.showAnomalies),
+		door.On("GET /sandboxes", desk.SeeSandboxes, s.showSandboxes),
+		door.On("GET /sandboxes/one", desk.SeeSandboxes, s.showSandbox),
+		door.On("GET /sandboxes/events", desk.SeeSandboxes, s.followSandboxes),
+		door.On("POST /sandboxes/stop", desk.EndSandboxes, s.stopFromPage),
+		door.On("POST /sandboxes/recreate", desk.EndSandboxes, s.recreateFromPage),
+		door.On("POST /sandboxes/prune", desk.EndSandboxes, s.pruneFromPage),
+		door.On("GET /grants", desk.SeeGrants, s.showGrants),
+		door.On("POST /grants/{id}/revoke", desk.RevokeGrants, s.revokeFromPage),
+		door.On("GET /sign-ins", desk.SeeSignIns, s.showSignIns),
+		door.On("POST /sign-ins/{id}/end", desk.EndSignIns, s.endSignIn),
+		door.On("GET /tokens", desk.SeeTokens, s.showTokens),
+		door.On("POST /tokens", desk.ManageTokens, s.createFromPage),
+		door.On("POST /tokens/{id}/revoke", desk.ManageTokens, s.revokeTokenFromPage),
+		door.On("GET /passkeys", desk.ManagePasskeys, s.showPasskeys),
+		door.On("POST /passkeys/presence", desk.ManagePasskeys, s.askPresence),
+		door.On("POST /passkeys/new", desk.ManagePasskeys, s.beginPasskey),
+		door.On("POST /passkeys", desk.ManagePasskeys, s.addPasskey),
+		door.On("POST /passkeys/{id}/rename", desk.ManagePasskeys, s.renamePasskey),
+		door.On("POST /passkeys/{id}/remove", desk.ManagePasskeys, s.removePasskey),
+		door.On("GET /devices", desk.SeeDevices, s.showDevices),
+		door.On("POST /devices/{id}/approve", desk.ManageDevices, s.approveFromPage),
+		door.On("POST /devices/{id}/reject", desk.ManageDevices, s.rejectFromPage),
+		door.On("POST /devices/{id}/remove", desk.ManageDevices, s.removeFromPage),
+		door.On("POST /devices/{id}/tokens/{role}/rotate", desk.ManageDevices, s.rotateFromPage),
+		door.On("POST /devices/{id}/tokens/{role}/revoke", desk.ManageDevices, s.revokeDeviceTokenFromPage),
+		door.On("GET /passphrase", desk.ChangePassphrase, s.showPassphrase),
+		door.On("POST /passphrase", desk.ChangePassphrase, s.changeFromPage),
+		door.On("POST /sign-out", desk.SignOut, s.signOut),
+		door.On("POST /config", desk.ApplyConfiguration, s.applyFromPage),
 	}
 	if s.metrics != nil {
-		rows = append(rows, door.On("GET /metrics", identity.RightWatch, s.showMetrics))
+		rows = append(rows, door.On("GET /metrics", desk.SeeMetrics, s.showMetrics))
 	}
 	return rows
 }
@@ -107,9 +107,9 @@ func (s *Server) guard(row door.Row[*visitor]) http.Handler {
 	})
 }
 
-// serveRow runs the handler of a row for somebody who has its right.
+// serveRow runs the handler of a row for somebody who may do what it is for.
 func serveRow(row door.Row[*visitor], w http.ResponseWriter, r *http.Request, v *visitor) error {
-	if err := v.by.May(row.Right); err != nil {
+	if err := v.atDesk().May(row.Does); err != nil {
 		return api.AnswerProblem(err)
 	}
 	return row.Handle(w, r, v)

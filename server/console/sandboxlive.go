@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/sandbox/fleet"
 
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
 )
@@ -48,7 +48,7 @@ func (s *Server) followSandboxes(w http.ResponseWriter, r *http.Request, v *visi
 			f.news = f.news || record.Type == audit.TypeDecision || record.Type == audit.TypeOutcome || record.Type == audit.TypeSandbox
 		case <-looks.C:
 			// The sign-in may have ended while the page was open.
-			if v.by.May(identity.RightWatch) != nil {
+			if v.atDesk().May(desk.SeeSandboxes) != nil {
 				_ = out.Send("reload", struct{}{})
 				return nil
 			}

@@ -13,7 +13,6 @@ import (
 	"github.com/toolward/toolward/sandbox/settings"
 
 	"github.com/toolward/toolward/desk"
-	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/server/api"
@@ -77,7 +76,7 @@ type checkView struct {
 
 // showSandboxes is GET /c/{key}/sandboxes.
 func (s *Server) showSandboxes(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	p := sandboxesPage{page: s.newPage(v, "Sandboxes", "/sandboxes"), Off: s.sandboxes == nil, Prunes: v.by.May(identity.RightAdmin) == nil}
+	p := sandboxesPage{page: s.newPage(v, "Sandboxes", "/sandboxes"), Off: s.sandboxes == nil, Prunes: v.atDesk().May(desk.EndSandboxes) == nil}
 	p.Style = "sandboxes.css"
 	if p.Off {
 		return renderPage(w, http.StatusOK, "sandboxes", p)
@@ -211,7 +210,7 @@ func (s *Server) renderSandbox(w http.ResponseWriter, r *http.Request, v *visito
 	}
 	p := sandboxPage{
 		page: s.newPage(v, "Sandbox", "/sandboxes"), Box: newBoxView(v, &api.Sandbox{Info: d.Info, Usage: d.Usage}, time.Now()), Seen: seenOf(&d.Info),
-		May: v.by.May(identity.RightAdmin) == nil, Facts: factsOfSandbox(d.Detail), Unknown: !d.ProtectedKnown, Lost: lostWords(d.Detail),
+		May: v.atDesk().May(desk.EndSandboxes) == nil, Facts: factsOfSandbox(d.Detail), Unknown: !d.ProtectedKnown, Lost: lostWords(d.Detail),
 		Calls: newCallsPart(v, d.Commands), Life: newLifePart(v, d.Events),
 	}
 	p.Style, p.Script, p.Live = "sandboxes.css", "sandboxes.js", true

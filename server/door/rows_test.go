@@ -4,18 +4,18 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/desk"
 )
 
-// A row that forgets its right, or names one that nobody has defined, stops the gateway at its start.
-func TestNoRouteWithoutARight(t *testing.T) {
-	for right, refused := range map[identity.Right]bool{"": true, "see everything": true, identity.RightWatch: false} {
+// A row that forgets its operation, or names one that has no right, stops the gateway at its start.
+func TestNoRouteWithoutAnOperation(t *testing.T) {
+	for does, refused := range map[desk.Operation]bool{"": true, "see everything": true, desk.SeeRecords: false} {
 		mux := http.NewServeMux()
-		rows := []Row[int]{On("GET /secrets", right, func(http.ResponseWriter, *http.Request, int) error { return nil })}
+		rows := []Row[int]{On("GET /secrets", does, func(http.ResponseWriter, *http.Request, int) error { return nil })}
 		func() {
 			defer func() {
 				if got := recover() != nil; got != refused {
-					t.Errorf("right %q: refused %v, want %v", right, got, refused)
+					t.Errorf("operation %q: refused %v, want %v", does, got, refused)
 				}
 			}()
 			AddRows(mux, "/c/{key}", rows, func(Row[int]) http.Handler { return http.NotFoundHandler() })
