@@ -27,6 +27,7 @@ type Past struct {
 	Via      string
 	Decision toolward.Decision // what people answered, if they were asked
 	Digest   string
+	Original string // the digest that the call had before a plug-in rewrote it; "" if none did
 }
 
 // analysis is what was known about a command. What "always" would have saved is not kept, only that it would.
@@ -55,7 +56,7 @@ func ReadDecision(r *Record) (*Past, error) {
 	}
 	p := &Past{
 		Seq: r.Seq, Time: r.Time, Tool: r.Tool, Verdict: d.Verdict, Code: d.Code, Via: d.Via,
-		Decision: d.Approval.Decision, Digest: d.Digest, Gap: d.gap(),
+		Decision: d.Approval.Decision, Digest: d.Digest, Original: d.DigestOriginal, Gap: d.gap(),
 	}
 	p.Request = d.request(r)
 	if d.Policy != nil {
@@ -88,7 +89,7 @@ func (d *decided) gap() string {
 func (d *decided) request(r *Record) *toolward.Request {
 	q := d.Requester
 	c := toolward.Call{
-		Tool: r.Tool, Session: d.SessionKey, Surface: d.Surface, WorkDir: d.WorkDir, Host: d.Host, ByClient: d.ByClient,
+		ID: d.CallID, Run: d.RunID, Tool: r.Tool, Session: d.SessionKey, Surface: d.Surface, WorkDir: d.WorkDir, Host: d.Host, ByClient: d.ByClient,
 		Caller: toolward.Caller{
 			Agent: d.AgentID, Depth: d.Depth, Owner: q.SenderIsOwner, Context: q.Context, Channel: q.Channel, Account: q.Account,
 			Sender: q.SenderID, Client: q.Client, Workspace: q.Workspace, Device: q.Device, Parent: q.Parent,

@@ -1,6 +1,7 @@
 package anomaly
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,11 +34,13 @@ func (m *Monitor) Restore(ctx context.Context, source audit.Source) (records int
 	}
 	from = max(from, last.Seq-maxRestore) + 1
 	p := playback{monitor: m, open: map[int64]*toolward.Request{}}
+	var strange error // the first record that could not be read: what came after it counts all the same
 	err = source.Scan(ctx, from, func(r *audit.Record) error {
 		records++
-		return p.play(r)
+		strange = cmp.Or(strange, p.play(r))
+		return nil
 	})
-	if err != nil {
+	if err = cmp.Or(err, strange); err != nil {
 		return records, fmt.Errorf("restore what was watched: %w", err)
 	}
 	return records, nil
@@ -72,89 +75,38 @@ func (p *playback) play(r *audit.Record) error {
 	return nil
 }
 
-// decided is what a decision record says that detectors look at.
-type decided struct {
-	CallID         string        `json:"callId"`
-	RunID          string        `json:"runId"`
-	Code           toolward.Code `json:"code"`
-	Digest         string        `json:"digest"`
-	DigestOriginal string        `json:"digestOriginal"`
-	Row            string        `json:"row"`
-	LevelInputs    struct {
-		External bool `json:"external"`
-	} `json:"levelInputs"`
-	Surface   toolward.Surface `json:"surface"`
-	Requester struct {
-		Channel string `json:"channel"`
-		Account string `json:"account"`
-		Sender  string `json:"senderId"`
-		Owner   bool   `json:"senderIsOwner"`
-	} `json:"requester"`
-	Facts struct {
-		Deletes    int      `json:"deletes"`
-		Mutates    bool     `json:"mutates"`
-		Hosts      []string `json:"hosts"`
-		Recipients []string `json:"recipients"`
-		Scope      string   `json:"scope"`
-		Targets    []struct {
-			Op    toolward.Op `json:"op"`
-			Path  string      `json:"path"`
-			Place string      `json:"place"`
-		} `json:"targets"`
-	} `json:"facts"`
-}
-
 func (p *playback) decision(r *audit.Record) error {
 	key := toolward.SessionKey(r.Session)
 	if key.Agent() == "" || key.Agent() != r.Agent {
 		return nil // a session that was not its caller's: it was not counted then
 	}
-	var d decided
-	if err := json.Unmarshal([]byte(r.JSON), &d); err != nil {
-		return fmt.Errorf("record %d: %w", r.Seq, err)
+	past, err := audit.ReadDecision(r)
+	if err != nil {
+		return err
 	}
-	request := d.request(r)
-	if d.wasWatched() {
+	request := past.Request
+	request.Digest = past.Digest
+	if wasWatched(past) {
 		first := *request
-		if d.DigestOriginal != "" {
-			first.Digest = d.DigestOriginal
+		if past.Original != "" {
+			first.Digest = past.Original
 		}
 		p.monitor.Before(r.Time, &first)
 	}
 	switch {
-	case r.Verdict == toolward.Allow.String():
+	case past.Verdict == toolward.Allow:
 		p.open[r.Seq] = request
-	case d.Code == toolward.CodeInvalidArgs:
+	case past.Code == toolward.CodeInvalidArgs:
 		p.monitor.Invalid(r.Time, request)
-	case d.Code != toolward.CodeAuditUnavailable && d.Code != toolward.CodeNoSandbox:
-		p.monitor.Denied(r.Time, request, d.Code)
+	case past.Code != toolward.CodeAuditUnavailable && past.Code != toolward.CodeNoSandbox:
+		p.monitor.Denied(r.Time, request, past.Code)
 	}
 	return nil
 }
 
 // wasWatched reports whether the call came as far as the detectors: arguments decoded and facts found.
-func (d *decided) wasWatched() bool {
-	return d.Digest != "" && d.Code != toolward.CodeInvalidArgs && (d.Code != toolward.CodeValidation || d.Row != "")
-}
-
-func (d *decided) request(r *audit.Record) *toolward.Request {
-	out := &toolward.Request{
-		Call: toolward.Call{
-			ID: d.CallID, Run: d.RunID, Tool: r.Tool, Session: toolward.SessionKey(r.Session), Surface: d.Surface,
-			Caller: toolward.Caller{
-				Agent: r.Agent, Owner: d.Requester.Owner, Channel: d.Requester.Channel, Account: d.Requester.Account, Sender: d.Requester.Sender,
-			},
-		},
-		Tool: &toolward.Tool{Name: r.Tool}, Digest: d.Digest,
-		Inputs: toolward.LevelInputs{External: d.LevelInputs.External},
-		Facts: toolward.Facts{
-			Deletes: d.Facts.Deletes, Mutates: d.Facts.Mutates, Hosts: d.Facts.Hosts, Recipients: d.Facts.Recipients, Scope: d.Facts.Scope,
-		},
-	}
-	for _, t := range d.Facts.Targets {
-		out.Facts.Targets = append(out.Facts.Targets, toolward.Target{Op: t.Op, Real: t.Path, Zone: toolward.Zone(t.Place)})
-	}
-	return out
+func wasWatched(p *audit.Past) bool {
+	return p.Digest != "" && p.Code != toolward.CodeInvalidArgs && (p.Code != toolward.CodeValidation || p.Judged != nil)
 }
 
 func (p *playback) outcome(r *audit.Record) error {

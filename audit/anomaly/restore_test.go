@@ -142,6 +142,36 @@ func TestAnEndedRunSurvivesARestart(t *testing.T) {
 	}
 }
 
+// torn is a source whose first record cannot be read.
+type torn struct{ audit.Source }
+
+func (s torn) Scan(ctx context.Context, from int64, visit func(*audit.Record) error) error {
+	return s.Source.Scan(ctx, from, func(r *audit.Record) error {
+		if r.Seq == from {
+			r = &audit.Record{Seq: r.Seq, Type: audit.TypeDecision, Agent: "coder", Session: string(here), Tool: "write", JSON: `{"level":"calm"}`}
+		}
+		return visit(r)
+	})
+}
+
+// A record that cannot be read is told of; it does not hide what came after it.
+func TestAStrangeRecordHidesNothing(t *testing.T) {
+	log := newRecord(t)
+	for range 2 {
+		_, err := log.Append(t.Context(), audit.Event{
+			Type: audit.TypeAnomaly, Session: here, Agent: "coder", Data: map[string]any{"detector": "writes", "action": "abort", "run": "run-1"},
+		})
+		must(t, err)
+	}
+	w := newWorld(t, anomaly.Config{}, nil)
+	if n, err := w.monitor.Restore(t.Context(), torn{flushed(t, log)}); err == nil || n != 2 {
+		t.Errorf("%d records, %v", n, err)
+	}
+	if code := w.call(callIn(here, "write", 1)); code != toolward.CodeAnomaly {
+		t.Errorf("%q", code)
+	}
+}
+
 // What a person has cleared stays cleared: after a restart nobody would know why the run is refused again.
 func TestWhatWasClearedStaysClearedAfterARestart(t *testing.T) {
 	log := newRecord(t)
