@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/gatetest"
 )
 
 // rules is a configuration of n entries spread over lists and overrides, with the tools that they name.
@@ -18,10 +19,10 @@ func rules(n int) (Config, []*toolward.Tool) {
 		switch i % 5 {
 		case 0:
 			c.TEG.Tools[name] = "needs_approval"
-			tools = append(tools, plugin("server", name)...)
+			tools = append(tools, gatetest.Plugin("server", name)...)
 		case 1:
 			c.TEG.Tools[fmt.Sprintf("server__tool_%d*", i)] = "blocked"
-			tools = append(tools, plugin("server", name)...)
+			tools = append(tools, gatetest.Plugin("server", name)...)
 		case 2:
 			c.TEG.Tools[fmt.Sprintf("message.action%d", i)] = "blocked"
 		case 3:

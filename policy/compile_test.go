@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy/report"
 	"github.com/toolward/toolward/policy/visible"
 )
@@ -87,7 +88,7 @@ func TestEnableNamesBlockedRowsOnly(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	tools := slices.Concat(coreTools(), plugin("github", "github__create_issue"))
+	tools := slices.Concat(coreTools(), gatetest.Plugin("github", "github__create_issue"))
 	for _, c := range []struct {
 		name   string
 		config Config
@@ -136,7 +137,7 @@ func TestWarnings(t *testing.T) {
 
 func TestRegistration(t *testing.T) {
 	offenders := slices.Concat(
-		plugin("s1", "read", "mcp__s2__add", "fine"), plugin("s2", "fine"),
+		gatetest.Plugin("s1", "read", "mcp__s2__add", "fine"), gatetest.Plugin("s2", "fine"),
 		[]*toolward.Tool{{Name: "bad_schema", Plugin: "s1", Schema: []byte(`{"$ref":"http://evil.example/s.json"}`)}, {Name: "no_schema", Plugin: "s1"}},
 	)
 	s, warnings, err := Compile(Config{}, append(coreTools(), offenders...))
@@ -168,7 +169,7 @@ func TestRevision(t *testing.T) {
 	}
 	for name, other := range map[string]*Snapshot{
 		"configuration": compile(t, Config{Tools: visible.Tools{Deny: []string{"tts"}}}, coreTools()...),
-		"tools":         compile(t, Config{}, append(coreTools(), plugin("p", "x")...)...),
+		"tools":         compile(t, Config{}, append(coreTools(), gatetest.Plugin("p", "x")...)...),
 	} {
 		if other.Revision() == base {
 			t.Errorf("another %s has the same revision", name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy/visible"
 	"pgregory.net/rapid"
 )
@@ -97,7 +98,7 @@ func TestOutlookSeesWhatTheCallerSees(t *testing.T) {
 }
 
 func TestOutlookCases(t *testing.T) {
-	tools := slices.Concat(coreTools(), plugin("github", "github__issue"))
+	tools := slices.Concat(coreTools(), gatetest.Plugin("github", "github__issue"))
 	s := compile(t, Config{
 		TEG: TEG{
 			Preset: PresetWorkspace, Web: Web{AllowHosts: []string{"example.org"}}, Enable: []string{"nodes.camera_snap"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/policy/visible"
 	"pgregory.net/rapid"
@@ -27,20 +28,11 @@ var (
 	levels = []toolward.Level{toolward.Normal, toolward.Elevated, toolward.Lockdown}
 )
 
-// anyList draws entries of an allow or deny list.
-func anyList() *rapid.Generator[[]string] {
-	entries := []string{
-		"*", "read", "Write", "bash", "apply_patch", "exec", "web_*", "*_search", "github", "github__*", "files", "group:fs",
-		"group:plugins", "group:core", "group:openclaw", "group:nope", "nope", "cron",
-	}
-	return rapid.SliceOfN(rapid.SampledFrom(entries), 0, 4)
-}
-
 func anyTools() *rapid.Generator[visible.Tools] {
 	return rapid.Custom(func(t *rapid.T) visible.Tools {
 		only := rapid.Bool().Draw(t, "workspaceOnly")
 		return visible.Tools{
-			Allow: anyList().Draw(t, "allow"), Deny: anyList().Draw(t, "deny"), FS: visible.FS{WorkspaceOnly: &only},
+			Allow: gatetest.AnyList().Draw(t, "allow"), Deny: gatetest.AnyList().Draw(t, "deny"), FS: visible.FS{WorkspaceOnly: &only},
 			Exec: visible.Exec{
 				Security: rapid.SampledFrom([]string{"", "deny", "allowlist", "full"}).Draw(t, "security"),
 				Ask:      rapid.SampledFrom([]string{"", "always", "on-miss", "off"}).Draw(t, "ask"),
@@ -166,7 +158,7 @@ func TestDenyingMoreNeverAllowsMore(t *testing.T) {
 		if len(c.Tools.Allow) > 1 && rapid.Bool().Draw(t, "drop an allow entry") {
 			c.Tools.Allow = c.Tools.Allow[1:]
 		} else {
-			c.Tools.Deny = append(slices.Clone(c.Tools.Deny), anyList().Draw(t, "more")...)
+			c.Tools.Deny = append(slices.Clone(c.Tools.Deny), gatetest.AnyList().Draw(t, "more")...)
 		}
 		for _, name := range visibleNames(mustCompile(t, c), "main", true) {
 			if !slices.Contains(before, name) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy/report"
 )
 
@@ -106,7 +107,7 @@ func TestRules(t *testing.T) {
 // A tool of a plug-in is concerned by rules that name it, its plug-in or all plug-ins; a client's tool that is not
 // registered by rules that match its name.
 func TestRulesForOtherTools(t *testing.T) {
-	tools := append(coreTools(), plugin("files", "files__delete", "other")...)
+	tools := append(coreTools(), gatetest.Plugin("files", "files__delete", "other")...)
 	for _, c := range []struct {
 		entry string
 		tool  toolward.Tool

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy/visible"
 )
 
@@ -49,7 +50,7 @@ func TestAdopt(t *testing.T) {
 }
 
 func TestDecode(t *testing.T) {
-	s := compile(t, Config{}, append(coreTools(), plugin("p", "p__x")...)...)
+	s := compile(t, Config{}, append(coreTools(), gatetest.Plugin("p", "p__x")...)...)
 	params, err := s.Decode(s.Tool("write"), json.RawMessage(`{"file_path":"a","content":["x",{"text":"y"}]}`))
 	if err != nil || string(params.Canonical()) != `{"content":"xy","path":"a"}` {
 		t.Errorf("got %s, %v", params.Canonical(), err)

@@ -27,15 +27,6 @@ func coreTools() []*toolward.Tool {
 	return tools
 }
 
-// plugin makes tools of one MCP server.
-func plugin(id string, names ...string) []*toolward.Tool {
-	var tools []*toolward.Tool
-	for _, name := range names {
-		tools = append(tools, &toolward.Tool{Name: name, Plugin: id, Schema: json.RawMessage(`{"type":"object"}`)})
-	}
-	return tools
-}
-
 func compile(t testing.TB, c Config, tools ...*toolward.Tool) *Snapshot {
 	t.Helper()
 	s, _, err := Compile(c, tools)

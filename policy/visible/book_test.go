@@ -6,10 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/gatetest"
 )
 
 func TestLayers(t *testing.T) {
-	tools := slices.Concat(coreTools(), plugin("github", "github__issue", "github__delete"))
+	tools := slices.Concat(coreTools(), gatetest.Plugin("github", "github__issue", "github__delete"))
 	s := compile(t, Config{
 		Tools: Tools{Allow: []string{"group:fs", "exec", "cron", "github", "tts"}, Deny: []string{"*_delete"}},
 		Agents: []Agent{
@@ -85,7 +86,7 @@ func TestDeadPluginListCloses(t *testing.T) {
 
 // TestPluginIDStandsForItsToolsOnly: another server must not get in by naming its tool like an allowed server.
 func TestPluginIDStandsForItsToolsOnly(t *testing.T) {
-	s := compile(t, Config{Tools: Tools{Allow: []string{"lobster"}}}, slices.Concat(plugin("lobster", "workflow"), plugin("other", "lobster"))...)
+	s := compile(t, Config{Tools: Tools{Allow: []string{"lobster"}}}, slices.Concat(gatetest.Plugin("lobster", "workflow"), gatetest.Plugin("other", "lobster"))...)
 	if got := toolNames(s.Tools(toolward.Caller{})); got != "workflow" {
 		t.Errorf("got %s", got)
 	}

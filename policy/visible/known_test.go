@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolward/toolward/internal/gatetest"
 )
 
 func TestKnownTools(t *testing.T) {
-	s := compile(t, Config{Agents: []Agent{{ID: "Zed"}, {ID: "abe"}}}, append(plugin("b", "b__x"), append(plugin("a", "z__y"), coreTools()[0])...)...)
+	s := compile(t, Config{Agents: []Agent{{ID: "Zed"}, {ID: "abe"}}}, append(gatetest.Plugin("b", "b__x"), append(gatetest.Plugin("a", "z__y"), coreTools()[0])...)...)
 	known := s.KnownTools()
 	if len(known) != 25+2+1+2 {
 		t.Fatalf("%d tools", len(known))

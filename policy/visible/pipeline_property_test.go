@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/gatetest"
 	"pgregory.net/rapid"
 )
 
@@ -15,9 +16,9 @@ import (
 func anyLayers() *rapid.Generator[Config] {
 	profiles := rapid.SampledFrom([]string{"", "minimal", "coding", "messaging", "full"})
 	lists := rapid.Custom(func(t *rapid.T) Lists {
-		l := Lists{Allow: anyList().Draw(t, "allow"), Deny: anyList().Draw(t, "deny")}
+		l := Lists{Allow: gatetest.AnyList().Draw(t, "allow"), Deny: gatetest.AnyList().Draw(t, "deny")}
 		if len(l.Allow) == 0 {
-			l.AlsoAllow = anyList().Draw(t, "also")
+			l.AlsoAllow = gatetest.AnyList().Draw(t, "also")
 		}
 		return l
 	})
@@ -37,7 +38,7 @@ func anyLayers() *rapid.Generator[Config] {
 		}
 		c.Tools.UnmatchedAllowlist = rapid.SampledFrom([]string{"", "strip", "closed"}).Draw(t, "unmatched")
 		c.Tools.Subagents.Tools = lists.Draw(t, "subagents")
-		c.Tools.Sandbox.Tools = SandboxLists{Allow: anyList().Draw(t, "sandbox allow"), AlsoDeny: anyList().Draw(t, "sandbox deny")}
+		c.Tools.Sandbox.Tools = SandboxLists{Allow: gatetest.AnyList().Draw(t, "sandbox allow"), AlsoDeny: gatetest.AnyList().Draw(t, "sandbox deny")}
 		return c
 	})
 }
@@ -201,7 +202,7 @@ func TestADenyEntryAnywhereNeverAddsATool(t *testing.T) {
 		before, caller := anyLayers().Draw(t, "config"), anyCaller().Draw(t, "caller")
 		denies := func(role listRole) bool { return role == denyList }
 		at, i := rapid.IntRange(0, countLists(before, denies)-1).Draw(t, "list"), 0
-		more := anyList().Filter(func(l []string) bool { return len(l) > 0 }).Draw(t, "more")
+		more := gatetest.AnyList().Filter(func(l []string) bool { return len(l) > 0 }).Draw(t, "more")
 		after := mapLists(before, func(role listRole, list []string) []string {
 			if role != denyList {
 				return list
@@ -308,7 +309,7 @@ func TestTheOrderOfLayersDoesNotMatter(t *testing.T) {
 		var layers pipeline
 		for range rapid.IntRange(0, 4).Draw(t, "layers") {
 			as := layer{label: "x", strips: rapid.Bool().Draw(t, "strips")}
-			layers = append(layers, inventory.layer(as, restriction{Allow: anyList().Draw(t, "allow"), Deny: anyList().Draw(t, "deny")}))
+			layers = append(layers, inventory.layer(as, restriction{Allow: gatetest.AnyList().Draw(t, "allow"), Deny: gatetest.AnyList().Draw(t, "deny")}))
 		}
 		other := pipeline(rapid.Permutation(layers).Draw(t, "order"))
 		if diff := cmp.Diff(layers.keeps(len(someTools)), other.keeps(len(someTools))); diff != "" {

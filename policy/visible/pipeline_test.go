@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy/memo"
 	"github.com/toolward/toolward/policy/report"
 )
@@ -36,7 +37,7 @@ func layered() Config {
 }
 
 func TestEveryLayerNamesItself(t *testing.T) {
-	tools := slices.Concat(coreTools(), plugin("github", "github__issue"), plugin("other", "other__x"))
+	tools := slices.Concat(coreTools(), gatetest.Plugin("github", "github__issue"), gatetest.Plugin("other", "other__x"))
 	s := compile(t, layered(), tools...)
 	caller := toolward.Caller{
 		Agent: "work", Owner: true, Session: "agent:work:slack:channel:c0abc", Provider: "openai", Model: "gpt-5.2", Sandboxed: true,

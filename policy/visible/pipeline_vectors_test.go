@@ -151,9 +151,9 @@ func TestStripVectors(t *testing.T) {
 		gatetest.Decode(t, input, &in)
 		var tools []*toolward.Tool
 		for id, names := range in.Plugins {
-			tools = append(tools, plugin(NormalizeName(id), names...)...)
+			tools = append(tools, gatetest.Plugin(NormalizeName(id), names...)...)
 		}
-		tools = append(tools, plugin("", in.Present...)...)
+		tools = append(tools, gatetest.Plugin("", in.Present...)...)
 		v := newInventory(tools, nil, in.Mode == "closed")
 		for id, names := range in.Plugins {
 			v.plugins[NormalizeName(id)] = len(names) > 0
@@ -345,7 +345,7 @@ func TestHTTPToolsVectors(t *testing.T) {
 			Admin              bool
 		}
 		gatetest.Decode(t, input, &in)
-		s, _, err := compiled(Config{HTTP: HTTPTools{Allow: in.Allow, Deny: in.Deny}}, plugin("", in.Tools...))
+		s, _, err := compiled(Config{HTTP: HTTPTools{Allow: in.Allow, Deny: in.Deny}}, gatetest.Plugin("", in.Tools...))
 		if err != nil {
 			return object{"error": "config"}
 		}

@@ -1,31 +1,22 @@
 package visible
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy/report"
 	"pgregory.net/rapid"
 )
 
 // coreTools registers a stand-in for each of the 25 core tools, and list, search and whatsapp_login.
 func coreTools() []*toolward.Tool {
-	return plugin("", append(CoreTools(), "list", "search", "whatsapp_login")...)
-}
-
-// plugin makes tools of one MCP server.
-func plugin(id string, names ...string) []*toolward.Tool {
-	var tools []*toolward.Tool
-	for _, name := range names {
-		tools = append(tools, &toolward.Tool{Name: name, Plugin: id, Schema: json.RawMessage(`{"type":"object"}`)})
-	}
-	return tools
+	return gatetest.Plugin("", append(CoreTools(), "list", "search", "whatsapp_login")...)
 }
 
 var (
-	someServers = append(plugin("github", "github__issue"), plugin("files", "github", "files__delete")...)
+	someServers = append(gatetest.Plugin("github", "github__issue"), gatetest.Plugin("files", "github", "files__delete")...)
 	someTools   = append(coreTools(), someServers...)
 )
 
@@ -65,13 +56,4 @@ func toolNames(tools []*toolward.Tool) string {
 		all = append(all, t.Name)
 	}
 	return strings.Join(all, " ")
-}
-
-// anyList draws entries of an allow or deny list.
-func anyList() *rapid.Generator[[]string] {
-	entries := []string{
-		"*", "read", "Write", "bash", "apply_patch", "exec", "web_*", "*_search", "github", "github__*", "files", "group:fs",
-		"group:plugins", "group:core", "group:openclaw", "group:nope", "nope", "cron",
-	}
-	return rapid.SliceOfN(rapid.SampledFrom(entries), 0, 4)
 }
