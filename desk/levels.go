@@ -13,6 +13,8 @@ import (
 type Levels interface {
 	// Overview tells a session's level and what it comes from.
 	Overview(context.Context, toolward.SessionKey) (session.Overview, error)
+	// Recent lists the sessions that changed last, newest first.
+	Recent(ctx context.Context, limit int) ([]session.Overview, error)
 	// SetFloor keeps a session at least as tense as level until it is cleared.
 	SetFloor(ctx context.Context, key toolward.SessionKey, level toolward.Level, by string) error
 	// Clear takes the floor away, and if read is the stamp of the sources also the mark that the session has seen

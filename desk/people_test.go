@@ -137,8 +137,46 @@ func TestPasskeys(t *testing.T) {
 	if err := w.desk.RenamePasskey(t.Context(), w.person(), "no-such", "phone"); desk.CodeOf(err) != desk.Unknown {
 		t.Errorf("no such passkey: %v", err)
 	}
-	w.desk.NoteSuspectPasskey(t.Context(), "10.0.0.7")
-	if len(w.events) != 1 || w.events[0].Data["event"] != "passkey-suspect" {
-		t.Errorf("recorded: %v", w.events)
+	for who, v := range strangers() {
+		_, a := w.desk.Passkeys(v)
+		_, b := w.desk.AskPresence(v, site)
+		_, c := w.desk.BeginPasskey(t.Context(), v, "10.0.0.7", site, identity.Presence{Passphrase: passphrase})
+		for _, err := range []error{a, b, c} {
+			if desk.CodeOf(err) != desk.NotAllowed {
+				t.Errorf("%s: %v", who, err)
+			}
+		}
+	}
+}
+
+// Where a passkey signs somebody in of which there is a copy, and where it adds another, that is recorded with whence it came.
+func TestASuspectPasskeyIsRecorded(t *testing.T) {
+	w := newWorld(t)
+	must(t, w.keeper.SetUp(t.Context(), "test", w.keeper.SetupCode(), passphrase))
+	question, err := w.desk.BeginPasskey(t.Context(), w.person(), "10.0.0.1", site, identity.Presence{Passphrase: passphrase})
+	must(t, err)
+	mine := passkeytest.New(site.Origin)
+	_, err = w.desk.AddPasskey(t.Context(), w.person(), site, "laptop", mine.Make(t, question))
+	must(t, err)
+	copied := mine.Copy()
+	signIn := func(a *passkeytest.Authenticator) error {
+		token, question, err := w.passkeys.BeginSignIn("10.0.0.7", site)
+		must(t, err)
+		_, err = w.desk.SignInWithPasskey(t.Context(), "10.0.0.7", token, site, a.Sign(t, question))
+		return err
+	}
+	presence, err := w.desk.AskPresence(w.person(), site)
+	must(t, err)
+	stolen := copied.Sign(t, presence) // before it is known that there are two
+	must(t, signIn(mine))
+	must(t, signIn(mine))
+	w.events = nil
+	_, err = w.desk.BeginPasskey(t.Context(), w.person(), "10.0.0.9", site, identity.Presence{Answer: stolen})
+	if desk.CodeOf(err) != desk.NotProven || len(w.events) != 1 || w.events[0].Data["event"] != "passkey-suspect" || w.events[0].Data["from"] != "10.0.0.9" {
+		t.Errorf("adding another: %v, recorded %v", err, w.events)
+	}
+	w.events = nil
+	if err := signIn(copied); err == nil || len(w.events) != 1 || w.events[0].Data["from"] != "10.0.0.7" {
+		t.Errorf("signing in: %v, recorded %v", err, w.events)
 	}
 }

@@ -12,6 +12,7 @@ import (
 type Records interface {
 	Query(ctx context.Context, filter audit.Filter) ([]audit.Record, error)
 	Verify(ctx context.Context) (audit.Report, error)
+	Tail() *audit.Tail
 }
 
 // Records are the records that a filter matches, newest first.
@@ -24,6 +25,15 @@ func (d *Desk) Records(ctx context.Context, v Visitor, filter audit.Filter) ([]a
 		return nil, &Error{Invalid, err}
 	}
 	return append([]audit.Record{}, list...), nil
+}
+
+// FollowRecords delivers records as they are committed, until its Close. Whoever reads them for long asks again whether the visitor
+// still may.
+func (d *Desk) FollowRecords(v Visitor) (*audit.Tail, error) {
+	if err := d.may(v, SeeRecords, d.records != nil); err != nil {
+		return nil, err
+	}
+	return d.records.Tail(), nil
 }
 
 // VerifyRecords looks for the first place where the record is not what was written. A break is no error.

@@ -66,7 +66,7 @@ func (g *Gateway) openAdapters(ctx context.Context, o Options) (err error) {
 		Home: g.home, Listen: listen, Hosts: settings.Server.Hosts,
 		Public: public, Proxies: door.Proxies{Trusted: trusted, RealIPFallback: settings.Gateway.AllowRealIPFallback},
 		Passkeys: g.passkeys,
-		People:   g.people, Approvals: g.approver, Audit: g.audit, Levels: levels{g.sessions, g.watcher},
+		People:   g.people, Approvals: g.approver,
 		Gateway: g.Gateway, Policy: g.policyInForce, Desk: g.desk, Sandboxes: g.sandboxes,
 		MCP:         g.mcp.Handler(g.authenticate),
 		MCPStream:   g.fromAgent(g.mcp.StdioHandler(streams, g.welcome)),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/server/api"
 )
@@ -37,7 +38,7 @@ func TestSessionsThroughTheAPI(t *testing.T) {
 
 	var list api.Sessions
 	wire.want(200, "GET", "/v1/sessions", nil, &list)
-	at := slices.IndexFunc(list.Sessions, func(s api.Session) bool { return s.Agent == "quiet" })
+	at := slices.IndexFunc(list.Sessions, func(s desk.Session) bool { return s.Agent == "quiet" })
 	if len(list.Sessions) != 3 || at < 0 {
 		t.Fatalf("sessions: %+v", list.Sessions)
 	}
@@ -64,7 +65,7 @@ func TestSessionsThroughTheAPI(t *testing.T) {
 		t.Fatalf("anomalies: %+v", anomalies)
 	}
 	got := anomalies.Anomalies[0]
-	want := api.Anomaly{
+	want := desk.Anomaly{
 		Seq: got.Seq, At: got.At, Session: "agent:quiet:main", Agent: "quiet", Tool: "exec", CallID: "c7", Run: "r1",
 		Detector: "denied", Count: 3, Action: "elevate", Text: "3 refusals within 5 minutes", Notified: true,
 	}

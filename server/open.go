@@ -16,8 +16,8 @@ import (
 // Open binds both doors. Nothing is answered before Serve, so that a caller can print the address first and knows
 // at once when the port is taken.
 func Open(o Options) (*Server, error) {
-	if o.Home == "" || o.People == nil || o.Approvals == nil || o.Audit == nil ||
-		o.Levels == nil || o.Gateway == nil || o.Policy == nil || o.Desk == nil || o.Stop == nil {
+	if o.Home == "" || o.People == nil || o.Approvals == nil ||
+		o.Gateway == nil || o.Policy == nil || o.Desk == nil || o.Stop == nil {
 		return nil, errors.New("open server: a part is missing")
 	}
 	hosts := o.Hosts
@@ -56,13 +56,13 @@ func Open(o Options) (*Server, error) {
 func (s *Server) openRooms(o *Options) {
 	s.api = api.New(&api.Options{
 		Home: o.Home, Address: &s.address, Streams: s.streams,
-		People: o.People, Approvals: o.Approvals, Audit: o.Audit, Levels: o.Levels, Gateway: o.Gateway,
+		People: o.People, Approvals: o.Approvals, Gateway: o.Gateway,
 		Policy: o.Policy, Desk: o.Desk, Sandboxes: o.Sandboxes,
 		ObserveOnly: o.ObserveOnly, Version: o.Version, Stop: o.Stop, Log: s.log,
 	})
 	s.console = console.New(&console.Options{
 		API: s.api, Address: &s.address, Streams: s.streams,
-		People: o.People, Approvals: o.Approvals, Audit: o.Audit, Levels: o.Levels, Policy: o.Policy, Desk: o.Desk,
+		People: o.People, Approvals: o.Approvals, Policy: o.Policy, Desk: o.Desk,
 		Passkeys: o.Passkeys, Sandboxes: o.Sandboxes, Metrics: o.Metrics, ObserveOnly: o.ObserveOnly, Log: s.log,
 	})
 }

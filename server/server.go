@@ -9,7 +9,6 @@ import (
 	"net/http"
 
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/api"
@@ -31,8 +30,6 @@ type Options struct {
 
 	People    *identity.Keeper
 	Approvals *approval.Manager
-	Audit     *audit.Log
-	Levels    api.Levels
 	Gateway   api.Explainer
 	Policy    func() api.Policy  // the one in force
 	Desk      *desk.Desk         // what people may do

@@ -12,6 +12,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/client/local"
+	counter "github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/tui"
 )
@@ -108,7 +109,7 @@ func (g desk) Decisions(ctx context.Context) ([]tui.Decision, error) {
 		if err := json.Unmarshal(raw, &r); err != nil {
 			return nil, fmt.Errorf("a decision of the record: %w", err)
 		}
-		about, how, err := api.DecisionWords(raw)
+		about, how, err := counter.DecisionWords(raw)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +142,7 @@ func (g desk) Sessions(ctx context.Context) ([]tui.Session, error) {
 func (g desk) Level(ctx context.Context, session toolward.SessionKey) (tui.SessionLevel, error) {
 	var l api.Level
 	err := g.Get(ctx, "/v1/level", url.Values{"session": {string(session)}}, &l)
-	floor := floorWords(&api.Session{Inputs: l.Inputs, FloorUntil: l.FloorUntil, FloorBy: l.FloorBy})
+	floor := floorWords(&counter.Session{Inputs: l.Inputs, FloorUntil: l.FloorUntil, FloorBy: l.FloorBy})
 	return tui.SessionLevel{
 		Level: l.Level, Reasons: l.Inputs.Reasons, Floor: floor, Suspicious: l.Inputs.Suspicious, Sources: l.Sources, SourcesCut: l.SourcesCut, Stamp: l.Stamp,
 	}, known(err)
@@ -163,7 +164,7 @@ func (g desk) ClearLevel(ctx context.Context, session toolward.SessionKey, read 
 }
 
 // floorWords says how long a session is kept tense, and by whom.
-func floorWords(s *api.Session) string {
+func floorWords(s *counter.Session) string {
 	if s.Inputs.Floor == toolward.Normal {
 		return ""
 	}

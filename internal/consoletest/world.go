@@ -160,8 +160,8 @@ func New(t testing.TB, o Options) *World {
 	must(t, err)
 	doors := server.Options{
 		Public: public, Proxies: door.Proxies{Trusted: trusted}, Passkeys: w.Passkeys,
-		Home: home, Listen: o.Listen, Hosts: o.Hosts, People: w.People, Approvals: w.Approvals, Audit: w.Audit,
-		Levels: w.Levels, Gateway: w.Gateway, Desk: w.Desk, MCP: o.MCP, Hooks: o.Hooks,
+		Home: home, Listen: o.Listen, Hosts: o.Hosts, People: w.People, Approvals: w.Approvals,
+		Gateway: w.Gateway, Desk: w.Desk, MCP: o.MCP, Hooks: o.Hooks,
 		Policy:    func() api.Policy { return o.Policy },
 		Sandboxes: o.Sandboxes,
 		Version:   "test", Stop: func() {}, Log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),

@@ -1,77 +1,27 @@
 package api
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
-	"time"
 
-	"github.com/toolward/toolward"
-	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/door"
 )
 
-// Anomaly is what a detector noticed, in the answer of GET /v1/anomalies.
-type Anomaly struct {
-	Seq      int64               `json:"seq"` // its position in the record
-	At       time.Time           `json:"at"`
-	Session  toolward.SessionKey `json:"session,omitempty"`
-	Agent    string              `json:"agent,omitempty"`
-	Tool     string              `json:"tool,omitempty"` // of the call that made it fire
-	CallID   string              `json:"callId,omitempty"`
-	Run      string              `json:"run,omitempty"`
-	Detector string              `json:"detector"` // docs/levels.md lists them; auditGap: the record itself is not as it was left
-	Count    int                 `json:"count,omitempty"`
-	Action   string              `json:"action,omitempty"` // alert, ask, elevate, lockdown, block or abort
-	Detail   string              `json:"detail,omitempty"` // of a loop: which
-	Text     string              `json:"text"`             // in words
-	Notified bool                `json:"notified"`         // false: the same was told less than five minutes before
-}
-
 // Anomalies is the answer of GET /v1/anomalies, newest first.
 type Anomalies struct {
-	Anomalies []Anomaly `json:"anomalies"`
+	Anomalies []desk.Anomaly `json:"anomalies"`
 }
 
 // apiAnomalies takes the filters of apiAudit.
-func (s *Server) apiAnomalies(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) apiAnomalies(w http.ResponseWriter, r *http.Request, c Caller) error {
 	filter, err := readFilter(r.URL.Query())
 	if err != nil {
 		return err
 	}
-	list, err := s.Anomalies(r, filter)
+	list, err := s.desk.Anomalies(r.Context(), c.visitor(), filter)
 	if err != nil {
 		return door.NewProblem(http.StatusBadRequest, "", "%s", err.Error())
 	}
 	door.WriteJSON(w, http.StatusOK, Anomalies{list})
 	return nil
-}
-
-func (s *Server) Anomalies(r *http.Request, filter audit.Filter) ([]Anomaly, error) {
-	filter.Type = audit.TypeAnomaly
-	records, err := s.audit.Query(r.Context(), filter)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]Anomaly, len(records))
-	for i := range records {
-		if list[i], err = newAnomaly(&records[i]); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
-func newAnomaly(r *audit.Record) (Anomaly, error) {
-	var record struct {
-		CallID string  `json:"callId"`
-		Data   Anomaly `json:"data"`
-	}
-	if err := json.Unmarshal([]byte(r.JSON), &record); err != nil {
-		return Anomaly{}, fmt.Errorf("record %d: %w", r.Seq, err)
-	}
-	a := record.Data
-	a.Seq, a.At, a.CallID = r.Seq, r.Time, record.CallID
-	a.Session, a.Agent, a.Tool = toolward.SessionKey(r.Session), r.Agent, r.Tool
-	return a, nil
 }

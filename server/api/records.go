@@ -121,7 +121,10 @@ func (s *Server) apiAuditTail(w http.ResponseWriter, r *http.Request, c Caller) 
 	defer s.streams.Leave()
 	ctx, cancel := s.streams.EndedBy(r)
 	defer cancel()
-	tail := s.audit.Tail() // before the query, so that nothing falls between the two
+	tail, err := s.desk.FollowRecords(c.visitor()) // before the query, so that nothing falls between the two
+	if err != nil {
+		return Problem(err)
+	}
 	defer tail.Close()
 	var shown int64
 	lines := newLineWriter(w, typeNDJSON)

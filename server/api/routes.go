@@ -106,7 +106,7 @@ func (s *Server) SocketRoutes(mux *http.ServeMux) {
 func New(o *Options) *Server {
 	s := &Server{
 		home: o.Home, address: o.Address, streams: o.Streams,
-		people: o.People, approvals: o.Approvals, audit: o.Audit, levels: o.Levels, gateway: o.Gateway,
+		people: o.People, approvals: o.Approvals, gateway: o.Gateway,
 		policy: o.Policy, desk: o.Desk, sandboxes: o.Sandboxes,
 		observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log, started: time.Now(),
 	}

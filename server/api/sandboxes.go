@@ -51,10 +51,10 @@ func (l *SandboxList) Choose(browsersOnly, all bool, agent, session string) (cho
 // SandboxDetail is the answer of GET /v1/sandboxes/{name}.
 type SandboxDetail struct {
 	*fleet.Detail
-	Usage    *fleet.Usage     `json:"usage,omitempty"`
-	Commands []SandboxCommand `json:"commands"` // the latest calls in it, newest first
-	Events   []SandboxEvent   `json:"events"`   // of its life, newest first
-	Warning  string           `json:"warning,omitempty"`
+	Usage    *fleet.Usage          `json:"usage,omitempty"`
+	Commands []desk.SandboxCommand `json:"commands"` // the latest calls in it, newest first
+	Events   []desk.SandboxEvent   `json:"events"`   // of its life, newest first
+	Warning  string                `json:"warning,omitempty"`
 }
 
 func NoSandboxes() error {
@@ -99,11 +99,11 @@ func (s *Server) apiSandboxes(w http.ResponseWriter, r *http.Request, _ Caller) 
 	return nil
 }
 
-func (s *Server) apiSandbox(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) apiSandbox(w http.ResponseWriter, r *http.Request, c Caller) error {
 	if s.sandboxes == nil {
 		return NoSandboxes()
 	}
-	d, err := s.DescribeSandbox(r)
+	d, err := s.DescribeSandbox(r, c.visitor())
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *Server) apiSandbox(w http.ResponseWriter, r *http.Request, _ Caller) er
 }
 
 // oneSandbox is everything about the sandbox that the request names.
-func (s *Server) DescribeSandbox(r *http.Request) (*SandboxDetail, error) {
+func (s *Server) DescribeSandbox(r *http.Request, v desk.Visitor) (*SandboxDetail, error) {
 	name := r.PathValue("name")
 	if name == "" {
 		name = r.URL.Query().Get("name")
@@ -124,7 +124,9 @@ func (s *Server) DescribeSandbox(r *http.Request) (*SandboxDetail, error) {
 		return nil, err
 	}
 	d := &SandboxDetail{Detail: detail, Usage: s.WithUsage(ctx, []fleet.Info{detail.Info})[0].Usage}
-	d.Commands, d.Events, d.Warning = s.SandboxHistory(r.Context(), &detail.Info)
+	if d.Commands, d.Events, d.Warning, err = s.desk.SandboxHistory(r.Context(), v, &detail.Info); err != nil {
+		return nil, Problem(err)
+	}
 	return d, nil
 }
 

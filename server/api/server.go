@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/door"
@@ -20,8 +19,6 @@ type Options struct {
 
 	People    *identity.Keeper
 	Approvals *approval.Manager
-	Audit     *audit.Log
-	Levels    Levels
 	Gateway   Explainer
 	Policy    func() Policy
 	Desk      *desk.Desk // what people may do
@@ -41,8 +38,6 @@ type Server struct {
 
 	people    *identity.Keeper
 	approvals *approval.Manager
-	audit     *audit.Log
-	levels    Levels
 	gateway   Explainer
 	policy    func() Policy
 	desk      *desk.Desk

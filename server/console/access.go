@@ -184,7 +184,7 @@ func (s *Server) passkeysStay(v *visitor) string {
 	if s.passkeys == nil {
 		return ""
 	}
-	if known, err := s.passkeys.List(v.by); err != nil || len(known) == 0 {
+	if known, err := s.desk.Passkeys(v.atDesk()); err != nil || len(known) == 0 {
 		return ""
 	}
 	return " Passkeys stay valid: look whether you know each of them."

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/server/api"
+	"github.com/toolward/toolward/desk"
 )
 
 // newEntry is one line of recent decisions. A record that cannot be read still has a line.
@@ -19,13 +19,13 @@ func newEntry(base string, r *audit.Record) entry {
 	if !sameDay(r.Time, time.Now()) {
 		e.Clock = r.Time.Local().Format("2 Jan 15:04")
 	}
-	var d api.DecisionRecord
+	var d desk.DecisionRecord
 	if err := json.Unmarshal([]byte(r.JSON), &d); err != nil {
 		e.How = oneLine("This record cannot be read")
 		return e
 	}
-	e.What = oneLine(api.AboutOf(&d))
+	e.What = oneLine(desk.AboutOf(&d))
 	e.Digest = shortDigest(d.Digest)
-	e.How = oneLine(api.HowOf(&d))
+	e.How = oneLine(desk.HowOf(&d))
 	return e
 }

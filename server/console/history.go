@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/server/api"
+	"github.com/toolward/toolward/desk"
 )
 
 // longestSearch bounds each field of a search in bytes.
@@ -93,7 +93,7 @@ func (s *Server) find(r *http.Request, v *visitor, look search) (records []audit
 	if filter.Below, err = belowOf(r.URL.Query()); err != nil {
 		return nil, "", err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), api.SearchPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), desk.SearchPatience)
 	defer cancel()
 	records, err = s.desk.Records(ctx, v.atDesk(), filter)
 	switch {

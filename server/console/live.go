@@ -39,7 +39,10 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, v *visitor) erro
 		return err
 	}
 	defer presence.Close()
-	tail := s.audit.Tail()
+	tail, err := s.desk.FollowRecords(v.atDesk())
+	if err != nil {
+		return api.Problem(err)
+	}
 	defer func() { tail.Close() }()
 
 	out, err := door.OpenStream(w, door.WritePatience)
@@ -61,7 +64,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, v *visitor) erro
 			err = f.tell(event)
 		case record, open := <-tail.C:
 			if !open {
-				tail = s.followAgain(ctx, tail)
+				tail, err = s.followAgain(ctx, v, tail)
 				continue
 			}
 			f.remember(record)
@@ -82,14 +85,18 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, v *visitor) erro
 	return nil
 }
 
-// followAgain replaces a tail that ended because more happened than anybody can read.
-func (s *Server) followAgain(ctx context.Context, old *audit.Tail) *audit.Tail {
+// followAgain replaces a tail that ended because more happened than anybody can read. With an error it is the old one.
+func (s *Server) followAgain(ctx context.Context, v *visitor, old *audit.Tail) (*audit.Tail, error) {
 	old.Close()
 	select {
 	case <-time.After(time.Second):
 	case <-ctx.Done():
 	}
-	return s.audit.Tail()
+	tail, err := s.desk.FollowRecords(v.atDesk())
+	if err != nil {
+		return old, err
+	}
+	return tail, nil
 }
 
 // follower is one open console page.

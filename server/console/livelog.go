@@ -115,7 +115,10 @@ func (s *Server) followLog(w http.ResponseWriter, r *http.Request, v *visitor) e
 	defer s.streams.Leave()
 	ctx, cancel := s.streams.EndedBy(r)
 	defer cancel()
-	tail := s.audit.Tail() // before the query, so that nothing falls between the two
+	tail, err := s.desk.FollowRecords(v.atDesk()) // before the query, so that nothing falls between the two
+	if err != nil {
+		return api.Problem(err)
+	}
 	defer func() { tail.Close() }()
 	newest, err := s.desk.Records(ctx, v.atDesk(), audit.Filter{Type: kind, Limit: linesShown})
 	if err != nil {
@@ -138,7 +141,7 @@ func (s *Server) followLog(w http.ResponseWriter, r *http.Request, v *visitor) e
 		case record, open := <-tail.C:
 			if !open {
 				l.missed++ // how many is not known; the page says that some are missing
-				tail = s.followAgain(ctx, tail)
+				tail, err = s.followAgain(ctx, v, tail)
 				continue
 			}
 			l.take(record, linesAtOnce)
@@ -212,9 +215,9 @@ func newLogLine(base string, r *audit.Record) logLine {
 	}
 	switch r.Type {
 	case audit.TypeDecision:
-		var d api.DecisionRecord
+		var d desk.DecisionRecord
 		if json.Unmarshal([]byte(r.JSON), &d) == nil {
-			line.Text = oneLine(strings.TrimSpace(api.AboutOf(&d) + " — " + api.HowOf(&d)))
+			line.Text = oneLine(strings.TrimSpace(desk.AboutOf(&d) + " — " + desk.HowOf(&d)))
 		}
 	case audit.TypeOutcome:
 		line.Text = oneLine(outcomeInWords(r))
@@ -241,7 +244,7 @@ func outcomeInWords(r *audit.Record) string {
 	}
 	text := fmt.Sprintf("%s after %s, decided in %d", r.Status, time.Duration(o.DurationMs)*time.Millisecond, o.Decision)
 	if o.Error != "" {
-		text += ": " + api.Shortened(o.Error)
+		text += ": " + desk.Shortened(o.Error)
 	}
 	return text
 }
@@ -255,12 +258,12 @@ func eventInWords(r *audit.Record) string {
 		return ""
 	}
 	if text, ok := e.Data["text"].(string); ok && text != "" {
-		return api.Shortened(text)
+		return desk.Shortened(text)
 	}
 	var parts []string
 	for name, value := range e.Data {
 		parts = append(parts, fmt.Sprintf("%s %v", name, value))
 	}
 	slices.Sort(parts)
-	return api.Shortened(strings.Join(parts, ", "))
+	return desk.Shortened(strings.Join(parts, ", "))
 }

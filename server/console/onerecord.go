@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/toolward/toolward/audit"
-	"github.com/toolward/toolward/server/api"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -60,7 +60,7 @@ func (s *Server) showRecord(w http.ResponseWriter, r *http.Request, v *visitor) 
 }
 
 func factsOfRecord(v *visitor, rec *audit.Record) []fact {
-	var d api.DecisionRecord
+	var d desk.DecisionRecord
 	_ = json.Unmarshal([]byte(rec.JSON), &d) // what cannot be read stands below as it is
 	facts := []fact{{Name: "When", Value: oneLine(rec.Time.Local().Format("2 Jan 2006 15:04:05.000 MST"))}, {Name: "Type", Value: oneLine(string(rec.Type))}}
 	add := func(name, value, href string) {
@@ -87,7 +87,7 @@ func (s *Server) outcomesOf(r *http.Request, v *visitor, rec *audit.Record) []au
 	if rec.Type != audit.TypeDecision {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), api.SearchPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), desk.SearchPatience)
 	defer cancel()
 	list, err := s.desk.Records(ctx, v.atDesk(), audit.Filter{Type: audit.TypeOutcome, Ref: rec.Seq, Since: rec.Time, Limit: 3})
 	if err != nil {

@@ -62,21 +62,13 @@ func (s *Server) signInWithPasskey(w http.ResponseWriter, r *http.Request) error
 		return passkeyProblem(identity.ErrPasskeyLate)
 	}
 	http.SetCookie(w, &http.Cookie{Name: passkeyCookie, Path: r.URL.Path, MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	token, _, err := s.passkeys.SignIn(r.Context(), s.address.SourceOf(r), asked, site, body.Answer)
+	token, err := s.desk.SignInWithPasskey(r.Context(), s.address.SourceOf(r), asked, site, body.Answer)
 	if err != nil {
-		s.noteSuspect(r, err)
 		return passkeyProblem(err)
 	}
 	http.SetCookie(w, signInCookie(token, s.address.IsEncrypted(r)))
 	door.WriteJSON(w, http.StatusOK, map[string]string{"to": consolePrefix + pathKey(token) + afterSignIn(body.For)})
 	return nil
-}
-
-// noteSuspect records that somebody showed a passkey of which there may be a copy.
-func (s *Server) noteSuspect(r *http.Request, err error) {
-	if errors.Is(err, identity.ErrPasskeySuspect) {
-		s.desk.NoteSuspectPasskey(r.Context(), s.address.SourceOf(r))
-	}
 }
 
 // passkeyProblem says why a passkey was refused. 401 would be taken for "the sign-in has ended".
@@ -135,7 +127,7 @@ func (s *Server) renderPasskeys(w http.ResponseWriter, r *http.Request, v *visit
 		p.Script, p.Usable = "passkeys.js", s.passkeys.Any(site.Name)
 	}
 	if s.passkeys != nil {
-		list, err := s.passkeys.List(v.by)
+		list, err := s.desk.Passkeys(v.atDesk())
 		if err != nil {
 			return api.AnswerProblem(err)
 		}
@@ -161,7 +153,7 @@ func (s *Server) askPresence(w http.ResponseWriter, r *http.Request, v *visitor)
 	if err != nil {
 		return err
 	}
-	question, err := s.passkeys.AskPresence(v.by, site)
+	question, err := s.desk.AskPresence(v.atDesk(), site)
 	if err != nil {
 		return passkeyProblem(err)
 	}
@@ -185,9 +177,9 @@ func (s *Server) beginPasskey(w http.ResponseWriter, r *http.Request, v *visitor
 	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
-	question, err := s.passkeys.BeginAdd(r.Context(), v.by, site, identity.Presence{Passphrase: body.Passphrase, Answer: body.Answer})
+	shown := identity.Presence{Passphrase: body.Passphrase, Answer: body.Answer}
+	question, err := s.desk.BeginPasskey(r.Context(), v.atDesk(), s.address.SourceOf(r), site, shown)
 	if err != nil {
-		s.noteSuspect(r, err)
 		return passkeyProblem(err)
 	}
 	door.WriteJSON(w, http.StatusOK, PasskeyQuestion{Question: question})

@@ -26,7 +26,10 @@ func (s *Server) followSandboxes(w http.ResponseWriter, r *http.Request, v *visi
 	defer s.streams.Leave()
 	ctx, cancel := s.streams.EndedBy(r)
 	defer cancel()
-	tail := s.audit.Tail()
+	tail, err := s.desk.FollowRecords(v.atDesk())
+	if err != nil {
+		return api.Problem(err)
+	}
 	defer func() { tail.Close() }()
 	out, err := door.OpenStream(w, door.WritePatience)
 	if err != nil {
@@ -42,7 +45,7 @@ func (s *Server) followSandboxes(w http.ResponseWriter, r *http.Request, v *visi
 		case record, open := <-tail.C:
 			if !open {
 				f.news = true
-				tail = s.followAgain(ctx, tail)
+				tail, err = s.followAgain(ctx, v, tail)
 				continue
 			}
 			f.news = f.news || record.Type == audit.TypeDecision || record.Type == audit.TypeOutcome || record.Type == audit.TypeSandbox
@@ -109,7 +112,10 @@ func (f *sandboxFollower) tell(ctx context.Context) error {
 		return nil
 	}
 	f.news = false
-	commands, events, _ := f.server.api.SandboxHistory(ctx, &infos[0])
+	commands, events, _, err := f.server.desk.SandboxHistory(ctx, f.visitor.atDesk(), &infos[0])
+	if err != nil {
+		return err
+	}
 	if err := f.tellPart("calls", "boxcalls", newCallsPart(f.visitor, commands)); err != nil {
 		return err
 	}

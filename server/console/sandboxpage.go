@@ -204,7 +204,7 @@ func (s *Server) renderSandbox(w http.ResponseWriter, r *http.Request, v *visito
 	if s.sandboxes == nil {
 		return api.NoSandboxes()
 	}
-	d, err := s.api.DescribeSandbox(r)
+	d, err := s.api.DescribeSandbox(r, v.atDesk())
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (s *Server) renderSandbox(w http.ResponseWriter, r *http.Request, v *visito
 		if value == "" {
 			value = "–"
 		}
-		p.Settings = append(p.Settings, settingView{oneLine(setting.Key), oneLine(api.Shortened(value)), oneLine(setting.From.Level)})
+		p.Settings = append(p.Settings, settingView{oneLine(setting.Key), oneLine(desk.Shortened(value)), oneLine(setting.From.Level)})
 	}
 	return renderPage(w, status, "sandbox", &p)
 }

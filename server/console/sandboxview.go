@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/sandbox/fleet"
 
 	"github.com/toolward/toolward/server/api"
@@ -105,7 +106,7 @@ type eventView struct {
 	Clock, Seq, Href string
 }
 
-func newCallsPart(v *visitor, commands []api.SandboxCommand) (part callsPart) {
+func newCallsPart(v *visitor, commands []desk.SandboxCommand) (part callsPart) {
 	for i := range commands {
 		c := &commands[i]
 		seq := strconv.FormatInt(c.Seq, 10)
@@ -125,7 +126,7 @@ var eventWords = map[fleet.EventKind]string{
 	fleet.EventProtected: "protected paths were made inside:",
 }
 
-func newLifePart(v *visitor, events []api.SandboxEvent) (part lifePart) {
+func newLifePart(v *visitor, events []desk.SandboxEvent) (part lifePart) {
 	for _, e := range events {
 		seq := strconv.FormatInt(e.Seq, 10)
 		words, known := eventWords[e.Event]
@@ -133,7 +134,7 @@ func newLifePart(v *visitor, events []api.SandboxEvent) (part lifePart) {
 			words = strings.ToLower(string(e.Event))
 		}
 		part.Events = append(part.Events, eventView{
-			Words: words, Why: oneLine(api.Shortened(strings.TrimSpace(strings.Join(e.Paths, ", ") + " " + e.Why))), Session: oneLine(e.Session),
+			Words: words, Why: oneLine(desk.Shortened(strings.TrimSpace(strings.Join(e.Paths, ", ") + " " + e.Why))), Session: oneLine(e.Session),
 			Odd:  e.Event == fleet.EventEnded || e.Event == fleet.EventFailed || e.Event == fleet.EventProtected,
 			Time: e.At, Clock: clockOf(e.At), Seq: seq, Href: v.base + "/record/" + seq,
 		})

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/server/api"
@@ -20,8 +19,6 @@ type Options struct {
 
 	People    *identity.Keeper
 	Approvals *approval.Manager
-	Audit     *audit.Log
-	Levels    api.Levels
 	Policy    func() api.Policy
 	Desk      *desk.Desk         // what people may do
 	Passkeys  *identity.Passkeys // optional
@@ -40,8 +37,6 @@ type Server struct {
 
 	people    *identity.Keeper
 	approvals *approval.Manager
-	audit     *audit.Log
-	levels    api.Levels
 	policy    func() api.Policy
 	desk      *desk.Desk
 	passkeys  *identity.Passkeys
@@ -59,7 +54,7 @@ type Server struct {
 func New(o *Options) *Server {
 	return &Server{
 		api: o.API, address: o.Address, streams: o.Streams,
-		people: o.People, approvals: o.Approvals, audit: o.Audit, levels: o.Levels, policy: o.Policy, desk: o.Desk,
+		people: o.People, approvals: o.Approvals, policy: o.Policy, desk: o.Desk,
 		passkeys: o.Passkeys, sandboxes: o.Sandboxes, metrics: o.Metrics, observes: o.ObserveOnly, log: o.Log,
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/session"
@@ -37,7 +38,7 @@ type sessionLine struct {
 
 // showSessions is GET /c/{key}/sessions: the sessions that called or changed last.
 func (s *Server) showSessions(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	list, err := s.api.RecentSessions(r, sessionsShown)
+	list, err := s.desk.Sessions(r.Context(), v.atDesk(), sessionsShown)
 	if err != nil {
 		return err
 	}
@@ -52,10 +53,10 @@ func (s *Server) showSessions(w http.ResponseWriter, r *http.Request, v *visitor
 	return renderPage(w, http.StatusOK, "sessions", p)
 }
 
-func newSessionLine(v *visitor, one *api.Session) sessionLine {
+func newSessionLine(v *visitor, one *desk.Session) sessionLine {
 	line := sessionLine{
 		Key: oneLine(string(one.Session)), Agent: oneLine(one.Agent), Href: sessionLink(v, one.Session), Level: one.Level.String(),
-		Why: oneLine(strings.Join(one.Inputs.Reasons, "; ")), Signals: api.SignalWords(&one.Inputs, one.Sources), Anomalies: one.Anomalies,
+		Why: oneLine(strings.Join(one.Inputs.Reasons, "; ")), Signals: desk.SignalWords(&one.Inputs, one.Sources), Anomalies: one.Anomalies,
 	}
 	if one.LastCall != nil {
 		line.LastTool, line.LastKind, line.Last = oneLine(one.LastCall.Tool), one.LastCall.Verdict, moment(one.LastCall.At)
@@ -106,7 +107,7 @@ func (s *Server) showSession(w http.ResponseWriter, r *http.Request, v *visitor)
 	if err != nil {
 		return err
 	}
-	o, err := s.levels.Overview(r.Context(), key)
+	o, err := s.desk.Level(r.Context(), v.atDesk(), key)
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (s *Server) showSession(w http.ResponseWriter, r *http.Request, v *visitor)
 	if err != nil {
 		return door.NewProblem(http.StatusBadRequest, "", "%s", err.Error())
 	}
-	noticed, err := s.api.Anomalies(r, audit.Filter{Session: string(key), Limit: sessionAnomaly})
+	noticed, err := s.desk.Anomalies(r.Context(), v.atDesk(), audit.Filter{Session: string(key), Limit: sessionAnomaly})
 	if err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (s *Server) showSession(w http.ResponseWriter, r *http.Request, v *visitor)
 
 func signalsOf(o *session.Overview) []signal {
 	in := &o.Inputs
-	full := api.ContextWords(in)
+	full := desk.ContextWords(in)
 	if full == "" {
 		full = "its client does not tell"
 	} else if in.ContextWindow > 0 {
@@ -209,7 +210,7 @@ func (s *Server) clearFromPage(w http.ResponseWriter, r *http.Request, v *visito
 	if r.PostForm.Has("external") && read == "" {
 		return door.NewProblem(http.StatusUnprocessableEntity, "go back, read the list of sources and tick the box below it", "the list of sources was not confirmed as read")
 	}
-	o, err := s.levels.Overview(r.Context(), key)
+	o, err := s.desk.Level(r.Context(), v.atDesk(), key)
 	if err != nil {
 		return err
 	}
@@ -246,7 +247,7 @@ type anomalyLine struct {
 	Clock    string
 }
 
-func newAnomalyLine(v *visitor, a *api.Anomaly) anomalyLine {
+func newAnomalyLine(v *visitor, a *desk.Anomaly) anomalyLine {
 	line := anomalyLine{
 		ID: strconv.FormatInt(a.Seq, 10), Detector: oneLine(a.Detector), Text: oneLine(sentence(a.Text)), Action: a.Action,
 		Grave: a.Action != "" && a.Action != "alert" && a.Action != "ask", Agent: oneLine(a.Agent), Tool: oneLine(a.Tool), Time: a.At, Clock: moment(a.At),
@@ -266,7 +267,7 @@ func (s *Server) showAnomalies(w http.ResponseWriter, r *http.Request, v *visito
 		return err
 	}
 	filter.Below = below
-	list, err := s.api.Anomalies(r, filter)
+	list, err := s.desk.Anomalies(r.Context(), v.atDesk(), filter)
 	if err != nil {
 		return door.NewProblem(http.StatusBadRequest, "", "%s", err.Error())
 	}

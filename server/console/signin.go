@@ -129,7 +129,7 @@ func (s *Server) showSignIns(w http.ResponseWriter, r *http.Request, v *visitor)
 	}{accessPage: s.newAccessPage(v, "Sign-ins", "/sign-ins")}
 	keys := map[string]string{}
 	if s.passkeys != nil {
-		known, err := s.passkeys.List(v.by)
+		known, err := s.desk.Passkeys(v.atDesk())
 		if err != nil {
 			return api.AnswerProblem(err)
 		}

@@ -1,4 +1,4 @@
-package api
+package desk
 
 import (
 	"cmp"
@@ -9,12 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
-	"github.com/toolward/toolward/sandbox/fleet"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/sandbox/fleet"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 // Lengths of what is told of one sandbox.
@@ -53,21 +51,25 @@ type SandboxEvent struct {
 	Paths   []string        `json:"paths,omitempty"` // inside, that commands made where nothing may be
 }
 
-// sandboxHistory is what the record has of a sandbox, for as long as a search may take.
-func (s *Server) SandboxHistory(ctx context.Context, i *fleet.Info) (commands []SandboxCommand, events []SandboxEvent, warning string) {
+// SandboxHistory is what the record has of a sandbox, newest first, for as long as a search may take. warning says that there may be
+// more.
+func (d *Desk) SandboxHistory(ctx context.Context, v Visitor, i *fleet.Info) (commands []SandboxCommand, events []SandboxEvent, warning string, err error) {
+	if err := d.may(v, SeeSandboxes, d.records != nil); err != nil {
+		return nil, nil, "", err
+	}
 	ctx, cancel := context.WithTimeout(ctx, SearchPatience)
 	defer cancel()
-	commands, err := s.sandboxCalls(ctx, i)
-	events, err2 := s.sandboxLife(ctx, i.Name)
+	commands, err = d.sandboxCalls(ctx, i)
+	events, err2 := d.sandboxLife(ctx, i.Name)
 	if err = errors.Join(err, err2); err == nil {
-		return commands, events, ""
+		return commands, events, "", nil
 	}
-	s.log.Debug("the record of a sandbox was not read whole", "sandbox", i.Name, "err", err)
-	return commands, events, "The record could not be searched in time: there may be more."
+	d.log.Debug("the record of a sandbox was not read whole", "sandbox", i.Name, "err", err)
+	return commands, events, "The record could not be searched in time: there may be more.", nil
 }
 
 // sandboxCalls are the latest calls that were decided for a sandbox.
-func (s *Server) sandboxCalls(ctx context.Context, i *fleet.Info) ([]SandboxCommand, error) {
+func (d *Desk) sandboxCalls(ctx context.Context, i *fleet.Info) ([]SandboxCommand, error) {
 	commands := []SandboxCommand{}
 	filter := audit.Filter{Type: audit.TypeDecision, Text: i.Name, Since: i.Created.Add(-beforeMade), Limit: callsAtOnce}
 	switch i.Scope {
@@ -77,7 +79,7 @@ func (s *Server) sandboxCalls(ctx context.Context, i *fleet.Info) ([]SandboxComm
 		filter.Agent = i.Agent
 	}
 	for range callsPages {
-		records, err := s.audit.Query(ctx, filter)
+		records, err := d.records.Query(ctx, filter)
 		if err != nil {
 			return commands, err
 		}
@@ -86,7 +88,7 @@ func (s *Server) sandboxCalls(ctx context.Context, i *fleet.Info) ([]SandboxComm
 			if !ok {
 				continue
 			}
-			if err := s.addOutcome(ctx, &c); err != nil {
+			if err := d.addOutcome(ctx, &c); err != nil {
 				return commands, err
 			}
 			if commands = append(commands, c); len(commands) == sandboxCommands {
@@ -117,8 +119,8 @@ func newSandboxCommand(r *audit.Record, i *fleet.Info) (SandboxCommand, bool) {
 }
 
 // addOutcome adds what became of a call.
-func (s *Server) addOutcome(ctx context.Context, c *SandboxCommand) error {
-	list, err := s.audit.Query(ctx, audit.Filter{Type: audit.TypeOutcome, Ref: c.Seq, Since: c.At, Limit: 1})
+func (d *Desk) addOutcome(ctx context.Context, c *SandboxCommand) error {
+	list, err := d.records.Query(ctx, audit.Filter{Type: audit.TypeOutcome, Ref: c.Seq, Since: c.At, Limit: 1})
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -135,9 +137,9 @@ func (s *Server) addOutcome(ctx context.Context, c *SandboxCommand) error {
 }
 
 // sandboxLife is what happened to a sandbox, newest first.
-func (s *Server) sandboxLife(ctx context.Context, name string) ([]SandboxEvent, error) {
+func (d *Desk) sandboxLife(ctx context.Context, name string) ([]SandboxEvent, error) {
 	events := []SandboxEvent{}
-	records, err := s.audit.Query(ctx, audit.Filter{Type: audit.TypeSandbox, Text: name, Limit: sandboxEvents})
+	records, err := d.records.Query(ctx, audit.Filter{Type: audit.TypeSandbox, Text: name, Limit: sandboxEvents})
 	if err != nil {
 		return events, err
 	}
@@ -158,7 +160,7 @@ func (s *Server) sandboxLife(ctx context.Context, name string) ([]SandboxEvent, 
 	return events, nil
 }
 
-// endedWords say how a call in a sandbox has ended.
+// EndedWords say how a call in a sandbox has ended.
 func (c *SandboxCommand) EndedWords() string {
 	var words []string
 	switch {
@@ -189,6 +191,6 @@ func durationWords(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// searchPatience is how long one page of a search may take. A text that nowhere occurs makes the search read the whole
+// SearchPatience is how long one page of a search may take. A text that nowhere occurs makes the search read the whole
 // record, which belongs to the calls that wait for it.
 const SearchPatience = 3 * time.Second

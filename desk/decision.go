@@ -1,4 +1,4 @@
-package api
+package desk
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"github.com/toolward/toolward"
 )
 
-// decisionRecord is what the console shows of a decision in the log. The log has redacted and escaped it.
+// DecisionRecord is what people are shown of a decision in the log. The log has redacted and escaped it.
 type DecisionRecord struct {
 	Verdict string `json:"verdict"`
 	Via     string `json:"via"`
@@ -65,7 +65,7 @@ func DecisionWords(record []byte) (about, how string, err error) {
 	return AboutOf(&d), HowOf(&d), nil
 }
 
-// aboutOf is what the call was aimed at, in one line.
+// AboutOf is what the call was aimed at, in one line.
 func AboutOf(d *DecisionRecord) string {
 	var args struct {
 		Command string `json:"command"`
@@ -88,6 +88,7 @@ func AboutOf(d *DecisionRecord) string {
 	return Shortened(text)
 }
 
+// HowOf says who or what decided.
 func HowOf(d *DecisionRecord) string {
 	by := d.Approval.ResolvedBy
 	switch kind, _, _ := strings.Cut(d.Via, " "); {
@@ -110,7 +111,7 @@ func HowOf(d *DecisionRecord) string {
 	return "Refused"
 }
 
-// shortened is a text for one line, marked where it was cut.
+// Shortened is a text for one line, marked where it was cut.
 func Shortened(text string) string {
 	const most = 200
 	if line, _, more := strings.Cut(text, "\n"); more {
