@@ -1,5 +1,6 @@
 // Package desk is what people may do: change the allowlist, let programs in, set a session's level, take a grant back, end a
-// sandbox, apply a changed configuration.
+// sandbox, apply a changed configuration, read records and what follows from them. The table rights says who may, for the rows
+// of every adapter.
 //
 // Each operation stands here once, for every adapter that people come through, and has the same steps in the same order:
 //
