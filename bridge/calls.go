@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -29,6 +30,13 @@ type call struct {
 	size       int       // bytes of arguments that it keeps in memory
 
 	newer, older *call // in the order of arrival
+}
+
+// decided is what became of a call.
+type decided struct {
+	answer  hookclient.Answer
+	pass    *toolward.Pass  // only with an answer that lets the call run
+	updated json.RawMessage // the arguments that the client is told to run; nil: its own
 }
 
 // calls holds the calls whose outcome is awaited. It holds no goroutine and no timer for them, and no more than its
@@ -222,4 +230,26 @@ func (c *calls) unlink(one *call) {
 		c.newest = one.older
 	}
 	one.older, one.newer = nil, nil
+}
+
+// ran reports whether the arguments that the client says it ran are those that it was allowed to run.
+func (c *call) ran(input json.RawMessage) bool {
+	if c.updated == nil {
+		return c.pass.Matches(input)
+	}
+	var allowed, reported any
+	return decodeExactly(c.updated, &allowed) == nil && decodeExactly(input, &reported) == nil && equalJSON(allowed, reported)
+}
+
+// decodeExactly keeps numbers as they are written.
+func decodeExactly(raw json.RawMessage, v any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	return decoder.Decode(v)
+}
+
+func equalJSON(a, b any) bool {
+	x, err := json.Marshal(a)
+	y, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(x, y)
 }

@@ -66,7 +66,7 @@ func (s *claudeSession) failed(ctx context.Context) reply {
 // even if the call is not known, because the daemon was restarted in between.
 func (s *claudeSession) finish(ctx context.Context, outcome toolward.OutcomeRecord) (warning string) {
 	e := s.event
-	known := s.h.calls.take(callKey{e.Session, e.CallID})
+	known := s.guest.calls.take(callKey{e.Session, e.CallID})
 	if known != nil {
 		select {
 		case <-known.ready:
@@ -98,8 +98,34 @@ func (s *claudeSession) finish(ctx context.Context, outcome toolward.OutcomeReco
 	if known.asks && outcome.Status != toolward.StatusUnused {
 		s.h.started(known.pass) // its person agreed
 	}
-	s.h.calls.finish(ctx, known, outcome)
+	s.guest.calls.finish(ctx, known, outcome)
 	return warning
+}
+
+// sources names what a command may have brought from strangers whose decision is not known any more: the gateway was
+// started anew while it ran. In doubt it has.
+func (s *claudeSession) sources(ctx context.Context) []string {
+	row := s.row()
+	if row == nil || !row.native.posix || s.finder.commands == nil {
+		return nil
+	}
+	unknown := []string{s.event.Tool}
+	if !row.knows(s.event.Input) {
+		return unknown
+	}
+	params, err := row.decode(s.event.Input)
+	if err != nil {
+		return unknown
+	}
+	call, _, err := s.call()
+	if err != nil {
+		return unknown
+	}
+	facts, err := s.finder.command(ctx, &toolward.Request{Call: call, Tool: call.Form, Params: params}, row)
+	if err != nil {
+		return unknown
+	}
+	return facts.External
 }
 
 // external names where a result came from, if strangers may have written it.

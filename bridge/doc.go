@@ -5,7 +5,7 @@
 // hookclient. [Install], [Uninstall] and [Doctor] put the hook into a client's settings, take it out, and prove that
 // it blocks.
 //
-// A client is one file with its contract (claudecode.go) and one with the table of its tools (claudetools.go).
+// A client is a row in clients.go, files with its contract (claudecode.go) and one with the table of its tools (claudetools.go).
 //
 // What a client runs is never translated with loss: what is decided and shown has every argument of the native call,
 // and a call with an argument that the table does not know is an unknown tool, which asks.

@@ -92,7 +92,7 @@ func (d *doctor) add(name string, state State, hint, format string, args ...any)
 func (d *doctor) files() {
 	paths := []string{d.setup.Managed}
 	if d.setup.Project != "" {
-		paths = append(paths, filepath.Join(d.setup.Project, ".claude", "settings.local.json"), filepath.Join(d.setup.Project, ".claude", "settings.json"))
+		paths = append(paths, filepath.Join(d.setup.Project, d.setup.client.directory, "settings.local.json"), filepath.Join(d.setup.Project, d.setup.client.directory, "settings.json"))
 	}
 	paths = append(paths, filepath.Join(d.setup.ConfigDir, "settings.json"))
 	var off []string
@@ -173,7 +173,7 @@ func oursIn(s *settings) map[string]group {
 // examine looks at what is written in one file.
 func (d *doctor) examine(one installed) {
 	missing := []string{}
-	for _, event := range claudeEvents {
+	for _, event := range d.setup.client.events {
 		if _, ok := one.events[event]; !ok {
 			missing = append(missing, event)
 		}
@@ -186,7 +186,7 @@ func (d *doctor) examine(one installed) {
 	case len(missing) > 0:
 		d.add("events", Warned, d.hint, "%s: the hook is not installed for %s", one.path, strings.Join(missing, ", "))
 	default:
-		d.add("events", Passed, "", "%s: the hook is installed for all %d events", one.path, len(claudeEvents))
+		d.add("events", Passed, "", "%s: the hook is installed for all %d events", one.path, len(d.setup.client.events))
 	}
 	if before.Matcher != "" && before.Matcher != "*" {
 		d.add("matcher", Failed, d.hint, "%s: only tools that match %q are guarded", one.path, before.Matcher)
@@ -269,10 +269,7 @@ func (d *doctor) canary(ctx context.Context, one installed) {
 	if workDir == "" {
 		workDir = d.setup.Home
 	}
-	event, err := json.Marshal(map[string]any{
-		"hook_event_name": "PreToolUse", "session_id": "toolward-doctor", "transcript_path": "", "cwd": workDir,
-		"tool_name": CanaryTool, "tool_input": map[string]any{}, "tool_use_id": "canary",
-	})
+	event, environ, err := d.setup.client.canary(workDir)
 	if err != nil {
 		d.add("canary", Failed, "", "%v", err)
 		return
@@ -281,7 +278,7 @@ func (d *doctor) canary(ctx context.Context, one installed) {
 	defer cancel()
 	command := exec.CommandContext(ctx, h.Command, h.Args...)
 	command.Dir = workDir
-	command.Env = append(os.Environ(), "CLAUDE_PROJECT_DIR="+workDir, "CLAUDE_CODE_SESSION_ATTENDED=0")
+	command.Env = append(os.Environ(), environ...)
 	command.Stdin = bytes.NewReader(event)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
@@ -290,14 +287,12 @@ func (d *doctor) canary(ctx context.Context, one installed) {
 }
 
 func (d *doctor) judgeCanary(path string, ended *os.ProcessState, err error, stdout []byte, stderr string) {
-	var answer claudeDecision
-	decided := json.Unmarshal(stdout, &answer) == nil
 	switch {
 	case ended == nil:
 		d.add("canary", Failed, d.hint, "%s: the hook cannot be started: %v", path, err)
 	case ended.ExitCode() == 2 && stderr != "":
 		d.add("canary", Warned, "run: toolward up", "%s: the hook blocks every call, because the daemon did not answer: %s", path, stderr)
-	case ended.ExitCode() == 0 && decided && answer.Output.Event == "PreToolUse" && answer.Output.Decision == "deny":
+	case ended.ExitCode() == 0 && d.setup.client.blocks(stdout):
 		d.add("canary", Passed, "", "%s: the hook blocks", path)
 	default:
 		d.add("canary", Failed, d.hint, "%s: the hook did not block the canary: exit status %d, output %q, error %q",

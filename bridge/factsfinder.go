@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -27,8 +26,13 @@ type factsFinder struct {
 	enforces  bool // what runs without a question is rewritten to what was judged
 }
 
+// commandFacts finds out what a command would do that the client's own shell runs in dir. Only commands of POSIX shells
+// are given to it: in another shell's language the same text means something else.
+type commandFacts func(ctx context.Context, r *toolward.Request, command, dir string) (toolward.Facts, error)
+
 // factsFinders keeps the factsFinders of the workspaces in use.
 type factsFinders struct {
+	client   *client
 	layout   place.Layout // without workspace
 	agent    string
 	shared   func(toolward.Caller) (*place.Classifier, error)
@@ -65,7 +69,7 @@ func (l *factsFinders) of(workspace string) (*factsFinder, error) {
 	}
 	made := &factsFinder{
 		places: places, home: canonical.Home, project: workspace, workspace: real,
-		config: filepath.Join(l.layout.Home, ".claude"), managed: claudeManagedSettings(),
+		config: filepath.Join(l.layout.Home, l.client.directory), managed: l.client.managed(),
 		commands: l.commands, enforces: l.enforces,
 	}
 	l.known[workspace] = made
@@ -98,82 +102,6 @@ func (l *factsFinders) fresh(known *factsFinder) (*factsFinder, error) {
 	made.places = places
 	l.known[known.project] = &made
 	return &made, nil
-}
-
-// facts gives the facts function of a form for this workspace.
-func (l *factsFinder) facts(f *form) func(context.Context, *toolward.Request) (toolward.Facts, error) {
-	return func(ctx context.Context, r *toolward.Request) (toolward.Facts, error) {
-		facts, err := l.command(ctx, r, f)
-		if err != nil {
-			return toolward.Facts{}, err
-		}
-		facts.Action, facts.Mutates = toolward.NormalAction(f.native.action), f.native.mutates
-		for _, a := range f.args {
-			if err := l.look(&facts, r, f, a); err != nil {
-				return toolward.Facts{}, err
-			}
-		}
-		if f.native.look != nil {
-			f.native.look(l, r, &facts)
-		}
-		return facts, nil
-	}
-}
-
-// look adds what one argument says.
-func (l *factsFinder) look(facts *toolward.Facts, r *toolward.Request, f *form, a argument) error {
-	text, given := r.Params.String(a.name)
-	switch a.kind {
-	case "dir":
-		if !given {
-			text, given = r.Call.WorkDir, true
-		}
-		fallthrough
-	case "path":
-		if !given {
-			return nil
-		}
-		target, err := l.target(r.Call.WorkDir, text, f.native.op)
-		if err != nil {
-			return err
-		}
-		facts.Targets = append(facts.Targets, target)
-	case "command":
-		facts.Command = text
-	case "url":
-		if given {
-			facts.URLs = append(facts.URLs, text)
-			facts.Outbound = append(facts.Outbound, text)
-			if host := hostOf(text); host != "" {
-				facts.Hosts = append(facts.Hosts, host)
-			}
-		}
-	case "query":
-		if given {
-			facts.Outbound = append(facts.Outbound, text)
-		}
-	case "target":
-		facts.TargetID = text
-	}
-	return nil
-}
-
-// target resolves a path as the client will open it.
-func (l *factsFinder) target(workDir, path string, op toolward.Op) (toolward.Target, error) {
-	resolved, err := l.places.Resolve(workDir, path)
-	switch {
-	case errors.Is(err, place.ErrBadPath), errors.Is(err, place.ErrDisguised):
-		return toolward.Target{}, &toolward.InvalidArgs{Text: err.Error()}
-	case err != nil:
-		return toolward.Target{}, fmt.Errorf("look at a target: %w", err)
-	}
-	if err := l.checkSpelling(workDir, path, resolved.Real); err != nil {
-		return toolward.Target{}, err
-	}
-	if op == "" {
-		op = toolward.OpRead
-	}
-	return resolved.Target(op), nil
 }
 
 // hostOf is "scheme://host:port" of an address, "" if it has none.

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/toolward/toolward"
@@ -192,34 +190,4 @@ func foreignName(prefix, name string) (string, bool) {
 		}
 	}
 	return name, true
-}
-
-// ToolNames lists the names under which the tools of clients are judged, so that configuration may name them. MCP
-// tools keep the names that the client gives them, and unknown tools of a client begin with its name and a slash.
-func ToolNames() []string {
-	names := map[string]bool{clientTool: true}
-	for _, row := range claudeTools {
-		names[row.tool] = true
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-// NativeTool is what a tool of a client is called in Toolward.
-type NativeTool struct {
-	Name   string // canonical name
-	Action string // its action, where several tools of the client share the name; else ""
-	Other  string // the name under which a call is judged whose arguments Toolward does not know
-}
-
-// NativeTools lists the tools of Claude Code that are known, by their own names, older names included.
-func NativeTools() map[string]NativeTool {
-	tools := map[string]NativeTool{}
-	for name, row := range claudeTools {
-		other, _ := foreignName(ClaudeCode+"/", name)
-		tools[name] = NativeTool{row.tool, row.action, other}
-	}
-	for old, name := range claudeAliases {
-		tools[old] = tools[name]
-	}
-	return tools
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,12 +28,12 @@ const (
 
 // Setup says what is installed and where. It is also what is uninstalled and examined.
 type Setup struct {
-	Client  string // ClaudeCode
+	Client  string // one of those in clients.go
 	Scope   Scope  // default ScopeUser
 	Project string // directory, for ScopeProject and for finding out what a project switches off
 
 	Home      string // the person's home directory
-	ConfigDir string // the client's own configuration directory; default: Home/.claude
+	ConfigDir string // the client's own configuration directory; default: the usual one below Home
 	Managed   string // the administrator's settings file; default: where the client looks for it
 
 	Hook     string   // absolute path of toolward-hook, or of toolward itself
@@ -42,6 +43,8 @@ type Setup struct {
 	ApprovalTimeout time.Duration // how long a question waits; default 120 s
 	EnforceText     bool          // the daemon rewrites commands to what was judged
 	KeepSkillShell  bool          // leave the client's shell lines in skills on: every skill will ask
+
+	client *client // the row of Client
 }
 
 // Plan is a change of a settings file that has been prepared and not been made. Show Diff, then Apply.
@@ -51,6 +54,7 @@ type Plan struct {
 	Notes   []string // what a person should know, in sentences
 	before  []byte   // nil: there was no file
 	after   []byte   // nil: the file goes
+	client  string
 	record  record
 	backups string
 	forget  bool // the plan is an uninstallation
@@ -75,12 +79,6 @@ const (
 	ownMargin = 2
 )
 
-// claudeEvents are the events that the hook is installed for, in the order in which they are written.
-var claudeEvents = []string{
-	"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied", "PreCompact", "SessionStart", "SessionEnd",
-	"Stop", "SubagentStop",
-}
-
 // PlanInstall prepares putting the hook into the client's settings.
 func PlanInstall(s Setup) (*Plan, error) {
 	s, err := s.complete()
@@ -97,7 +95,7 @@ func PlanInstall(s Setup) (*Plan, error) {
 	if off, _ := edited.flag("disableAllHooks"); off {
 		return nil, fmt.Errorf("%s: disableAllHooks is true, so the client would run no hook: remove that line first", p.Path)
 	}
-	if err := edited.install(claudeEvents, s.group); err != nil {
+	if err := edited.install(s.client.events, s.group); err != nil {
 		return nil, fmt.Errorf("%s: %w: mend it, then install again", p.Path, err)
 	}
 	switch off, have := edited.flag(skillShellKey); {
@@ -153,14 +151,15 @@ func PlanUninstall(s Setup) (*Plan, error) {
 // complete fills in defaults and refuses what cannot be.
 func (s Setup) complete() (Setup, error) {
 	s.Scope = cmp.Or(s.Scope, ScopeUser)
-	s.ConfigDir = cmp.Or(s.ConfigDir, filepath.Join(s.Home, ".claude"))
-	s.Managed = cmp.Or(s.Managed, claudeManagedSettings())
+	if s.client = clientNamed(s.Client); s.client == nil {
+		return s, fmt.Errorf("client %q is unknown; use %s", s.Client, strings.Join(clientNames(), ", "))
+	}
+	s.ConfigDir = cmp.Or(s.ConfigDir, filepath.Join(s.Home, s.client.directory))
+	s.Managed = cmp.Or(s.Managed, s.client.managed())
 	if s.ApprovalTimeout <= 0 {
 		s.ApprovalTimeout = 120 * time.Second
 	}
 	switch {
-	case s.Client != ClaudeCode:
-		return s, fmt.Errorf("client %q is unknown; use %s", s.Client, ClaudeCode)
 	case s.Scope != ScopeUser && s.Scope != ScopeProject && s.Scope != ScopeManaged:
 		return s, fmt.Errorf("scope %q is unknown; use user, project or managed", s.Scope)
 	case !filepath.IsAbs(s.Home) || !filepath.IsAbs(s.State):
@@ -190,7 +189,7 @@ func (s *Setup) checkHook() error {
 func (s *Setup) path() string {
 	switch s.Scope {
 	case ScopeProject:
-		return filepath.Join(s.Project, ".claude", "settings.json")
+		return filepath.Join(s.Project, s.client.directory, "settings.json")
 	case ScopeManaged:
 		return s.Managed
 	}
@@ -227,7 +226,7 @@ func (s *Setup) group(event string) group {
 // open reads the settings file of the scope. Symbolic links, which keep many people's settings in a repository of
 // their own, stay: what they lead to is edited.
 func (s *Setup) open() (*Plan, *settings, error) {
-	p := &Plan{Path: s.path(), backups: filepath.Join(s.State, "installed")}
+	p := &Plan{Path: s.path(), client: s.Client, backups: filepath.Join(s.State, "installed")}
 	if real, err := filepath.EvalSymlinks(p.Path); err == nil {
 		p.Path = real
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -335,7 +334,7 @@ func replaceFile(path string, data []byte, mode fs.FileMode) (err error) {
 
 // backup is the file of Toolward's home that remembers the settings file as it was.
 func (p *Plan) backup() string {
-	return filepath.Join(p.backups, ClaudeCode+"-"+hash([]byte(p.Path))[:16]+".json")
+	return filepath.Join(p.backups, p.client+"-"+hash([]byte(p.Path))[:16]+".json")
 }
 
 // keep remembers the file as it was before the first installation; a second one only updates what it wrote.

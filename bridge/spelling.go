@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -9,7 +11,26 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/place"
 )
+
+// target resolves a path as the client will open it.
+func (l *factsFinder) target(workDir, path string, op toolward.Op) (toolward.Target, error) {
+	resolved, err := l.places.Resolve(workDir, path)
+	switch {
+	case errors.Is(err, place.ErrBadPath), errors.Is(err, place.ErrDisguised):
+		return toolward.Target{}, &toolward.InvalidArgs{Text: err.Error()}
+	case err != nil:
+		return toolward.Target{}, fmt.Errorf("look at a target: %w", err)
+	}
+	if err := l.checkSpelling(workDir, path, resolved.Real); err != nil {
+		return toolward.Target{}, err
+	}
+	if op == "" {
+		op = toolward.OpRead
+	}
+	return resolved.Target(op), nil
+}
 
 // checkSpelling refuses a path that the client would read as another one. Claude Code expands paths before its hooks
 // see them, and then nothing is refused here; but what it does to a path is no promise, and an unexpanded

@@ -24,7 +24,7 @@ func readClaudeCode(r *reader, where Where) error {
 	default:
 		files = append(files, filepath.Join(where.Path, ".claude", "settings.json"), filepath.Join(where.Path, ".claude", "settings.local.json"))
 	}
-	c := claudeReader{r, bridge.NativeTools(), where.Home}
+	c := claudeReader{r, bridge.NativeTools(bridge.ClaudeCode), where.Home}
 	for _, path := range slices.Compact(files) {
 		root, err := r.loadTree(path, parseJSON)
 		if err != nil {

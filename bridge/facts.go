@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,9 +9,63 @@ import (
 	"github.com/toolward/toolward"
 )
 
-// commandFacts finds out what a command would do that the client's own shell runs in dir. Only commands of POSIX shells
-// are given to it: in another shell's language the same text means something else.
-type commandFacts func(ctx context.Context, r *toolward.Request, command, dir string) (toolward.Facts, error)
+// facts gives the facts function of a form for this workspace.
+func (l *factsFinder) facts(f *form) func(context.Context, *toolward.Request) (toolward.Facts, error) {
+	return func(ctx context.Context, r *toolward.Request) (toolward.Facts, error) {
+		facts, err := l.command(ctx, r, f)
+		if err != nil {
+			return toolward.Facts{}, err
+		}
+		facts.Action, facts.Mutates = toolward.NormalAction(f.native.action), f.native.mutates
+		for _, a := range f.args {
+			if err := l.look(&facts, r, f, a); err != nil {
+				return toolward.Facts{}, err
+			}
+		}
+		if f.native.look != nil {
+			f.native.look(l, r, &facts)
+		}
+		return facts, nil
+	}
+}
+
+// look adds what one argument says.
+func (l *factsFinder) look(facts *toolward.Facts, r *toolward.Request, f *form, a argument) error {
+	text, given := r.Params.String(a.name)
+	switch a.kind {
+	case "dir":
+		if !given {
+			text, given = r.Call.WorkDir, true
+		}
+		fallthrough
+	case "path":
+		if !given {
+			return nil
+		}
+		target, err := l.target(r.Call.WorkDir, text, f.native.op)
+		if err != nil {
+			return err
+		}
+		facts.Targets = append(facts.Targets, target)
+	case "command":
+		facts.Command = text
+	case "url":
+		if given {
+			facts.URLs = append(facts.URLs, text)
+			facts.Outbound = append(facts.Outbound, text)
+			if host := hostOf(text); host != "" {
+				facts.Hosts = append(facts.Hosts, host)
+			}
+		}
+	case "query":
+		if given {
+			facts.Outbound = append(facts.Outbound, text)
+		}
+	case "target":
+		facts.TargetID = text
+	}
+	return nil
+}
 
 // command is what the text says that the client's shell is given. It runs where the client's event says: the client was
 // seen to run a command in the directory that it names to the hook, also when a command beside it changes that
@@ -64,52 +117,4 @@ func (f *form) enforced(pass *toolward.Pass, input json.RawMessage) (json.RawMes
 		}
 	}
 	return json.Marshal(fields)
-}
-
-// ran reports whether the arguments that the client says it ran are those that it was allowed to run.
-func (c *call) ran(input json.RawMessage) bool {
-	if c.updated == nil {
-		return c.pass.Matches(input)
-	}
-	var allowed, reported any
-	return decodeExactly(c.updated, &allowed) == nil && decodeExactly(input, &reported) == nil && equalJSON(allowed, reported)
-}
-
-// decodeExactly keeps numbers as they are written.
-func decodeExactly(raw json.RawMessage, v any) error {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	return decoder.Decode(v)
-}
-
-func equalJSON(a, b any) bool {
-	x, err := json.Marshal(a)
-	y, err2 := json.Marshal(b)
-	return err == nil && err2 == nil && bytes.Equal(x, y)
-}
-
-// sources names what a command may have brought from strangers whose decision is not known any more: the gateway was
-// started anew while it ran. In doubt it has.
-func (s *claudeSession) sources(ctx context.Context) []string {
-	row := s.row()
-	if row == nil || !row.native.posix || s.finder.commands == nil {
-		return nil
-	}
-	unknown := []string{s.event.Tool}
-	if !row.knows(s.event.Input) {
-		return unknown
-	}
-	params, err := row.decode(s.event.Input)
-	if err != nil {
-		return unknown
-	}
-	call, _, err := s.call()
-	if err != nil {
-		return unknown
-	}
-	facts, err := s.finder.command(ctx, &toolward.Request{Call: call, Tool: call.Form, Params: params}, row)
-	if err != nil {
-		return unknown
-	}
-	return facts.External
 }
