@@ -7,47 +7,6 @@ import (
 	"strings"
 )
 
-// Layout names the directories that give paths their meaning. All are absolute, clean, real paths (no
-// symbolic links): see [Layout.Canonical].
-type Layout struct {
-	Workspace  string   // the agent's workspace; empty when the caller has none
-	Home       string   // the person's home directory
-	StateDir   string   // Toolward's home, ~/.toolward
-	ConfigFile string   // Toolward's configuration file
-	Own        []string // Toolward's programs and anything else of its own: files, or directories with all below
-	ReadRoots  []string // directories outside the workspace that a confined agent may read
-	WriteRoots []string // directories outside the workspace that a confined agent may also write
-	FoldCase   bool     // names differing only in case are the same file here: see [FoldsCase]
-}
-
-// Classifier gives paths their place. It is immutable and safe for concurrent use.
-type Classifier struct {
-	layout     Layout
-	workspace  string // folded like the paths it is compared with; "" when there is none
-	stateDir   string
-	configFile string
-	inbound    string
-	own        []string
-	ownSpace   bool // the workspace lies strictly inside the state directory
-	rules      rules
-	view       View // nil: this machine
-}
-
-// rules is the table, indexed.
-type rules struct {
-	trees      map[string]Zone // absolute path → place of it and all below
-	deepest    int             // longest key of trees, in bytes
-	anywhere   map[string]Zone // one element
-	pairs      map[string]Zone // two elements "first/second"
-	heads      map[string]bool // first elements of pairs
-	bases      map[string]Zone
-	extensions map[string]Zone
-	workspace  map[string]Zone
-	beginnings map[string]Zone
-	guarded    map[string]bool   // every element that another spelling could imitate
-	short      map[string]string // "git" → ".git": what 8.3 short names begin with
-}
-
 // New compiles a layout. It does not touch the disk. A layout with a missing or relative part is an error:
 // a classifier that did not know where the secrets are would call them "outside".
 func New(layout Layout) (*Classifier, error) {
@@ -135,9 +94,6 @@ func compile(table []row, home string, fold func(string) string) rules {
 	}
 	return r
 }
-
-// Layout returns what the classifier was made from.
-func (c *Classifier) Layout() Layout { return c.layout }
 
 // Classify gives the place of a real path: absolute, without symbolic links. Anything else is Self,
 // because a path that was not resolved may mean any file.
@@ -320,9 +276,4 @@ func (c *Classifier) InRoots(real string, write bool) bool {
 	}
 	reach := func(root string) bool { return below(p, c.key(root)) }
 	return slices.ContainsFunc(c.layout.WriteRoots, reach) || (!write && slices.ContainsFunc(c.layout.ReadRoots, reach))
-}
-
-func firstElement(p string) string {
-	element, _, _ := strings.Cut(p, "/")
-	return element
 }

@@ -86,3 +86,8 @@ func isASCII(s string) bool {
 	}
 	return true
 }
+
+func firstElement(p string) string {
+	element, _, _ := strings.Cut(p, "/")
+	return element
+}

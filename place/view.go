@@ -7,12 +7,6 @@ import (
 	"time"
 )
 
-// View is a file system as a sandbox sees it: parts of this machine's at other paths.
-type View interface {
-	// Find says where on this machine a path inside is. above is true for a directory that only leads to such parts.
-	Find(inside string) (host string, above, ok bool)
-}
-
 // ErrNotMounted means that a path leads to where a sandbox has nothing of this machine's: to its own system.
 var ErrNotMounted = errors.New("nothing of the workspace is there")
 
