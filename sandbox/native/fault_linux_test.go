@@ -3,22 +3,16 @@ package native
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
@@ -63,113 +57,6 @@ func eventually(t *testing.T, what string, done func() bool) {
 			t.Fatalf("%s: not within %v", what, patience)
 		}
 	}
-}
-
-func TestProgramInsideIsKilled(t *testing.T) {
-	e := testEngine(t, Options{})
-	spec := testSpec(t, t.TempDir())
-	handle := ensure(t, e, spec)
-	process, err := handle.Start(t.Context(), sandbox.Command{Argv: []string{"/bin/sleep", "1000.25"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(handle.(*box).helper.pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if _, err := process.Wait(ctx); sandbox.CodeOf(err) != sandbox.CodeUnavailable {
-		t.Errorf("a command whose sandbox was killed: %v, want %s", err, sandbox.CodeUnavailable)
-	}
-	select {
-	case <-handle.Done():
-	case <-ctx.Done():
-		t.Fatal("the sandbox does not know that it has ended")
-	}
-	if running("1000.25") {
-		t.Error("a process has outlived its sandbox")
-	}
-	if out, err := output(ctx, ensure(t, e, spec), "echo again"); out != "again\n" {
-		t.Errorf("a new sandbox says %q, %v", out, err)
-	}
-}
-
-// running reports whether a process of the machine has a text in its arguments.
-func running(marker string) bool {
-	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, path := range paths {
-		if strings.Contains(content(path), marker) {
-			return true
-		}
-	}
-	return false
-}
-
-// gatewayVariable makes this test the gateway that is killed.
-const gatewayVariable = "TOOLWARD_TEST_GATEWAY"
-
-func TestGatewayIsKilled(t *testing.T) {
-	const marker, instance = "1000.5", "killed gateway"
-	switch os.Getenv(gatewayVariable) {
-	case "namespaces":
-		gateway(t, Options{Instance: instance, program: insideFile(t)}, testSpec(t, t.TempDir()), marker)
-	case "landlock":
-		gateway(t, Options{Instance: instance, program: insideFile(t), noNamespaces: true}, landlockSpec(t, t.TempDir()), marker)
-	}
-	e := testEngine(t, Options{Instance: instance}) // skips where there are no sandboxes
-	killGateway(t, "namespaces", marker)
-	if h, err := e.groups(); err == nil {
-		left, _ := os.ReadDir(h.dirs("")[0])
-		if !slices.ContainsFunc(left, fs.DirEntry.IsDir) {
-			t.Errorf("the gateway that was killed had no group below %s, where the next one looks", h.dirs("")[0])
-		}
-	}
-	if _, abi := e.checkLandlock(); os.Geteuid() != 0 && abi >= landlockScopes {
-		killGateway(t, "landlock", marker)
-	}
-	// What cannot end by itself is removed by the next gateway.
-	if err := e.Sweep(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-// gateway runs twenty commands until it is killed.
-func gateway(t *testing.T, options Options, spec *sandbox.Spec, marker string) {
-	t.Helper()
-	handle := ensure(t, New(options), spec)
-	for range 20 {
-		if _, err := handle.Start(t.Context(), sandbox.Command{Shell: "sleep " + marker + " & setsid sleep " + marker}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fmt.Println("ready")
-	select {}
-}
-
-func killGateway(t *testing.T, kind, marker string) {
-	t.Helper()
-	gateway := exec.Command(os.Args[0], "-test.run=^TestGatewayIsKilled$")
-	gateway.Env = append(os.Environ(), gatewayVariable+"="+kind, "TMPDIR="+t.TempDir())
-	gateway.Stderr = os.Stderr
-	out, err := gateway.StdoutPipe()
-	if err == nil {
-		err = gateway.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := bufio.NewScanner(out)
-	for said.Scan() && said.Text() != "ready" {
-		t.Log(said.Text())
-	}
-	if said.Text() != "ready" {
-		gateway.Process.Kill()
-		t.Fatalf("the gateway did not start: %v", gateway.Wait())
-	}
-	eventually(t, "the commands run", func() bool { return running(marker) })
-	gateway.Process.Kill() // Wait says how it ended
-	gateway.Wait()         // it was killed
-	eventually(t, "every process has ended with its gateway", func() bool { return !running(marker) })
 }
 
 // Two hundred sandboxes are made, used and removed, many at the same time, and nothing of them is left.
@@ -236,94 +123,6 @@ func manySandboxes(t *testing.T, e *Engine, workspaces string, many int) {
 		})
 	}
 	group.Wait()
-}
-
-// A source that is exchanged for a symbolic link, again and again, between its check and its mount.
-func TestSwappedSources(t *testing.T) {
-	e := testEngine(t, Options{})
-	dir := t.TempDir()
-	secret, source, link := filepath.Join(dir, "secret"), filepath.Join(dir, "source"), filepath.Join(dir, "link")
-	for _, path := range []string{secret, source} {
-		if err := os.Mkdir(path, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	err := errors.Join(os.WriteFile(filepath.Join(secret, "key"), []byte("secret"), 0o644), os.Symlink(secret, link))
-	if err != nil {
-		t.Fatal(err)
-	}
-	exchange := func() {
-		if err := unix.Renameat2(unix.AT_FDCWD, source, unix.AT_FDCWD, link, unix.RENAME_EXCHANGE); err != nil {
-			t.Fatal(err)
-		}
-	}
-	swaps := live.Swaps(t, 2_000, 20_000)
-	t.Logf("%d swaps, each between check and mount", swaps)
-	for range swaps {
-		swapMount(t, e, source, exchange)
-	}
-	for i := range 20 {
-		swapSandbox(t, e, i, source, exchange)
-	}
-}
-
-// swapMount pins a source and prepares its mount, which must be that of what was pinned.
-func swapMount(t *testing.T, e *Engine, source string, exchange func()) {
-	t.Helper()
-	if !e.root {
-		return
-	}
-	pinned, err := pin(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pinned.Close()
-	exchange()
-	defer exchange()
-	if _, err := pin(source); err == nil {
-		t.Fatal("a symbolic link was pinned")
-	}
-	fd, err := e.detach(t.Context(), pinned, hardened, idmap{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
-	if key, err := unix.Openat(fd, "key", unix.O_RDONLY, 0); err == nil {
-		unix.Close(key)
-		t.Fatal("what the link leads to was mounted")
-	}
-}
-
-// swapSandbox does the same with a whole sandbox. Root mounts what was pinned; another user's helper opens the path
-// again, sees that it is another file, and refuses.
-func swapSandbox(t *testing.T, e *Engine, i int, source string, exchange func()) {
-	t.Helper()
-	pinned, err := pin(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pinned.Close()
-	exchange()
-	defer exchange()
-	spec := testSpec(t, t.TempDir())
-	spec.Name = fmt.Sprintf("swap-%d", i)
-	spec.Mounts = append(spec.Mounts, sandbox.Mount{Kind: sandbox.MountBind, Source: source, Target: "/data", Pinned: pinned})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	handle, err := e.Ensure(ctx, spec)
-	if !e.root {
-		if sandbox.CodeOf(err) != sandbox.CodeChanged {
-			t.Fatalf("a source that was exchanged: %v, want %s", err, sandbox.CodeChanged)
-		}
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer handle.Close()
-	if out, err := output(ctx, handle, "ls -A /data"); out != "" || err != nil {
-		t.Errorf("the mount holds %q, %v", out, err)
-	}
 }
 
 // What root and others do differs enough that everything is tried as both.
