@@ -52,12 +52,12 @@ soak:
 	TOOLWARD_SOAK=$(SOAKTIME) TOOLWARD_SOAK_RATE=$(RATE) $(GO) test -count=1 -v -timeout 0 -run TestSoak ./internal/soak
 
 # Links exchanged between check and use of files and mounts in sandboxes, SWAPS times for each operation, and the daemon
-# killed KILLS times while sandboxes are made. The tests do less of the same.
+# killed KILLS times while sandboxes are made, and KILLS times while calls are taken back. The tests do less of the same.
 SWAPS ?= 100000
 KILLS ?= 100
 races:
 	TOOLWARD_SWAPS=$(SWAPS) TOOLWARD_KILLS=$(KILLS) $(GO) test -count=1 -v -timeout 0 \
-	  -run 'Swapped|WhileLinksAreSwapped|KilledWhileSandboxesAreMade' ./sandbox/... ./builtin ./internal/live
+	  -run 'Swapped|WhileLinksAreSwapped|KilledWhileSandboxesAreMade|UndoIsWholeWhenKilled' ./sandbox/... ./builtin ./undo ./internal/live
 
 fuzz:
 	@for package in $$($(GO) list ./...); do \

@@ -1,0 +1,185 @@
+package undo
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Call is a call that may change a workspace, with what the workspace was before and after it.
+type Call struct {
+	ID        string    `json:"id"` // of the call in the record; no other call has it
+	Number    int64     `json:"number"`
+	Workspace []byte    `json:"workspace"` // absolute path; bytes, because names of files need not be UTF-8
+	Agent     string    `json:"agent"`
+	Session   string    `json:"session"`
+	Tool      string    `json:"tool"`
+	Text      string    `json:"text"` // what it does, for people
+	At        time.Time `json:"at"`
+	Before    Hash      `json:"before"`
+	After     Hash      `json:"after"`            // zero while it runs, and if it never ended
+	Undoes    string    `json:"undoes,omitempty"` // of one that took another back: that one's ID
+}
+
+// Ended reports whether it is known what the workspace was after the call.
+func (c *Call) Ended() bool { return c.After != Hash{} }
+
+// MarshalText writes the hash as people see it.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (h *Hash) UnmarshalText(text []byte) error {
+	parsed, ok := parseHash(string(text))
+	if !ok {
+		return fmt.Errorf("%q names nothing that is kept: %w", text, ErrDamaged)
+	}
+	*h = parsed
+	return nil
+}
+
+func (s *Store) callsDir() string { return filepath.Join(s.dir, "calls") }
+
+func (s *Store) callPath(c *Call) string {
+	return filepath.Join(s.callsDir(), fmt.Sprintf("%012d.json", c.Number))
+}
+
+func (s *Store) readCalls() error {
+	names, err := filesOf(s.callsDir())
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		var c Call
+		if err := json.Unmarshal(content, &c); err != nil || s.callPath(&c) != name {
+			return fmt.Errorf("%s: %w", name, errors.Join(err, ErrDamaged))
+		}
+		s.calls[c.ID] = &c
+		s.last = max(s.last, c.Number)
+	}
+	return nil
+}
+
+// Begin keeps the workspace before a call. It must succeed before the call has its first effect: without it, nobody could take
+// the call back. c needs its ID, Workspace and At, and whatever people shall read of it.
+func (s *Store) Begin(ctx context.Context, c Call) error {
+	if c.ID == "" || !filepath.IsAbs(string(c.Workspace)) {
+		return errors.New("undo: a call needs an ID and an absolute workspace")
+	}
+	s.using.RLock()
+	err := s.begin(ctx, &c)
+	s.using.RUnlock()
+	if err != nil || s.Size() <= s.limits.Total {
+		return err
+	}
+	if err := s.Collect(ctx, c.At); err != nil {
+		return err
+	}
+	if _, kept := s.Call(c.ID); !kept {
+		return fmt.Errorf("keep %s: it is larger than all that may be kept, %d bytes", c.Workspace, s.limits.Total)
+	}
+	return nil
+}
+
+func (s *Store) begin(ctx context.Context, c *Call) (err error) {
+	t := s.tree(string(c.Workspace))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.Before, err = s.keep(ctx, string(c.Workspace), t); err != nil {
+		return err
+	}
+	return s.add(c)
+}
+
+// add remembers a new call.
+func (s *Store) add(c *Call) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls[c.ID] != nil {
+		return fmt.Errorf("undo: the call %s has begun before", c.ID)
+	}
+	s.last++
+	c.Number = s.last
+	if err := writeWhole(s.callPath(c), c); err != nil {
+		return err
+	}
+	s.calls[c.ID] = c
+	return nil
+}
+
+// End keeps the workspace after a call, and forgets a call that has changed nothing.
+func (s *Store) End(ctx context.Context, id string) error {
+	s.using.RLock()
+	defer s.using.RUnlock()
+	c, ok := s.Call(id)
+	if !ok {
+		return fmt.Errorf("undo: the call %s: %w", id, ErrGone)
+	}
+	t := s.tree(string(c.Workspace))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	after, err := s.keep(ctx, string(c.Workspace), t)
+	if err != nil {
+		return err
+	}
+	return s.end(id, after)
+}
+
+func (s *Store) end(id string, after Hash) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.calls[id]
+	if c == nil {
+		return fmt.Errorf("undo: the call %s: %w", id, ErrGone)
+	}
+	if after == c.Before {
+		return s.forget(c)
+	}
+	ended := *c
+	ended.After = after
+	if err := writeWhole(s.callPath(c), &ended); err != nil {
+		return err
+	}
+	s.calls[id] = &ended
+	return nil
+}
+
+// forget must be called with the lock held.
+func (s *Store) forget(c *Call) error {
+	if err := os.Remove(s.callPath(c)); err != nil {
+		return err
+	}
+	delete(s.calls, c.ID)
+	return nil
+}
+
+// Call finds a call.
+func (s *Store) Call(id string) (Call, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.calls[id]; c != nil {
+		return *c, true
+	}
+	return Call{}, false
+}
+
+// Calls lists the calls that can be taken back, newest first.
+func (s *Store) Calls() []Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]Call, 0, len(s.calls))
+	for _, c := range s.calls {
+		list = append(list, *c)
+	}
+	slices.SortFunc(list, func(a, b Call) int { return cmp.Compare(b.Number, a.Number) })
+	return list
+}

@@ -1,0 +1,118 @@
+package undo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Collect forgets the calls that are too old, and the oldest ones until what is kept fits, and removes what no call needs any
+// more. Calls that run keep what they need for as long as it fits at all.
+func (s *Store) Collect(ctx context.Context, now time.Time) error {
+	s.using.Lock()
+	defer s.using.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	oldest := s.byAge()
+	for len(oldest) > 0 && oldest[0].At.Before(now.Add(-s.limits.Age)) {
+		if err := s.forget(oldest[0]); err != nil {
+			return err
+		}
+		oldest = oldest[1:]
+	}
+	if err := s.sweep(ctx); err != nil {
+		return err
+	}
+	for s.Size() > s.limits.Total && len(oldest) > 0 {
+		// A quarter at once: every sweep reads all that is kept.
+		for range 1 + len(oldest)/4 {
+			if err := s.forget(oldest[0]); err != nil {
+				return err
+			}
+			oldest = oldest[1:]
+		}
+		if err := s.sweep(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) byAge() []*Call {
+	var list []*Call
+	for _, c := range s.calls {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b *Call) int { return cmp.Compare(a.Number, b.Number) })
+	return list
+}
+
+// sweep removes the objects that no call needs. Nobody else may be using the store.
+func (s *Store) sweep(ctx context.Context) error {
+	needed := map[Hash]bool{}
+	for _, c := range s.calls {
+		for _, top := range []Hash{c.Before, c.After} {
+			if err := s.objects.mark(ctx, top, needed); err != nil {
+				return err
+			}
+		}
+	}
+	// What was read of a workspace may name objects that go now.
+	for _, t := range s.trees {
+		t.top = nil
+	}
+	return s.objects.remove(ctx, func(h Hash) bool { return !needed[h] })
+}
+
+// mark adds what a directory needs.
+func (o *objects) mark(ctx context.Context, h Hash, needed map[Hash]bool) error {
+	if needed[h] || h == (Hash{}) {
+		return ctx.Err()
+	}
+	needed[h] = true
+	entries, err := o.directory(h)
+	if errors.Is(err, ErrGone) || errors.Is(err, ErrDamaged) {
+		return nil // taking it back says so; the rest must still be collected
+	}
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		switch e := &entries[i]; e.Kind {
+		case File:
+			needed[e.Hash] = true
+		case Directory:
+			if err := o.mark(ctx, e.Hash, needed); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// remove removes objects.
+func (o *objects) remove(ctx context.Context, unneeded func(Hash) bool) error {
+	return filepath.WalkDir(o.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return errors.Join(err, ctx.Err())
+		}
+		h, ok := parseHash(filepath.Base(filepath.Dir(path)) + d.Name())
+		if !ok || !unneeded(h) {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		o.bytes.Add(-info.Size())
+		return nil
+	})
+}

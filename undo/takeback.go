@@ -1,0 +1,291 @@
+package undo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Choice is what happens to a file that has changed since the call that is taken back. The zero value keeps it as it is.
+type Choice int
+
+// The choices.
+const (
+	KeepTheirs Choice = iota // what somebody has done since stays
+	BringBack                // what was before the call replaces it
+	SideBySide               // what was before the call is put beside it, under a name of its own
+)
+
+// Request is what to take back.
+type Request struct {
+	ID     string   // of the call
+	Paths  []string // within the workspace, with what is below them; none: all that the call changed
+	Choice Choice   // for what has changed since
+
+	// Everything takes back all that has happened to the workspace since before the call, whoever did it.
+	Everything bool
+}
+
+// Taken is what became of a request.
+type Taken struct {
+	Restored  []Change // from what it was to what it is now
+	Conflicts []Change // changed since, and left: from what the call made of it to what it is now
+	Aside     []string // where copies stand of what has changed since
+	Lost      []Change // what it was is not kept, so it stays as it is
+}
+
+// errRunning says that nobody knows what a call changed.
+var errRunning = errors.New("the call runs, or nobody knows how it ended: take back everything since it instead")
+
+// Preview says what taking back would do, and changes nothing.
+func (s *Store) Preview(ctx context.Context, r Request) (*Taken, error) {
+	s.using.RLock()
+	defer s.using.RUnlock()
+	c, ok := s.Call(r.ID)
+	if !ok {
+		return nil, fmt.Errorf("the call %s: %w", r.ID, ErrGone)
+	}
+	t := s.tree(string(c.Workspace))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, err := s.keep(ctx, string(c.Workspace), t)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.plan(&c, r, now)
+	if err != nil {
+		return nil, err
+	}
+	return &p.taken, nil
+}
+
+// TakeBack takes a call back. It is a call itself, as, which needs an ID and a time, and can be taken back by that ID; it names no
+// call if nothing had to be changed. Either all of a plan is done or, with an error, nothing; one who is killed leaves the rest
+// to the next [Open].
+func (s *Store) TakeBack(ctx context.Context, r Request, as Call) (*Taken, error) {
+	s.using.RLock()
+	defer s.using.RUnlock()
+	c, ok := s.Call(r.ID)
+	if !ok {
+		return nil, fmt.Errorf("the call %s: %w", r.ID, ErrGone)
+	}
+	as.Workspace, as.Undoes = c.Workspace, c.ID
+	t := s.tree(string(c.Workspace))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, err := s.keep(ctx, string(c.Workspace), t)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.plan(&c, r, now)
+	if err != nil || len(p.steps) == 0 {
+		return &p.taken, err
+	}
+	as.Before = now
+	if err := s.add(&as); err != nil {
+		return nil, err
+	}
+	if begun, err := s.carryOut(p, &as, t.top); err != nil {
+		if !begun {
+			err = errors.Join(err, s.end(as.ID, now))
+		}
+		return nil, err
+	}
+	after, err := s.keep(ctx, string(c.Workspace), t)
+	if err != nil {
+		return &p.taken, err
+	}
+	return &p.taken, s.end(as.ID, after)
+}
+
+// step brings one path to what it was. The steps of a plan are independent of each other but for their order, see [apply].
+type step struct {
+	Path   []byte `json:"path"`
+	Want   *Entry `json:"want"` // nil: nothing
+	Staged string `json:"staged,omitempty"`
+}
+
+// plan is what taking back comes to.
+type plan struct {
+	objects     *objects
+	before, now Hash
+	choice      Choice
+	mark        string // of files that are put aside
+	steps       []step
+	planned     map[string]*Entry
+	taken       Taken
+}
+
+func (s *Store) plan(c *Call, r Request, now Hash) (*plan, error) {
+	p := &plan{objects: s.objects, before: c.Before, now: now, choice: r.Choice, mark: fmt.Sprintf(".before-%d", c.Number), planned: map[string]*Entry{}}
+	after := c.After
+	switch {
+	case r.Everything:
+		after = now
+	case !c.Ended():
+		return p, errRunning
+	}
+	changes, err := s.Changes(c.Before, after)
+	if err != nil {
+		return p, err
+	}
+	for _, change := range changes {
+		if !asked(change.Path, r.Paths) {
+			continue
+		}
+		if err := p.add(change); err != nil {
+			return p, err
+		}
+	}
+	return p, p.keepFilled()
+}
+
+// keepFilled leaves the directories in which somebody has put something since.
+func (p *plan) keepFilled() error {
+	for i := len(p.steps) - 1; i >= 0; i-- { // what is in a directory comes behind it
+		at := string(p.steps[i].Path)
+		if p.steps[i].Want.isDirectory() {
+			continue
+		}
+		current, err := p.objects.lookup(p.now, at)
+		if err != nil || !current.isDirectory() {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		entries, err := p.objects.directory(current.Hash)
+		if err != nil {
+			return err
+		}
+		stays := slices.ContainsFunc(entries, func(e named) bool {
+			want, planned := p.planned[path.Join(at, e.name)]
+			return !planned || want != nil
+		})
+		if stays {
+			p.steps = slices.Delete(p.steps, i, i+1)
+			delete(p.planned, at)
+			p.taken.Restored = slices.DeleteFunc(p.taken.Restored, func(c Change) bool { return c.Path == at })
+			p.taken.Conflicts = append(p.taken.Conflicts, Change{at, current, current})
+		}
+	}
+	return nil
+}
+
+// asked reports whether a path is one of those asked for, or below one.
+func asked(at string, paths []string) bool {
+	if len(paths) == 0 {
+		return true
+	}
+	for _, p := range paths {
+		p = path.Clean(p)
+		if rest, ok := strings.CutPrefix(at, p); p == "." || ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// add plans what becomes of one change of the call.
+func (p *plan) add(c Change) error {
+	current, err := p.objects.lookup(p.now, c.Path)
+	if err != nil {
+		return err
+	}
+	since := Change{c.Path, c.After, current}
+	switch {
+	case alike(current, c.Before):
+		return nil
+	case isApart(c.Before) || isApart(current):
+		p.taken.Lost = append(p.taken.Lost, since)
+		return nil
+	case c.Before == nil && isGitObject(c.Path):
+		return nil // something that was done since may need it, and nobody sees it
+	case !alike(current, c.After):
+		return p.conflict(c, since)
+	}
+	return p.restore(c.Path, c.Before, current, since)
+}
+
+func isApart(e *Entry) bool { return e != nil && e.Kind == Apart }
+
+// isGitObject reports whether a path is in the part of a repository that git only adds to.
+func isGitObject(at string) bool {
+	return strings.HasPrefix(at, ".git/objects/") || strings.Contains(at, "/.git/objects/")
+}
+
+// conflict plans what becomes of what has changed since.
+func (p *plan) conflict(c, since Change) error {
+	switch p.choice {
+	case BringBack:
+		return p.restore(c.Path, c.Before, since.After, since)
+	case SideBySide:
+		if c.Before != nil && c.Before.Kind != Directory {
+			at, err := p.freeName(c.Path + p.mark)
+			if err != nil {
+				return err
+			}
+			p.taken.Aside = append(p.taken.Aside, at)
+			return p.restore(at, c.Before, nil, since)
+		}
+	}
+	p.taken.Conflicts = append(p.taken.Conflicts, since)
+	return nil
+}
+
+// freeName is a name like at that nothing has.
+func (p *plan) freeName(at string) (string, error) {
+	for n, name := 2, at; ; n++ {
+		there, err := p.objects.lookup(p.now, name)
+		if err != nil || there == nil && p.planned[name] == nil {
+			return name, err
+		}
+		name = fmt.Sprintf("%s-%d", at, n)
+	}
+}
+
+// restore plans one step, and the directories that it needs.
+func (p *plan) restore(at string, want, current *Entry, since Change) error {
+	if want != nil {
+		if ok, err := p.directoriesFor(at); err != nil || !ok {
+			p.taken.Conflicts = append(p.taken.Conflicts, since)
+			return err
+		}
+	}
+	p.step(at, want)
+	p.taken.Restored = append(p.taken.Restored, Change{at, current, want})
+	return nil
+}
+
+func (p *plan) step(at string, want *Entry) {
+	p.steps = append(p.steps, step{Path: []byte(at), Want: want})
+	p.planned[at] = want
+}
+
+// directoriesFor plans the directories in which a path lies, as they were. It reports false if something else stands there now
+// that is to stay.
+func (p *plan) directoriesFor(at string) (bool, error) {
+	dir := path.Dir(at)
+	if dir == "." {
+		return true, nil
+	}
+	if ok, err := p.directoriesFor(dir); err != nil || !ok {
+		return ok, err
+	}
+	if want, planned := p.planned[dir]; planned {
+		return want.isDirectory(), nil
+	}
+	current, err := p.objects.lookup(p.now, dir)
+	if err != nil || current != nil {
+		return current.isDirectory(), err
+	}
+	was, err := p.objects.lookup(p.before, dir)
+	if err != nil || !was.isDirectory() {
+		return false, err
+	}
+	p.step(dir, was)
+	return true, nil
+}
