@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -131,22 +132,24 @@ func TestPeopleAnswer(t *testing.T) {
 			for _, decision := range []string{"allow-once", "deny"} {
 				t.Run(version+" "+name+" "+decision, func(t *testing.T) {
 					t.Parallel()
-					o := openOffice(t, t.TempDir())
-					t.Cleanup(func() { o.close(t) })
-					session := o.stdio(t, version, options)
-					done := make(chan *sdk.CallToolResult, 1)
-					go func() {
-						result, err := session.CallTool(context.Background(), &sdk.CallToolParams{Name: "act", Arguments: json.RawMessage(`{"n":1}`)})
-						if err != nil {
-							t.Error(err)
+					synctest.Test(t, func(t *testing.T) {
+						o := openOffice(t, t.TempDir())
+						t.Cleanup(func() { o.close(t) })
+						session := o.stdio(t, version, options)
+						done := make(chan *sdk.CallToolResult, 1)
+						go func() {
+							result, err := session.CallTool(context.Background(), &sdk.CallToolParams{Name: "act", Arguments: json.RawMessage(`{"n":1}`)})
+							if err != nil {
+								t.Error(err)
+							}
+							done <- result
+						}()
+						o.answer(t, <-o.asked, decision)
+						result := <-done
+						if allowed := decision == "allow-once"; result == nil || result.IsError == allowed || (len(o.ran) == 1) != allowed {
+							t.Errorf("result %+v, ran %d times", result, len(o.ran))
 						}
-						done <- result
-					}()
-					o.answer(t, <-o.asked, decision)
-					result := <-done
-					if allowed := decision == "allow-once"; result == nil || result.IsError == allowed || (len(o.ran) == 1) != allowed {
-						t.Errorf("result %+v, ran %d times", result, len(o.ran))
-					}
+					})
 				})
 			}
 		}
