@@ -33,8 +33,12 @@ func (v *evaluation) known(seg *Segment) {
 		// git, make and their like run what lies in the directory in which they are started.
 		seg.effects = append(seg.effects, shell.Effect{Kind: shell.Enters, Path: ".", Via: "working directory"})
 	}
-	if !seg.profile && v.workspaceScript(seg) {
+	switch {
+	case seg.profile:
+	case v.workspaceScript(seg): // it may do all that the project's code may
 		seg.effects = []shell.Effect{{Kind: shell.Project, Via: seg.Program.Word}}
+	default:
+		seg.effects = v.floor(seg)
 	}
 }
 
@@ -127,6 +131,9 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 		j.Code, ok = ArgumentExec, p.everything || e.Unless != "" && v.hasTool(seg, e.Unless)
 		v.out.Network = v.out.Network || !ok
 	case shell.Network:
+		if !seg.profile && !p.hosts {
+			p.network = false
+		}
 		j.Code, ok = ArgumentNetwork, p.everything || (p.network || p.fetchers && fetches(e.By)) && publicHost(e.Host)
 		v.out.Network = true
 	case shell.Evaluates:

@@ -16,6 +16,7 @@ type permit struct {
 	read       bool // where the read tool may
 	write      bool // in the workspace
 	network    bool // to public hosts
+	hosts      bool // a person named the network: to public hosts, of a program of which nothing else is known, too
 	fetchers   bool // to public hosts, by programs within this one that may
 	project    bool // code of the project
 	outside    bool // reading outside the workspace, where the read tool may
@@ -32,6 +33,7 @@ func (v *evaluation) permitOf(e *entry) permit {
 		p.read = slices.Contains(e.Effects, allowlist.EffectRead)
 		p.write = slices.Contains(e.Effects, allowlist.EffectWrite)
 		p.network = slices.Contains(e.Effects, allowlist.EffectNetwork)
+		p.hosts = p.network
 		p.project = p.project && p.write // code of the project writes what it likes
 	}
 	return p
