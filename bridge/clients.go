@@ -10,7 +10,7 @@ import (
 var clients = []*client{
 	{
 		name: ClaudeCode, title: "Claude Code", answer: (*guest).claudeCode, tools: claudeTools, aliases: claudeAliases,
-		directory: ".claude", managed: claudeManagedSettings, events: claudeEvents, canary: claudeCanary, blocks: claudeBlocks,
+		directory: ".claude", variable: "CLAUDE_CONFIG_DIR", managed: claudeManagedSettings, events: claudeEvents, canary: claudeCanary, blocks: claudeBlocks,
 	},
 }
 
@@ -23,8 +23,8 @@ func clientNamed(name string) *client {
 	return clients[i]
 }
 
-// clientNames lists the clients.
-func clientNames() (names []string) {
+// Clients lists the clients whose agents can be guarded, by name.
+func Clients() (names []string) {
 	for _, c := range clients {
 		names = append(names, c.name)
 	}

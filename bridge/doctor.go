@@ -94,7 +94,7 @@ func (d *doctor) files() {
 	if d.setup.Project != "" {
 		paths = append(paths, filepath.Join(d.setup.Project, d.setup.client.directory, "settings.local.json"), filepath.Join(d.setup.Project, d.setup.client.directory, "settings.json"))
 	}
-	paths = append(paths, filepath.Join(d.setup.ConfigDir, "settings.json"))
+	paths = append(paths, filepath.Join(d.setup.directory, "settings.json"))
 	var off []string
 	onlyManaged := false
 	for _, path := range slices.Compact(paths) {
@@ -219,7 +219,7 @@ func deadlineOf(h handler) (int, bool) {
 }
 
 func (d *doctor) skills() {
-	l := factsFinder{home: d.setup.Home, project: d.setup.Project, config: d.setup.ConfigDir, managed: d.setup.Managed}
+	l := factsFinder{home: d.setup.Home, project: d.setup.Project, config: d.setup.directory, managed: d.setup.Managed}
 	if !l.skillShellOff() {
 		d.add("skills", Warned, d.hint, "shell lines in skills are on: they run without a hook, so every skill asks")
 	}

@@ -82,6 +82,7 @@ type client struct {
 	answer func(g *guest, ctx context.Context, event string, body []byte, env environment) reply
 
 	directory string        // with its settings, in a home and in a project
+	variable  string        // of the environment, which puts the directory of a home elsewhere; "" if none does
 	managed   func() string // the administrator's settings file
 	events    []string      // those that the hook is installed for, in the order in which they are written
 

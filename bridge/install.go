@@ -32,9 +32,9 @@ type Setup struct {
 	Scope   Scope  // default ScopeUser
 	Project string // directory, for ScopeProject and for finding out what a project switches off
 
-	Home      string // the person's home directory
-	ConfigDir string // the client's own configuration directory; default: the usual one below Home
-	Managed   string // the administrator's settings file; default: where the client looks for it
+	Home    string                   // the person's home directory
+	Getenv  func(name string) string // the environment, in which a variable may move the client's own directory; nil: none does
+	Managed string                   // the administrator's settings file; default: where the client looks for it
 
 	Hook     string   // absolute path of toolward-hook, or of toolward itself
 	HookArgs []string // arguments in front: {"hook"} for toolward itself
@@ -44,7 +44,8 @@ type Setup struct {
 	EnforceText     bool          // the daemon rewrites commands to what was judged
 	KeepSkillShell  bool          // leave the client's shell lines in skills on: every skill will ask
 
-	client *client // the row of Client
+	client    *client // the row of Client
+	directory string  // the client's own, with its settings
 }
 
 // Plan is a change of a settings file that has been prepared and not been made. Show Diff, then Apply.
@@ -152,9 +153,12 @@ func PlanUninstall(s Setup) (*Plan, error) {
 func (s Setup) complete() (Setup, error) {
 	s.Scope = cmp.Or(s.Scope, ScopeUser)
 	if s.client = clientNamed(s.Client); s.client == nil {
-		return s, fmt.Errorf("client %q is unknown; use %s", s.Client, strings.Join(clientNames(), ", "))
+		return s, fmt.Errorf("client %q is unknown; use %s", s.Client, strings.Join(Clients(), ", "))
 	}
-	s.ConfigDir = cmp.Or(s.ConfigDir, filepath.Join(s.Home, s.client.directory))
+	if s.Getenv != nil {
+		s.directory = s.Getenv(s.client.variable)
+	}
+	s.directory = cmp.Or(s.directory, filepath.Join(s.Home, s.client.directory))
 	s.Managed = cmp.Or(s.Managed, s.client.managed())
 	if s.ApprovalTimeout <= 0 {
 		s.ApprovalTimeout = 120 * time.Second
@@ -193,7 +197,7 @@ func (s *Setup) path() string {
 	case ScopeManaged:
 		return s.Managed
 	}
-	return filepath.Join(s.ConfigDir, "settings.json")
+	return filepath.Join(s.directory, "settings.json")
 }
 
 // timeout is the client's time-out for an event, in seconds.

@@ -29,7 +29,7 @@ func readText(t *testing.T, path string) string {
 func accepts(t *testing.T, args []string) *commandLine {
 	t.Helper()
 	var line commandLine
-	parser, err := kong.New(&line, kong.Name("toolward"), kong.Exit(func(int) { t.Errorf("%q ends early", args) }))
+	parser, err := newParser(&line, kong.Exit(func(int) { t.Errorf("%q ends early", args) }))
 	if err != nil {
 		t.Fatal(err)
 	}

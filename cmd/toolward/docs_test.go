@@ -44,7 +44,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parser, err := kong.New(&commandLine{}, kong.Name("toolward"))
+	parser, err := newParser(&commandLine{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 type installCommand struct {
-	Client   string `arg:"" enum:"claude-code" help:"The agent: claude-code."`
+	Client   string `arg:"" enum:"${clients}" help:"The agent: ${clients}."`
 	Project  string `help:"Install for this project only, instead of for all of this user's." type:"existingdir"`
 	Managed  bool   `help:"Install for everybody on this machine, so that no project can switch it off (needs root)."`
 	Preset   string `help:"strict: writes ask. workspace: writes inside the workspace run at level normal." enum:",strict,workspace" default:""`
@@ -73,7 +73,7 @@ func applyPlan(inv *invocation, plan *installation.Plan, yes bool, unchanged str
 }
 
 type uninstallCommand struct {
-	Client  string `arg:"" enum:"claude-code" help:"The agent: claude-code."`
+	Client  string `arg:"" enum:"${clients}" help:"The agent: ${clients}."`
 	Project string `help:"From this project's settings." type:"existingdir"`
 	Managed bool   `help:"From the machine's managed settings."`
 	Yes     bool   `short:"y" help:"Do not ask."`

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/audit/anomaly"
 	"github.com/toolward/toolward/config"
@@ -206,7 +204,7 @@ func (p *played) story() string {
 
 // Every command on the page is one that the program takes.
 func TestTheCommandsOfLevelsAreTaken(t *testing.T) {
-	parser, err := kong.New(&commandLine{}, kong.Name("toolward"))
+	parser, err := newParser(&commandLine{})
 	if err != nil {
 		t.Fatal(err)
 	}

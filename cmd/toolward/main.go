@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/toolward/toolward/cmd/toolward-inside/entry"
 	"github.com/toolward/toolward/config"
+	"github.com/toolward/toolward/gateway/installation"
 )
 
 func main() {
@@ -56,12 +58,16 @@ type commandLine struct {
 	Complete  completeCommand  `cmd:"" name:"completion" help:"Print a shell completion script."`
 }
 
+// newParser makes a parser of the command line.
+func newParser(line *commandLine, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(line, append(options, kong.Name("toolward"), kong.Vars{"clients": strings.Join(installation.Clients(), ", ")})...)
+}
+
 // run is the program without the process: it parses args, runs the command and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
 	exited := -1
-	parser, err := kong.New(&line,
-		kong.Name("toolward"),
+	parser, err := newParser(&line,
 		kong.Description("A tool firewall for AI agents: decides by policy, asks people, confines and keeps proof."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { exited = code }),

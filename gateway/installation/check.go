@@ -38,14 +38,16 @@ type Examined struct {
 func Examine(ctx context.Context, x Examined) ([]Check, error) {
 	checks := []Check{x.home(), x.configuration(), x.sandbox(ctx)}
 	checks = append(checks, x.running(ctx)...)
-	setup, err := Target{Client: bridge.ClaudeCode}.setup(x.State, x.Loaded)
-	if err != nil {
-		return nil, err
-	}
-	setup.Project = x.Project
-	for _, check := range bridge.Doctor(ctx, setup) {
-		check.Name = bridge.ClaudeCode + " " + check.Name
-		checks = append(checks, check)
+	for _, client := range Clients() {
+		setup, err := Target{Client: client}.setup(x.State, x.Loaded)
+		if err != nil {
+			return nil, err
+		}
+		setup.Project = x.Project
+		for _, check := range bridge.Doctor(ctx, setup) {
+			check.Name = client + " " + check.Name
+			checks = append(checks, check)
+		}
 	}
 	return checks, nil
 }

@@ -24,6 +24,9 @@ type Target struct {
 	Hook    string // absolute path of the hook program; "" for the one that comes with this program
 }
 
+// Clients lists the agents that can be guarded, by name.
+func Clients() []string { return bridge.Clients() }
+
 // Plan is a change of a client's settings that has not been made: show its Diff, then Apply it.
 type Plan = bridge.Plan
 
@@ -59,7 +62,7 @@ func (t Target) setup(state string, loaded *config.Loaded) (bridge.Setup, error)
 		return bridge.Setup{}, err
 	}
 	setup := bridge.Setup{
-		Client: t.Client, Scope: bridge.ScopeUser, Home: home, State: state, ConfigDir: os.Getenv("CLAUDE_CONFIG_DIR"),
+		Client: t.Client, Scope: bridge.ScopeUser, Home: home, State: state, Getenv: os.Getenv,
 		EnforceText:     loaded.File.Bridge.EnforceText,
 		ApprovalTimeout: time.Duration(loaded.File.TEG.Approval.TimeoutMs) * time.Millisecond,
 	}
