@@ -36,11 +36,7 @@ func newGate(t *testing.T, store Store, change func(*Options)) *gate {
 	}
 	h := gatetest.New(t, toolward.Ask, tool)
 	g.policy = h.Policy
-	gateway, err := toolward.New(toolward.Config{Policy: h.Policy, Approver: g.manager, Auditor: h.Auditor, Sessions: h.Sessions})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.Gateway = gateway
+	g.Gateway = h.With(t, func(c *toolward.Config) { c.Approver = g.manager })
 	return g
 }
 

@@ -214,10 +214,7 @@ func TestTheLastUseHoldsUntilItsCallRuns(t *testing.T) {
 			return toolward.TextResult("ran"), nil
 		}}
 		h := gatetest.New(t, toolward.Ask, tool)
-		gateway, err := toolward.New(toolward.Config{Policy: h.Policy, Approver: m, Auditor: h.Auditor, Sessions: h.Sessions, Hooks: plugIn{}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		gateway := h.With(t, func(c *toolward.Config) { c.Approver, c.Hooks = m, plugIn{} })
 		call := func() error {
 			_, err := gateway.Call(t.Context(), command("make", func(c *toolward.Call) { c.Detach = true }))
 			return err
@@ -228,7 +225,7 @@ func TestTheLastUseHoldsUntilItsCallRuns(t *testing.T) {
 		}
 		stamp := m.MarkShown(looked(m, alice, pending.ID), alice)
 		time.Sleep(time.Second)
-		_, err = m.Resolve(t.Context(), Response{
+		_, err := m.Resolve(t.Context(), Response{
 			ID: pending.ID, Decision: "allow-always", Narrow: Narrow{Uses: 2}, By: alice, Shown: stamp,
 		})
 		if err != nil {

@@ -45,10 +45,7 @@ func newShellRig(t *testing.T, change ...func(*bridge.Config)) *shellRig {
 		r.asked = append(r.asked, q)
 		return toolward.Answer{ApprovalID: strconv.Itoa(len(r.asked)), Decision: r.Approver.Decision}, nil
 	}
-	r.gateway, err = toolward.New(toolward.Config{Policy: policy.NewLive(snapshot), Approver: r.Approver, Auditor: r.Auditor, Sessions: r.tracker})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.gateway = r.With(t, func(c *toolward.Config) { c.Policy, c.Sessions = policy.NewLive(snapshot), r.tracker })
 	r.config = bridge.Config{
 		Gateway: r.gateway, Sessions: r.tracker, Layout: r.layout(), Places: r.places,
 		Command: r.judging(), Started: func(q *toolward.Request) { r.started = append(r.started, q.Facts.Command) },

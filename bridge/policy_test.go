@@ -57,11 +57,7 @@ func TestUnderTheRealPolicy(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := newRig(t, toolward.Deny)
-			g, err := toolward.New(toolward.Config{Policy: policy.NewLive(snapshot), Approver: r.Approver, Auditor: r.Auditor, Sessions: r.Sessions})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.useGateway(g, test.owner)
+			r.useGateway(r.With(t, func(c *toolward.Config) { c.Policy = policy.NewLive(snapshot) }), test.owner)
 			if err := os.WriteFile(filepath.Join(r.project, "a.txt"), []byte("a\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -13,14 +13,12 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/approval/socket"
-	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/client"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/internal/gateparts"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server/protocol"
-	"github.com/toolward/toolward/session"
-	"github.com/toolward/toolward/store"
 )
 
 const (
@@ -54,21 +52,16 @@ func startGateway() *gateway {
 
 func (g *gateway) start(listen string) {
 	ctx := context.Background()
-	same := func(s string) string { return s }
-	db := got(store.Open(ctx, g.home, store.Options{}))
-	g.undo(func() { _ = db.Close() })
-	key, _, err := audit.LoadKey(g.home)
-	must(err)
-	log := got(audit.Open(ctx, got(db.Audit(ctx)), audit.Options{Key: key, Redact: same, Escape: same}))
-	g.undo(log.Close)
-	g.keeper = got(identity.Open(ctx, identity.Options{Store: store.NewDevices(db)}))
-	g.pairings = got(identity.OpenPairings(ctx, store.NewPaired(db), make([]byte, 32)))
 	var news atomic.Pointer[protocol.Server]
-	g.Approvals = got(approval.Open(ctx, approval.Options{Store: store.NewApprovals(db), Redact: same, Observe: func(e approval.Event) {
-		if s := news.Load(); s != nil {
-			s.ApprovalNews(e)
+	parts := got(gateparts.Open(ctx, gateparts.Options{Home: g.home, Approvals: func(o *approval.Options) {
+		o.Observe = func(e approval.Event) {
+			if s := news.Load(); s != nil {
+				s.ApprovalNews(e)
+			}
 		}
 	}}))
+	g.undo(func() { _ = parts.Close() })
+	g.Approvals, g.keeper, g.pairings = parts.Approvals, parts.People, parts.Pairings
 	tool := &toolward.Tool{
 		Name: "read", Description: "reads a file", Schema: []byte(`{"type":"object","properties":{"path":{"type":"string"}}}`),
 		Run: func(context.Context, *toolward.Request) (toolward.Result, error) {
@@ -77,11 +70,11 @@ func (g *gateway) start(listen string) {
 	}
 	rules, _, err := policy.Compile(policy.Config{}, []*toolward.Tool{tool})
 	must(err)
-	levels := got(session.New(session.Options{Store: store.NewSessions(db), Settings: session.Settings{DefaultLevel: toolward.Normal}}))
-	gate := got(toolward.New(toolward.Config{Policy: policy.NewLive(rules), Approver: g.Approvals, Auditor: log, Sessions: levels}))
+	gate := got(parts.Gate(policy.NewLive(rules), nil))
 	g.server = got(protocol.New(protocol.Options{
 		Config:   protocol.Config{Auth: protocol.Auth{Mode: protocol.ModeToken, Token: g.secret}},
-		Pairings: g.pairings, Approvals: g.Approvals, Audit: log, Gate: gate, Desk: got(desk.New(desk.Options{Audit: log, Devices: g.pairings, Approvals: g.Approvals, Records: log})),
+		Pairings: g.pairings, Approvals: g.Approvals, Audit: parts.Audit, Gate: gate,
+		Desk:   got(desk.New(desk.Options{Audit: parts.Audit, Devices: g.pairings, Approvals: g.Approvals, Records: parts.Audit})),
 		Policy: func() protocol.Policy { return rules },
 		Agents: func() protocol.AgentList {
 			return protocol.AgentList{Default: "main", All: []protocol.Agent{{ID: "main", Workspace: g.home}}}

@@ -8,12 +8,11 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 // world is a real gateway with a real policy, people who answer when a test says so, and one sandbox.
@@ -54,10 +53,9 @@ func (w *world) build(t *testing.T, c policy.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.gateway, err = toolward.New(toolward.Config{Policy: policy.NewLive(snapshot), Approver: w.people, Auditor: w.audit, Sessions: w.levels})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.gateway = h.With(t, func(c *toolward.Config) {
+		c.Policy, c.Approver, c.Sessions = policy.NewLive(snapshot), w.people, w.levels
+	})
 }
 
 func (w *world) configure(t *testing.T, c settings.Config) {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
+	"github.com/toolward/toolward/internal/gateparts"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/mcp"
-	"github.com/toolward/toolward/store"
 )
 
 // person is somebody who has signed in.
@@ -29,8 +29,7 @@ func (person) Session() string  { return "s1" }
 
 // office is a server whose questions go to the real approval manager on a real database.
 type office struct {
-	db     *store.DB
-	people *approval.Manager
+	parts  *gateparts.Parts
 	policy *gatetest.Policy
 	asked  chan string // ids of new questions
 	ran    chan string
@@ -41,18 +40,14 @@ func openOffice(t *testing.T, home string) *office {
 	t.Helper()
 	o := &office{asked: make(chan string, 16), ran: make(chan string, 16)}
 	var err error
-	if o.db, err = store.Open(t.Context(), home, store.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	o.people, err = approval.Open(t.Context(), approval.Options{
-		Store: store.NewApprovals(o.db), Redact: func(s string) string { return s },
-		Settings: approval.Settings{Absent: approval.AbsentWait},
-		Observe: func(e approval.Event) {
+	o.parts, err = gateparts.Open(t.Context(), gateparts.Options{Home: home, Approvals: func(a *approval.Options) {
+		a.Settings.Absent = approval.AbsentWait
+		a.Observe = func(e approval.Event) {
 			if e.Type == approval.EventRequested {
 				o.asked <- e.Approval.ID
 			}
-		},
-	})
+		}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +57,7 @@ func openOffice(t *testing.T, home string) *office {
 	}}
 	policy := &gatetest.Policy{Rev: "1", All: []*toolward.Tool{act}, Verdict: toolward.Ask}
 	o.policy = policy
-	gateway, err := toolward.New(toolward.Config{
-		Policy: policy, Approver: o.people, Auditor: &gatetest.Auditor{}, Sessions: &gatetest.Sessions{Current: toolward.Normal},
-	})
+	gateway, err := o.parts.Gate(policy, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +74,7 @@ func openOffice(t *testing.T, home string) *office {
 func (o *office) close(t *testing.T) {
 	t.Helper()
 	o.server.Close()
-	o.people.Close()
-	if err := o.db.Close(); err != nil {
+	if err := o.parts.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -91,7 +83,7 @@ func (o *office) close(t *testing.T) {
 func (o *office) answer(t *testing.T, id, decision string) {
 	t.Helper()
 	time.Sleep(600 * time.Millisecond) // a person reads first; the manager refuses faster answers
-	if _, err := o.people.Resolve(t.Context(), approval.Response{ID: id, Decision: decision, By: person{}, Typed: true}); err != nil {
+	if _, err := o.parts.Approvals.Resolve(t.Context(), approval.Response{ID: id, Decision: decision, By: person{}, Typed: true}); err != nil {
 		t.Fatalf("answer %s: %v", id, err)
 	}
 }

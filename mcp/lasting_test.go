@@ -22,7 +22,7 @@ func TestLastingApprovals(t *testing.T) {
 			o.policy.JudgeFunc = func(*toolward.Request) toolward.Judgment {
 				return toolward.Judgment{Verdict: toolward.Ask, Class: toolward.Classification{Class: toolward.NeedsApproval}, Wait: 72 * time.Hour}
 			}
-			if err := o.people.Configure(approval.Settings{Absent: approval.AbsentWait, Timeout: 300 * time.Millisecond}); err != nil {
+			if err := o.parts.Approvals.Configure(approval.Settings{Absent: approval.AbsentWait, Timeout: 300 * time.Millisecond}); err != nil {
 				t.Fatal(err)
 			}
 			session := o.stdio(t, version, nil)

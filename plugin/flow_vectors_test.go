@@ -75,11 +75,7 @@ func (in *flow) play(t *testing.T) map[string]any {
 		}
 		return toolward.Judgment{Verdict: verdict, Code: toolward.CodeBlocked}
 	}
-	if g.gateway, err = toolward.New(toolward.Config{
-		Policy: policy, Approver: g.Approver, Auditor: g.Auditor, Sessions: g.Sessions, Hooks: g.runner,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	g.gateway = g.With(t, func(c *toolward.Config) { c.Policy, c.Hooks = policy, g.runner })
 	err = g.write(t, string(in.Params))
 	time.Sleep(2 * time.Hour) // a plug-in that was given up ends, too
 	answer := map[string]any{"hookStage": reached.Load(), "evaluations": evaluations, "final": "deny", "executed": "none"}

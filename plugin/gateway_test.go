@@ -70,13 +70,7 @@ func newGuarded(t testing.TB, verdict toolward.Verdict, registry *plugin.Registr
 	if err := configure(g.runner, config); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	g.gateway, err = toolward.New(toolward.Config{
-		Policy: g.Policy, Approver: g.Approver, Auditor: g.Auditor, Sessions: g.Sessions, Hooks: g.runner, Log: log,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g.gateway = g.With(t, func(c *toolward.Config) { c.Hooks, c.Log = g.runner, log })
 	return g
 }
 

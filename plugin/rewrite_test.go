@@ -55,13 +55,8 @@ func checkCombination(t *testing.T, g *guarded, verdict toolward.Verdict, block,
 		extra != "" && !strings.Contains(extra, "blockReason") || approval == `"yes"` && block != "true"
 
 	g.ran, g.Approver = nil, &gatetest.Approver{Decision: toolward.AllowOnce}
-	var err error
-	if g.gateway, err = toolward.New(toolward.Config{
-		Policy: g.Policy, Approver: g.Approver, Auditor: g.Auditor, Sessions: g.Sessions, Hooks: g.runner,
-	}); err != nil {
-		t.Fatal(err)
-	}
-	err = g.write(t, `{"answer":`+quoteBroken(answer, twice)+`,"path":"a"}`)
+	g.gateway = g.With(t, func(c *toolward.Config) { c.Hooks = g.runner })
+	err := g.write(t, `{"answer":`+quoteBroken(answer, twice)+`,"path":"a"}`)
 	want := toolward.Code("")
 	switch {
 	case verdict == toolward.Deny:

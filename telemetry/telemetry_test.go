@@ -42,13 +42,7 @@ func gateway(t *testing.T, m *Telemetry, verdict toolward.Verdict) (*toolward.Ga
 		}}
 	}
 	h := gatetest.New(t, verdict, tool("read"), tool("made_up"))
-	g, err := toolward.New(toolward.Config{
-		Policy: h.Policy, Approver: h.Approver, Auditor: m.Recorder(h.Auditor), Sessions: h.Sessions, Observer: m,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g, h
+	return h.With(t, func(c *toolward.Config) { c.Auditor, c.Observer = m.Recorder(h.Auditor), m }), h
 }
 
 func call(agent, tool, args string) toolward.Call {

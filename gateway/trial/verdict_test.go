@@ -101,16 +101,12 @@ func (w *verdictWorld) agree(t *testing.T, level toolward.Level, text string) to
 		t.Fatal(err)
 	}
 	questions := 0
-	gate, err := toolward.New(toolward.Config{
-		Policy: policy.NewLive(w.inForce.snapshot), Sessions: levelOf(level), Auditor: &gatetest.Auditor{},
-		Approver: &gatetest.Approver{AskFunc: func(context.Context, *toolward.Question) (toolward.Answer, error) {
-			questions++
-			return toolward.Answer{}, nil // nobody answers
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
+	h := gatetest.New(t, toolward.Deny)
+	h.Approver.AskFunc = func(context.Context, *toolward.Question) (toolward.Answer, error) {
+		questions++
+		return toolward.Answer{}, nil // nobody answers
 	}
+	gate := h.With(t, func(c *toolward.Config) { c.Policy, c.Sessions = policy.NewLive(w.inForce.snapshot), levelOf(level) })
 	explained := gate.Explain(t.Context(), call, toolward.ExplainOptions{}).Verdict
 	pass, err := gate.Admit(t.Context(), call)
 	admitted := toolward.Deny

@@ -12,11 +12,9 @@ import (
 	"sync"
 
 	"github.com/toolward/toolward/desk"
-	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/server/protocol"
-	"github.com/toolward/toolward/store"
 )
 
 // Credentials of the gateway protocol over a world's parts: the gateway's own, and of an agent that acts for the owner and
@@ -68,10 +66,7 @@ func (p pipe) RemoteAddr() net.Addr { return p.from }
 func (w *world) serveGateway() *wired {
 	t, ctx := w.t, context.Background()
 	t.Helper()
-	keeper, err := identity.Open(ctx, identity.Options{Store: store.NewDevices(w.db)})
-	must(t, err)
-	pairings, err := identity.OpenPairings(ctx, store.NewPaired(w.db), make([]byte, 32))
-	must(t, err)
+	keeper, pairings := w.parts.People, w.parts.Pairings
 	counter, err := desk.New(desk.Options{Audit: w.log, Allowlist: w.allowlist, Devices: pairings, Approvals: w.approver, Records: w.log})
 	must(t, err)
 	main := protocol.Agent{ID: "main", Workspace: w.at("/ws")}

@@ -21,6 +21,7 @@ import (
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/internal/gateparts"
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
@@ -41,6 +42,7 @@ type world struct {
 	watch     stopwatch
 	config    map[string]any // the configuration file
 	db        *store.DB
+	parts     *gateparts.Parts
 	log       *audit.Log
 	approver  *approval.Manager
 	presence  *approval.Presence // of op1
@@ -111,24 +113,16 @@ func (w *world) open() {
 	t, ctx := w.t, context.Background()
 	t.Helper()
 	var err error
-	w.db, err = store.Open(ctx, w.stateDir, store.Options{})
-	must(t, err)
-	key, _, err := audit.LoadKey(w.stateDir)
-	must(t, err)
-	records, err := w.db.Audit(ctx)
-	must(t, err)
 	secrets := redact.New()
-	w.log, err = audit.Open(ctx, records, audit.Options{Key: key, Redact: secrets.String, Escape: display.Block})
-	must(t, err)
 	w.allowlist = allowlist.Open(w.stateDir, allowlist.Options{Redact: secrets.String})
 	w.commands = command.NewCommands(w.allowlist, w.at("/home/dev"), w.foldCase)
-	w.approver, err = approval.Open(ctx, approval.Options{
-		Store: store.NewApprovals(w.db), Redact: secrets.String, Outline: outlineOf, Remember: w.commands.Allow,
+	w.parts, err = gateparts.Open(ctx, gateparts.Options{
+		Home: w.stateDir, Redact: secrets.String, Escape: display.Block,
+		Approvals: func(o *approval.Options) { o.Outline, o.Remember = outlineOf, w.commands.Allow },
 	})
 	must(t, err)
+	w.db, w.log, w.approver, w.sessions = w.parts.DB, w.parts.Audit, w.parts.Approvals, w.parts.Levels
 	w.attend()
-	w.sessions, err = session.New(session.Options{Store: store.NewSessions(w.db), Settings: session.Settings{DefaultLevel: toolward.Normal}})
-	must(t, err)
 	places, err := place.New(place.Layout{
 		Workspace: w.at("/ws"), Home: w.at("/home/dev"), StateDir: w.stateDir, ConfigFile: filepath.Join(w.stateDir, config.FileName),
 		Own: w.own, FoldCase: w.foldCase,
@@ -155,9 +149,7 @@ func (w *world) open() {
 	})
 	must(t, err)
 	w.compile()
-	w.gateway, err = toolward.New(toolward.Config{
-		Policy: w.policy, Approver: w.approver, Auditor: w.log, Sessions: w.sessions, Hooks: w.hooks,
-	})
+	w.gateway, err = w.parts.Gate(w.policy, func(c *toolward.Config) { c.Hooks = w.hooks })
 	must(t, err)
 }
 
@@ -206,8 +198,7 @@ func (w *world) close() {
 		w.closeSandboxes()
 	}
 	w.allowlist.Close()
-	w.log.Close()
-	if err := w.db.Close(); err != nil {
+	if err := w.parts.Close(); err != nil {
 		w.t.Error(err)
 	}
 }

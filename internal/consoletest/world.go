@@ -23,6 +23,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/internal/gateparts"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/policy/visible"
@@ -97,45 +98,33 @@ func New(t testing.TB, o Options) *World {
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	w := &World{t: t, Home: home, Workspace: cmp.Or(o.Workspace, "/home/ada/shop"), Processes: newProcesses(), Config: &Config{}}
 
-	db, err := store.Open(ctx, home, store.Options{})
-	must(t, err)
-	t.Cleanup(func() { _ = db.Close() })
-	records, err := db.Audit(ctx)
-	must(t, err)
-	key, _, err := audit.LoadKey(home)
-	must(t, err)
-	same := func(s string) string { return s }
-	w.Audit, err = audit.Open(ctx, records, audit.Options{Key: key, Redact: same, Escape: same})
-	must(t, err)
-	t.Cleanup(w.Audit.Close)
 	absent := approval.AbsentWait
 	if o.Refuse {
 		absent = approval.AbsentRefuse
 	}
-	w.Approvals, err = approval.Open(ctx, approval.Options{
-		Store: store.NewApprovals(db), Observe: w.tell, Redact: same, Outline: outlineOf, Remember: remember,
-		Settings: approval.Settings{Absent: absent, Timeout: o.Timeout, Total: o.Total, PerSession: o.Total, PerConn: o.Total},
+	parts, err := gateparts.Open(ctx, gateparts.Options{
+		Home: home,
+		Approvals: func(a *approval.Options) {
+			a.Observe, a.Outline, a.Remember = w.tell, outlineOf, remember
+			a.Settings = approval.Settings{Absent: absent, Timeout: o.Timeout, Total: o.Total, PerSession: o.Total, PerConn: o.Total}
+		},
+		People: func(p *identity.Options) {
+			p.Processes, p.SameBuild = w.Processes, func(identity.Process) error { return nil }
+		},
 	})
 	must(t, err)
-	t.Cleanup(w.Approvals.Close)
-	w.People, err = identity.Open(ctx, identity.Options{
-		Store: store.NewDevices(db), Processes: w.Processes, SameBuild: func(identity.Process) error { return nil },
-	})
-	must(t, err)
+	t.Cleanup(func() { _ = parts.Close() })
+	w.Audit, w.Approvals, w.People, w.Levels = parts.Audit, parts.Approvals, parts.People, parts.Levels
 	if !o.Fresh {
 		must(t, w.People.SetUp(ctx, "test", w.People.SetupCode(), Passphrase))
 	}
-	w.Passkeys, err = identity.OpenPasskeys(ctx, w.People, store.NewPasskeys(db))
-	must(t, err)
-	w.Levels, err = session.New(session.Options{Store: store.NewSessions(db), Settings: session.Settings{DefaultLevel: toolward.Normal}})
+	w.Passkeys, err = identity.OpenPasskeys(ctx, w.People, store.NewPasskeys(parts.DB))
 	must(t, err)
 	rules := toolward.Policy(&gatetest.Policy{Rev: "1", All: tools(o.Commands), JudgeFunc: judge})
 	if o.Rules != nil {
 		rules, o.Policy = policy.NewLive(o.Rules), o.Rules
 	}
-	w.Gateway, err = toolward.New(toolward.Config{
-		Policy: rules, Approver: w.Approvals, Auditor: w.Audit, Sessions: w.Levels,
-	})
+	w.Gateway, err = parts.Gate(rules, nil)
 	must(t, err)
 	if o.Policy == nil {
 		o.Policy, _, err = policy.Compile(policy.Config{Tools: visible.Tools{Deny: []string{"write"}}}, tools(o.Commands))
@@ -145,12 +134,11 @@ func New(t testing.TB, o Options) *World {
 		o.Listen = "127.0.0.1:0"
 	}
 	if o.Protocol != nil {
-		w.Pairings, err = identity.OpenPairings(ctx, store.NewPaired(db), make([]byte, 32))
-		must(t, err)
+		w.Pairings = parts.Pairings
 	}
 	w.Desk, err = desk.New(desk.Options{
 		Audit: w.Audit, People: w.People, Passkeys: w.Passkeys, Devices: w.Pairings, Levels: w.Levels, Approvals: w.Approvals,
-		Sandboxes: o.Sandboxes, Config: w.Config, Records: w.Audit, Source: records, Log: o.Log,
+		Sandboxes: o.Sandboxes, Config: w.Config, Records: w.Audit, Source: parts.Records, Log: o.Log,
 	})
 	must(t, err)
 	w.openProtocol(o)

@@ -61,10 +61,5 @@ func (w *lawWorld) watch(t *testing.T, fired map[anomaly.Detector]int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.gateway, err = toolward.New(toolward.Config{
-		Policy: w.live, Approver: w.approver, Auditor: w.auditor, Sessions: w.sessions, Watcher: watcher,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.gateway = w.with(t, func(c *toolward.Config) { c.Watcher = watcher })
 }

@@ -29,12 +29,22 @@ func New(t testing.TB, verdict toolward.Verdict, tools ...*toolward.Tool) *Harne
 		Policy:   &Policy{Rev: "1", All: tools, Verdict: verdict},
 		Approver: &Approver{}, Auditor: &Auditor{}, Sessions: &Sessions{Current: toolward.Normal},
 	}
-	g, err := toolward.New(toolward.Config{Policy: h.Policy, Approver: h.Approver, Auditor: h.Auditor, Sessions: h.Sessions})
+	h.Gateway = h.With(t, nil)
+	return h
+}
+
+// With makes another gateway on the same collaborators, with what change puts in the place of some or beside them.
+func (h *Harness) With(t testing.TB, change func(*toolward.Config)) *toolward.Gateway {
+	t.Helper()
+	c := toolward.Config{Policy: h.Policy, Approver: h.Approver, Auditor: h.Auditor, Sessions: h.Sessions}
+	if change != nil {
+		change(&c)
+	}
+	g, err := toolward.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Gateway = g
-	return h
+	return g
 }
 
 // Policy judges every call alike, or as JudgeFunc says.

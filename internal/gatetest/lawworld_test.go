@@ -53,11 +53,20 @@ func newLawWorld(t *testing.T, r *rand.Rand, shadow toolward.Policy) *lawWorld {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	w.gateway, err = toolward.New(toolward.Config{Policy: w.live, Approver: w.approver, Auditor: w.auditor, Sessions: w.sessions, Shadow: shadow})
+	w.gateway = w.with(t, func(c *toolward.Config) { c.Shadow = shadow })
+	return w
+}
+
+// with is a gateway of the world, with what change adds.
+func (w *lawWorld) with(t *testing.T, change func(*toolward.Config)) *toolward.Gateway {
+	t.Helper()
+	c := toolward.Config{Policy: w.live, Approver: w.approver, Auditor: w.auditor, Sessions: w.sessions}
+	change(&c)
+	g, err := toolward.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return g
 }
 
 // configure puts a random configuration in force.

@@ -79,12 +79,7 @@ func recordedCalls(t *testing.T, seed uint64) (live, shadow *policy.Snapshot, re
 		w.configure(t)
 		w.addRules(t)
 		live = w.live.Snapshot().(*policy.Snapshot)
-		gateway, err := toolward.New(toolward.Config{
-			Policy: w.live, Approver: w.approver, Auditor: w.auditor, Sessions: w.sessions, Shadow: policy.NewLive(shadow),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		gateway := w.with(t, func(c *toolward.Config) { c.Shadow = policy.NewLive(shadow) })
 		for range 60 {
 			call := w.call()
 			if w.IntN(10) == 0 {

@@ -14,14 +14,12 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
-	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/internal/gateparts"
 	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/policy"
-	"github.com/toolward/toolward/session"
-	"github.com/toolward/toolward/store"
 )
 
 const passphrase = "correct horse battery staple"
@@ -43,41 +41,27 @@ func newWorld(t testing.TB, config Config, change ...func(*Options)) *world {
 	t.Helper()
 	ctx := t.Context()
 	w := &world{t: t, home: t.TempDir(), listener: newPipeListener()}
-	db, err := store.Open(ctx, w.home, store.Options{})
-	must(t, err)
-	t.Cleanup(func() { db.Close() })
-	records, err := db.Audit(ctx)
-	must(t, err)
-	key, _, err := audit.LoadKey(w.home)
-	must(t, err)
-	same := func(s string) string { return s }
-	log, err := audit.Open(ctx, records, audit.Options{Key: key, Redact: same, Escape: same})
-	must(t, err)
-	t.Cleanup(log.Close)
-	w.keeper, err = identity.Open(ctx, identity.Options{Store: store.NewDevices(db)})
-	must(t, err)
-	pairings, err := identity.OpenPairings(ctx, store.NewPaired(db), make([]byte, 32))
-	must(t, err)
 	var news atomic.Pointer[Server]
-	approvals, err := approval.Open(ctx, approval.Options{Store: store.NewApprovals(db), Redact: same, Observe: func(e approval.Event) {
-		if s := news.Load(); s != nil {
-			s.ApprovalNews(e)
+	parts, err := gateparts.Open(ctx, gateparts.Options{Home: w.home, Approvals: func(o *approval.Options) {
+		o.Observe = func(e approval.Event) {
+			if s := news.Load(); s != nil {
+				s.ApprovalNews(e)
+			}
 		}
 	}})
 	must(t, err)
-	t.Cleanup(approvals.Close)
+	t.Cleanup(func() { parts.Close() })
+	w.keeper = parts.People
 	rules, err := policyOf(w.tools())
 	must(t, err)
-	levels, err := session.New(session.Options{Store: store.NewSessions(db), Settings: session.Settings{DefaultLevel: toolward.Normal}})
+	w.gateway, err = parts.Gate(policy.NewLive(rules), nil)
 	must(t, err)
-	w.gateway, err = toolward.New(toolward.Config{Policy: policy.NewLive(rules), Approver: approvals, Auditor: log, Sessions: levels})
-	must(t, err)
-	commands := allowlist.Open(w.home, allowlist.Options{Redact: same})
+	commands := allowlist.Open(w.home, allowlist.Options{})
 	t.Cleanup(commands.Close)
-	counter, err := desk.New(desk.Options{Audit: log, Allowlist: commands, Devices: pairings, Approvals: approvals, Records: log})
+	counter, err := desk.New(desk.Options{Audit: parts.Audit, Allowlist: commands, Devices: parts.Pairings, Approvals: parts.Approvals, Records: parts.Audit})
 	must(t, err)
 	o := Options{
-		Config: config, Pairings: pairings, Approvals: approvals, Audit: log, Gate: w.gateway, Desk: counter,
+		Config: config, Pairings: parts.Pairings, Approvals: parts.Approvals, Audit: parts.Audit, Gate: w.gateway, Desk: counter,
 		Policy: func() Policy { return rules },
 		Agents: func() AgentList { return AgentList{Default: "main", All: []Agent{{ID: "main", Workspace: w.home}}} },
 		CallAs: func(context.Context, string) (Agent, error) { return Agent{}, ErrNoAgent },
