@@ -9,7 +9,7 @@ import (
 )
 
 // rows are the pages below /c/{key}/. Only a signed-in person gets to any of them, and only if they may do
-// what its row is for.
+// what its row is for: desk knows the right of each operation.
 func (s *Server) rows() []door.Row[*visitor] {
 	rows := []door.Row[*visitor]{
 		door.On("GET /{$}", desk.SeeApprovals, s.showQueue),
