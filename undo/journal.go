@@ -64,6 +64,12 @@ func (s *Store) stage(w *workspace, j *journal, read *folder) error {
 	return w.unchanged(j.Steps, read)
 }
 
+// stuck ends the names of journals that could not be finished.
+const stuck = ".stuck"
+
+// Problems is what [Open] could not finish. A person should look at these workspaces.
+func (s *Store) Problems() []error { return s.problems }
+
 // finishJournals finishes what a process was doing that was killed.
 func (s *Store) finishJournals(ctx context.Context) error {
 	names, err := filesOf(s.journalDir())
@@ -80,7 +86,12 @@ func (s *Store) finishJournals(ctx context.Context) error {
 			return fmt.Errorf("%s: %w: %w", name, ErrDamaged, err)
 		}
 		if err := s.finish(ctx, &j); err != nil {
-			return fmt.Errorf("finish taking back in %q: %w; to give it up, move %s away", j.Workspace, err, name)
+			// Somebody has changed the workspace since. That must not keep the gateway from starting.
+			s.problems = append(s.problems, fmt.Errorf("a call was being taken back in %q and could not be finished; what is missing waits in its directory %s: %w", j.Workspace, j.Staging, err))
+			if err := os.Rename(name, name+stuck); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := os.Remove(name); err != nil {
 			return err

@@ -3,6 +3,7 @@ package undo
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -193,9 +194,17 @@ func (s *scan) names(dir *os.File, now stamp, old *folder) ([]string, error) {
 			names[i] = old.items[i].name
 		}
 	} else {
-		var err error
-		if names, err = dir.Readdirnames(-1); err != nil {
-			return nil, err
+		for {
+			more, err := dir.Readdirnames(4096)
+			if names = append(names, more...); errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			if s.entries+len(names) > s.limits.Entries {
+				return nil, ErrTooMany
+			}
 		}
 		slices.Sort(names)
 	}

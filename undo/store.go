@@ -20,6 +20,8 @@ type Store struct {
 	lock    *os.File
 	objects *objects
 
+	problems []error // of Open
+
 	// using is held for reading by whoever needs objects that no call names yet, and for writing by what removes objects.
 	using sync.RWMutex
 
@@ -141,9 +143,14 @@ func filesOf(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if filepath.Ext(e.Name()) == ".json" {
+		switch filepath.Ext(e.Name()) {
+		case ".json":
 			names = append(names, filepath.Join(dir, e.Name()))
-		} else if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+			continue
+		case stuck:
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 			return nil, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // Taking back restores byte for byte, whatever the call did, and taking that back restores what the call had done.
 func TestTakingBackRestoresEverything(t *testing.T) {
 	s := open(t, undo.Limits{})
-	for seed := range uint64(25) {
+	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			v := &vandal{t, rand.New(rand.NewPCG(seed, 7)), t.TempDir()}
 			v.rage(80)
@@ -106,6 +106,69 @@ func TestChoices(t *testing.T) {
 				t.Errorf("the preview said %v, then %v was done", preview, taken)
 			}
 		})
+	}
+}
+
+// Whatever somebody has done since, what they have made stays under the first choice, and every choice comes to an end.
+func TestWhatWasDoneSinceStays(t *testing.T) {
+	for seed := range uint64(10) {
+		for choice := undo.KeepTheirs; choice <= undo.SideBySide; choice++ {
+			t.Run(fmt.Sprint(seed, " ", choice), func(t *testing.T) {
+				s := open(t, undo.Limits{})
+				v := &vandal{t, rand.New(rand.NewPCG(seed, 13)), t.TempDir()}
+				v.rage(60)
+				during(t, s, "call", v.root, func() { v.rage(25) })
+				after := look(t, v.root)
+				v.rage(25)
+				since := look(t, v.root)
+				if _, changed := s.Call("call"); !changed {
+					return
+				}
+				taken := takeBack(t, s, undo.Request{ID: "call", Choice: choice}, "undo")
+				now := look(t, v.root)
+				for at, is := range since {
+					if choice == undo.KeepTheirs && is != after[at] && now[at] != is {
+						t.Errorf("%q was %.100s since and is %.100s", at, is, now[at])
+					}
+				}
+				for _, c := range taken.Restored {
+					if _, there := now[c.Path]; there != (c.After != nil) {
+						t.Errorf("%q is said to be restored, and is there: %t", c.Path, there)
+					}
+				}
+				if len(taken.Restored) == 0 {
+					return
+				}
+				if _, kept := s.Call("undo"); kept {
+					takeBack(t, s, undo.Request{ID: "undo"}, "redo")
+					expect(t, v.root, since)
+				}
+			})
+		}
+	}
+}
+
+// A workspace that somebody changed after a crash, so that the rest cannot be done, is told of; the store opens.
+func TestAnUnfinishedJournalIsToldOf(t *testing.T) {
+	dir, root := filepath.Join(t.TempDir(), "undo"), t.TempDir()
+	s := openAt(t, dir, undo.Limits{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, "a"), "a file where a directory was")
+	journal := fmt.Sprintf(`{"call":"gone","workspace":%s,"staging":".toolward-undo-X","ready":true,"steps":[{"path":%s,"want":{"Kind":102,"Mode":420},"staged":"0"}]}`,
+		asJSON(t, []byte(root)), asJSON(t, []byte("a/b")))
+	write(t, filepath.Join(dir, "journals", "000000000001.json"), journal)
+	again := openAt(t, dir, undo.Limits{})
+	if problems := again.Problems(); len(problems) != 1 || !strings.Contains(problems[0].Error(), root) {
+		t.Errorf("got %v", problems)
+	}
+	expect(t, root, map[string]string{"a": `file 644 "a file where a directory was"`, ".toolward-undo-X": "40700"})
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if problems := openAt(t, dir, undo.Limits{}).Problems(); len(problems) != 0 {
+		t.Errorf("told twice: %v", problems)
 	}
 }
 
