@@ -74,7 +74,7 @@ type Authority interface {
 	MayAnswer() error // nil: may see and answer approvals now
 	MayGrant() error  // nil: may keep an answer for later calls
 	Name() string     // for records and prompts
-	Session() string  // public id of the sign-in
+	SignIn() string   // public id of the sign-in
 }
 
 // Details is what people are shown. It never changes after an approval was registered.

@@ -128,7 +128,7 @@ func resolveAmong(b *testing.B, pending int) {
 
 // stamp is one of a second ago, as if the approval had been on the screen since.
 func stamp(m *Manager, id string) string {
-	return m.stamps.sign(&m.entries[id].record, alice.Session(), time.Now().Add(-time.Second))
+	return m.stamps.sign(&m.entries[id].record, alice.SignIn(), time.Now().Add(-time.Second))
 }
 
 func BenchmarkResolveByPrefix(b *testing.B) { eachCrowd(b, resolveByPrefix) }

@@ -244,7 +244,7 @@ type person struct {
 func (p *person) MayAnswer() error { return p.err }
 func (p *person) MayGrant() error  { return p.err }
 func (p *person) Name() string     { return p.name }
-func (p *person) Session() string  { return "session-of-" + p.name }
+func (p *person) SignIn() string   { return "session-of-" + p.name }
 
 var alice, bob = &person{name: "alice"}, &person{name: "bob"}
 

@@ -36,7 +36,7 @@ const CutText = "Some arguments are longer than what can be shown; deny the call
 func (v *View) Remarks() string {
 	t := &text{}
 	t.line("caller", v.Caller)
-	t.outline(v.Dangers)
+	t.outline(v.Findings)
 	t.outline(v.Outline)
 	t.line("sets", display.Words(v.Variables...))
 	if v.Cut {
@@ -63,7 +63,7 @@ func (v *View) Text() string {
 	}
 	t.line("title", v.Title)
 	t.quote("says", v.Description)
-	t.outline(v.Dangers)
+	t.outline(v.Findings)
 	if v.Command != "" {
 		t.line("directory", v.Directory)
 		t.quote("command", v.Command)

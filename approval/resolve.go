@@ -82,7 +82,7 @@ func (m *Manager) answerable(r Response, decision toolward.Decision) (*entry, er
 	case r.Typed:
 		return e, nil
 	}
-	return e, m.stamps.check(r.Shown, &e.record, r.By.Session(), now)
+	return e, m.stamps.check(r.Shown, &e.record, r.By.SignIn(), now)
 }
 
 // life is how long the approval was to live from its registration on.

@@ -45,7 +45,7 @@ func (m *Manager) Attach(a Approver) (*Presence, error) {
 func (m *Manager) MarkShown(r *Record, by Authority) string {
 	session := ""
 	if by != nil {
-		session = by.Session()
+		session = by.SignIn()
 	}
 	return m.stamps.sign(r, session, time.Now())
 }

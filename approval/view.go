@@ -22,7 +22,7 @@ type View struct {
 	Level       toolward.Level
 	Title       string
 	Description string           // more about the call, in the words of whoever asks
-	Dangers     *display.Outline // what nobody may overlook; never nil
+	Findings    *display.Outline // what nobody may overlook; never nil
 	Command     string
 	Directory   string // where it starts
 	Diff        string
@@ -70,7 +70,7 @@ func (r *Record) View() *View {
 		Variables: d.Variables, Targets: d.Targets, Arguments: argumentsOf(d), Cut: d.Cut, Reasons: reasonsOf(d),
 		Expires: time.UnixMilli(r.ExpiresMs), Digest: r.Binding, Facts: factsOf(r),
 	}
-	v.Dangers, v.Outline = splitOutline(d.Outline)
+	v.Findings, v.Outline = splitOutline(d.Outline)
 	if d.Exec != nil && len(v.Variables) == 0 {
 		v.Variables = d.Exec.EnvKeys
 	}
@@ -102,7 +102,7 @@ func splitOutline(o *display.Outline) (dangers, rest *display.Outline) {
 		return &display.Outline{}, &display.Outline{}
 	}
 	n := 0
-	for n < len(o.Lines) && (o.Lines[n].Kind == display.LineDanger || n > 0 && o.Lines[n].Depth > 0) {
+	for n < len(o.Lines) && (o.Lines[n].Kind == display.LineFinding || n > 0 && o.Lines[n].Depth > 0) {
 		n++
 	}
 	return &display.Outline{Lines: o.Lines[:n]}, &display.Outline{Lines: o.Lines[n:], Cut: o.Cut}

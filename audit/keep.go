@@ -54,7 +54,7 @@ func (k *keeper) analysis(a *toolward.CommandAnalysis) *keptAnalysis {
 	}
 	return &keptAnalysis{
 		Ask: a.Ask, Covered: a.Covered, Enforced: k.text(a.Enforced, enforcedLimit), Forbidden: k.text(a.Forbidden, detailLimit),
-		Forced: k.list(nil, a.Forced), Savable: len(a.Always) > 0, Security: a.Security, Unanswered: a.Unanswered,
+		Forced: k.list(nil, a.Findings), Savable: len(a.Always) > 0, Security: a.Security, Unanswered: a.Unanswered,
 		Understood: a.Understood,
 	}
 }

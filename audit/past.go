@@ -36,7 +36,7 @@ func (p *keptAnalysis) analysis() *toolward.CommandAnalysis {
 		return nil
 	}
 	a := &toolward.CommandAnalysis{
-		Understood: p.Understood, Covered: p.Covered, Forced: p.Forced, Forbidden: p.Forbidden,
+		Understood: p.Understood, Covered: p.Covered, Findings: p.Forced, Forbidden: p.Forbidden,
 		Security: p.Security, Ask: p.Ask, Unanswered: p.Unanswered,
 	}
 	if p.Savable {

@@ -38,7 +38,7 @@ func (b *Toolbox) judge(plan *execPlan, r *toolward.Request, at located, params 
 	plan.ruling = ruling
 	facts.Elevated = facts.Elevated || ruling.Place.Elevated != command.ElevatedOff
 	facts.Analysis = ruling.Analysis()
-	facts.Findings = append(facts.Findings, ruling.Findings()...)
+	facts.Findings = append(facts.Findings, ruling.CallFindings()...)
 	facts.External = ruling.External()
 	return nil
 }

@@ -18,7 +18,7 @@ func (s *Segment) always(isShell bool) (entry Always, ok bool) {
 		file = s.loads
 	}
 	switch {
-	case file == "", s.Blocked != "", s.refuses(InlineCode), len(s.Doubts) > 0, s.refuses(Expansion):
+	case file == "", s.Blocked != "", s.refuses(InlineCode), len(s.Findings) > 0, s.refuses(Expansion):
 		return Always{}, false
 	case !isShell && slices.ContainsFunc(s.Program.names(), func(n string) bool { return carriesCode(n) || isMultiplexer(n) && len(s.Program.names()) == 1 }):
 		return Always{}, false

@@ -22,7 +22,7 @@ type Assessment struct {
 	Segments  []Segment `json:"segments"`
 	Satisfied bool      `json:"allowlistSatisfied"`
 
-	Forced    []string `json:"forcedAsk,omitempty"`   // sorted: heredoc, inline-eval, obfuscation, rule
+	Findings  []string `json:"forcedAsk,omitempty"`   // sorted: heredoc, inline-eval, obfuscation, rule
 	Forbidden string   `json:"forbidden,omitempty"`   // why a rule refuses it in every mode
 	Hidden    []string `json:"obfuscation,omitempty"` // ids of shell.Obfuscations
 	Critical  []string `json:"dangers,omitempty"`     // what makes a prompt critical, for people
@@ -51,12 +51,12 @@ const (
 
 // Segment is one simple command, as written and as it would run.
 type Segment struct {
-	Written  []string       `json:"written"`            // words as written, quotes removed
-	Argv     []string       `json:"argv"`               // words as they would run, wrappers included
-	Expanded []int          `json:"expanded,omitempty"` // positions in Argv of words that are not as written
-	Doubts   []shell.Doubt  `json:"doubts,omitempty"`   // of expansion
-	Assigns  []shell.Assign `json:"assigns,omitempty"`
-	Op       shell.Operator `json:"op,omitempty"` // how the next one follows
+	Written  []string        `json:"written"`            // words as written, quotes removed
+	Argv     []string        `json:"argv"`               // words as they would run, wrappers included
+	Expanded []int           `json:"expanded,omitempty"` // positions in Argv of words that are not as written
+	Findings []shell.Finding `json:"doubts,omitempty"`   // of expansion
+	Assigns  []shell.Assign  `json:"assigns,omitempty"`
+	Op       shell.Operator  `json:"op,omitempty"` // how the next one follows
 
 	Dir      string    `json:"dir"` // where it would start; after a cd that can fail, the first of several
 	OtherDir []string  `json:"otherDirs,omitempty"`

@@ -145,7 +145,7 @@ func (r *Ruling) Analysis() *toolward.CommandAnalysis {
 // Analysis is the assessment in the words of the gateway.
 func (a *Assessment) Analysis() *toolward.CommandAnalysis {
 	analysis := &toolward.CommandAnalysis{
-		Understood: a.OK, Covered: a.Satisfied, Forced: a.Forced, Forbidden: a.Forbidden, Enforced: a.Enforced,
+		Understood: a.OK, Covered: a.Satisfied, Findings: a.Findings, Forbidden: a.Forbidden, Enforced: a.Enforced,
 	}
 	for _, e := range a.Always {
 		analysis.Always = append(analysis.Always, toolward.CommandEntry(e))
@@ -179,20 +179,20 @@ func (c *Commands) Allow(ctx context.Context, agent string, entries []toolward.C
 	return err
 }
 
-// Findings are what is wrong with the command whatever the settings.
-func (r *Ruling) Findings() (found []toolward.Finding) {
+// CallFindings are what is wrong with the command whatever the settings, as findings of the call.
+func (r *Ruling) CallFindings() (found []toolward.Finding) {
 	if len(r.Critical) > 0 {
 		found = append(found, toolward.Finding{Code: "command_dangerous", Effect: toolward.EffectAsk, Detail: strings.Join(r.Critical, "; ")})
 	}
 	if len(r.Hidden) > 0 {
 		found = append(found, toolward.Finding{Code: "command_hidden", Effect: toolward.EffectAsk, Detail: strings.Join(r.Hidden, ", ")})
 	}
-	if !r.Satisfied || len(r.Forced) > 0 || r.Settings.Ask == modes.AskAlways { // what runs without a question is not explained to anybody
+	if !r.Satisfied || len(r.Findings) > 0 || r.Settings.Ask == modes.AskAlways { // what runs without a question is not explained to anybody
 		if notes := r.notes(); len(notes) > 0 {
 			found = append(found, toolward.Finding{Code: "command_caution", Effect: toolward.EffectNote, Detail: strings.Join(notes, "; ")})
 		}
 	}
-	if slices.Contains(r.Forced, modes.FindingInlineEval) {
+	if slices.Contains(r.Findings, modes.FindingInlineEval) {
 		// It forces a question by itself where an allowlist applies; in a sandbox the container is the guard.
 		found = append(found, toolward.Finding{Code: "command_inline", Effect: toolward.EffectNote, Detail: "there is code in the arguments"})
 	}

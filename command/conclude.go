@@ -17,7 +17,7 @@ func (v *evaluation) conclude() {
 	if len(a.Hidden) > 0 {
 		v.mustAsk(modes.FindingObfuscation)
 	}
-	slices.Sort(a.Forced)
+	slices.Sort(a.Findings)
 	if !v.files() && a.Forbidden == "" {
 		a.Forbidden = "it loads more files than can be held to what was approved"
 	}

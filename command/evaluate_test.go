@@ -268,7 +268,7 @@ func FuzzEvaluate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, command string) {
 		a := e.Evaluate(&Request{Command: command, Dir: w.dir, Getenv: w.getenv, Level: toolward.Normal, Places: w})
-		if verdict(a) == toolward.Allow && (!a.OK || !a.Satisfied || len(a.Forced) > 0) {
+		if verdict(a) == toolward.Allow && (!a.OK || !a.Satisfied || len(a.Findings) > 0) {
 			t.Fatal(fmt.Sprintf("%q runs", command), a)
 		}
 	})

@@ -110,8 +110,8 @@ func (v *evaluation) readDir(dir string) ([]fs.DirEntry, error) {
 
 // mustAsk keeps the reason why a person is asked whatever the allowlist says.
 func (v *evaluation) mustAsk(reason string) {
-	if !slices.Contains(v.out.Forced, reason) {
-		v.out.Forced = append(v.out.Forced, reason)
+	if !slices.Contains(v.out.Findings, reason) {
+		v.out.Findings = append(v.out.Findings, reason)
 	}
 }
 

@@ -202,9 +202,9 @@ const maxRuns = 8
 // readOnly reports whether a command only reads, whether anything says yes to it or not.
 func (v *evaluation) readOnly(seg *Segment, e shell.Effect, c circumstances) bool {
 	j := Judged{Effect: e, Verdict: toolward.Ask}
-	forced := slices.Clone(v.out.Forced)
+	forced := slices.Clone(v.out.Findings)
 	v.runs(seg, &j, c)
-	v.out.Forced = forced // what it forces is forced when it is judged
+	v.out.Findings = forced // what it forces is forced when it is judged
 	run := j.Runs
 	if run == nil || !run.profile || run.Blocked != "" || run.refuses(InlineCode) {
 		return false

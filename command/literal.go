@@ -27,7 +27,7 @@ func (s *Segment) literal() (out sandbox.Segment, ok bool) {
 	switch {
 	case s.Builtin != "", s.Program.Word == "", slices.Contains(shellBuiltins, s.Program.Word), s.refuses(Expansion):
 		return out, false
-	case len(s.Expanded) > 0, len(s.Doubts) > 0, s.globs, s.Script != "":
+	case len(s.Expanded) > 0, len(s.Findings) > 0, s.globs, s.Script != "":
 		return out, false
 	}
 	out = sandbox.Segment{Argv: s.Argv, Operator: string(s.Op)}

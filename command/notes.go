@@ -22,7 +22,7 @@ func (a *Assessment) notes() (found []string) {
 		}
 	}
 	// What the outline shows as a finding is no routine.
-	if slices.Contains(a.Forced, modes.FindingHeredoc) {
+	if slices.Contains(a.Findings, modes.FindingHeredoc) {
 		add("a program reads the text that follows the command")
 	}
 	if a.OK && a.ByShell != "" {

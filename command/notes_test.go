@@ -49,8 +49,8 @@ func TestNotes(t *testing.T) {
 	commands, _ := everyday(t)
 	for _, command := range commands {
 		a := w.evaluate(t, onMiss(""), command)
-		danger := slices.ContainsFunc(a.Outline().Lines, func(l display.OutlineLine) bool { return l.Kind == display.LineDanger })
-		if findings := (&Ruling{Assessment: a}).Findings(); danger && a.OK && len(findings) == 0 {
+		danger := slices.ContainsFunc(a.Outline().Lines, func(l display.OutlineLine) bool { return l.Kind == display.LineFinding })
+		if findings := (&Ruling{Assessment: a}).CallFindings(); danger && a.OK && len(findings) == 0 {
 			t.Errorf("%s: routine, in spite of its outline", command)
 		}
 	}

@@ -33,21 +33,21 @@ func (o *outliner) add(depth int, kind display.LineKind, mark display.Mark, labe
 
 func (o *outliner) findings(a *Assessment) {
 	for _, finding := range a.Critical {
-		o.add(0, display.LineDanger, display.MarkAsk, "DANGER: it", finding, "")
+		o.add(0, display.LineFinding, display.MarkAsk, "DANGER: it", finding, "")
 	}
 	if a.Forbidden != "" {
-		o.add(0, display.LineDanger, display.MarkDeny, "refused by a rule:", a.Forbidden, "")
+		o.add(0, display.LineFinding, display.MarkDeny, "refused by a rule:", a.Forbidden, "")
 	}
 	var hijacks []string
 	eachSegment(a.Segments, func(s *Segment) {
 		if h := s.Program.Hijack; h != "" && !slices.Contains(hijacks, h) {
 			hijacks = append(hijacks, h)
-			o.add(0, display.LineDanger, display.MarkAsk, "DANGER: another program may stand behind", display.Words(s.Program.Word), h)
+			o.add(0, display.LineFinding, display.MarkAsk, "DANGER: another program may stand behind", display.Words(s.Program.Word), h)
 		}
 	})
-	for _, reason := range a.Forced {
+	for _, reason := range a.Findings {
 		if words := findingWords[reason]; words != "" {
-			o.add(0, display.LineDanger, display.MarkAsk, words, strings.Join(hiddenIf(reason, a), ", "), "")
+			o.add(0, display.LineFinding, display.MarkAsk, words, strings.Join(hiddenIf(reason, a), ", "), "")
 		}
 	}
 }
@@ -70,7 +70,7 @@ func hiddenIf(reason string, a *Assessment) []string {
 func (o *outliner) understanding(a *Assessment) {
 	const exactly = "a shell (bash) gets exactly this text"
 	if !a.OK {
-		o.add(0, display.LineDanger, display.MarkAsk, "Not understood:", a.Detail, string(a.Reason))
+		o.add(0, display.LineFinding, display.MarkAsk, "Not understood:", a.Detail, string(a.Reason))
 	}
 	switch {
 	case a.Client:
@@ -78,7 +78,7 @@ func (o *outliner) understanding(a *Assessment) {
 	case !a.OK:
 		o.add(0, display.LineNote, display.NoMark, "If it is allowed, "+exactly+".", "", "")
 	case a.ByShell != "":
-		o.add(0, display.LineDanger, display.MarkAsk, "Understood, but if it is allowed, "+exactly+":", a.ByShell, "")
+		o.add(0, display.LineFinding, display.MarkAsk, "Understood, but if it is allowed, "+exactly+":", a.ByShell, "")
 	default:
 		o.add(0, display.LineNote, display.NoMark, "Understood: these programs start with these words, and no shell reads them again.", "", "")
 	}

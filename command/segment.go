@@ -81,7 +81,7 @@ func (v *evaluation) applyRules(seg *Segment) {
 // satisfy looks for what says yes to the segment: an entry for everything, the allowlist, a safe program, the preset, in
 // this order (docs/commands.md).
 func (v *evaluation) satisfy(seg *Segment, args []argument, c circumstances) {
-	if seg.Blocked != "" || len(seg.Doubts) > 0 || seg.refuses(Expansion) ||
+	if seg.Blocked != "" || len(seg.Findings) > 0 || seg.refuses(Expansion) ||
 		seg.refuses(InlineCode) && !v.e.policy.LooseInlineEval {
 		v.explain(seg, c)
 		return

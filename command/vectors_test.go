@@ -123,7 +123,7 @@ func answerOf(a *Assessment, inForce modes.Modes) map[string]any {
 	verdict := modes.Judge(inForce, toolward.HostGateway, toolward.Normal, a.Analysis())
 	answer := map[string]any{
 		"analysisOk": a.OK, "allowlistSatisfied": a.Satisfied, "satisfiedBy": by,
-		"forcedAsk": append([]string{}, a.Forced...), "requiresApproval": verdict == toolward.Ask, "outcome": outcomes[verdict],
+		"forcedAsk": append([]string{}, a.Findings...), "requiresApproval": verdict == toolward.Ask, "outcome": outcomes[verdict],
 		"allowAlwaysPatterns": patterns,
 	}
 	if a.Reason != "" {

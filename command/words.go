@@ -60,10 +60,10 @@ func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
 			seg.Expanded = append(seg.Expanded, i)
 		}
 	}
-	for _, doubt := range got.Doubts {
-		seg.found(Expansion, doubtWords[doubt])
+	for _, finding := range got.Findings {
+		seg.found(Expansion, expansionWords[finding])
 	}
-	seg.Doubts = got.Doubts
+	seg.Findings = got.Findings
 	return words
 }
 
@@ -76,7 +76,7 @@ func unexpanded(s *shell.Segment, seg *Segment, words []argument, why string) []
 	return words
 }
 
-var doubtWords = map[shell.Doubt]string{
+var expansionWords = map[shell.Finding]string{
 	shell.WordSplitting: "an unquoted parameter would be split into words or matched against files",
 	shell.GlobOption:    "a file has a name that the program would take for an option",
 	shell.OddPattern:    "a pattern means other files to other shells",

@@ -33,7 +33,7 @@ func (d *Desk) PendingChange(v Visitor) (ConfigChange, bool, error) {
 	}
 	change, waits := d.config.PendingChange()
 	if waits {
-		d.shown.mark(v.By.Session(), change.Revision)
+		d.shown.mark(v.By.SignIn(), change.Revision)
 	}
 	return change, waits, nil
 }
@@ -43,7 +43,7 @@ func (d *Desk) ApplyChange(ctx context.Context, v Visitor, revision string) erro
 	if err := d.may(v, ApplyConfiguration, d.config != nil); err != nil {
 		return err
 	}
-	if err := d.shown.check(v.By.Session(), revision); err != nil {
+	if err := d.shown.check(v.By.SignIn(), revision); err != nil {
 		return err
 	}
 	change, waits := d.config.PendingChange()

@@ -44,11 +44,11 @@ func (d *Desk) RevokeToken(ctx context.Context, v Visitor, name string) (identit
 }
 
 // SignIns are the sign-ins that are open.
-func (d *Desk) SignIns(v Visitor) ([]identity.Session, error) {
+func (d *Desk) SignIns(v Visitor) ([]identity.SignIn, error) {
 	if err := d.may(v, SeeSignIns, d.people != nil); err != nil {
 		return nil, err
 	}
-	list, err := d.people.Sessions(v.By)
+	list, err := d.people.SignIns(v.By)
 	return list, identityError(err)
 }
 

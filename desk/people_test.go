@@ -86,18 +86,18 @@ func TestSignInsEnd(t *testing.T) {
 	must(t, err)
 	own, err := w.keeper.SignInForeground(t.Context(), passphrase)
 	must(t, err)
-	if err := w.desk.EndSignIn(desk.Visitor{By: identity.Requester()}, other.Session()); desk.CodeOf(err) != desk.NotAllowed || other.MayAnswer() != nil {
+	if err := w.desk.EndSignIn(desk.Visitor{By: identity.Requester()}, other.SignIn()); desk.CodeOf(err) != desk.NotAllowed || other.MayAnswer() != nil {
 		t.Errorf("an agent ends a sign-in: %v", err)
 	}
 	list, err := w.desk.SignIns(desk.Visitor{By: own})
 	if err != nil || len(list) != 2 {
 		t.Errorf("%v, %v", list, err)
 	}
-	must(t, w.desk.EndSignIn(desk.Visitor{By: own}, other.Session()))
+	must(t, w.desk.EndSignIn(desk.Visitor{By: own}, other.SignIn()))
 	if other.MayAnswer() == nil {
 		t.Error("the sign-in has not ended")
 	}
-	if err := w.desk.EndSignIn(desk.Visitor{By: own}, other.Session()); desk.CodeOf(err) != desk.Unknown {
+	if err := w.desk.EndSignIn(desk.Visitor{By: own}, other.SignIn()); desk.CodeOf(err) != desk.Unknown {
 		t.Errorf("again: %v", err)
 	}
 }

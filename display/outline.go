@@ -29,7 +29,7 @@ type LineKind string
 
 // The kinds of lines.
 const (
-	LineDanger  LineKind = "danger"  // what people must not overlook
+	LineFinding LineKind = "danger"  // what people must not overlook
 	LineCommand LineKind = "command" // one command with its arguments
 	LineProgram LineKind = "program" // the file that it starts
 	LineWrapper LineKind = "wrapper" // a program that starts it
@@ -150,7 +150,7 @@ func (o *Outline) Rows(width int) []OutlineRow {
 	for i := range o.Lines {
 		l := &o.Lines[i]
 		gutter := gutters[l.Mark]
-		if l.Kind == LineDanger && l.Mark != MarkDeny {
+		if l.Kind == LineFinding && l.Mark != MarkDeny {
 			gutter = "!!    "
 		}
 		indent := strings.Repeat("  ", min(l.Depth, maxDepth))

@@ -11,8 +11,8 @@ func TestRowsCannotBeForged(t *testing.T) {
 	o := &Outline{}
 	o.Add(OutlineLine{Kind: LineCommand, Mark: MarkAsk, Label: "| into", Text: "'x\nok    ls'", Note: "a\u200bb"})
 	o.Add(OutlineLine{Depth: 1, Kind: LineEffect, Mark: MarkRun, Label: "reads", Text: strings.Repeat("a ", 30) + "ok    b"})
-	o.Add(OutlineLine{Depth: 1, Kind: LineDanger, Mark: MarkAsk, Text: "deletes a whole tree"})
-	o.Add(OutlineLine{Depth: 1, Kind: LineDanger, Mark: MarkDeny, Text: "forbidden"})
+	o.Add(OutlineLine{Depth: 1, Kind: LineFinding, Mark: MarkAsk, Text: "deletes a whole tree"})
+	o.Add(OutlineLine{Depth: 1, Kind: LineFinding, Mark: MarkDeny, Text: "forbidden"})
 	var got []string
 	for _, row := range o.Rows(50) {
 		got = append(got, row.Text)

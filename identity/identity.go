@@ -127,11 +127,11 @@ func (a Authority) Name() string {
 	return a.person + " (" + string(a.via) + ")"
 }
 
-// Session is the public id of the sign-in session; "" for a requester. It is not a secret.
-func (a Authority) Session() string { return a.id }
+// SignIn is the public id of the sign-in; "" for a requester. It is not a secret.
+func (a Authority) SignIn() string { return a.id }
 
-// Session describes one sign-in to people. It holds nothing that could be used to impersonate it.
-type Session struct {
+// SignIn describes one sign-in to people. It holds nothing that could be used to impersonate it.
+type SignIn struct {
 	ID       string    `json:"id"`
 	Person   string    `json:"person"`
 	Via      Surface   `json:"via"`

@@ -39,7 +39,7 @@ type Keeper struct {
 
 // session is one sign-in. Guarded by the keeper's lock.
 type session struct {
-	Session
+	SignIn
 	cookie [32]byte
 	shell  anchor
 }

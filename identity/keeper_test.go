@@ -289,7 +289,7 @@ func TestWebSessions(t *testing.T) {
 		"not idle":   {func(*testing.T, *Keeper, Authority) { time.Sleep(12*time.Hour - 1) }, true},
 		"signed out": {func(_ *testing.T, k *Keeper, by Authority) { k.SignOut(by) }, false},
 		"ended by id": {func(t *testing.T, k *Keeper, by Authority) {
-			if err := k.EndSession(by, by.Session()); err != nil {
+			if err := k.EndSession(by, by.SignIn()); err != nil {
 				t.Error(err)
 			}
 		}, false},
@@ -392,11 +392,11 @@ func TestAuthority(t *testing.T) {
 	if err != nil || fg.MayGrant() != nil || fg.Name() != "owner (daemon terminal)" {
 		t.Errorf("%v %q", err, fg.Name())
 	}
-	list, err := k.Sessions(by)
+	list, err := k.SignIns(by)
 	if err != nil || len(list) != 2 {
 		t.Errorf("%+v %v", list, err)
 	}
-	if _, err := k.Sessions(Requester()); err == nil {
+	if _, err := k.SignIns(Requester()); err == nil {
 		t.Error("a requester lists sign-ins")
 	}
 }

@@ -136,8 +136,8 @@ func TestPasskeySignIn(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Name != "old laptop" || list[0].Used.IsZero() {
 		t.Errorf("%+v, %v", list, err)
 	}
-	sessions, err := d.keeper.Sessions(d.by)
-	if err != nil || !slices.ContainsFunc(sessions, func(s Session) bool { return s.ID == again.Session() && s.Passkey == made.ID }) {
+	sessions, err := d.keeper.SignIns(d.by)
+	if err != nil || !slices.ContainsFunc(sessions, func(s SignIn) bool { return s.ID == again.SignIn() && s.Passkey == made.ID }) {
 		t.Errorf("%+v, %v", sessions, err)
 	}
 	if _, err := d.keys.Remove(t.Context(), again, made.ID); err != nil {

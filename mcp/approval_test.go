@@ -25,7 +25,7 @@ type person struct{}
 func (person) MayAnswer() error { return nil }
 func (person) MayGrant() error  { return nil }
 func (person) Name() string     { return "tester" }
-func (person) Session() string  { return "s1" }
+func (person) SignIn() string   { return "s1" }
 
 // office is a server whose questions go to the real approval manager on a real database.
 type office struct {

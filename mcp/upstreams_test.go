@@ -22,7 +22,7 @@ type someone struct{ err error }
 func (s someone) MayAnswer() error { return s.err }
 func (s someone) MayGrant() error  { return s.err }
 func (someone) Name() string       { return "owner" }
-func (someone) Session() string    { return "1" }
+func (someone) SignIn() string     { return "1" }
 
 // foreign is a registration of foreign servers over a store on disk.
 type foreign struct {

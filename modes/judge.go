@@ -62,7 +62,7 @@ func covered(a *toolward.CommandAnalysis) bool { return a.Understood && a.Covere
 // mustAsk reports whether a finding asks by itself. Here-documents and inline code are a matter of what the
 // allowlist can vouch for; obfuscation, and any reason that we do not know, always counts.
 func (m Modes) mustAsk(a *toolward.CommandAnalysis) bool {
-	return slices.ContainsFunc(a.Forced, func(reason string) bool {
+	return slices.ContainsFunc(a.Findings, func(reason string) bool {
 		switch reason {
 		case FindingHeredoc, FindingInlineEval:
 			return m.Security == SecurityAllowlist

@@ -74,11 +74,11 @@ func (a *agent) weighCommand(analysis *toolward.CommandAnalysis, host toolward.H
 	}
 	// What a person must look at each time is not covered by what somebody said earlier.
 	asks := weigh(approvalOf(c.Classification), false, level, worst)
-	ok := asks.grantOK && len(analysis.Forced) == 0 && inForce.Ask != modes.AskAlways
+	ok := asks.grantOK && len(analysis.Findings) == 0 && inForce.Ask != modes.AskAlways
 	return weighed{
 		verdict: toolward.Ask, grantOK: ok, allowAlways: ok && (!analyzed || len(analysis.Always) > 0 && inForce.Security == modes.SecurityAllowlist),
 		unanswered: level == toolward.Normal && analysis.Unanswered && analysis.Understood && analysis.Covered &&
-			len(analysis.Forced) == 0 && worst == toolward.EffectNote && !c.named,
+			len(analysis.Findings) == 0 && worst == toolward.EffectNote && !c.named,
 	}
 }
 

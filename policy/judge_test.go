@@ -159,7 +159,7 @@ func TestCommands(t *testing.T) {
 	listed := &toolward.CommandAnalysis{Understood: true, Covered: true, Always: always}
 	missed := &toolward.CommandAnalysis{Understood: true, Always: always}
 	unsavable := &toolward.CommandAnalysis{Understood: true}
-	odd := &toolward.CommandAnalysis{Understood: true, Covered: true, Forced: []string{modes.FindingObfuscation}, Always: always}
+	odd := &toolward.CommandAnalysis{Understood: true, Covered: true, Findings: []string{modes.FindingObfuscation}, Always: always}
 	forbidden := &toolward.CommandAnalysis{Understood: true, Covered: true, Forbidden: "never"}
 	file := func(security, ask string) *toolward.CommandAnalysis {
 		return &toolward.CommandAnalysis{Understood: true, Covered: true, Security: security, Ask: ask, Always: always}

@@ -78,7 +78,7 @@ func anyRequest() *rapid.Generator[*toolward.Request] {
 		if rapid.Bool().Draw(t, "analysed") {
 			facts.Analysis = &toolward.CommandAnalysis{
 				Understood: rapid.Bool().Draw(t, "ok"), Covered: rapid.Bool().Draw(t, "satisfied"),
-				Forced:    rapid.SliceOfN(rapid.SampledFrom([]string{modes.FindingHeredoc, modes.FindingInlineEval, modes.FindingObfuscation, modes.FindingRule}), 0, 2).Draw(t, "forced"),
+				Findings:  rapid.SliceOfN(rapid.SampledFrom([]string{modes.FindingHeredoc, modes.FindingInlineEval, modes.FindingObfuscation, modes.FindingRule}), 0, 2).Draw(t, "forced"),
 				Security:  rapid.SampledFrom([]string{"", "deny", "allowlist", "full", "odd"}).Draw(t, "file security"),
 				Ask:       rapid.SampledFrom([]string{"", "always", "on-miss", "off", "odd"}).Draw(t, "file ask"),
 				Forbidden: rapid.SampledFrom([]string{"", "", "", "never"}).Draw(t, "forbidden"),

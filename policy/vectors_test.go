@@ -174,7 +174,7 @@ func TestExecVerdictVectors(t *testing.T) {
 		}
 		gatetest.Decode(t, input, &in)
 		configured := modes.Modes{Security: in.Security, Ask: in.Ask}
-		verdict := modes.Judge(configured, in.Host, in.Level, &toolward.CommandAnalysis{Understood: in.AnalysisOK, Covered: in.AllowlistSatisfied, Forced: in.Forced})
+		verdict := modes.Judge(configured, in.Host, in.Level, &toolward.CommandAnalysis{Understood: in.AnalysisOK, Covered: in.AllowlistSatisfied, Findings: in.Forced})
 		inForce := configured.At(in.Host, in.Level)
 		return object{"security": inForce.Security, "ask": inForce.Ask, "verdict": verdict}
 	})

@@ -32,22 +32,22 @@ type Surroundings struct {
 	ReadDir func(dir string) ([]fs.DirEntry, error) // of absolute directories; never writes
 }
 
-// Doubt is why people must look at an expansion.
-type Doubt string
+// Finding is why people must look at an expansion.
+type Finding string
 
-// The doubts of expansion.
+// The findings of expansion.
 const (
-	WordSplitting Doubt = "word-splitting" // an unquoted parameter that a shell would split or match against files
-	GlobOption    Doubt = "glob-option"    // a file whose name a program would take for an option
-	TooManyWords  Doubt = "too-many-words" // more words than anybody reads
-	OddPattern    Doubt = "odd-pattern"    // a pattern that shells match in different ways
+	WordSplitting Finding = "word-splitting" // an unquoted parameter that a shell would split or match against files
+	GlobOption    Finding = "glob-option"    // a file whose name a program would take for an option
+	TooManyWords  Finding = "too-many-words" // more words than anybody reads
+	OddPattern    Finding = "odd-pattern"    // a pattern that shells match in different ways
 )
 
 // Expanded is a segment as it would run.
 type Expanded struct {
-	Argv   []string
-	Origin []int // for every word of Argv, the word of the segment that it comes from
-	Doubts []Doubt
+	Argv     []string
+	Origin   []int // for every word of Argv, the word of the segment that it comes from
+	Findings []Finding
 }
 
 // Expand makes of the words of a segment what a shell would, once: what it returns is what is judged, shown, bound and
@@ -60,21 +60,21 @@ func (s *Segment) Expand(in Surroundings) (Expanded, error) {
 		w := &s.Words[i]
 		if many || len(out.Argv) > maxWords || size > maxBytes {
 			// One word that stands for too many is enough to ask: the others do not take time as well.
-			out.doubt(TooManyWords)
+			out.find(TooManyWords)
 			out.Argv, out.Origin = append(out.Argv, w.Text), append(out.Origin, i)
 			continue
 		}
-		words, doubt, err := w.expand(in, i == 0)
+		words, finding, err := w.expand(in, i == 0)
 		if err != nil {
 			return Expanded{}, fmt.Errorf("expand %s: %w", w.Source, err)
 		}
-		if doubt != "" {
-			out.doubt(doubt)
-			many = many || doubt == TooManyWords
+		if finding != "" {
+			out.find(finding)
+			many = many || finding == TooManyWords
 		}
 		if w.Glob && options && slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") }) {
 			// A stranger can leave a file named -exec, and "rm *" reads it as an option.
-			out.doubt(GlobOption)
+			out.find(GlobOption)
 		}
 		options = options && w.Text != "--"
 		for _, word := range words {
@@ -86,14 +86,14 @@ func (s *Segment) Expand(in Surroundings) (Expanded, error) {
 	return out, nil
 }
 
-func (x *Expanded) doubt(d Doubt) {
-	if !slices.Contains(x.Doubts, d) {
-		x.Doubts = append(x.Doubts, d)
+func (x *Expanded) find(f Finding) {
+	if !slices.Contains(x.Findings, f) {
+		x.Findings = append(x.Findings, f)
 	}
 }
 
 // expand makes words of one word.
-func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
+func (w *Word) expand(in Surroundings, program bool) ([]string, Finding, error) {
 	if !w.Expands() {
 		return []string{w.Text}, "", nil
 	}
@@ -115,9 +115,9 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 	if program {
 		config.ReadDir2 = nil // the program is never matched against files
 	}
-	var doubt Doubt
+	var finding Finding
 	if w.splits(in) {
-		doubt = WordSplitting
+		finding = WordSplitting
 	}
 	if w.Glob && (len(w.Source) > maxPattern || strings.Count(w.Source, "/") > maxLevels) || w.Brace && strings.Count(w.Source, "{") > maxBraces {
 		return []string{w.Text}, TooManyWords, nil
@@ -132,7 +132,7 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 			return []string{w.Text}, TooManyWords, nil
 		}
 		if dots = hiddenIn(part, in); dots == someHidden || w.Glob && hasLiteralPart(part, in) {
-			doubt = OddPattern
+			finding = OddPattern
 		}
 		fields, err := expand.Fields(config, part)
 		if failed != nil {
@@ -145,7 +145,7 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 			return nil, "", err
 		}
 		if w.Glob && slashes(part, in) && slices.ContainsFunc(fields, func(f string) bool { return !strings.Contains(f, "//") }) {
-			doubt = OddPattern // a shell keeps both slashes
+			finding = OddPattern // a shell keeps both slashes
 		}
 		if w.Brace && len(fields) == 1 && fields[0] == "" && !isQuoted(part) {
 			continue // "{,a}" is one word: a shell drops what is empty and not quoted
@@ -158,7 +158,7 @@ func (w *Word) expand(in Surroundings, program bool) ([]string, Doubt, error) {
 		slices.Sort(fields)
 		words = append(words, fields...)
 	}
-	return words, doubt, nil
+	return words, finding, nil
 }
 
 // braced gives the words that braces make of the word.

@@ -72,7 +72,7 @@ func TestWordsBecomeWhatBashMakesOfThem(t *testing.T) {
 
 func TestDoubtsOfExpansion(t *testing.T) {
 	in := surroundings(t)
-	for text, want := range map[string][]Doubt{
+	for text, want := range map[string][]Finding{
 		`p *`: {GlobOption}, `p -- *`: nil, `p *.go`: nil, `p -*`: {GlobOption}, `p $SPACED`: {WordSplitting}, `p $STAR`: {WordSplitting}, `p "$STAR"`: nil,
 		`p {1..2000}`: {TooManyWords}, `p {1..99999999}`: {TooManyWords}, `p {1..99}{1..99}`: {TooManyWords}, `p $PLAIN`: nil,
 		`p .*/*.go`: {OddPattern}, `p sub//*`: {OddPattern}, `p http://h/?a=b`: nil,
@@ -82,8 +82,8 @@ func TestDoubtsOfExpansion(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := command.Segments[0].Expand(in)
-		if err != nil || !slices.Equal(got.Doubts, want) {
-			t.Errorf("%s: %q %v, want %q", text, got.Doubts, err, want)
+		if err != nil || !slices.Equal(got.Findings, want) {
+			t.Errorf("%s: %q %v, want %q", text, got.Findings, err, want)
 		}
 	}
 }

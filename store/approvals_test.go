@@ -164,7 +164,7 @@ type signedIn struct{}
 func (signedIn) MayAnswer() error { return nil }
 func (signedIn) MayGrant() error  { return nil }
 func (signedIn) Name() string     { return "owner" }
-func (signedIn) Session() string  { return "s" }
+func (signedIn) SignIn() string   { return "s" }
 
 // TestApprovalsSurviveARestart runs the real manager on the real database.
 func TestApprovalsSurviveARestart(t *testing.T) {

@@ -252,12 +252,12 @@ func TestAttendEnds(t *testing.T) {
 		w := consoletest.New(t, consoletest.Options{})
 		p := attended(t, w)
 		by := w.Person()
-		sessions, err := w.People.Sessions(by)
+		sessions, err := w.People.SignIns(by)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range sessions {
-			if s.ID != by.Session() {
+			if s.ID != by.SignIn() {
 				if err := w.People.EndSession(by, s.ID); err != nil {
 					t.Fatal(err)
 				}

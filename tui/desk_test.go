@@ -280,7 +280,7 @@ func question(id, command string) Call {
 			Tool: "exec", Title: string([]rune("exec: " + command)[:min(80, len([]rune(command))+6)]), Agent: "coder", Command: command, WorkDir: "/home/ada/shop", Preview: arguments,
 			Severity: toolward.Warning, Digest: "of the arguments alone", Session: "agent:coder:main", Reasons: []string{"a rule asks"},
 			Outline: &display.Outline{Lines: []display.OutlineLine{
-				{Kind: display.LineDanger, Mark: display.MarkAsk, Label: "DANGER: it", Text: "talks to strangers"},
+				{Kind: display.LineFinding, Mark: display.MarkAsk, Label: "DANGER: it", Text: "talks to strangers"},
 				{Kind: display.LineCommand, Mark: display.MarkAsk, Label: "runs", Text: "/usr/bin/make"},
 			}},
 			Proposals: []approval.Proposal{{Text: "this very command in this session"}, {Text: "this very command of this agent"}},

@@ -24,7 +24,7 @@ func rowsOf(v *approval.View, width int) []row {
 	if v.Level != toolward.Normal {
 		out.line(red, "", "Level of the session: "+v.Level.String())
 	}
-	out.outline(v.Dangers)
+	out.outline(v.Findings)
 	out.call(v)
 	if rest := v.Outline.Without(display.LineAlways); len(rest.Lines) > 0 || len(v.Variables) > 0 {
 		out.line("", "", "What it would do:")

@@ -100,7 +100,7 @@ func (p *printer) parts(v *approval.View) {
 // outline prints what a command would do, but for what "always" would save: that stands beside the answers.
 func (p *printer) outline(v *approval.View) {
 	width := p.width() - 2
-	if rows := append(v.Dangers.Rows(width), v.Outline.Without(display.LineAlways).Rows(width)...); len(rows) > 0 {
+	if rows := append(v.Findings.Rows(width), v.Outline.Without(display.LineAlways).Rows(width)...); len(rows) > 0 {
 		p.rows("", "What it would do:")
 		p.limited(len(rows), func(i int) {
 			text := rows[i].Text

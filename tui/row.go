@@ -115,7 +115,7 @@ var severities = map[toolward.Severity]struct{ word, color string }{
 // colorOf paints dangers red and what asks yellow.
 func colorOf(row *display.OutlineRow) string {
 	switch {
-	case row.Kind == display.LineDanger, row.Mark == display.MarkDeny:
+	case row.Kind == display.LineFinding, row.Mark == display.MarkDeny:
 		return "31"
 	case row.Mark == display.MarkAsk:
 		return "33"

@@ -125,7 +125,7 @@ func reasonsOf(a *command.Assessment) string {
 	if !a.OK {
 		list = append(list, string(a.Reason))
 	}
-	list = append(list, a.Forced...)
+	list = append(list, a.Findings...)
 	for i := range a.Segments {
 		for _, o := range a.Segments[i].Asks {
 			list = append(list, string(o.Code)+": "+o.Detail)

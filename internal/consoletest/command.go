@@ -48,7 +48,7 @@ func judgeCommand(_ context.Context, r *toolward.Request) (toolward.Facts, error
 		},
 	})
 	ruling := &command.Ruling{Assessment: assessment}
-	facts.Analysis, facts.Findings = ruling.Analysis(), ruling.Findings()
+	facts.Analysis, facts.Findings = ruling.Analysis(), ruling.CallFindings()
 	facts.Prepared = assessment
 	return facts, nil
 }

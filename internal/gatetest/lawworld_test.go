@@ -241,7 +241,7 @@ func lawAnalysis(command string) *toolward.CommandAnalysis {
 		Security: word("", "", "", "", "deny", "allowlist", "full", "nonsense"), Ask: word("", "", "", "", "off", "on-miss", "always", "nonsense"),
 	}
 	if draw.IntN(4) == 0 {
-		a.Forced = append(a.Forced, word(modes.FindingHeredoc, modes.FindingInlineEval, modes.FindingObfuscation, modes.FindingRule, "new"))
+		a.Findings = append(a.Findings, word(modes.FindingHeredoc, modes.FindingInlineEval, modes.FindingObfuscation, modes.FindingRule, "new"))
 	}
 	if draw.IntN(8) == 0 {
 		a.Forbidden = "a rule of the test"
@@ -335,7 +335,7 @@ type everybody struct{}
 func (everybody) MayAnswer() error { return nil }
 func (everybody) MayGrant() error  { return nil }
 func (everybody) Name() string     { return "owner" }
-func (everybody) Session() string  { return "s" }
+func (everybody) SignIn() string   { return "s" }
 
 // states keeps sessions in memory.
 type states map[toolward.SessionKey]session.State

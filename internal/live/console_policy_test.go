@@ -121,7 +121,7 @@ func TestConsoleMatrix(t *testing.T) {
 		cells := 0
 		for _, known := range snapshot.KnownTools() {
 			for i, agent := range agents {
-				o := snapshot.Outlook(toolward.Caller{Agent: agent}, known.Name, toolward.Normal)
+				o := snapshot.Forecast(toolward.Caller{Agent: agent}, known.Name, toolward.Normal)
 				var want []string
 				for _, end := range []struct {
 					word     string

@@ -151,8 +151,8 @@ func mayMatch(word string, files []string) bool {
 func newStage(s *command.Segment, written []string) (stage, Refusal) {
 	st := stage{segment: s, chain: [][]string{s.Argv}}
 	switch {
-	case len(s.Doubts) > 0:
-		return st, Refusal(s.Doubts[0])
+	case len(s.Findings) > 0:
+		return st, Refusal(s.Findings[0])
 	case s.By == command.NotSatisfied && len(s.Asks) > 0:
 		return st, Refusal(s.Asks[0].Code)
 	case s.By == command.NotSatisfied:

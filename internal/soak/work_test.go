@@ -251,10 +251,10 @@ func (w *worker) goroutines(want int) int {
 // person answers; a real sign-in is tested elsewhere.
 type person string
 
-func (person) MayAnswer() error  { return nil }
-func (person) MayGrant() error   { return nil }
-func (p person) Name() string    { return string(p) }
-func (p person) Session() string { return "session-of-" + string(p) }
+func (person) MayAnswer() error { return nil }
+func (person) MayGrant() error  { return nil }
+func (p person) Name() string   { return string(p) }
+func (p person) SignIn() string { return "session-of-" + string(p) }
 
 // answer reads a question for a while and then says something, or nothing. Two people do so for each question; the
 // first counts.

@@ -24,8 +24,8 @@ func Full() *approval.View {
 	return &approval.View{
 		Severity: toolward.Warning, Agent: "markeragent", Caller: "markercaller", Level: toolward.Elevated,
 		Title: "markertitle", Description: "markerdescription",
-		Dangers: outline(display.LineDanger, "markerdangerlabel", "markerdangertext", "markerdangernote"),
-		Command: "markercommand", Directory: "markerdirectory", Diff: "+markerdiff",
+		Findings: outline(display.LineFinding, "markerdangerlabel", "markerdangertext", "markerdangernote"),
+		Command:  "markercommand", Directory: "markerdirectory", Diff: "+markerdiff",
 		Outline:   outline(display.LineCommand, "markerlabel", "markertext", "markernote"),
 		Variables: []string{"markervariable"}, Targets: []string{"write /markertarget", "markerhost"},
 		Arguments: []approval.Argument{{Name: "markername", Text: "markervalue"}}, Cut: true,

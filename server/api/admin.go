@@ -135,7 +135,7 @@ func RevokedTokenProblem(err error) error {
 
 // SignIns is the answer of GET /v1/sign-ins.
 type SignIns struct {
-	SignIns []identity.Session `json:"signIns"`
+	SignIns []identity.SignIn `json:"signIns"`
 }
 
 func (s *Server) apiSignIns(w http.ResponseWriter, _ *http.Request, c Caller) error {
@@ -143,7 +143,7 @@ func (s *Server) apiSignIns(w http.ResponseWriter, _ *http.Request, c Caller) er
 	if err != nil {
 		return Problem(err)
 	}
-	door.WriteJSON(w, http.StatusOK, SignIns{append([]identity.Session{}, list...)})
+	door.WriteJSON(w, http.StatusOK, SignIns{append([]identity.SignIn{}, list...)})
 	return nil
 }
 

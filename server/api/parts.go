@@ -25,7 +25,7 @@ type Policy interface {
 	KnownTools() []visible.KnownTool
 	Knows(tool string) bool
 	AgentIDs() []string
-	Outlook(caller toolward.Caller, tool string, level toolward.Level) policy.Outlook
+	Forecast(caller toolward.Caller, tool string, level toolward.Level) policy.Forecast
 	Layers(toolward.Caller) []visible.StepView
 	LayerTrace(caller toolward.Caller, tool string) []visible.StepResult
 	ListWarnings(toolward.Caller) []visible.ListWarning

@@ -115,7 +115,7 @@ func NewMatrix(p Policy, a Angle) Matrix {
 	for _, known := range p.KnownTools() {
 		line := MatrixTool{KnownTool: known}
 		for _, agent := range m.Agents {
-			o := p.Outlook(a.Caller(agent), known.Name, a.Level)
+			o := p.Forecast(a.Caller(agent), known.Name, a.Level)
 			line.Cells = append(line.Cells, MatrixCell{o.Visible, o.Removed, o.Possible})
 		}
 		m.Tools = append(m.Tools, line)
@@ -130,7 +130,7 @@ type ToolForecast struct {
 	As       string               `json:"as"`
 	Agent    string               `json:"agent"`
 	Steps    []visible.StepResult `json:"steps"`
-	policy.Outlook
+	policy.Forecast
 }
 
 // AgentLayers is the answer of GET /v1/layers: how the tools of one agent come about.
@@ -168,7 +168,7 @@ func (s *Server) ForecastOf(query url.Values) (ToolForecast, Angle, *door.Proble
 		return ToolForecast{}, a, door.NewProblem(http.StatusNotFound, "the matrix lists all tools", "there is no tool %s", door.QuoteShort(tool))
 	}
 	c := a.Caller(agent)
-	return ToolForecast{p.Revision(), a.Level, a.As, agent, p.LayerTrace(c, tool), p.Outlook(c, tool, a.Level)}, a, nil
+	return ToolForecast{p.Revision(), a.Level, a.As, agent, p.LayerTrace(c, tool), p.Forecast(c, tool, a.Level)}, a, nil
 }
 
 // layersOf is the layers of one agent, as a query asks for them.

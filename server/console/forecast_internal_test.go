@@ -22,7 +22,7 @@ func TestExplainCommandKeepsTheAngle(t *testing.T) {
 			`toolward explain exec --agent coder --provider openai --model gpt-5 --session 'agent:coder:it'\''s' --args '{…}'`,
 		},
 	} {
-		o := &api.ToolForecast{As: test.angle.As, Agent: "coder", Outlook: policy.Outlook{Tool: "exec"}}
+		o := &api.ToolForecast{As: test.angle.As, Agent: "coder", Forecast: policy.Forecast{Tool: "exec"}}
 		if got := explainCommand(o, test.angle); got != test.want {
 			t.Errorf("%+v: %s, want %s", test.angle, got, test.want)
 		}

@@ -20,7 +20,7 @@ var verdicts = map[display.Mark]string{display.MarkRun: "ok", display.MarkAsk: "
 
 // outlineOf makes a tree of what the command would do. Its environment stands below the dangers.
 func outlineOf(v *approval.View) (items []outlineItem) {
-	items = appendOutline(items, v.Dangers.Lines)
+	items = appendOutline(items, v.Findings.Lines)
 	if len(v.Variables) > 0 {
 		items = append(items, outlineItem{
 			Kind: string(display.LineNote), Label: oneLine("sets in its environment"), Text: oneLine(display.Words(v.Variables...)),

@@ -12,7 +12,7 @@ import (
 func TestOutlineTree(t *testing.T) {
 	o := &display.Outline{}
 	for _, l := range []display.OutlineLine{
-		{Kind: display.LineDanger, Mark: display.MarkAsk, Text: "danger"},
+		{Kind: display.LineFinding, Mark: display.MarkAsk, Text: "danger"},
 		{Kind: display.LineCommand, Mark: display.MarkAsk, Label: "| into", Text: "a\u200b<b>"},
 		{Depth: 1, Kind: display.LineEffect, Mark: display.MarkRun, Text: "b"},
 		{Depth: 3, Text: "c"},

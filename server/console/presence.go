@@ -26,7 +26,7 @@ type pageLoad struct {
 
 // note says that a person has just loaded a page.
 func (p *presences) note(approvals *approval.Manager, v *visitor) error {
-	id := v.by.Session()
+	id := v.by.SignIn()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known := p.seen[id]; known != nil && known.timer.Reset(presenceLife) {

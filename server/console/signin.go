@@ -143,7 +143,7 @@ func (s *Server) showSignIns(w http.ResponseWriter, r *http.Request, v *visitor)
 	for _, one := range list {
 		p.SignIns = append(p.SignIns, signInView{
 			ID: one.ID, Via: names[one.Via], Source: oneLine(one.Source), By: oneLine(keys[one.Passkey]), Since: moment(one.Started),
-			Seen: moment(one.LastSeen), Here: one.ID == v.by.Session(),
+			Seen: moment(one.LastSeen), Here: one.ID == v.by.SignIn(),
 		})
 	}
 	return renderPage(w, http.StatusOK, "signins", p)
@@ -152,7 +152,7 @@ func (s *Server) showSignIns(w http.ResponseWriter, r *http.Request, v *visitor)
 // endSignIn is POST /c/{key}/sign-ins/{id}/end.
 func (s *Server) endSignIn(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	id := r.PathValue("id")
-	if id == v.by.Session() {
+	if id == v.by.SignIn() {
 		return s.signOut(w, r, v)
 	}
 	if err := s.desk.EndSignIn(v.atDesk(), id); err != nil {

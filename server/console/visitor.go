@@ -19,7 +19,7 @@ type visitor struct {
 // atDesk is the visitor at the desk.
 func (v *visitor) atDesk() desk.Visitor { return desk.Visitor{By: v.by, Connection: v.connection()} }
 
-func (v *visitor) connection() string { return "console:" + v.by.Session() }
+func (v *visitor) connection() string { return "console:" + v.by.SignIn() }
 
 func (s *Server) visitorOf(r *http.Request) (*visitor, error) {
 	notSignedIn := door.NewProblem(http.StatusUnauthorized, "sign in at "+s.address.ConsoleURL(), "not signed in")

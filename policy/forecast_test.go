@@ -19,9 +19,9 @@ func (p Possible) has(v toolward.Verdict) bool {
 	return other == p
 }
 
-// TestOutlookCoversEveryJudgment: whatever a call turns out to be, what becomes of it is in the outlook, under the
+// TestForecastCoversEveryJudgment: whatever a call turns out to be, what becomes of it is in the outlook, under the
 // row that judged it. Nothing is promised to run that asks or is refused.
-func TestOutlookCoversEveryJudgment(t *testing.T) {
+func TestForecastCoversEveryJudgment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := anyConfig().Draw(t, "config")
 		c.Agents = []Agent{{ID: "main", TEG: AgentTEG{Tools: anyOverrides().Draw(t, "overrides")}}}
@@ -36,7 +36,7 @@ func TestOutlookCoversEveryJudgment(t *testing.T) {
 		}
 		sub := newSubject(r)
 		named, rest := false, false
-		for _, one := range s.Outlook(r.Call.Caller, r.Tool.Name, r.Level).Cases {
+		for _, one := range s.Forecast(r.Call.Caller, r.Tool.Name, r.Level).Cases {
 			if one.Row != j.Row {
 				continue
 			}
@@ -52,7 +52,7 @@ func TestOutlookCoversEveryJudgment(t *testing.T) {
 			return
 		}
 		t.Fatalf("%s %q at %s: row %q gives %s, which is not in the outlook:\n%+v", r.Tool.Name, r.Params.Text("action"), r.Level, j.Row, j.Verdict,
-			s.Outlook(r.Call.Caller, r.Tool.Name, r.Level).Cases)
+			s.Forecast(r.Call.Caller, r.Tool.Name, r.Level).Cases)
 	})
 }
 
@@ -72,9 +72,9 @@ func someRules() *rapid.Generator[[]Rule] {
 	})
 }
 
-// TestOutlookSeesWhatTheCallerSees: hidden tools have no possible end, and the step that takes a tool is the one that
+// TestForecastSeesWhatTheCallerSees: hidden tools have no possible end, and the step that takes a tool is the one that
 // Find names.
-func TestOutlookSeesWhatTheCallerSees(t *testing.T) {
+func TestForecastSeesWhatTheCallerSees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := anyConfig().Draw(t, "config")
 		c.Agents = []Agent{{ID: "main", Tools: anyTools().Draw(t, "agent's tools")}}
@@ -89,7 +89,7 @@ func TestOutlookSeesWhatTheCallerSees(t *testing.T) {
 		}
 		for _, tool := range someTools {
 			found, reason := s.Find(caller, tool.Name)
-			o := s.Outlook(caller, tool.Name, toolward.Normal)
+			o := s.Forecast(caller, tool.Name, toolward.Normal)
 			if o.Visible != (found != nil) || o.Visible != (o.Possible != Possible{}) || !o.Visible && *o.Removed != reason {
 				t.Fatalf("%s: found %t %v, outlook %+v", tool.Name, found != nil, reason, o)
 			}
@@ -97,7 +97,7 @@ func TestOutlookSeesWhatTheCallerSees(t *testing.T) {
 	})
 }
 
-func TestOutlookCases(t *testing.T) {
+func TestForecastCases(t *testing.T) {
 	tools := slices.Concat(coreTools(), gatetest.Plugin("github", "github__issue"))
 	s := compile(t, Config{
 		TEG: TEG{
@@ -127,14 +127,14 @@ func TestOutlookCases(t *testing.T) {
 	} {
 		t.Run(c.agent+" "+c.tool+" "+c.level.String(), func(t *testing.T) {
 			caller := toolward.Caller{Agent: c.agent, Owner: true}
-			if got := s.Outlook(caller, c.tool, c.level).Possible; got != c.want {
+			if got := s.Forecast(caller, c.tool, c.level).Possible; got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
 	}
 	t.Run("an action of its own, and the same on another session's process", func(t *testing.T) {
 		var got []string
-		for _, one := range s.Outlook(toolward.Caller{Agent: "main", Owner: true}, "process", toolward.Normal).Cases {
+		for _, one := range s.Forecast(toolward.Caller{Agent: "main", Owner: true}, "process", toolward.Normal).Cases {
 			if one.Possible.Deny {
 				got = append(append(got, one.Row), one.Actions...)
 			}
@@ -144,7 +144,7 @@ func TestOutlookCases(t *testing.T) {
 		}
 	})
 	t.Run("an action that no row names", func(t *testing.T) {
-		cases := s.Outlook(toolward.Caller{Agent: "main", Owner: true}, "message", toolward.Normal).Cases
+		cases := s.Forecast(toolward.Caller{Agent: "main", Owner: true}, "message", toolward.Normal).Cases
 		last := cases[len(cases)-1]
 		if !slices.Equal(last.Actions, []string{"pin"}) || last.Possible != (Possible{Deny: true}) || !slices.Equal(last.Overrides, []string{"message.pin"}) {
 			t.Errorf("%+v", cases)
@@ -159,14 +159,14 @@ func TestOutlookCases(t *testing.T) {
 		for tool, want := range map[string]Possible{
 			"web_search": {Deny: true}, "web_fetch": {Allow: true, Ask: true}, "github__issue": {Allow: true, Ask: true}, "tts": {Allow: true},
 		} {
-			o := s.Outlook(toolward.Caller{Agent: "main"}, tool, toolward.Normal)
+			o := s.Forecast(toolward.Caller{Agent: "main"}, tool, toolward.Normal)
 			if o.Possible != want || (len(o.Cases[0].Rules) == 0) != (tool == "tts") {
 				t.Errorf("%s: %+v", tool, o)
 			}
 		}
 	})
 	t.Run("files outside the workspace", func(t *testing.T) {
-		for _, one := range s.Outlook(toolward.Caller{Agent: "closed"}, "read", toolward.Normal).Cases {
+		for _, one := range s.Forecast(toolward.Caller{Agent: "closed"}, "read", toolward.Normal).Cases {
 			if one.Row == "read: outside, protected" && one.Possible != (Possible{Allow: true, Deny: true}) {
 				t.Errorf("%+v", one)
 			}

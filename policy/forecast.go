@@ -34,9 +34,9 @@ func (p Possible) or(other Possible) Possible {
 	return Possible{p.Allow || other.Allow, p.Ask || other.Ask, p.Deny || other.Deny}
 }
 
-// Outlook is what the policy says about the calls of one tool while there is none. It is no verdict: which case a call
+// Forecast is what the policy says about the calls of one tool while there is none. It is no verdict: which case a call
 // falls into shows in its arguments, and what validation finds in them, plug-ins and grants come with the call.
-type Outlook struct {
+type Forecast struct {
 	Tool     string           `json:"tool"`
 	Visible  bool             `json:"visible"`
 	Removed  *toolward.Reason `json:"removed,omitempty"` // the first step that takes it away
@@ -58,11 +58,11 @@ type Case struct {
 	Reasons   []toolward.Reason  `json:"reasons"`
 }
 
-// Outlook tells what may become of a caller's calls of a tool at a level. A name that no tool has yet is judged by
+// Forecast tells what may become of a caller's calls of a tool at a level. A name that no tool has yet is judged by
 // the same layers and rows. It walks the rows of the table and judges each by the code that judges calls, so the two
 // cannot disagree.
-func (s *Snapshot) Outlook(c toolward.Caller, name string, level toolward.Level) Outlook {
-	o := Outlook{Tool: name, Cases: []Case{}}
+func (s *Snapshot) Forecast(c toolward.Caller, name string, level toolward.Level) Forecast {
+	o := Forecast{Tool: name, Cases: []Case{}}
 	a := s.agentOf(&c)
 	if a == nil {
 		o.Removed = &toolward.Reason{Layer: "registry", Text: "no policy is loaded"}
@@ -328,7 +328,7 @@ func (s *Snapshot) addCommands(p *Possible, a *agent, caller *toolward.Caller, c
 	if s.Confined(*caller).Sandboxed {
 		host = toolward.HostSandbox
 	}
-	kinds := []toolward.CommandAnalysis{{Understood: true, Covered: true}, {Understood: true}, {Forced: []string{modes.FindingObfuscation}}, {Forbidden: "a rule"}}
+	kinds := []toolward.CommandAnalysis{{Understood: true, Covered: true}, {Understood: true}, {Findings: []string{modes.FindingObfuscation}}, {Forbidden: "a rule"}}
 	for i := range kinds {
 		p.add(a.weighCommand(&kinds[i], host, level, c, w, toolward.EffectNote).verdict)
 	}

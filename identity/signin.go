@@ -69,7 +69,7 @@ func (k *Keeper) SignInForeground(ctx context.Context, passphrase string) (Autho
 // newSession makes a session of at most life; zero means until the process ends.
 func newSession(via Surface, source string, life time.Duration) *session {
 	now := time.Now()
-	s := &session{Session: Session{
+	s := &session{SignIn: SignIn{
 		ID: "s-" + strings.ToLower(rand.Text()[:12]), Person: owner, Via: via, Source: source, Started: now, LastSeen: now,
 	}}
 	if life > 0 {
@@ -178,21 +178,21 @@ func (k *Keeper) SignOut(by Authority) {
 	}
 }
 
-// Sessions lists the open sign-ins, newest first, for a signed-in person.
-func (k *Keeper) Sessions(by Authority) ([]Session, error) {
+// SignIns lists the open sign-ins, newest first, for a signed-in person.
+func (k *Keeper) SignIns(by Authority) ([]SignIn, error) {
 	if err := by.May(RightAdmin); err != nil {
 		return nil, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()
-	var out []Session
+	var out []SignIn
 	for _, s := range k.sessions {
 		if k.over(s, now) == nil {
-			out = append(out, s.Session)
+			out = append(out, s.SignIn)
 		}
 	}
-	slices.SortFunc(out, func(a, b Session) int { return b.Started.Compare(a.Started) })
+	slices.SortFunc(out, func(a, b SignIn) int { return b.Started.Compare(a.Started) })
 	return out, nil
 }
 
