@@ -39,14 +39,19 @@ func (e *Error) Unwrap() []error {
 }
 
 // absent says why nobody could be asked.
-func (g *Gateway) absent(err error) error {
+func absent(socket string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
 	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTDIR) {
-		err = fmt.Errorf("no gateway answers at %s", g.socket)
+		err = fmt.Errorf("no gateway answers at %s", socket)
 	}
 	return &Error{ErrAbsent, err, "start it with: toolward up"}
+}
+
+// errStreamEnded is the error of a stream that should have gone on.
+func errStreamEnded() error {
+	return &Error{ErrAbsent, errors.New("the gateway ended the stream"), "is it still running? toolward doctor"}
 }
 
 // refused reads the gateway's own words.

@@ -3,18 +3,16 @@ package local
 import (
 	"bufio"
 	"context"
-	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 )
 
 // maxEvent is how long one event may be, in bytes.
 const maxEvent = 16 << 20
 
-// Follow reads server-sent events until the stream ends ([StreamEnded]), ctx ends (nil) or event returns an error.
-func (g *Gateway) Follow(ctx context.Context, path string, query url.Values, event func(name string, data []byte) error) error {
-	body, err := g.Open(ctx, http.MethodGet, path, query, nil)
+// follow reads server-sent events until the stream ends, ctx ends (nil) or event returns an error.
+func (g *Gateway) follow(ctx context.Context, path string, event func(name string, data []byte) error) error {
+	body, err := g.open(ctx, http.MethodGet, path, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -44,10 +42,5 @@ func (g *Gateway) Follow(ctx context.Context, path string, query url.Values, eve
 	if err := scanner.Err(); err != nil {
 		return err
 	}
-	return StreamEnded()
-}
-
-// StreamEnded is the error of a stream that should have gone on.
-func StreamEnded() error {
-	return &Error{ErrAbsent, errors.New("the gateway ended the stream"), "is it still running? toolward doctor"}
+	return errStreamEnded()
 }

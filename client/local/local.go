@@ -1,5 +1,6 @@
 // Package local asks the running gateway of this machine, over the socket in its home: the JSON API of docs/api.md. Who is at
-// the socket is decided at its other end; a terminal that has signed in may answer approvals.
+// the socket is decided at its other end; a terminal that has signed in may answer approvals. What goes wrong is an [*Error], or an
+// error of the context. Its methods return the forms of that API; those that callers must name have a name here.
 package local
 
 import (
@@ -32,20 +33,20 @@ func At(home string) *Gateway {
 	return &Gateway{&http.Client{Transport: &http.Transport{DialContext: dial, Proxy: nil}}, socket}
 }
 
-// Get asks for a JSON answer.
-func (g *Gateway) Get(ctx context.Context, path string, query url.Values, into any) error {
-	return g.Send(ctx, http.MethodGet, path, query, nil, into)
+// get asks for a JSON answer.
+func (g *Gateway) get(ctx context.Context, path string, query url.Values, into any) error {
+	return g.send(ctx, http.MethodGet, path, query, nil, into)
 }
 
-// Post sends JSON and reads a JSON answer.
-func (g *Gateway) Post(ctx context.Context, path string, body, into any) error {
-	return g.Send(ctx, http.MethodPost, path, nil, body, into)
+// post sends JSON and reads a JSON answer.
+func (g *Gateway) post(ctx context.Context, path string, body, into any) error {
+	return g.send(ctx, http.MethodPost, path, nil, body, into)
 }
 
-// Send sends a request, with a JSON body if there is one, and reads a JSON answer; into nil reads none. What goes wrong is an
+// send sends a request, with a JSON body if there is one, and reads a JSON answer; into nil reads none. What goes wrong is an
 // [*Error], or an error of ctx.
-func (g *Gateway) Send(ctx context.Context, method, path string, query url.Values, body, into any) error {
-	answer, err := g.Open(ctx, method, path, query, body)
+func (g *Gateway) send(ctx context.Context, method, path string, query url.Values, body, into any) error {
+	answer, err := g.open(ctx, method, path, query, body)
 	if err != nil {
 		return err
 	}
@@ -60,15 +61,15 @@ func (g *Gateway) Send(ctx context.Context, method, path string, query url.Value
 	return nil
 }
 
-// Open sends a request and returns the body of a good answer, which the caller closes.
-func (g *Gateway) Open(ctx context.Context, method, path string, query url.Values, body any) (io.ReadCloser, error) {
+// open sends a request and returns the body of a good answer, which the caller closes.
+func (g *Gateway) open(ctx context.Context, method, path string, query url.Values, body any) (io.ReadCloser, error) {
 	request, err := newRequest(ctx, method, path, query, body)
 	if err != nil {
 		return nil, err
 	}
 	response, err := g.http.Do(request)
 	if err != nil {
-		return nil, g.absent(err)
+		return nil, absent(g.socket, err)
 	}
 	if response.StatusCode >= 300 {
 		defer response.Body.Close()

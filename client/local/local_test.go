@@ -1,11 +1,12 @@
 package local_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,7 +53,7 @@ func TestWhatWentWrongHasItsKindAndHint(t *testing.T) {
 		{name: "no JSON", gateway: refuse(500, " broken \n"), text: "broken"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := c.gateway.Get(t.Context(), "/v1/status", nil, nil)
+			_, err := c.gateway.Status(t.Context())
 			var got *local.Error
 			if !errors.As(err, &got) || got.Error() != c.text || got.Hint != c.hint || !errors.Is(got.Kind, c.kind) {
 				t.Errorf("got %#v: %v", got, err)
@@ -64,26 +65,83 @@ func TestWhatWentWrongHasItsKindAndHint(t *testing.T) {
 	}
 }
 
-func TestEventsArriveWholeAndInOrder(t *testing.T) {
-	g := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("since") != "3" {
-			w.WriteHeader(http.StatusBadRequest)
-		}
-		fmt.Fprint(w, ": alive\n\nevent: one\ndata: 1\ndata: 2\n\ndata:3\n\nevent: cut\ndata: lost")
+func TestApprovalsArriveWholeAndInOrder(t *testing.T) {
+	g := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, ": alive\n\nevent: sync\ndata: {\"approvals\":[{\"slug\":\"one\"},\ndata: {\"slug\":\"two\"}]}\n\n"+
+			"event: resolved\ndata:{\"slug\":\"one\"}\n\nevent: of-later\ndata: {}\n\nevent: approval\ndata: {\"slug\":\"cut\"}")
 	})
 	var got []string
-	err := g.Follow(t.Context(), "/v1/events", url.Values{"since": {"3"}}, func(name string, data []byte) error {
-		got = append(got, name+"="+string(data))
+	err := g.Watch(t.Context(), func(news local.News) error {
+		text := fmt.Sprint(news.All, len(news.Raw))
+		for _, a := range news.Approvals {
+			text += " " + a.Slug
+		}
+		got = append(got, text)
 		return nil
 	})
 	if !errors.Is(err, local.ErrAbsent) {
 		t.Errorf("a stream that ends by itself is %v", err)
 	}
-	if want := []string{"one=12", "=3"}; !slices.Equal(got, want) {
+	if want := []string{"true 45 one two", "false 14 one", "false 2"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	enough := errors.New("enough")
-	if err := g.Follow(t.Context(), "/v1/events", url.Values{"since": {"3"}}, func(string, []byte) error { return enough }); !errors.Is(err, enough) {
+	if err := g.Watch(t.Context(), func(local.News) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestRecordsAreFollowedUntilTheGatewayIsGone(t *testing.T) {
+	g := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{\"seq\":1}\n{\"seq\":2}\n") })
+	var got []string
+	err := g.FollowRecords(t.Context(), func(record []byte) error {
+		got = append(got, string(record))
+		return nil
+	})
+	if want := []string{`{"seq":1}`, `{"seq":2}`}; !errors.Is(err, local.ErrAbsent) || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// What replaces the allowlist without saying which one must still not undo the change of somebody else: the gateway is told the
+// hash of what stood there.
+func TestTheAllowlistIsReplacedByItsHash(t *testing.T) {
+	var bodies []string
+	g := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			body, _ := io.ReadAll(r.Body)
+			bodies = append(bodies, string(body))
+		}
+		fmt.Fprint(w, `{"hash":"present"}`)
+	})
+	for _, base := range []string{"", "mine"} {
+		list, err := g.ReplaceAllowlist(t.Context(), json.RawMessage(`{}`), base)
+		if err != nil || string(list.RawMessage) != `{"hash":"present"}` {
+			t.Errorf("got %s, %v", list.RawMessage, err)
+		}
+	}
+	if want := []string{`{"file":{},"baseHash":"present"}`, `{"file":{},"baseHash":"mine"}`}; !slices.Equal(bodies, want) {
+		t.Errorf("got %q, want %q", bodies, want)
+	}
+}
+
+func TestNamesInAddressesAreEscaped(t *testing.T) {
+	var asked []string
+	g := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.EscapedPath())
+		fmt.Fprint(w, "{}")
+	})
+	const odd = "../a?b"
+	_, err := g.Approval(t.Context(), odd)
+	err = errors.Join(err, g.RevokeGrant(t.Context(), odd), g.RevokeToken(t.Context(), odd), g.RemoveDevice(t.Context(), odd), g.StopSandbox(t.Context(), odd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"GET /v1/approvals/..%2Fa%3Fb", "POST /v1/grants/..%2Fa%3Fb/revoke", "POST /v1/tokens/..%2Fa%3Fb/revoke",
+		"POST /v1/devices/..%2Fa%3Fb/remove", "POST /v1/sandboxes/..%2Fa%3Fb/stop",
+	}
+	if !slices.Equal(asked, want) {
+		t.Errorf("got %q, want %q", asked, want)
 	}
 }

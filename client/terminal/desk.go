@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/client/local"
 	counter "github.com/toolward/toolward/desk"
-	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/tui"
 )
 
@@ -30,54 +27,40 @@ func known(err error) error {
 
 // SignIn implements tui.Gateway.
 func (g desk) SignIn(ctx context.Context, passphrase string) (string, error) {
-	var signed api.SignedIn
-	err := g.Post(ctx, "/v1/login", api.Passphrase{Passphrase: passphrase}, &signed)
+	signed, err := g.Gateway.SignIn(ctx, passphrase)
 	return signed.Name, err
 }
 
 // Follow implements tui.Gateway.
 func (g desk) Follow(ctx context.Context, tell func(tui.Event)) error {
-	return known(g.Gateway.Follow(ctx, "/v1/approvals/events", nil, func(name string, data []byte) error {
-		switch name {
-		case "sync":
-			var all api.Approvals
-			if err := json.Unmarshal(data, &all); err != nil {
-				return fmt.Errorf("waiting calls: %w", err)
-			}
-			event := tui.Event{Sync: true}
-			for _, a := range all.Approvals {
-				event.Calls = append(event.Calls, terminalCall(a))
-			}
+	return known(g.Watch(ctx, func(news local.News) error {
+		event := tui.Event{Sync: news.All}
+		for _, a := range news.Approvals {
+			event.Calls = append(event.Calls, terminalCall(a))
+		}
+		if event.Sync || len(event.Calls) > 0 {
 			tell(event)
-		case "approval", "resolved":
-			var a api.Approval
-			if err := json.Unmarshal(data, &a); err != nil {
-				return fmt.Errorf("a waiting call: %w", err)
-			}
-			tell(tui.Event{Calls: []tui.Call{terminalCall(a)}})
 		}
 		return nil
 	}))
 }
 
-func terminalCall(a api.Approval) tui.Call {
+func terminalCall(a local.Approval) tui.Call {
 	return tui.Call{Record: a.Record, Stamp: a.Seen, Said: a.Said}
 }
 
 // Show implements tui.Gateway.
 func (g desk) Show(ctx context.Context, id string) (tui.Call, error) {
-	var a api.Approval
-	err := g.Get(ctx, "/v1/approvals/"+url.PathEscape(id), nil, &a)
+	a, err := g.Approval(ctx, id)
 	return terminalCall(a), known(err)
 }
 
 // Answer implements tui.Gateway.
 func (g desk) Answer(ctx context.Context, id string, answer tui.Answer) (tui.Call, error) {
-	var a api.Approval
-	err := g.Post(ctx, "/v1/approvals/"+url.PathEscape(id), api.Answer{
+	a, err := g.Gateway.Answer(ctx, id, local.Answer{
 		Decision: answer.Decision.String(), Reason: answer.Reason, Proposal: answer.Proposal, Uses: answer.Uses, Seen: answer.Stamp,
 		Life: lifeText(answer.Life),
-	}, &a)
+	})
 	return terminalCall(a), known(err)
 }
 
@@ -89,18 +72,16 @@ func lifeText(life time.Duration) string {
 	return life.String()
 }
 
-const listLength = "100"
+const listLength = 100
 
 // Decisions implements tui.Gateway.
 func (g desk) Decisions(ctx context.Context) ([]tui.Decision, error) {
-	var answer struct {
-		Records []json.RawMessage `json:"records"`
-	}
-	if err := g.Get(ctx, "/v1/decisions", url.Values{"limit": {listLength}}, &answer); err != nil {
+	records, err := g.Gateway.Decisions(ctx, listLength)
+	if err != nil {
 		return nil, known(err)
 	}
 	var out []tui.Decision
-	for _, raw := range answer.Records {
+	for _, raw := range records {
 		var r struct {
 			Seq                                       int64
 			TS                                        time.Time
@@ -123,8 +104,8 @@ func (g desk) Decisions(ctx context.Context) ([]tui.Decision, error) {
 
 // Sessions implements tui.Gateway.
 func (g desk) Sessions(ctx context.Context) ([]tui.Session, error) {
-	var answer api.Sessions
-	if err := g.Get(ctx, "/v1/sessions", url.Values{"limit": {listLength}}, &answer); err != nil {
+	answer, err := g.Gateway.Sessions(ctx, listLength)
+	if err != nil {
 		return nil, known(err)
 	}
 	var out []tui.Session
@@ -140,8 +121,7 @@ func (g desk) Sessions(ctx context.Context) ([]tui.Session, error) {
 
 // Level implements tui.Gateway.
 func (g desk) Level(ctx context.Context, session toolward.SessionKey) (tui.SessionLevel, error) {
-	var l api.Level
-	err := g.Get(ctx, "/v1/level", url.Values{"session": {string(session)}}, &l)
+	l, err := g.Gateway.Level(ctx, string(session))
 	floor := floorWords(&counter.Session{Inputs: l.Inputs, FloorUntil: l.FloorUntil, FloorBy: l.FloorBy})
 	return tui.SessionLevel{
 		Level: l.Level, Reasons: l.Inputs.Reasons, Floor: floor, Suspicious: l.Inputs.Suspicious, Sources: l.Sources, SourcesCut: l.SourcesCut, Stamp: l.Stamp,
@@ -150,17 +130,14 @@ func (g desk) Level(ctx context.Context, session toolward.SessionKey) (tui.Sessi
 
 // SetLevel implements tui.Gateway.
 func (g desk) SetLevel(ctx context.Context, session toolward.SessionKey, level toolward.Level) error {
-	query := url.Values{"session": {string(session)}}
-	return known(g.Send(ctx, http.MethodPost, "/v1/level", query, api.LevelFloor{Level: level.String()}, nil))
+	_, err := g.Gateway.SetLevel(ctx, string(session), level.String())
+	return known(err)
 }
 
 // ClearLevel implements tui.Gateway.
 func (g desk) ClearLevel(ctx context.Context, session toolward.SessionKey, read string) error {
-	query := url.Values{"session": {string(session)}}
-	if read != "" {
-		query.Set("external", read)
-	}
-	return known(g.Send(ctx, http.MethodDelete, "/v1/level", query, nil, nil))
+	_, err := g.Gateway.ClearLevel(ctx, string(session), read)
+	return known(err)
 }
 
 // floorWords says how long a session is kept tense, and by whom.
@@ -180,20 +157,19 @@ func floorWords(s *counter.Session) string {
 
 // Grants implements tui.Gateway.
 func (g desk) Grants(ctx context.Context) ([]*approval.Grant, error) {
-	var list api.Grants
-	err := g.Get(ctx, "/v1/grants", nil, &list)
+	list, err := g.Gateway.Grants(ctx)
 	return list.Grants, known(err)
 }
 
 // Revoke implements tui.Gateway.
 func (g desk) Revoke(ctx context.Context, grant string) error {
-	return known(g.Post(ctx, "/v1/grants/"+url.PathEscape(grant)+"/revoke", struct{}{}, nil))
+	return known(g.RevokeGrant(ctx, grant))
 }
 
 // Sandboxes implements tui.Gateway.
 func (g desk) Sandboxes(ctx context.Context) ([]tui.Sandbox, error) {
-	var list api.SandboxList
-	if err := g.Get(ctx, "/v1/sandboxes", nil, &list); err != nil {
+	list, err := g.Gateway.Sandboxes(ctx)
+	if err != nil {
 		return nil, known(err)
 	}
 	var out []tui.Sandbox
@@ -214,9 +190,8 @@ func (g desk) Sandboxes(ctx context.Context) ([]tui.Sandbox, error) {
 
 // EndSandbox implements tui.Gateway.
 func (g desk) EndSandbox(ctx context.Context, name string, remove bool) error {
-	how := "/stop"
 	if remove {
-		how = "/remove"
+		return known(g.RemoveSandbox(ctx, name))
 	}
-	return known(g.Post(ctx, "/v1/sandboxes/"+url.PathEscape(name)+how, struct{}{}, nil))
+	return known(g.StopSandbox(ctx, name))
 }

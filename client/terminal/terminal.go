@@ -9,15 +9,14 @@ import (
 	"os"
 
 	"github.com/toolward/toolward/client/local"
-	"github.com/toolward/toolward/server/api"
 	"github.com/toolward/toolward/tui"
 )
 
 // Run shows the terminal console until its user leaves it or ctx ends. It signs the terminal in by itself, if need be. Its
 // errors that a person can do something about are a [*local.Error].
 func Run(ctx context.Context, g *local.Gateway, stdin io.Reader, stdout io.Writer) error {
-	var status api.Status
-	if err := g.Get(ctx, "/v1/status", nil, &status); err != nil {
+	status, err := g.Status(ctx)
+	if err != nil {
 		return err
 	}
 	if status.Setup {

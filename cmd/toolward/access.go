@@ -4,15 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/toolward/toolward/client/local"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/server/api"
 )
 
 type loginCommand struct {
@@ -27,11 +26,11 @@ func (c *loginCommand) Run(inv *invocation) error {
 	if err != nil {
 		return &exitErr{exitError, err, "type it, or use --passphrase-stdin"}
 	}
-	var signed api.SignedIn
+	var signed local.SignedIn
 	if c.Setup != "" {
-		err = inv.daemon().Post(inv, "/v1/setup", api.FirstPassphrase{Code: c.Setup, Passphrase: secret}, &signed)
+		signed, err = inv.daemon().SetUp(inv, c.Setup, secret)
 	} else {
-		err = inv.daemon().Post(inv, "/v1/login", api.Passphrase{Passphrase: secret}, &signed)
+		signed, err = inv.daemon().SignIn(inv, secret)
 	}
 	if err != nil {
 		return err
@@ -62,7 +61,7 @@ type logoutCommand struct{}
 
 // Run signs this terminal out.
 func (logoutCommand) Run(inv *invocation) error {
-	if err := inv.daemon().Post(inv, "/v1/logout", struct{}{}, nil); err != nil {
+	if err := inv.daemon().SignOut(inv); err != nil {
 		return err
 	}
 	return inv.done("signed-out", "Signed out.")
@@ -89,12 +88,12 @@ func (c *tokenCreateCommand) Run(inv *invocation) error {
 	if (c.Workspace == "") != (c.Metrics || c.Gateway) {
 		return &exitErr{exitUsage, errors.New("an agent's token needs --workspace, the others have none"), "toolward token create --help"}
 	}
-	body := api.NewToken{Metrics: c.Metrics, Gateway: c.Gateway, Agent: c.Agent, Workspace: c.Workspace, Owner: c.Owner, Name: c.Name}
+	wanted := local.NewToken{Metrics: c.Metrics, Gateway: c.Gateway, Agent: c.Agent, Workspace: c.Workspace, Owner: c.Owner, Name: c.Name}
 	if c.Life > 0 {
-		body.Life = c.Life.String()
+		wanted.Life = c.Life.String()
 	}
-	var made api.CreatedToken
-	if err := inv.daemon().Post(inv, "/v1/tokens", body, &made); err != nil {
+	made, err := inv.daemon().CreateToken(inv, wanted)
+	if err != nil {
 		return err
 	}
 	if inv.json {
@@ -117,8 +116,8 @@ type tokenListCommand struct{}
 
 // Run lists tokens.
 func (tokenListCommand) Run(inv *invocation) error {
-	var list api.Tokens
-	if err := inv.daemon().Get(inv, "/v1/tokens", nil, &list); err != nil {
+	list, err := inv.daemon().Tokens(inv)
+	if err != nil {
 		return err
 	}
 	if inv.json {
@@ -151,7 +150,7 @@ type tokenRevokeCommand struct {
 
 // Run ends a token.
 func (c *tokenRevokeCommand) Run(inv *invocation) error {
-	if err := inv.daemon().Post(inv, "/v1/tokens/"+url.PathEscape(c.ID)+"/revoke", struct{}{}, nil); err != nil {
+	if err := inv.daemon().RevokeToken(inv, c.ID); err != nil {
 		return err
 	}
 	return inv.done("revoked", "Revoked.")

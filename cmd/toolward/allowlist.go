@@ -5,35 +5,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"strings"
 
 	"github.com/titanous/json5"
 
+	"github.com/toolward/toolward/client/local"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/server/api"
 )
-
-const commandsRoute = "/v1/exec-approvals"
 
 type approvalsGetCommand struct{}
 
 // Run shows exec-approvals.json.
 func (approvalsGetCommand) Run(inv *invocation) error {
-	var raw json.RawMessage
-	if err := inv.daemon().Get(inv, commandsRoute, nil, &raw); err != nil {
+	list, err := inv.daemon().Allowlist(inv)
+	if err != nil {
 		return err
 	}
-	if inv.json {
-		return inv.printJSON(raw)
-	}
-	return inv.printCommands(raw)
+	return inv.printAllowlist(list)
 }
 
-func (inv *invocation) printCommands(raw []byte) error {
-	answer, err := api.ReadCommands(raw)
+func (inv *invocation) printAllowlist(list local.Allowlist) error {
+	if inv.json {
+		return inv.printJSON(list)
+	}
+	answer, err := list.Read()
 	if err != nil {
 		return err
 	}
@@ -73,22 +69,11 @@ func (c *approvalsSetCommand) Run(inv *invocation) error {
 			return err
 		}
 	}
-	if c.Base == "" {
-		var present struct{ Hash string }
-		if err := inv.daemon().Get(inv, commandsRoute, nil, &present); err != nil {
-			return err
-		}
-		c.Base = present.Hash
-	}
-	var raw json.RawMessage
-	body := api.CommandsChange{File: file, BaseHash: c.Base}
-	if err := inv.daemon().Send(inv, http.MethodPut, commandsRoute, nil, body, &raw); err != nil {
+	list, err := inv.daemon().ReplaceAllowlist(inv, file, c.Base)
+	if err != nil {
 		return err
 	}
-	if inv.json {
-		return inv.printJSON(raw)
-	}
-	return inv.printCommands(raw)
+	return inv.printAllowlist(list)
 }
 
 func (c *approvalsSetCommand) read(stdin io.Reader) ([]byte, error) {
@@ -112,12 +97,11 @@ type allowlistAddCommand struct {
 
 // Run adds an entry.
 func (c *allowlistAddCommand) Run(inv *invocation) error {
-	var answer api.AllowlistChanged
-	entry := api.CommandEntry{Agent: c.Agent, Pattern: c.Pattern, Effects: c.Effects, Argv: c.Argv}
-	if err := inv.daemon().Post(inv, commandsRoute+"/allowlist", entry, &answer); err != nil {
+	change, err := inv.daemon().AllowProgram(inv, local.AllowlistEntry{Agent: c.Agent, Pattern: c.Pattern, Effects: c.Effects, Argv: c.Argv})
+	if err != nil {
 		return err
 	}
-	return inv.printAllowlist(answer, "Already allowlisted.")
+	return inv.printChange(change, "Already allowlisted.")
 }
 
 type allowlistRemoveCommand struct {
@@ -127,25 +111,24 @@ type allowlistRemoveCommand struct {
 
 // Run removes an entry.
 func (c *allowlistRemoveCommand) Run(inv *invocation) error {
-	var answer api.AllowlistChanged
-	query := url.Values{"agent": {c.Agent}, "pattern": {c.Pattern}}
-	if err := inv.daemon().Send(inv, http.MethodDelete, commandsRoute+"/allowlist", query, nil, &answer); err != nil {
+	change, err := inv.daemon().DisallowProgram(inv, c.Agent, c.Pattern)
+	if err != nil {
 		return err
 	}
-	if !answer.Changed && !inv.json {
+	if !change.Changed && !inv.json {
 		return &exitErr{exitError, errors.New("pattern not found"), "toolward approvals get lists them"}
 	}
-	return inv.printAllowlist(answer, "")
+	return inv.printChange(change, "")
 }
 
-func (inv *invocation) printAllowlist(answer api.AllowlistChanged, unchanged string) error {
+func (inv *invocation) printChange(change local.AllowlistChange, unchanged string) error {
 	if inv.json {
-		return inv.printJSON(answer)
+		return inv.printJSON(change)
 	}
-	if !answer.Changed {
+	if !change.Changed {
 		fmt.Fprintln(inv.stdout, unchanged)
 		return nil
 	}
-	fmt.Fprintln(inv.stdout, display.Line(strings.Join(answer.Changes, "; ")))
+	fmt.Fprintln(inv.stdout, display.Line(strings.Join(change.Changes, "; ")))
 	return nil
 }

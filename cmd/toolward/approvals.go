@@ -1,16 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/client/local"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/server/api"
 )
 
 type approvalsCommand struct {
@@ -31,12 +29,12 @@ type approvalsListCommand struct {
 
 // Run lists approvals.
 func (c *approvalsListCommand) Run(inv *invocation) error {
-	query := url.Values{"state": {"pending"}}
+	ask := inv.daemon().Waiting
 	if c.Recent {
-		query.Set("state", "recent")
+		ask = inv.daemon().RecentlyAnswered
 	}
-	var list api.Approvals
-	if err := inv.daemon().Get(inv, "/v1/approvals", query, &list); err != nil {
+	list, err := ask(inv)
+	if err != nil {
 		return err
 	}
 	if inv.json {
@@ -59,8 +57,8 @@ type approvalsShowCommand struct {
 
 // Run shows one approval.
 func (c *approvalsShowCommand) Run(inv *invocation) error {
-	var a api.Approval
-	if err := inv.daemon().Get(inv, "/v1/approvals/"+url.PathEscape(c.ID), nil, &a); err != nil {
+	a, err := inv.daemon().Approval(inv, c.ID)
+	if err != nil {
 		return err
 	}
 	switch {
@@ -79,14 +77,14 @@ func (c *approvalsShowCommand) Run(inv *invocation) error {
 }
 
 // printApproval shows what a person must know to answer. Nothing is cut without a mark.
-func (inv *invocation) printApproval(a api.Approval) {
+func (inv *invocation) printApproval(a local.Approval) {
 	r := a.Request
 	left := time.Until(time.UnixMilli(a.ExpiresMs)).Round(time.Second)
 	fmt.Fprintf(inv.stdout, "%s  %s  %s  agent %s  %s\n", a.Slug, r.Severity, display.Line(r.Tool), display.Line(r.Agent), stateWords(a, left))
 	fmt.Fprintf(inv.stdout, "    %s\n\n", indent(a.View().Text()))
 }
 
-func stateWords(a api.Approval, left time.Duration) string {
+func stateWords(a local.Approval, left time.Duration) string {
 	if a.Waits() {
 		return fmt.Sprintf("%s left", left)
 	}
@@ -101,25 +99,12 @@ type approvalsWatchCommand struct{}
 
 // Run follows approvals. Whoever watches counts as somebody who can answer.
 func (approvalsWatchCommand) Run(inv *invocation) error {
-	return inv.daemon().Follow(inv, "/v1/approvals/events", nil, func(name string, data []byte) error {
+	return inv.daemon().Watch(inv, func(news local.News) error {
 		if inv.json {
-			_, err := fmt.Fprintf(inv.stdout, "%s\n", data)
+			_, err := fmt.Fprintf(inv.stdout, "%s\n", news.Raw)
 			return err
 		}
-		switch name {
-		case "sync":
-			var all api.Approvals
-			if err := json.Unmarshal(data, &all); err != nil {
-				return err
-			}
-			for _, a := range all.Approvals {
-				inv.printApproval(a)
-			}
-		case "approval", "resolved":
-			var a api.Approval
-			if err := json.Unmarshal(data, &a); err != nil {
-				return err
-			}
+		for _, a := range news.Approvals {
 			inv.printApproval(a)
 		}
 		return nil
@@ -136,9 +121,9 @@ type approvalsAllowCommand struct {
 
 // Run allows a call.
 func (c *approvalsAllowCommand) Run(inv *invocation) error {
-	answer := api.Answer{Decision: toolward.AllowOnce.String()}
+	answer := local.Answer{Decision: toolward.AllowOnce.String()}
 	if c.Always {
-		answer = api.Answer{Decision: toolward.AllowAlways.String(), Proposal: c.Proposal, Life: c.For, Uses: c.Uses}
+		answer = local.Answer{Decision: toolward.AllowAlways.String(), Proposal: c.Proposal, Life: c.For, Uses: c.Uses}
 	} else if c.For != "" || c.Uses != 0 {
 		return &exitErr{exitUsage, errors.New("--for and --uses say how long an answer is kept: add --always"), ""}
 	}
@@ -152,12 +137,12 @@ type approvalsDenyCommand struct {
 
 // Run refuses a call.
 func (c *approvalsDenyCommand) Run(inv *invocation) error {
-	return inv.answer(c.ID, api.Answer{Decision: toolward.DenyCall.String(), Reason: c.Reason})
+	return inv.answer(c.ID, local.Answer{Decision: toolward.DenyCall.String(), Reason: c.Reason})
 }
 
-func (inv *invocation) answer(id string, answer api.Answer) error {
-	var settled api.Approval
-	if err := inv.daemon().Post(inv, "/v1/approvals/"+url.PathEscape(id), answer, &settled); err != nil {
+func (inv *invocation) answer(id string, answer local.Answer) error {
+	settled, err := inv.daemon().Answer(inv, id, answer)
+	if err != nil {
 		return err
 	}
 	if inv.json {
@@ -176,8 +161,8 @@ type grantsListCommand struct{}
 
 // Run lists grants.
 func (grantsListCommand) Run(inv *invocation) error {
-	var list api.Grants
-	if err := inv.daemon().Get(inv, "/v1/grants", nil, &list); err != nil {
+	list, err := inv.daemon().Grants(inv)
+	if err != nil {
 		return err
 	}
 	if inv.json {
@@ -196,7 +181,7 @@ type grantsRevokeCommand struct {
 
 // Run forgets a grant.
 func (c *grantsRevokeCommand) Run(inv *invocation) error {
-	if err := inv.daemon().Post(inv, "/v1/grants/"+url.PathEscape(c.ID)+"/revoke", struct{}{}, nil); err != nil {
+	if err := inv.daemon().RevokeGrant(inv, c.ID); err != nil {
 		return err
 	}
 	return inv.done("revoked", "Revoked.")

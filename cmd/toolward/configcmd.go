@@ -9,10 +9,8 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/config"
-	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/gateway"
-	"github.com/toolward/toolward/server/api"
 )
 
 type configCommand struct {
@@ -135,8 +133,8 @@ type configApplyCommand struct {
 
 // Run shows the difference that waits and, confirmed, puts exactly that in force.
 func (c *configApplyCommand) Run(inv *invocation) error {
-	var change desk.ConfigChange
-	if err := inv.daemon().Get(inv, "/v1/config/pending", nil, &change); err != nil {
+	change, err := inv.daemon().PendingConfig(inv)
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(inv.words(), display.Block(change.Diff))
@@ -145,8 +143,7 @@ func (c *configApplyCommand) Run(inv *invocation) error {
 		return &exitErr{exitError, errors.New("not applied"), "answer y, or use --yes"}
 	}
 	<-shown.C
-	body := api.ConfigAnswer{Revision: change.Revision}
-	if err := inv.daemon().Post(inv, "/v1/config/apply", body, nil); err != nil {
+	if err := inv.daemon().ApplyConfig(inv, change.Revision); err != nil {
 		return err
 	}
 	return inv.done("applied", "Applied.")

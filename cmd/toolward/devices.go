@@ -3,11 +3,9 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/server/api"
 )
 
 type devicesCommand struct {
@@ -21,8 +19,8 @@ type devicesListCommand struct{}
 
 // Run lists devices.
 func (devicesListCommand) Run(inv *invocation) error {
-	var list api.Devices
-	if err := inv.daemon().Get(inv, "/v1/devices", nil, &list); err != nil {
+	list, err := inv.daemon().Devices(inv)
+	if err != nil {
 		return err
 	}
 	if inv.json {
@@ -48,8 +46,8 @@ type devicesApproveCommand struct {
 
 // Run pairs a device.
 func (c *devicesApproveCommand) Run(inv *invocation) error {
-	var d api.PairedDevice
-	if err := inv.daemon().Post(inv, "/v1/devices/"+url.PathEscape(c.ID)+"/approve", struct{}{}, &d); err != nil {
+	d, err := inv.daemon().ApproveDevice(inv, c.ID)
+	if err != nil {
 		return err
 	}
 	if inv.json {
@@ -69,7 +67,7 @@ type devicesRejectCommand struct {
 
 // Run declines a device.
 func (c *devicesRejectCommand) Run(inv *invocation) error {
-	if err := inv.daemon().Post(inv, "/v1/devices/"+url.PathEscape(c.ID)+"/reject", struct{}{}, nil); err != nil {
+	if err := inv.daemon().RejectDevice(inv, c.ID); err != nil {
 		return err
 	}
 	return inv.done("rejected", "Declined.")
@@ -81,7 +79,7 @@ type devicesRemoveCommand struct {
 
 // Run forgets a device.
 func (c *devicesRemoveCommand) Run(inv *invocation) error {
-	if err := inv.daemon().Post(inv, "/v1/devices/"+url.PathEscape(c.ID)+"/remove", struct{}{}, nil); err != nil {
+	if err := inv.daemon().RemoveDevice(inv, c.ID); err != nil {
 		return err
 	}
 	return inv.done("removed", "Removed.")

@@ -13,7 +13,6 @@ import (
 	"github.com/toolward/toolward/doctor"
 	"github.com/toolward/toolward/gateway"
 	"github.com/toolward/toolward/gateway/installation"
-	"github.com/toolward/toolward/server/api"
 )
 
 type doctorCommand struct {
@@ -61,9 +60,9 @@ func (c *doctorCommand) examine(inv *invocation) ([]installation.Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := installation.Examined{State: inv.home, Loaded: file, Ask: func(ctx context.Context) (r installation.Running, err error) {
-		err = inv.daemon().Get(ctx, "/v1/status", nil, &r)
-		return r, err
+	x := installation.Examined{State: inv.home, Loaded: file, Ask: func(ctx context.Context) (installation.Running, error) {
+		status, err := inv.daemon().Status(ctx)
+		return installation.Running{Console: status.Console, Mode: status.Mode}, err
 	}}
 	loaded, err := inv.load("")
 	if err == nil {
@@ -91,8 +90,7 @@ func (c *doctorCommand) security(inv *invocation) error {
 	report, err := doctor.Examine(inv, doctor.Options{
 		Home: inv.home, Config: loaded, Tools: tools, Around: gateway.Surroundings(), Deep: c.Deep, Fix: c.Fix, Now: time.Now(),
 		Status: func(ctx context.Context) (doctor.Status, error) {
-			var status api.Status
-			err := inv.daemon().Get(ctx, "/v1/status", nil, &status)
+			status, err := inv.daemon().Status(ctx)
 			return doctor.Status{Setup: status.Setup, Shadow: status.Mode == config.ModeShadow}, err
 		},
 	})

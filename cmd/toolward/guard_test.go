@@ -23,11 +23,12 @@ const module = "github.com/toolward/toolward"
 
 // mayImport is what the command line is made of. The rest is behind the gateway, or at the other end of its socket.
 var mayImport = []string{
-	"", // its words
-	"/gateway", "/gateway/installation", "/gateway/trial",
-	"/client/local", "/client/terminal",
-	"/server/api", // the forms of what the running gateway is asked and answers; nothing of it is called here
-	"/config", "/desk", "/display", "/doctor", "/importer",
+	"/gateway", "/config", "/display", "/doctor", "/importer",
+	"",                           // its words: a verdict, a level, a call of the demo
+	"/client/local",              // how the running gateway is asked, and the forms of its answers by the names they have there
+	"/client/terminal",           // the terminal console is started by a command; what it shows and answers is not known here
+	"/gateway/installation",      // what install, uninstall and doctor do: here it is only confirmed and printed
+	"/gateway/trial",             // what a gateway would decide by a file or a record, where none runs
 	"/bridge/hookclient",         // the hook program in the big binary
 	"/cmd/toolward-inside/entry", // the program inside of sandboxes, likewise
 }

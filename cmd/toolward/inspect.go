@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"strconv"
@@ -17,7 +14,6 @@ import (
 	"github.com/toolward/toolward/client/local"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/gateway/trial"
-	"github.com/toolward/toolward/server/api"
 )
 
 type explainCommand struct {
@@ -48,7 +44,7 @@ func (c *explainCommand) Run(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	request := api.ExplainRequest{
+	request := local.ExplainRequest{
 		Tool: c.Tool, Arguments: json.RawMessage(args), Agent: c.Agent, Session: c.Session,
 		Workspace: c.Workspace, Owner: c.Owner, Depth: c.Depth, Hooks: c.Hooks,
 		Sandboxed: c.Sandboxed, Provider: c.Provider, Model: c.Model, Surface: toolward.Surface(c.Surface),
@@ -59,8 +55,8 @@ func (c *explainCommand) Run(inv *invocation) error {
 	if c.Tool == "" {
 		return c.listTools(inv, request)
 	}
-	var trace toolward.Trace
-	if err := inv.daemon().Post(inv, "/v1/explain", request, &trace); err != nil {
+	trace, err := inv.daemon().Explain(inv, request)
+	if err != nil {
 		return err
 	}
 	if inv.json {
@@ -104,15 +100,15 @@ func (inv *invocation) printTrace(t toolward.Trace) {
 	}
 }
 
-func (c *explainCommand) listTools(inv *invocation, request api.ExplainRequest) error {
-	var list api.ToolViews
-	if err := inv.daemon().Post(inv, "/v1/explain", request, &list); err != nil {
+func (c *explainCommand) listTools(inv *invocation, request local.ExplainRequest) error {
+	list, err := inv.daemon().ExplainTools(inv, request)
+	if err != nil {
 		return err
 	}
 	if inv.json {
 		return inv.printJSON(list)
 	}
-	err := inv.table("TOOL\tVISIBLE\tREMOVED BY\tKEY", func(row func(...any)) {
+	err = inv.table("TOOL\tVISIBLE\tREMOVED BY\tKEY", func(row func(...any)) {
 		for _, t := range list.Tools {
 			if t.Removed == nil {
 				row(t.Tool, "yes", "", "")
@@ -132,7 +128,7 @@ func (c *explainCommand) listTools(inv *invocation, request api.ExplainRequest) 
 
 // printLayers prints the layers that decided the list of tools, what is odd about them, and the lists of the agent's
 // sandboxed sessions.
-func (inv *invocation) printLayers(list api.ToolViews) error {
+func (inv *invocation) printLayers(list local.ToolViews) error {
 	fmt.Fprintln(inv.stdout)
 	err := inv.table("LAYER\tREMOVES\tALLOW\tDENY", func(row func(...any)) {
 		for _, l := range list.Layers {
@@ -178,25 +174,7 @@ type auditTailCommand struct{}
 
 // Run follows the record.
 func (auditTailCommand) Run(inv *invocation) error {
-	body, err := inv.daemon().Open(inv, http.MethodGet, "/v1/audit/tail", nil, nil)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	lines := bufio.NewScanner(body)
-	lines.Buffer(make([]byte, 64<<10), 16<<20)
-	for lines.Scan() {
-		if err := inv.printRecord(lines.Bytes()); err != nil {
-			return err
-		}
-	}
-	switch err := lines.Err(); {
-	case inv.Err() != nil:
-		return nil
-	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
-		return err
-	}
-	return local.StreamEnded()
+	return inv.daemon().FollowRecords(inv, inv.printRecord)
 }
 
 type auditQueryCommand struct {
@@ -223,13 +201,11 @@ func (c *auditQueryCommand) Run(inv *invocation) error {
 	if c.Since > 0 {
 		query.Set("since", time.Now().Add(-c.Since).UTC().Format(time.RFC3339Nano))
 	}
-	var answer struct {
-		Records []json.RawMessage `json:"records"`
-	}
-	if err := inv.daemon().Get(inv, "/v1/audit", query, &answer); err != nil {
+	records, err := inv.daemon().Records(inv, query)
+	if err != nil {
 		return err
 	}
-	for _, record := range answer.Records {
+	for _, record := range records {
 		if err := inv.printRecord(record); err != nil {
 			return err
 		}
@@ -288,11 +264,5 @@ type auditExportCommand struct {
 
 // Run prints the record.
 func (c *auditExportCommand) Run(inv *invocation) error {
-	body, err := inv.daemon().Open(inv, http.MethodGet, "/v1/audit/export", url.Values{"format": {c.Format}}, nil)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	_, err = io.Copy(inv.stdout, body)
-	return err
+	return inv.daemon().ExportRecords(inv, c.Format, inv.stdout)
 }

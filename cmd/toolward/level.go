@@ -3,14 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/client/local"
 	"github.com/toolward/toolward/display"
-	"github.com/toolward/toolward/server/api"
 )
 
 type levelCommand struct {
@@ -25,7 +23,7 @@ type levelGetCommand struct {
 
 // Run shows a level.
 func (c *levelGetCommand) Run(inv *invocation) error {
-	level, err := inv.level(c.Session)
+	level, err := inv.daemon().Level(inv, c.Session)
 	if err != nil {
 		return err
 	}
@@ -35,12 +33,7 @@ func (c *levelGetCommand) Run(inv *invocation) error {
 // earlierSources stands at the end of a list of sources that was cut.
 const earlierSources = "(and from earlier sources, which are not kept: a new session is safer than to forget them)"
 
-func (inv *invocation) level(session string) (answer api.Level, err error) {
-	err = inv.daemon().Get(inv, "/v1/level", url.Values{"session": {session}}, &answer)
-	return answer, err
-}
-
-func (inv *invocation) printLevel(l api.Level) error {
+func (inv *invocation) printLevel(l local.Level) error {
 	if inv.json {
 		return inv.printJSON(l)
 	}
@@ -75,7 +68,7 @@ func contextText(in toolward.LevelInputs) string {
 	return text
 }
 
-func floorText(l api.Level) string {
+func floorText(l local.Level) string {
 	text := "at least " + l.Inputs.Floor.String()
 	if l.FloorUntil.IsZero() {
 		text += " until somebody clears it"
@@ -95,13 +88,11 @@ type levelSetCommand struct {
 
 // Run raises a level.
 func (c *levelSetCommand) Run(inv *invocation) error {
-	var answer api.Level
-	query := url.Values{"session": {c.Session}}
-	body := api.LevelFloor{Level: c.Level}
-	if err := inv.daemon().Send(inv, http.MethodPost, "/v1/level", query, body, &answer); err != nil {
+	level, err := inv.daemon().SetLevel(inv, c.Session, c.Level)
+	if err != nil {
 		return err
 	}
-	return inv.printLevel(answer)
+	return inv.printLevel(level)
 }
 
 type levelClearCommand struct {
@@ -112,25 +103,24 @@ type levelClearCommand struct {
 
 // Run clears a level.
 func (c *levelClearCommand) Run(inv *invocation) error {
-	query := url.Values{"session": {c.Session}}
+	read := ""
 	if c.External {
-		stamp, err := c.readSources(inv)
-		if err != nil {
+		var err error
+		if read, err = c.readSources(inv); err != nil {
 			return err
 		}
-		query.Set("external", stamp)
 	}
-	var answer api.Level
-	if err := inv.daemon().Send(inv, http.MethodDelete, "/v1/level", query, nil, &answer); err != nil {
+	level, err := inv.daemon().ClearLevel(inv, c.Session, read)
+	if err != nil {
 		return err
 	}
-	return inv.printLevel(answer)
+	return inv.printLevel(level)
 }
 
 // readSources shows where a session's content from outside came from, and has a person say that they have read it.
 // The stamp says to which list: what comes in meanwhile is not cleared.
 func (c *levelClearCommand) readSources(inv *invocation) (stamp string, err error) {
-	level, err := inv.level(c.Session)
+	level, err := inv.daemon().Level(inv, c.Session)
 	if err != nil {
 		return "", err
 	}

@@ -3,13 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"time"
 
+	"github.com/toolward/toolward/client/local"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/gateway"
-	"github.com/toolward/toolward/server/api"
 )
 
 type sandboxCommand struct {
@@ -27,8 +26,8 @@ type sandboxListCommand struct {
 
 // Run lists sandboxes.
 func (c *sandboxListCommand) Run(inv *invocation) error {
-	var list api.SandboxList
-	if err := inv.daemon().Get(inv, "/v1/sandboxes", nil, &list); err != nil {
+	list, err := inv.daemon().Sandboxes(inv)
+	if err != nil {
 		return err
 	}
 	if inv.json {
@@ -60,7 +59,7 @@ func (c *sandboxListCommand) Run(inv *invocation) error {
 	return nil
 }
 
-func (inv *invocation) printSandboxes(list []api.Sandbox) error {
+func (inv *invocation) printSandboxes(list []local.Sandbox) error {
 	return inv.table("NAME\tENGINE\tSTATE\tIMAGE\tAGE\tIDLE\tIN USE\tCPU\tMEMORY\tOF", func(row func(...any)) {
 		for _, i := range list {
 			state, image := "stopped", i.Image
@@ -103,8 +102,8 @@ func (c *sandboxRecreateCommand) Run(inv *invocation) error {
 	if chosen != 1 {
 		return &exitErr{exitError, errors.New("name exactly one of --all, --session and --agent"), "toolward sandbox list shows them"}
 	}
-	var list api.SandboxList
-	if err := inv.daemon().Get(inv, "/v1/sandboxes", nil, &list); err != nil {
+	list, err := inv.daemon().Sandboxes(inv)
+	if err != nil {
 		return err
 	}
 	meant := list.Choose(c.Browser, c.All, c.Agent, c.Session)
@@ -122,10 +121,10 @@ func (c *sandboxRecreateCommand) Run(inv *invocation) error {
 	return c.remove(inv, meant)
 }
 
-func (c *sandboxRecreateCommand) remove(inv *invocation, meant []api.Sandbox) error {
+func (c *sandboxRecreateCommand) remove(inv *invocation, meant []local.Sandbox) error {
 	failed := 0
 	for _, i := range meant {
-		if err := inv.daemon().Post(inv, "/v1/sandboxes/"+url.PathEscape(i.Name)+"/remove", struct{}{}, nil); err != nil {
+		if err := inv.daemon().RemoveSandbox(inv, i.Name); err != nil {
 			failed++
 			fmt.Fprintf(inv.stderr, "%s: %s\n", i.Name, display.Line(err.Error()))
 		}
@@ -140,8 +139,8 @@ type sandboxPruneCommand struct{}
 
 // Run prunes now.
 func (sandboxPruneCommand) Run(inv *invocation) error {
-	var pruned api.Pruned
-	if err := inv.daemon().Post(inv, "/v1/sandboxes/prune", struct{}{}, &pruned); err != nil {
+	pruned, err := inv.daemon().PruneSandboxes(inv)
+	if err != nil {
 		return err
 	}
 	if inv.json {
