@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"golang.org/x/term"
 
@@ -106,7 +105,6 @@ func (c *upCommand) greet(ctx context.Context, inv *invocation, d *gateway.Gatew
 	if code := d.SetupCode(); code != "" {
 		fmt.Fprintf(inv.stdout, "Set your passphrase in the console, with this code: %s\n", code)
 	}
-	debug.FreeOSMemory() // checking a passphrase takes memory that an idle daemon should not keep
 	if attend != nil {
 		go attend()
 	}
