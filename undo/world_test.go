@@ -128,7 +128,7 @@ func (v *vandal) content() []byte {
 	case 0:
 		return nil
 	case 1:
-		return make([]byte, 3<<20) // above what is read into memory
+		return make([]byte, 1<<20+1) // above what is read into memory
 	}
 	content := make([]byte, v.r.IntN(3000))
 	for i := range content {
