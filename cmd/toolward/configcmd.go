@@ -31,6 +31,15 @@ func (inv *invocation) file() (*config.Loaded, error) {
 	return loaded, nil
 }
 
+// replaceConfig writes the configuration file of the home, which was read as before.
+func (inv *invocation) replaceConfig(before, after []byte) error {
+	err := config.Replace(inv.configPath(), before, after)
+	if errors.Is(err, config.ErrChanged) {
+		return &exitErr{exitError, err, "try again"}
+	}
+	return err
+}
+
 // load reads and checks a configuration file the way the daemon does.
 func (inv *invocation) load(path string) (*config.Loaded, error) {
 	if path == "" {

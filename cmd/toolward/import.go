@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,21 +75,11 @@ func (c *importCommand) print(inv *invocation, plan *importer.Plan, merged *impo
 	return nil
 }
 
-// write replaces the file. Nobody else may have changed it in the meantime: their change would be lost.
+// write replaces the file.
 func (c *importCommand) write(inv *invocation, plan *importer.Plan, merged *importer.Merged, source []byte) error {
 	written := len(merged.Changes) > 0
 	if written {
-		now, err := os.ReadFile(inv.configPath())
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		if !bytes.Equal(now, source) {
-			return &exitErr{exitError, fmt.Errorf("%s has changed meanwhile", inv.configPath()), "try again"}
-		}
-		if err := os.MkdirAll(inv.home, 0o700); err != nil {
-			return err
-		}
-		if err := replaceFile(inv.configPath(), merged.Source); err != nil {
+		if err := inv.replaceConfig(source, merged.Source); err != nil {
 			return err
 		}
 	}

@@ -30,10 +30,7 @@ func choosePresets(inv *invocation, agent string, chosen config.Presets) error {
 	if err != nil || bytes.Equal(changed, source) {
 		return err
 	}
-	if err := os.MkdirAll(inv.home, 0o700); err != nil {
-		return err
-	}
-	if err := replaceFile(inv.configPath(), changed); err != nil {
+	if err := inv.replaceConfig(source, changed); err != nil {
 		return err
 	}
 	fmt.Fprintf(inv.words(), "%s in %s. A running gateway waits for your yes: toolward config apply\n", strings.Join(said, ", "), inv.configPath())
