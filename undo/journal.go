@@ -64,9 +64,6 @@ func (s *Store) stage(w *workspace, j *journal, read *folder) error {
 	return w.unchanged(j.Steps, read)
 }
 
-// stuck ends the names of journals that could not be finished.
-const stuck = ".stuck"
-
 // Problems is what [Open] could not finish. A person should look at these workspaces.
 func (s *Store) Problems() []error { return s.problems }
 
