@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -68,34 +69,40 @@ func TestNothingOutsideWhileLinksAreSwapped(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
 	}
-	var stop atomic.Bool
-	var swaps int
+	var stop, still atomic.Bool
+	var swaps atomic.Int64
 	swapped := make(chan struct{})
 	go func() {
 		defer close(swapped)
 		at := func(name string) string { return filepath.Join(root, name) }
 		for !stop.Load() {
+			if still.Load() {
+				runtime.Gosched()
+				continue
+			}
 			_ = os.Rename(at("dir"), at("real"))
 			_ = os.Rename(at("link"), at("dir"))
 			_ = os.Rename(at("dir"), at("link"))
 			_ = os.Rename(at("real"), at("dir"))
-			swaps++
+			swaps.Add(1)
 		}
 	}()
-	took := 0
-	for i := range 300 {
+	began, took := 0, 0
+	for i := range 400 {
+		still.Store(i%2 == 0) // a call that has begun is taken back while the links are swapped, and one begins meanwhile
 		id := fmt.Sprint(i)
 		err := s.Begin(t.Context(), undo.Call{ID: id, Workspace: []byte(root), At: begun})
 		if err != nil && !errors.Is(err, undo.ErrBusy) {
 			t.Fatal(err)
 		}
-		if err != nil {
-			continue
-		}
-		_ = os.WriteFile(filepath.Join(root, "spare/file"), []byte(id), 0o644)
-		_, err = s.TakeBack(t.Context(), undo.Request{ID: id, Everything: true, Choice: undo.BringBack}, undo.Call{ID: id + " undo", At: begun})
 		if err == nil {
-			took++
+			began++
+			_ = os.WriteFile(filepath.Join(root, "spare/file"), []byte(id), 0o644)
+			still.Store(i%4 != 0)
+			_, err = s.TakeBack(t.Context(), undo.Request{ID: id, Everything: true, Choice: undo.BringBack}, undo.Call{ID: id + " undo", At: begun})
+			if err == nil {
+				took++
+			}
 		}
 		if content, err := os.ReadFile(secret); err != nil || string(content) != "secret" {
 			t.Fatalf("outside is %q, %v", content, err)
@@ -106,8 +113,8 @@ func TestNothingOutsideWhileLinksAreSwapped(t *testing.T) {
 	}
 	stop.Store(true)
 	<-swapped
-	t.Logf("%d swaps, %d calls taken back", swaps, took)
-	if swaps == 0 || took == 0 {
+	t.Logf("%d swaps, %d calls begun, %d taken back", swaps.Load(), began, took)
+	if swaps.Load() == 0 || began == 0 || took == 0 {
 		t.Error("nothing was raced for")
 	}
 	objects, err := filepath.Glob(filepath.Join(dir, "objects/*/*"))
