@@ -1,6 +1,7 @@
 package command
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/toolward/toolward"
@@ -22,7 +23,8 @@ func TestFloorUnderEntries(t *testing.T) {
 		"mystery /home/dev/.toolward/state.db", "mystery --out=.git/config", "mystery -o.git/hooks/pre-commit", "mystery .git/hooks/pre-commit",
 		"mystery sh", "mystery /bin/sh", "mystery --shell=bash", "mystery -x/bin/sh", "mystery -e/usr/bin/python3", "mystery busybox",
 		"mystery https://collector.example/x", "mystery --to=https://collector.example", "mystery git@collector.example:x", "mystery http://192.168.0.1",
-		"mystery -uhttps://collector.example", "cd src && mystery ../.env", "cd src || cd /ws; mystery .env",
+		"mystery -uhttps://collector.example", "mystery http://[broken", "mystery " + strings.Repeat("a,", 40) + ".env", "mystery --to=a@one.example,b@192.168.0.1.example",
+		"cd src && mystery ../.env", "cd src || cd /ws; mystery .env",
 	}
 	settings := onMiss(Strict, "/usr/bin/mystery", "/ws/tool")
 	for _, command := range runs {
@@ -64,6 +66,7 @@ func TestFloorUnderEntriesThatSayMore(t *testing.T) {
 	}{
 		{network, "mystery https://example.com", toolward.Allow},
 		{network, "mystery http://192.168.0.1", toolward.Ask},
+		{network, "mystery https://example.com,http://192.168.0.1", toolward.Ask},
 		{network, "mystery .env", toolward.Ask},
 		{exact("https://example.com"), "mystery https://example.com", toolward.Allow},
 		{exact("sh"), "mystery sh", toolward.Allow},
