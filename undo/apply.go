@@ -226,27 +226,22 @@ func (w *workspace) setMode(s step) error {
 }
 
 // lockedParents are steps that give directories their modes back which must be made writable for the steps, and are not among them.
-func lockedParents(o *objects, now Hash, steps []step) ([]step, error) {
+func lockedParents(now *folder, steps []step) (more []step) {
 	planned := map[string]bool{}
 	for _, s := range steps {
 		planned[string(s.Path)] = true
 	}
-	var more []step
 	for _, s := range steps {
 		dir := path.Dir(string(s.Path))
 		if dir == "." || planned[dir] {
 			continue
 		}
 		planned[dir] = true
-		e, err := o.lookup(now, dir)
-		if err != nil {
-			return nil, err
-		}
-		if e.isDirectory() && e.Mode&0o300 != 0o300 {
-			more = append(more, step{Path: []byte(dir), Want: e})
+		if i := now.at(dir); i != nil && i.isDirectory() && i.Mode&0o300 != 0o300 {
+			more = append(more, step{Path: []byte(dir), Want: &i.Entry})
 		}
 	}
-	return more, nil
+	return more
 }
 
 // unchanged checks that nothing that the steps replace has changed since the workspace was read: what somebody saved meanwhile

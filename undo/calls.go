@@ -3,7 +3,6 @@ package undo
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -23,13 +22,12 @@ func (s *Store) readCalls() error {
 		return err
 	}
 	for _, name := range names {
-		content, err := os.ReadFile(name)
-		if err != nil {
+		var c Call
+		if err := readWhole(name, &c); err != nil {
 			return err
 		}
-		var c Call
-		if err := json.Unmarshal(content, &c); err != nil || s.callPath(&c) != name {
-			return fmt.Errorf("%s: %w", name, errors.Join(err, ErrDamaged))
+		if s.callPath(&c) != name {
+			return fmt.Errorf("%s: %w", name, ErrDamaged)
 		}
 		s.calls[c.ID] = &c
 		s.last = max(s.last, c.Number)
@@ -52,8 +50,8 @@ func (s *Store) Begin(ctx context.Context, c Call) error {
 	if err := s.Collect(ctx, c.At); err != nil {
 		return err
 	}
-	if _, kept := s.Call(c.ID); !kept {
-		return fmt.Errorf("keep %s: it is larger than all that may be kept, %d bytes", c.Workspace, s.limits.Total)
+	if _, kept := s.Call(c.ID); !kept { // its files fit, but not with its directories
+		return fmt.Errorf("keep %s: %w", c.Workspace, ErrTooMuch)
 	}
 	return nil
 }

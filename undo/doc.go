@@ -46,6 +46,8 @@ func (l Limits) orDefaults() Limits {
 var (
 	// ErrBusy says that something changed while it was read, again and again.
 	ErrBusy = errors.New("it changes while it is read")
+	// ErrTooMuch says that a tree alone is larger than all that may be kept. It is not kept; what was kept before stays.
+	ErrTooMuch = errors.New("it is larger than all that may be kept")
 	// ErrTooMany says that a tree has more entries than are kept.
 	ErrTooMany = errors.New("too many files")
 	// ErrLocked says that another process uses the store.

@@ -2,7 +2,6 @@ package undo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,10 +26,7 @@ func (s *Store) journalPath(c *Call) string {
 
 // carryOut does what a plan says, all of it or, unless it has begun to change the workspace, nothing.
 func (s *Store) carryOut(p *plan, as *Call, read *folder) (begun bool, err error) {
-	more, err := lockedParents(s.objects, p.now, p.steps)
-	if err != nil {
-		return false, err
-	}
+	more := lockedParents(read, p.steps)
 	j := &journal{Call: as.ID, Workspace: as.Workspace, Staging: newStagingName(), Steps: append(p.steps, more...)}
 	w, err := openWorkspace(string(as.Workspace))
 	if err != nil {
@@ -74,13 +70,9 @@ func (s *Store) finishJournals(ctx context.Context) error {
 		return err
 	}
 	for _, name := range names {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
 		var j journal
-		if err := json.Unmarshal(content, &j); err != nil {
-			return fmt.Errorf("%s: %w: %w", name, ErrDamaged, err)
+		if err := readWhole(name, &j); err != nil {
+			return err
 		}
 		if err := s.finish(ctx, &j); err != nil {
 			// Somebody has changed the workspace since. That must not keep the gateway from starting.

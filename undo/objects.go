@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 )
 
@@ -17,6 +18,7 @@ import (
 type objects struct {
 	dir   string
 	bytes atomic.Int64 // of all of them
+	mu    sync.Mutex   // held while one is put in its place: two calls may bring the same
 }
 
 func (o *objects) path(h Hash) string {
@@ -24,9 +26,10 @@ func (o *objects) path(h Hash) string {
 	return filepath.Join(o.dir, name[:2], name[2:])
 }
 
-func (o *objects) has(h Hash) bool {
-	_, err := os.Lstat(o.path(h))
-	return err == nil
+// has reports whether an object of a size is kept. One that a loss of power cut short is not.
+func (o *objects) has(h Hash, size int64) bool {
+	info, err := os.Lstat(o.path(h))
+	return err == nil && info.Size() == size
 }
 
 // temporary is a file that is to become an object.
@@ -36,10 +39,15 @@ func (o *objects) temporary() (*os.File, error) {
 
 // add keeps what is in a temporary file of a size, and takes the file.
 func (o *objects) add(temporary string, h Hash, size int64) error {
-	if o.has(h) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.has(h, size) {
 		return os.Remove(temporary)
 	}
 	to := o.path(h)
+	if info, err := os.Lstat(to); err == nil {
+		size -= info.Size() // what is cut short goes
+	}
 	err := os.Rename(temporary, to)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.Mkdir(filepath.Dir(to), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
@@ -56,7 +64,7 @@ func (o *objects) add(temporary string, h Hash, size int64) error {
 // addDirectory keeps a directory.
 func (o *objects) addDirectory(encoded []byte) (Hash, error) {
 	h := directoryHash(encoded)
-	if o.has(h) {
+	if o.has(h, int64(len(encoded))) {
 		return h, nil
 	}
 	return h, o.write(h, encoded)
@@ -108,7 +116,7 @@ func (o *objects) addSmall(f *os.File, size int64) (h Hash, copied int64, err er
 		return h, 0, err
 	}
 	h = sha256.Sum256(content[:n])
-	if o.has(h) {
+	if o.has(h, int64(n)) {
 		return h, int64(n), nil
 	}
 	return h, int64(n), o.write(h, content[:n])

@@ -80,6 +80,7 @@ type scan struct {
 	device  uint64 // of the tree's root; other file systems are not kept
 	start   time.Time
 	entries int
+	bytes   int64 // of the files so far
 }
 
 // attempts is how often something that changes meanwhile is read.
@@ -106,12 +107,12 @@ func (s *scan) folder(dir *os.File, at string, old *folder) (*folder, error) {
 		if err := s.ctx.Err(); err != nil {
 			return nil, err
 		}
-		entries := s.entries
+		entries, bytes := s.entries, s.bytes
 		f, err := s.folderOnce(dir, at, old)
 		if !errors.Is(err, errAgain) {
 			return f, err
 		}
-		s.entries = entries
+		s.entries, s.bytes = entries, bytes
 		if _, err := dir.Seek(0, 0); err != nil {
 			return nil, &PathError{at, err}
 		}
@@ -221,6 +222,11 @@ func (s *scan) item(dir *os.File, in, name string, was *item) (*item, error) {
 		return nil, s.vanished(path.Join(in, name), err)
 	}
 	now := stampOf(&st)
+	if now.is(unix.S_IFREG) && now.size <= s.limits.File {
+		if s.bytes += now.size; s.bytes > s.limits.Total {
+			return nil, ErrTooMuch // before more of it is kept: it would push out what other calls need
+		}
+	}
 	isDir := now.is(unix.S_IFDIR) && now.device == s.device
 	if was != nil && was.settled && was.stamp == now && !isDir {
 		return was, nil

@@ -55,7 +55,7 @@ func (s *Store) Preview(ctx context.Context, r Request) (*Taken, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.plan(&c, r, now)
+	p, err := s.plan(&c, r, now, t.top)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *Store) TakeBack(ctx context.Context, r Request, as Call) (*Taken, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.plan(&c, r, now)
+	p, err := s.plan(&c, r, now, t.top)
 	if err != nil || len(p.steps) == 0 {
 		return &p.taken, err
 	}
@@ -110,17 +110,18 @@ type step struct {
 
 // plan is what taking back comes to.
 type plan struct {
-	objects     *objects
-	before, now Hash
-	choice      Choice
-	mark        string // of files that are put aside
-	steps       []step
-	planned     map[string]*Entry
-	taken       Taken
+	objects *objects
+	before  Hash
+	now     *folder // the workspace as it was just read
+	choice  Choice
+	mark    string // of files that are put aside
+	steps   []step
+	planned map[string]*Entry
+	taken   Taken
 }
 
-func (s *Store) plan(c *Call, r Request, now Hash) (*plan, error) {
-	p := &plan{objects: s.objects, before: c.Before, now: now, choice: r.Choice, mark: fmt.Sprintf(".before-%d", c.Number), planned: map[string]*Entry{}}
+func (s *Store) plan(c *Call, r Request, now Hash, read *folder) (*plan, error) {
+	p := &plan{objects: s.objects, before: c.Before, now: read, choice: r.Choice, mark: fmt.Sprintf(".before-%d", c.Number), planned: map[string]*Entry{}}
 	after := c.After
 	switch {
 	case r.Everything:
@@ -140,39 +141,29 @@ func (s *Store) plan(c *Call, r Request, now Hash) (*plan, error) {
 			return p, err
 		}
 	}
-	return p, p.keepFilled()
+	p.keepFilled()
+	return p, nil
 }
 
 // keepFilled leaves the directories in which somebody has put something since.
-func (p *plan) keepFilled() error {
+func (p *plan) keepFilled() {
 	for i := len(p.steps) - 1; i >= 0; i-- { // what is in a directory comes behind it
 		at := string(p.steps[i].Path)
-		if p.steps[i].Want.isDirectory() {
+		current := p.now.at(at)
+		if p.steps[i].Want.isDirectory() || current == nil || current.folder == nil {
 			continue
 		}
-		current, err := p.objects.lookup(p.now, at)
-		if err != nil || !current.isDirectory() {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		entries, err := p.objects.directory(current.Hash)
-		if err != nil {
-			return err
-		}
-		stays := slices.ContainsFunc(entries, func(e named) bool {
-			want, planned := p.planned[path.Join(at, e.name)]
+		stays := slices.ContainsFunc(current.folder.items, func(below item) bool {
+			want, planned := p.planned[path.Join(at, below.name)]
 			return !planned || want != nil
 		})
 		if stays {
 			p.steps = slices.Delete(p.steps, i, i+1)
 			delete(p.planned, at)
 			p.taken.Restored = slices.DeleteFunc(p.taken.Restored, func(c Change) bool { return c.Path == at })
-			p.taken.Conflicts = append(p.taken.Conflicts, Change{at, current, current})
+			p.taken.Conflicts = append(p.taken.Conflicts, Change{at, &current.Entry, &current.Entry})
 		}
 	}
-	return nil
 }
 
 // asked reports whether a path is one of those asked for, or below one.
@@ -189,12 +180,17 @@ func asked(at string, paths []string) bool {
 	return false
 }
 
+// current is what a path is now; nil if nothing.
+func (p *plan) current(at string) *Entry {
+	if i := p.now.at(at); i != nil {
+		return &i.Entry
+	}
+	return nil
+}
+
 // add plans what becomes of one change of the call.
 func (p *plan) add(c Change) error {
-	current, err := p.objects.lookup(p.now, c.Path)
-	if err != nil {
-		return err
-	}
+	current := p.current(c.Path)
 	since := Change{c.Path, c.After, current}
 	switch {
 	case alike(current, c.Before):
@@ -224,10 +220,7 @@ func (p *plan) conflict(c, since Change) error {
 		return p.restore(c.Path, c.Before, since.After, since)
 	case SideBySide:
 		if c.Before != nil && c.Before.Kind != Directory {
-			at, err := p.freeName(c.Path + p.mark)
-			if err != nil {
-				return err
-			}
+			at := p.freeName(c.Path + p.mark)
 			p.taken.Aside = append(p.taken.Aside, at)
 			return p.restore(at, c.Before, nil, since)
 		}
@@ -237,14 +230,12 @@ func (p *plan) conflict(c, since Change) error {
 }
 
 // freeName is a name like at that nothing has.
-func (p *plan) freeName(at string) (string, error) {
-	for n, name := 2, at; ; n++ {
-		there, err := p.objects.lookup(p.now, name)
-		if err != nil || there == nil && p.planned[name] == nil {
-			return name, err
-		}
+func (p *plan) freeName(at string) string {
+	name := at
+	for n := 2; p.current(name) != nil || p.planned[name] != nil; n++ {
 		name = fmt.Sprintf("%s-%d", at, n)
 	}
+	return name
 }
 
 // restore plans one step, and the directories that it needs.
@@ -278,9 +269,8 @@ func (p *plan) directoriesFor(at string) (bool, error) {
 	if want, planned := p.planned[dir]; planned {
 		return want.isDirectory(), nil
 	}
-	current, err := p.objects.lookup(p.now, dir)
-	if err != nil || current != nil {
-		return current.isDirectory(), err
+	if current := p.current(dir); current != nil {
+		return current.isDirectory(), nil
 	}
 	was, err := p.objects.lookup(p.before, dir)
 	if err != nil || !was.isDirectory() {

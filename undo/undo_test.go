@@ -273,10 +273,15 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("more than may be kept at all", func(t *testing.T) {
 		s, root := open(t, undo.Limits{Total: 1000}), t.TempDir()
-		write(t, filepath.Join(root, "a"), strings.Repeat("x", 2000))
-		if err := s.Begin(t.Context(), undo.Call{ID: "call", Workspace: []byte(root), At: begun}); err == nil {
-			t.Error("a call began that nobody can take back")
+		other := t.TempDir()
+		during(t, s, "other", other, func() { write(t, filepath.Join(other, "a"), "1") })
+		write(t, filepath.Join(root, "a"), strings.Repeat("x", 600))
+		write(t, filepath.Join(root, "b"), strings.Repeat("y", 600))
+		if err := s.Begin(t.Context(), undo.Call{ID: "call", Workspace: []byte(root), At: begun}); !errors.Is(err, undo.ErrTooMuch) {
+			t.Errorf("a call that nobody can take back: %v", err)
 		}
+		takeBack(t, s, undo.Request{ID: "other"}, "undo") // one large workspace takes nothing from the others
+		expect(t, other, map[string]string{})
 	})
 	t.Run("the old go", func(t *testing.T) {
 		s, root := open(t, undo.Limits{}), t.TempDir()
