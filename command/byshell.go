@@ -15,6 +15,12 @@ var knownParameters = []string{"HOME", "PWD"}
 
 // foreignWords objects to words that the other shell may read in another way.
 func (v *evaluation) foreignWords(s *shell.Segment, seg *Segment) {
+	for _, a := range s.Assigns {
+		// zsh evaluates what a number is wanted for, and what that names: LANG='path[$(id)]' printf %d LANG.
+		if strings.ContainsAny(a.Value, "[]$`()") {
+			seg.found(Expansion, "a shell may evaluate the value of "+a.Name)
+		}
+	}
 	for i := range s.Words {
 		w := &s.Words[i]
 		for _, name := range w.Params() {
@@ -24,6 +30,12 @@ func (v *evaluation) foreignWords(s *shell.Segment, seg *Segment) {
 		}
 		if strings.HasPrefix(w.Source, "=") && len(w.Source) > 1 {
 			seg.found(Expansion, w.Source+" is a program to zsh") // "=id" is /usr/bin/id
+		}
+		if w.Modified() {
+			seg.found(Expansion, w.Source+" is changed by what follows the parameter for zsh: write it with braces")
+		}
+		if w.Descends() {
+			seg.found(Expansion, w.Source+" matches directories of any depth for some shells")
 		}
 		if w.MatchesDots() {
 			seg.found(Expansion, "some shells match the directory above with "+w.Source) // bash did up to 5.1

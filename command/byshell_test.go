@@ -54,6 +54,19 @@ func TestRunBySomebodyElsesShell(t *testing.T) {
 		"cat =id":                                              {toolward.Allow, toolward.Ask},
 		"mkdir -p a{1,2} && touch a{1,2}/b":                    {toolward.Allow, toolward.Allow},
 		"test -v 'x[$(id)]'":                                   {toolward.Ask, toolward.Ask},
+		"cat \"$PWD:h/a\"":                                     {toolward.Allow, toolward.Ask}, // the directory above, for zsh
+		"cat $PWD:s,ws,x,":                                     {toolward.Allow, toolward.Ask},
+		"cat ${PWD}:h":                                         {toolward.Allow, toolward.Allow},
+		"echo \"$HOME[1]\"":                                    {toolward.Allow, toolward.Ask},
+		"cat ./**/a.t?t":                                       {toolward.Allow, toolward.Ask},
+		"grep -n '**' a.txt":                                   {toolward.Allow, toolward.Allow},
+		"echo x >! a.txt":                                      {toolward.Ask, toolward.Ask}, // a.txt, for zsh
+		"echo x >>!a":                                          {toolward.Ask, toolward.Ask},
+		"echo x &>! a.txt":                                     {toolward.Ask, toolward.Ask},
+		"echo x > '!'":                                         {toolward.Allow, toolward.Allow},
+		"LANG='path[$(id)]' printf %d LANG":                    {toolward.Allow, toolward.Ask},
+		"LC_ALL='a(1)' ls":                                     {toolward.Allow, toolward.Ask},
+		"LC_ALL=C.UTF-8 ls":                                    {toolward.Allow, toolward.Allow},
 	} {
 		if a := w.evaluate(t, onMiss(Developer), command); verdict(a) != want.own {
 			t.Errorf("%s: %s %v, want %s", command, verdict(a), codes(a), want.own)

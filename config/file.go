@@ -90,8 +90,12 @@ type Audit struct {
 // Bridge is the section "bridge".
 type Bridge struct {
 	Attended    string `json:"attended,omitempty" jsonschema:"who answers for an attended session: toolward (default) or client"`
-	EnforceText bool   `json:"enforceText,omitempty" jsonschema:"the client runs the text that was judged, programs by their paths and words as they were expanded, in the place of a command that runs without a question; default false"`
+	EnforceText *bool  `json:"enforceText,omitempty" jsonschema:"the client runs the text that was judged, programs by their paths and words as they were expanded, in the place of a command that runs without a question; default true"`
 }
+
+// Enforces reports whether clients run what was judged. Where nothing is said they do: a text that they read once more
+// may mean something else to their shell.
+func (b Bridge) Enforces() bool { return b.EnforceText == nil || *b.EnforceText }
 
 // Self is the section "config".
 type Self struct {
@@ -161,6 +165,8 @@ func (f File) withDefaults() File {
 	if f.Bridge.Attended == "" {
 		f.Bridge.Attended = "toolward"
 	}
+	enforces := f.Bridge.Enforces()
+	f.Bridge.EnforceText = &enforces
 	if f.Agents.Defaults.ElevatedDefault == "" {
 		f.Agents.Defaults.ElevatedDefault = "off"
 	}

@@ -35,7 +35,7 @@ func (g *Gateway) openAdapters(ctx context.Context, o Options) (err error) {
 	}
 	g.hooks, err = bridge.NewHandler(bridge.Config{
 		Gateway: g.Gateway, Sessions: g.sessions, Layout: layout, Attended: settings.Bridge.Attended, Log: g.log,
-		Redact: g.secrets.Clean, Places: g.places.Of, EnforceText: settings.Bridge.EnforceText,
+		Redact: g.secrets.Clean, Places: g.places.Of, EnforceText: settings.Bridge.Enforces(),
 		Command: g.toolbox.ClientCommand, Started: g.toolbox.RecordUse,
 	})
 	if err != nil {

@@ -135,6 +135,34 @@ func (w *Word) Params() []string {
 	return names
 }
 
+// Modified reports whether a parameter stands before "[" or ":" without braces: zsh takes what follows for a subscript or a
+// modifier, in quotes, too. "$PWD:h" is the directory above.
+func (w *Word) Modified() bool {
+	return w.Param && modified(w.node.Parts)
+}
+
+func modified(parts []syntax.WordPart) bool {
+	for i, part := range parts {
+		switch p := part.(type) {
+		case *syntax.ParamExp:
+			if !p.Short || i+1 == len(parts) {
+				continue
+			}
+			if next, ok := parts[i+1].(*syntax.Lit); ok && next.Value != "" && strings.IndexByte("[:", next.Value[0]) >= 0 {
+				return true
+			}
+		case *syntax.DblQuoted:
+			if modified(p.Parts) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Descends reports whether the word is a pattern with "**", which matches directories of any depth for zsh.
+func (w *Word) Descends() bool { return w.Glob && strings.Contains(w.Text, "**") }
+
 // MatchesDots reports whether the word is a pattern that matches "." and ".." in older shells: ".*".
 func (w *Word) MatchesDots() bool {
 	if !w.Glob {

@@ -40,7 +40,8 @@ func (w *walker) redirect(s *Segment, r *syntax.Redirect) {
 		if _, assigned := assignedName(word.Source); assigned && (r.Op == syntax.RdrAll || r.Op == syntax.AppAll) {
 			w.refuse(Redirection, r.Pos()) // "&>>a=" is a syntax error for bash, which takes it for an assignment
 		}
-		if w.err == nil && (word.Text == "" || word.Expands() || connects(word.Text)) {
+		// ">! a" writes the file "!" for bash, and for zsh a, whatever "noclobber" says.
+		if w.err == nil && (word.Text == "" || word.Expands() || connects(word.Text) || word.Source[0] == '!') {
 			w.refuse(Redirection, r.Pos())
 		}
 		s.Redirs = append(s.Redirs, Redirect{fd, r.Op.String(), word.Text})

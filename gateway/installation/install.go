@@ -63,7 +63,7 @@ func (t Target) setup(state string, loaded *config.Loaded) (bridge.Setup, error)
 	}
 	setup := bridge.Setup{
 		Client: t.Client, Scope: bridge.ScopeUser, Home: home, State: state, Getenv: os.Getenv,
-		EnforceText:     loaded.File.Bridge.EnforceText,
+		EnforceText:     loaded.File.Bridge.Enforces(),
 		ApprovalTimeout: time.Duration(loaded.File.TEG.Approval.TimeoutMs) * time.Millisecond,
 	}
 	if t.Project != "" {
