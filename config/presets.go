@@ -2,15 +2,18 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/toolward/toolward/command"
+	"github.com/toolward/toolward/netguard/packs"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
 // Presets are those that an installation chooses: of the whole gateway for files, of the agent for commands. "" leaves
-// what is.
+// what is. With the preset developer goes what builds need of the network, where nobody has written anything about it.
 type Presets struct{ Files, Commands string }
 
 // Write changes the source of a configuration where the presets differ, and says what it changed.
@@ -25,20 +28,39 @@ func (p Presets) Write(source []byte, f *File, agent string) (changed []byte, sa
 	if p.Files != "" && f.TEG.Preset != policy.Preset(p.Files) {
 		set("teg.preset", p.Files, fmt.Sprintf("teg.preset is %q", p.Files))
 	}
+	list := f.Agents.List
+	i := slices.IndexFunc(list, func(a Agent) bool { return strings.EqualFold(strings.TrimSpace(a.ID), agent) })
 	commands := f.Commands()
-	if p.Commands == "" || commands.For(agent).Preset == command.Preset(p.Commands) {
+	changes := p.Commands != "" && commands.For(agent).Preset != command.Preset(p.Commands)
+	fetches := p.Commands == string(command.Developer) && !f.saysNetwork(i)
+	if !changes && !fetches || err != nil {
 		return changed, said, err
 	}
-	words := fmt.Sprintf("tools.exec.preset of the agent %s is %q", agent, p.Commands)
-	entry := map[string]any{"id": agent, "tools": map[string]any{"exec": map[string]any{"preset": p.Commands}}}
-	list := f.Agents.List
-	switch i := slices.IndexFunc(list, func(a Agent) bool { return strings.EqualFold(strings.TrimSpace(a.ID), agent) }); {
+	switch entry := map[string]any{"id": agent}; {
 	case i >= 0:
-		set(fmt.Sprintf("agents.list[%d].tools.exec.preset", i), p.Commands, words)
 	case len(list) > 0:
-		set(fmt.Sprintf("agents.list[%d]", len(list)), entry, words)
+		i = len(list)
+		changed, err = Set(changed, fmt.Sprintf("agents.list[%d]", i), entry)
 	default:
-		set("agents.list", []any{entry}, words)
+		i = 0
+		changed, err = Set(changed, "agents.list", []any{entry})
+	}
+	if changes {
+		set(fmt.Sprintf("agents.list[%d].tools.exec.preset", i), p.Commands, fmt.Sprintf("tools.exec.preset of the agent %s is %q", agent, p.Commands))
+	}
+	if fetches {
+		set(fmt.Sprintf("agents.list[%d].sandbox.network", i), "egress", fmt.Sprintf("sandbox.network of the agent %s is egress", agent))
+		set(fmt.Sprintf("agents.list[%d].sandbox.egress.packs", i), packs.Names(),
+			"its sandboxes fetch from package registries without a question (sandbox.egress.packs: strike out what they need not reach)")
 	}
 	return changed, said, err
+}
+
+// saysNetwork reports whether somebody has written what sandboxes reach: for all agents, or for that of a place in the list.
+// What a person has written is not widened by a preset.
+func (f *File) saysNetwork(agent int) bool {
+	written := func(c *settings.Config) bool {
+		return c.Network != nil || c.Docker.Network != nil || !reflect.ValueOf(c.Egress).IsZero()
+	}
+	return written(&f.Agents.Defaults.Sandbox.Config) || agent >= 0 && written(&f.Agents.List[agent].Sandbox)
 }

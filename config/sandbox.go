@@ -8,6 +8,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/toolward/toolward/netguard"
+	"github.com/toolward/toolward/netguard/packs"
 )
 
 // Sandbox is the part that sandboxes are made by.
@@ -21,11 +22,15 @@ func (f *File) Sandbox() settings.Configuration {
 
 // egressHosts are the hosts that are listed for the sandboxes of any agent.
 func (f *File) egressHosts() []netguard.Pattern {
-	lists := f.Agents.Defaults.Sandbox.Egress.Hosts
+	lists, named := f.Agents.Defaults.Sandbox.Egress.Hosts, f.Agents.Defaults.Sandbox.Egress.Packs
 	for i := range f.Agents.List {
 		lists = slices.Concat(lists, f.Agents.List[i].Sandbox.Egress.Hosts)
+		named = slices.Concat(named, f.Agents.List[i].Sandbox.Egress.Packs)
 	}
 	var all []netguard.Pattern
+	for _, name := range named {
+		all = append(all, packs.Hosts(name)...)
+	}
 	for _, text := range lists {
 		if p, err := netguard.ParsePattern(text); err == nil { // others were reported
 			all = append(all, p)
@@ -56,6 +61,10 @@ func describeSandbox(s *jsonschema.Schema) {
 	s.Properties["degradeOk"].Items.Enum = []any{"cgroup", "namespaces"}
 	s.Properties["fs"].Properties["hardlinks"].Enum = []any{"refuse", "read"}
 	s.Properties["prune"].Properties["idleAction"].Enum = []any{"stop", "remove"}
+	for _, name := range packs.Names() {
+		list := s.Properties["egress"].Properties["packs"].Items
+		list.Enum = append(list.Enum, name)
+	}
 	s.Properties["egress"].Properties["unlisted"].Enum = []any{"ask", "deny"}
 	limits, docker := s.Properties["limits"].Properties, s.Properties["docker"].Properties
 	for _, quantity := range []*jsonschema.Schema{

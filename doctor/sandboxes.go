@@ -99,10 +99,11 @@ func (e *examination) sandboxMode(at string, own settings.Config, r *settings.Re
 	}
 }
 
-// confines reports whether an object says how sandboxes are made.
+// confines reports whether an object says how sandboxes are made. What they reach is no such thing: an installation writes it
+// for machines with and without them.
 func confines(c settings.Config) bool {
 	return c.Docker.Image != "" || c.Docker.Network != nil || c.Docker.Binds != nil || c.Docker.Memory != "" ||
-		c.Limits != (settings.LimitsConfig{}) || c.Binds != nil || c.Network != nil
+		c.Limits != (settings.LimitsConfig{}) || c.Binds != nil || c.Network != nil && *c.Network != string(sandbox.NetworkEgress)
 }
 
 // rootInside reports whether commands would run as root: because that is written, or because the workspace is root's.

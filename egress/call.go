@@ -147,7 +147,7 @@ func (l *leave) Spend(n int) error {
 		if r.Facts.Listed != "" && reach.Listed(l.to.host, l.to.port) == "" {
 			return &netguard.Error{Code: netguard.CodeNotPermitted, Host: l.to.host, Why: "the operator does not list it any more"}
 		}
-		if reach.MaxSent > 0 && !l.proxies.spent.take(r.Call.Caller.Agent, l.to, int64(n), reach.MaxSent) {
+		if most := reach.MaxSent(l.to.host, l.to.port); most > 0 && !l.proxies.spent.take(r.Call.Caller.Agent, l.to, int64(n), most) {
 			return &netguard.Error{Code: netguard.CodeSentLimit, Host: l.to.host}
 		}
 	}

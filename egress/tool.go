@@ -66,10 +66,10 @@ func (p *Proxies) facts(_ context.Context, r *toolward.Request) (toolward.Facts,
 			Code: findUnlisted, Effect: toolward.EffectDeny, Detail: to.String() + " is not listed for the agent's sandboxes, and others are refused",
 		})
 	}
-	if sent := p.spent.to(r.Call.Caller.Agent, to); reach.MaxSent > 0 && sent >= reach.MaxSent {
+	if sent, most := p.spent.to(r.Call.Caller.Agent, to), reach.MaxSent(to.host, to.port); most > 0 && sent >= most {
 		f.Findings = append(f.Findings, toolward.Finding{
 			Code: findLimit, Effect: toolward.EffectAsk,
-			Detail: fmt.Sprintf("the agent's sandboxes have sent %d bytes to %s within a day, and %d may leave without a person's word", sent, to, reach.MaxSent),
+			Detail: fmt.Sprintf("the agent's sandboxes have sent %d bytes to %s within a day, and %d may leave without a person's word", sent, to, most),
 		})
 	}
 	return f, nil

@@ -15,7 +15,7 @@ type installCommand struct {
 	Project  string `help:"Install for this project only, instead of for all of this user's." type:"existingdir"`
 	Managed  bool   `help:"Install for everybody on this machine, so that no project can switch it off (needs root)."`
 	Preset   string `help:"strict: writes ask. workspace: writes inside the workspace run at level normal." enum:",strict,workspace" default:""`
-	Commands string `help:"For this agent, strict: commands ask that exec-approvals.json does not list. developer: reads in the workspace, builds, tests, formatters and version control run." enum:",strict,developer" default:""`
+	Commands string `help:"For this agent, strict: commands ask that exec-approvals.json does not list. developer: reads in the workspace, builds, tests, formatters and version control run, and sandboxes fetch from package registries." enum:",strict,developer" default:""`
 	Hook     string `help:"The hook program; default: found beside this one." type:"path"`
 	Yes      bool   `short:"y" help:"Do not ask; the difference is printed all the same."`
 }

@@ -51,7 +51,8 @@ func askPresets(inv *invocation) (chosen config.Presets) {
 	chosen.Files = ask("Files:\n  strict     every write asks\n  workspace  writes inside the workspace run while the session is calm (proposed)",
 		"strict", "workspace")
 	chosen.Commands = ask("Commands of this agent:\n  strict     every command asks that exec-approvals.json does not list\n"+
-		"  developer  reads in the workspace, builds, tests, formatters and version control run while the session is calm (proposed)",
+		"  developer  reads in the workspace, builds, tests, formatters and version control run while the session is calm;\n"+
+		"             what runs in a sandbox fetches from package registries (proposed)",
 		"strict", "developer")
 	return chosen
 }

@@ -3,10 +3,12 @@ package settings
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/toolward/toolward/sandbox"
 
 	"github.com/toolward/toolward/netguard"
+	"github.com/toolward/toolward/netguard/packs"
 )
 
 // The words of EgressConfig.Unlisted.
@@ -17,42 +19,68 @@ const (
 
 const defaultMaxSent Quantity = `"100m"`
 
+// fetchSent bounds what leaves within a day to a host that is there to fetch from. Every registry takes uploads, too, from
+// whoever has an account: a hostile program brings its own. A day of builds sends far less.
+const fetchSent = 16 << 20
+
 // Reach is what the programs of an agent reach through the network egress. The zero value reaches nothing.
 type Reach struct {
 	hosts    []netguard.Pattern
-	key      string // of the configuration, where they are listed
+	key      string   // of the configuration, where they are listed
+	packs    []string // names of lists of hosts
+	packsKey string
 	Unlisted string // UnlistedAsk, or nothing else is reached
-	MaxSent  int64  // bytes to one host within a day; 0 is no bound
+	maxSent  int64  // bytes to one host within a day; 0 is no bound
 }
 
 // Listed is the key of the configuration by which a host is reached without a question; "" if it is not listed.
 func (r *Reach) Listed(host string, port uint16) string {
-	if slices.ContainsFunc(r.hosts, func(p netguard.Pattern) bool { return p.Matches(host, port) }) {
+	switch pack := packs.Of(r.packs, host, port); {
+	case r.named(host, port):
 		return r.key
+	case pack != "":
+		return r.packsKey + " (" + pack + ")"
 	}
 	return ""
+}
+
+// named reports whether the configuration lists the host by its name.
+func (r *Reach) named(host string, port uint16) bool {
+	return slices.ContainsFunc(r.hosts, func(p netguard.Pattern) bool { return p.Matches(host, port) })
+}
+
+// MaxSent is how many bytes may leave to a host within a day before a person is asked again; 0 is no bound.
+func (r *Reach) MaxSent(host string, port uint16) int64 {
+	if r.named(host, port) || r.Listed(host, port) == "" {
+		return r.maxSent
+	}
+	if r.maxSent == 0 {
+		return fetchSent
+	}
+	return min(r.maxSent, fetchSent)
 }
 
 // egress is where an agent's programs get to.
 func (r *resolver) egress() EgressConfig {
 	return EgressConfig{
 		Hosts:    choose(r, "egress.hosts", []string(nil), at("egress.hosts", func(c *Config) []string { return c.Egress.Hosts })),
+		Packs:    choose(r, "egress.packs", []string(nil), at("egress.packs", func(c *Config) []string { return c.Egress.Packs })),
 		Unlisted: choose(r, "egress.unlisted", UnlistedAsk, at("egress.unlisted", func(c *Config) string { return c.Egress.Unlisted })),
 		MaxSent:  choose(r, "egress.maxSent", defaultMaxSent, at("egress.maxSent", func(c *Config) Quantity { return c.Egress.MaxSent })),
 	}
 }
 
 // reach makes settings ready for use. What is wrong in them was reported, and is left out.
-func (c EgressConfig) reach(key string) *Reach {
-	r := &Reach{key: key, Unlisted: c.Unlisted}
+func (c EgressConfig) reach(sources map[string]Source) *Reach {
+	r := &Reach{key: sources["egress.hosts"].Key, packs: c.Packs, packsKey: sources["egress.packs"].Key, Unlisted: c.Unlisted}
 	for _, text := range c.Hosts {
 		if p, err := netguard.ParsePattern(text); err == nil {
 			r.hosts = append(r.hosts, p)
 		}
 	}
 	var err error
-	if r.MaxSent, err = c.MaxSent.Count(); err != nil {
-		r.MaxSent, _ = defaultMaxSent.Count()
+	if r.maxSent, err = c.MaxSent.Count(); err != nil {
+		r.maxSent, _ = defaultMaxSent.Count()
 	}
 	return r
 }
@@ -62,6 +90,11 @@ func (k *checker) egress(at string, c *EgressConfig) {
 	for i, text := range c.Hosts {
 		if _, err := netguard.ParsePattern(text); err != nil {
 			k.wrong(at+".hosts["+strconv.Itoa(i)+"]", sandbox.CodeConfig, "%v", err)
+		}
+	}
+	for i, name := range c.Packs {
+		if !slices.Contains(packs.Names(), name) {
+			k.wrong(at+".packs["+strconv.Itoa(i)+"]", sandbox.CodeConfig, "%q: write %s", name, strings.Join(packs.Names(), ", "))
 		}
 	}
 	k.word(at+".unlisted", c.Unlisted, UnlistedAsk, UnlistedDeny)

@@ -254,7 +254,7 @@ func (s *Settings) resolve(agent string, own *Config) *Resolved {
 	r.explainDefaults()
 	r.Browser = res.browser()
 	r.Egress = res.egress()
-	r.reach = r.Egress.reach(res.sources["egress.hosts"].Key)
+	r.reach = r.Egress.reach(res.sources)
 	r.Prune = res.prune()
 	r.dockerAsked = res.sources["docker.image"].Level != FromDefault || onlyContainers(r.Docker.network())
 	return r
