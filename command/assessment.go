@@ -114,6 +114,8 @@ type Judged struct {
 	Place   string           `json:"place,omitempty"` // of the path
 	Why     string           `json:"why,omitempty"`   // it asks, if the effect and the place do not tell
 	Runs    *Segment         `json:"runs,omitempty"`  // the command that is run
+
+	at place.Resolved // its path in the segment's directory; zero if it was not looked for
 }
 
 // text tells people what asks.

@@ -77,14 +77,15 @@ func (v *evaluation) optionsByNames(seg *Segment) {
 
 // afterwards notes that a pipeline may have written files. It objects to patterns that another shell matches when files
 // may have come or gone since they were judged: "touch -- --checkpoint-action=exec=sh; tar cf x *". Programs of one
-// pipeline run at the same time.
-func (v *evaluation) afterwards(pipeline []Segment) {
+// pipeline run at the same time, and a script's in a shell: where links may come, nobody looks at their paths in between.
+func (v *evaluation) afterwards(pipeline []Segment, depth int) {
 	writers := others{found: v.written}
 	linkers := others{found: v.linked}
 	for i := range pipeline {
 		writers.note(i, mayWriteFiles(&pipeline[i]))
 		linkers.note(i, mayMakeLinks(&pipeline[i]))
 	}
+	unseen := others{found: v.linked && depth > 0, at: linkers.at}
 	for i := range pipeline {
 		s := &pipeline[i]
 		// The file of a redirection is there before a script begins.
@@ -95,6 +96,10 @@ func (v *evaluation) afterwards(pipeline []Segment) {
 		}
 		if s.followsLinks() && linkers.besides(i) {
 			s.found(ArgumentRead, "it follows links that another part of the command may make")
+			s.By = NotSatisfied
+		}
+		if unseen.besides(i) && s.namesPaths() {
+			s.found(ArgumentWrite, "its files are where a part of the command that runs beside it may make links")
 			s.By = NotSatisfied
 		}
 	}

@@ -107,15 +107,15 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 	switch e.Kind {
 	case shell.Reads:
 		j.Code = ArgumentRead
-		ok, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool { return v.mayRead(seg, r, p) })
+		ok = v.everywhere(seg, &j, p, c, func(r place.Resolved) bool { return v.mayRead(seg, r, p) })
 		ok = ok && (p.read || p.everything)
 	case shell.Writes:
 		j.Code = ArgumentWrite
-		ok, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool { return v.mayWrite(r, p) })
+		ok = v.everywhere(seg, &j, p, c, func(r place.Resolved) bool { return v.mayWrite(r, p) })
 		ok = ok && (p.write || p.everything)
 	case shell.Enters:
 		j.Code = ArgumentExec
-		ok, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool {
+		ok = v.everywhere(seg, &j, p, c, func(r place.Resolved) bool {
 			if mayEnter(r, p) && !p.everything && seg.obeysRepositories() {
 				j.Why = v.strangeRepository(r.Real)
 			}
@@ -141,9 +141,7 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 	case shell.Configures, shell.Destroys:
 		j.Code, ok = ArgumentWrite, p.everything
 		if e.Path != "" {
-			var allowed bool
-			allowed, j.Place = v.everywhere(seg, e, p, c, func(r place.Resolved) bool { return v.mayWrite(r, p) })
-			ok = ok && allowed
+			ok = v.everywhere(seg, &j, p, c, func(r place.Resolved) bool { return v.mayWrite(r, p) }) && ok
 		}
 	case shell.Environment:
 		j.Code, ok = ArgumentRead, p.everything
@@ -157,13 +155,14 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 }
 
 // everywhere asks about the path of an effect in every directory in which the segment may start.
-func (v *evaluation) everywhere(seg *Segment, e shell.Effect, p permit, c circumstances, may func(place.Resolved) bool) (ok bool, where string) {
+func (v *evaluation) everywhere(seg *Segment, j *Judged, p permit, c circumstances, may func(place.Resolved) bool) bool {
+	e := &j.Effect
 	if v.r.Places == nil || len(seg.OtherDir) >= maxDirs {
-		return false, ""
+		return false
 	}
 	if unknownOperand(e.Path) {
 		// Which file it is becomes known when it runs: names that a listing prints lie below what it lists.
-		return e.Kind == shell.Reads && (c.listed || v.mayReadAll(seg, may)), ""
+		return e.Kind == shell.Reads && (c.listed || v.mayReadAll(seg, may))
 	}
 	for i := -1; i < len(seg.OtherDir); i++ {
 		dir := seg.Dir
@@ -176,17 +175,20 @@ func (v *evaluation) everywhere(seg *Segment, e shell.Effect, p permit, c circum
 		}
 		r, err := v.locate(from, e.Path)
 		if err != nil {
-			return false, "" // nobody knows where that is
+			j.Place = ""
+			return false // nobody knows where that is
+		}
+		if j.Place = r.Zone.String(); i < 0 {
+			j.at = r
 		}
 		if !may(r) {
-			return false, r.Zone.String()
+			return false
 		}
-		where = r.Zone.String()
 		if e.Far && r.Kind == place.KindDirectory && !p.everything && !v.linksStay(r.Real, may) {
-			return false, where
+			return false
 		}
 	}
-	return true, where
+	return true
 }
 
 // hasTool reports whether a program of the project's own lies in every directory in which the segment may start, or in

@@ -49,7 +49,7 @@ func (v *evaluation) command(c *shell.Command, dirs []string, depth int) []Segme
 				loose = true
 			}
 		}
-		v.afterwards(segments[i:end])
+		v.afterwards(segments[i:end], depth)
 		// Every program of a pipeline runs in a shell of its own: a cd among them moves nobody else.
 		switch cd := end == i+1 && segments[i].Builtin == "cd"; {
 		case lost:

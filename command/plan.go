@@ -103,6 +103,7 @@ func (s *Segment) plan(out *job.Segment, places Places) error {
 	for i := range s.Redirs {
 		out.Redirects = append(out.Redirects, s.Redirs[i].plan())
 	}
+	out.Again = s.again(places)
 	return s.planPrograms(out)
 }
 

@@ -27,6 +27,10 @@ type Segment struct {
 	Chdir     *Directory // it is "cd" to there
 	Dir       string     // path of the directory that it was judged for: a cd that fails must not make it run elsewhere
 	Op        Operator   // how the next segment follows; None for the last, unless the text ends in ";"
+
+	// Again, if it is there, looks once more at what the segment was judged by, just before it starts: a part before it
+	// may have made a link. An error is a refusal and ends the job.
+	Again func() error
 }
 
 // Operator joins two segments. The texts are those of package shell.

@@ -171,6 +171,11 @@ func (j *Job) prepare(members []member, segments []Segment) error {
 		if m.Dir != j.path {
 			return &Refusal{What: m.name(), Err: ErrElsewhere}
 		}
+		if m.Again != nil {
+			if err := m.Again(); err != nil {
+				return &Refusal{What: m.name(), Err: err}
+			}
+		}
 		if err := m.openPrograms(); err != nil {
 			return err
 		}
