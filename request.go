@@ -31,6 +31,7 @@ type Facts struct {
 	Sandbox    string           // name of the sandbox that it works in; "" if it is not confined
 	Command    string           // shell text, if the call runs one
 	Analysis   *CommandAnalysis // of the command; nil if nobody looked at it
+	For        string           // text of the command that a connection is made for, for people; it decides nothing
 	URLs       []string         // as given
 	Outbound   []string         // texts that leave the machine: bodies, messages, queries
 	Elevated   bool             // asks for more rights than the host gives by itself

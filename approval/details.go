@@ -120,6 +120,12 @@ func (m *Manager) title(r *toolward.Request) string {
 		}
 	case len(f.Recipients) > 0:
 		about = f.Recipients[0]
+	case len(f.Hosts) > 0:
+		// Whole where it can be, and at the front: its end is what tells one host from another.
+		_, about, _ = strings.Cut(f.Hosts[0], "://")
+		if command, _, _ := strings.Cut(strings.TrimSpace(f.For), "\n"); command != "" {
+			about += ", for " + command
+		}
 	default:
 		about = f.TargetID
 	}

@@ -146,6 +146,22 @@ func detailsFor(t *testing.T, m *Manager, q *toolward.Question) *Details {
 	return r.Request
 }
 
+// Who wants a host stands in the title, after the whole of the host.
+func TestTitleOfAConnection(t *testing.T) {
+	m := open(t, newMemory(), nil)
+	for command, want := range map[string]string{
+		"npm install\nrm -rf x": "egress: registry.corp.example:4873, for npm install", "": "egress: registry.corp.example:4873",
+	} {
+		r, err := m.recordOf(question(func(r *toolward.Request, _ *toolward.Judgment) {
+			r.Tool = &toolward.Tool{Name: "egress"}
+			r.Facts = toolward.Facts{Hosts: []string{"tcp://registry.corp.example:4873"}, For: command}
+		}), time.Now())
+		if err != nil || r.Request.Title != want {
+			t.Errorf("%q: %q, %v", command, r.Request.Title, err)
+		}
+	}
+}
+
 func TestTooWide(t *testing.T) {
 	t.Setenv("HOME", "/home/dev")
 	for prefix, want := range map[string]bool{

@@ -38,8 +38,11 @@ type Confinement struct {
 	Offline bool // it has no network
 	// FoldCase: names that differ only in case are the same file. Otherwise .GIT/hooks would be nobody's.
 	FoldCase bool
-	// Acquire starts the sandbox, if it does not run, and keeps it until release is called.
-	Acquire func(context.Context) (handle sandbox.Handle, release func(), err error)
+	// Acquire starts the sandbox, if it does not run, and keeps it until release is called. command is the text that will run in
+	// it, which people read who are asked about its connections; "" if none will.
+	Acquire func(_ context.Context, command string) (handle sandbox.Handle, release func(), err error)
+	// Unreached are the hosts that something inside asked for since Acquire and did not get, each with why; nil: nobody can tell.
+	Unreached func() []string
 }
 
 // bound is what an approval of a call is bound to besides its targets: paths inside mean other files in another sandbox.

@@ -61,7 +61,7 @@ func (w *world) confine() {
 	}
 	w.box.deps.Sandboxes = oneBox{&Confinement{
 		Workdir: "/workspace", Mounts: mounts,
-		Acquire: func(context.Context) (sandbox.Handle, func(), error) { return handle, func() {}, nil },
+		Acquire: func(context.Context, string) (sandbox.Handle, func(), error) { return handle, func() {}, nil },
 	}}
 }
 
@@ -159,7 +159,7 @@ func TestSandboxThatCannotBeUsed(t *testing.T) {
 		w.box.deps.Sandboxes = oneBox{&Confinement{
 			Workdir: "/workspace",
 			Mounts:  []sandbox.Mount{{Kind: sandbox.MountWorkspace, Source: w.workspace, Target: "/workspace", Writable: true}},
-			Acquire: func(context.Context) (sandbox.Handle, func(), error) {
+			Acquire: func(context.Context, string) (sandbox.Handle, func(), error) {
 				return nil, nil, sandbox.Errorf(sandbox.CodeUnavailable, "connect to the container engine: %v", cause)
 			},
 		}}

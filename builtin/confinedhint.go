@@ -31,12 +31,18 @@ func (b *Toolbox) hintFor(plan *execPlan) func(output string) string {
 		return nil
 	}
 	return func(output string) string {
+		if hosts := plan.box.unreached(); len(hosts) > 0 {
+			return "(The command ran in a sandbox. Host asked for: " + strings.Join(hosts, "; ") + ")"
+		}
 		if m := notFoundInside.FindStringSubmatch(output); m != nil && strings.Contains(plan.command, m[1]) && b.isHere(m[1]) {
 			return "(" + m[1] + " is a program of this machine, but not of the sandbox that the command ran in, which has no home directories. " +
 				"People can show its directory there: agents.defaults.sandbox.binds)"
 		}
-		if plan.box.Offline && noNetwork.MatchString(output) {
-			return "(The command ran in a sandbox that has no network. People can give it one: agents.defaults.sandbox.network)"
+		if noNetwork.MatchString(output) {
+			if plan.box.Offline {
+				return "(The command ran in a sandbox that has no network. People can give it one: agents.defaults.sandbox.network)"
+			}
+			return "(The command ran in a sandbox, where hosts are reached through its proxy only: a program must keep to HTTPS_PROXY or ALL_PROXY)"
 		}
 		if unknownAuthor.MatchString(output) {
 			return "(The command ran in a sandbox, where the settings of a user's git are not there. People can say who commits: " +
@@ -47,6 +53,14 @@ func (b *Toolbox) hintFor(plan *execPlan) func(output string) string {
 		}
 		return ""
 	}
+}
+
+// unreached are the hosts that programs inside did not get.
+func (c *Confinement) unreached() []string {
+	if c.Unreached == nil {
+		return nil
+	}
+	return c.Unreached()
 }
 
 // isHere reports whether commands of this machine find a program. Where is not told to the sandbox.

@@ -26,7 +26,7 @@ func TestHintsOfConfinedCommands(t *testing.T) {
 		{"a path", "./mytool", "toolward: ./mytool: command not found\n", false, ""},
 		{"no network", "curl x", "curl: (6) Could not resolve host: x\n", false, "no network"},
 		{"no network, of Go", "go get x", "dial tcp: lookup proxy.golang.org on [::1]:53: connection refused\n", false, "no network"},
-		{"a network", "curl x", "curl: (6) Could not resolve host: x\n", true, ""},
+		{"a network", "curl x", "curl: (6) Could not resolve host: x\n", true, "HTTPS_PROXY"},
 		{"protected", "git config a b", "error: could not write config file .git/config: Device or resource busy\n", true, "cannot be changed"},
 		{"who commits", "git commit", "Author identity unknown\n\n*** Please tell me who you are.\n\nRun\n", true, "GIT_AUTHOR_NAME"},
 		{"its own reason", "false", "no\n", false, ""},
@@ -38,6 +38,10 @@ func TestHintsOfConfinedCommands(t *testing.T) {
 	}
 	if b.hintFor(&execPlan{}) != nil {
 		t.Error("a command of this machine has hints")
+	}
+	refused := b.hintFor(&execPlan{command: "npm i", box: &Confinement{Unreached: func() []string { return []string{"a.example:443: a person declined it"} }}})
+	if got := refused("ENOTFOUND"); !strings.Contains(got, "Host asked for: a.example:443: a person declined it") {
+		t.Errorf("a host that was refused: %q", got)
 	}
 	s := &session{execution: &execution{spec: commandSpec{hint: func(string) string { return "why" }}}}
 	for _, c := range []struct {

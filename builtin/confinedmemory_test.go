@@ -34,7 +34,7 @@ type endedBoxes struct {
 func (e endedBoxes) Confinement(context.Context, *toolward.Call) (*Confinement, error) {
 	return &Confinement{
 		Workdir: "/workspace", Mounts: []sandbox.Mount{{Kind: sandbox.MountWorkspace, Source: e.workspace, Target: "/workspace", Writable: true}},
-		Acquire: func(context.Context) (sandbox.Handle, func(), error) { return e.box, func() {}, nil },
+		Acquire: func(context.Context, string) (sandbox.Handle, func(), error) { return e.box, func() {}, nil },
 	}, nil
 }
 

@@ -86,7 +86,7 @@ func (p *execPlan) confine(box *Confinement) error {
 
 // startConfined starts a command in its sandbox. The streams are ours to close.
 func (p *execPlan) startConfined(ctx context.Context, streams job.Streams) (running, error) {
-	handle, release, err := p.box.Acquire(ctx)
+	handle, release, err := p.box.Acquire(ctx, p.command)
 	if err != nil {
 		closeStreams(streams)
 		return nil, err

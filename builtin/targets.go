@@ -62,7 +62,7 @@ func (l located) disk(ctx context.Context) (on disk, release func(), err error) 
 	if l.box == nil {
 		return machine{}, func() {}, nil
 	}
-	box, release, err := l.box.Acquire(ctx)
+	box, release, err := l.box.Acquire(ctx, "")
 	if err != nil {
 		return nil, nil, unusable(err.Error())
 	}

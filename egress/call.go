@@ -3,10 +3,13 @@ package egress
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -17,10 +20,14 @@ import (
 // that opens twenty at once asks one question, and the answer is one for all of them.
 type flight struct {
 	proxies *Proxies
+	sandbox string
 	way     *way
 	to      target
+	wanted  []*Use // the commands that run in the sandbox: one of them wants it
+	id      string
 	cancel  context.CancelFunc
 	decided chan struct{}
+	asked   atomic.Bool // people were
 
 	// Valid once decided is closed.
 	passes  []*toolward.Pass // of every agent that shares the sandbox
@@ -36,15 +43,37 @@ type flight struct {
 	began   time.Time
 }
 
+// wish is what connections that wait for the same decision have in common: the host, and which commands were at work. One
+// that begins while people think about another must not connect by an answer about that one.
+type wish struct {
+	target
+	begun uint64
+}
+
 // permit has the gateway decide about a connection. It joins others to the same host that wait for the same decision.
-func (p *Proxies) permit(ctx context.Context, name string, w *way, to target) (netguard.Leave, error) {
+func (p *Proxies) permit(ctx context.Context, name string, w *way, to target) (leave netguard.Leave, err error) {
+	now, begun := p.commands(name)
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			p.tell(now, to, err)
+		}
+	}()
+	if f, err := w.answered(ctx, now, to); f != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return &leaveOf{f}, nil
+	}
 	w.mu.Lock()
-	f := w.flights[to]
+	f := w.flights[wish{to, begun}]
 	if f == nil {
 		deciding, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		f = &flight{proxies: p, way: w, to: to, cancel: cancel, decided: make(chan struct{}), began: time.Now()}
-		w.flights[to] = f
-		go f.decide(deciding, name)
+		f = &flight{
+			proxies: p, sandbox: name, way: w, to: to, wanted: now, id: rand.Text(), cancel: cancel,
+			decided: make(chan struct{}), began: time.Now(),
+		}
+		w.flights[wish{to, begun}] = f
+		go f.decide(deciding, wish{to, begun})
 	}
 	f.holders++ // guarded by the way until it was decided
 	w.mu.Unlock()
@@ -56,7 +85,7 @@ func (p *Proxies) permit(ctx context.Context, name string, w *way, to target) (n
 		f.release()
 		return nil, err
 	}
-	return &leave{f}, nil
+	return &leaveOf{f}, nil
 }
 
 // outcome is why a connection that has waited is not permitted; nil if it is.
@@ -67,18 +96,29 @@ func (f *flight) outcome(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if f.refused != nil {
-		return &netguard.Error{Code: netguard.CodeNotPermitted, Host: f.to.host, Why: words(f.refused)}
+		return f.notPermitted()
 	}
 	return ctx.Err()
 }
 
+// notPermitted is what the program is told of a flight that was refused.
+func (f *flight) notPermitted() *netguard.Error {
+	return &netguard.Error{Code: netguard.CodeNotPermitted, Host: f.to.host, Why: words(f.refused)}
+}
+
 // decide asks the gateway, once for each agent.
-func (f *flight) decide(ctx context.Context, name string) {
+func (f *flight) decide(ctx context.Context, as wish) {
 	defer f.cancel()
-	f.passes, f.refused = f.proxies.admit(ctx, name, f.to)
+	f.proxies.ask(f, true)
+	f.passes, f.refused = f.proxies.admit(ctx, f)
+	f.proxies.ask(f, false)
+	lasts := f.lasts(ctx)
 	f.way.mu.Lock()
-	if f.way.flights[f.to] == f {
-		delete(f.way.flights, f.to) // who comes now is another call
+	if f.way.flights[as] == f {
+		delete(f.way.flights, as) // who comes now is another call
+	}
+	if lasts {
+		f.keep()
 	}
 	idle := f.holders == 0
 	close(f.decided) // before anybody else counts: the last holder or we conclude, and never neither
@@ -93,9 +133,13 @@ func (f *flight) release() {
 	f.way.mu.Lock()
 	f.holders--
 	last := f.holders == 0
-	if last && f.way.flights[f.to] == f {
-		delete(f.way.flights, f.to)
-		f.cancel()
+	if last {
+		select {
+		case <-f.decided:
+		default:
+			maps.DeleteFunc(f.way.flights, func(_ wish, other *flight) bool { return other == f })
+			f.cancel()
+		}
 	}
 	f.way.mu.Unlock()
 	select {
@@ -132,11 +176,11 @@ func (f *flight) conclude() {
 	}
 }
 
-// leave is the permission of one connection of a flight.
-type leave struct{ *flight }
+// leaveOf is the permission of one connection of a flight.
+type leaveOf struct{ *flight }
 
 // Spend counts what leaves for every agent that shares the sandbox, and looks whether the host is still listed.
-func (l *leave) Spend(n int) error {
+func (l *leaveOf) Spend(n int) error {
 	settings := l.proxies.options.Settings()
 	for i, pass := range l.passes {
 		r := pass.Request()
@@ -155,7 +199,7 @@ func (l *leave) Spend(n int) error {
 }
 
 // End adds what came of the connection to the call.
-func (l *leave) End(c netguard.Connection) {
+func (l *leaveOf) End(c netguard.Connection) {
 	l.mu.Lock()
 	if c.Err == nil || c.Sent+c.Received > 0 {
 		l.made++
@@ -173,7 +217,7 @@ var errNoGate = errors.New("the gateway does not decide about connections yet")
 
 // admit has every agent that shares the sandbox admitted. One that is refused refuses all. Who comes while people think
 // about the first is admitted, too: the answer is for the programs of all, and they were asked in the name of one.
-func (p *Proxies) admit(ctx context.Context, name string, to target) (passes []*toolward.Pass, err error) {
+func (p *Proxies) admit(ctx context.Context, f *flight) (passes []*toolward.Pass, err error) {
 	gate := p.options.Gate()
 	if gate == nil {
 		return nil, errNoGate
@@ -188,9 +232,9 @@ func (p *Proxies) admit(ctx context.Context, name string, to target) (passes []*
 		}
 	}()
 	for admitted := map[toolward.SessionKey]bool{}; ; {
-		by, err := p.callers(ctx, name)
+		by, err := p.callers(ctx, f.sandbox)
 		if err != nil {
-			p.log.Warn("a connection out of a sandbox was refused", "sandbox", name, "to", to.String(), "err", err)
+			p.log.Warn("a connection out of a sandbox was refused", "sandbox", f.sandbox, "to", f.to.String(), "err", err)
 			return passes, err
 		}
 		by = slices.DeleteFunc(by, func(one toolward.Call) bool { return admitted[one.Session] })
@@ -198,7 +242,7 @@ func (p *Proxies) admit(ctx context.Context, name string, to target) (passes []*
 			return passes, nil
 		}
 		for _, one := range by {
-			pass, err := p.admitOne(ctx, gate, one, to)
+			pass, err := p.admitOne(ctx, gate, one, f)
 			if err != nil {
 				return passes, err
 			}
@@ -208,11 +252,13 @@ func (p *Proxies) admit(ctx context.Context, name string, to target) (passes []*
 }
 
 // admitOne has the connection admitted in the name of one session.
-func (p *Proxies) admitOne(ctx context.Context, gate Gate, one toolward.Call, to target) (*toolward.Pass, error) {
-	call, err := p.callOf(one, to)
+func (p *Proxies) admitOne(ctx context.Context, gate Gate, one toolward.Call, f *flight) (*toolward.Pass, error) {
+	call, err := p.callOf(one, f.to)
 	if err != nil {
 		return nil, err
 	}
+	call.ID = f.id
+	call.OnPending = func(toolward.Pending) { f.asked.Store(true) }
 	pass, err := gate.Admit(ctx, call)
 	if err != nil {
 		return nil, err
@@ -221,7 +267,7 @@ func (p *Proxies) admitOne(ctx context.Context, gate Gate, one toolward.Call, to
 		return nil, err
 	}
 	if over := func(f toolward.Finding) bool { return f.Code == findLimit }; slices.ContainsFunc(pass.Request().Facts.Findings, over) {
-		p.spent.renew(call.Caller.Agent, to) // nothing but a person lets such a call through
+		p.spent.renew(call.Caller.Agent, f.to) // nothing but a person lets such a call through
 	}
 	return pass, nil
 }
@@ -229,6 +275,8 @@ func (p *Proxies) admitOne(ctx context.Context, gate Gate, one toolward.Call, to
 // refused records that a program wanted to connect to what is never reached.
 func (p *Proxies) refused(ctx context.Context, name, host string, port uint16, why *netguard.Error) {
 	gate := p.options.Gate()
+	now, _ := p.commands(name)
+	p.tell(now, target{host, port}, why)
 	by, err := p.callers(ctx, name)
 	if gate == nil || err != nil {
 		p.log.Warn("a connection out of a sandbox was refused", "sandbox", name, "why", string(why.Code), "err", err)

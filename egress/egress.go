@@ -30,6 +30,7 @@ import (
 type Gate interface {
 	Admit(context.Context, toolward.Call) (*toolward.Pass, error)
 	Refuse(context.Context, toolward.Call, *toolward.Refusal) *toolward.Refusal
+	Explain(context.Context, toolward.Call, toolward.ExplainOptions) toolward.Trace
 }
 
 // Options say what proxies work with. All but Guard and Log are required.
@@ -54,6 +55,7 @@ type Proxies struct {
 	ways   map[string]*way // by the name of the sandbox
 	uses   map[string]*users
 	stays  map[string]bool // sandboxes that go on without a gateway: they have the directory mounted
+	asking map[string]*flight
 	closed bool
 }
 
@@ -65,7 +67,8 @@ type way struct {
 	end     context.CancelFunc
 	ended   chan struct{} // closed when the last connection is over
 	mu      sync.Mutex
-	flights map[target]*flight // that were not decided yet
+	flights map[wish]*flight // that were not decided yet
+	answers map[target]*answer
 }
 
 // SocketName is the socket in the directory that is mounted.
@@ -76,7 +79,7 @@ func New(o Options) (*Proxies, error) {
 	if o.Dir == "" || o.Gate == nil || o.Levels == nil || o.Settings == nil {
 		return nil, errors.New("egress: a part is missing")
 	}
-	p := &Proxies{options: o, guard: o.Guard, log: o.Log, ways: map[string]*way{}, uses: map[string]*users{}}
+	p := &Proxies{options: o, guard: o.Guard, log: o.Log, ways: map[string]*way{}, uses: map[string]*users{}, asking: map[string]*flight{}}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
@@ -104,7 +107,7 @@ func (p *Proxies) Open(name string) (dir string, err error) {
 	if !isName(name) {
 		return "", fmt.Errorf("%q is no name of a sandbox", name)
 	}
-	w := &way{dir: filepath.Join(p.options.Dir, name), ended: make(chan struct{}), flights: map[target]*flight{}}
+	w := &way{dir: filepath.Join(p.options.Dir, name), ended: make(chan struct{}), flights: map[wish]*flight{}, answers: map[target]*answer{}}
 	listener, err := listen(p.options.Dir, w.dir)
 	if err != nil {
 		return "", err
@@ -229,6 +232,7 @@ func (p *Proxies) end(name string, stays bool) {
 	if w != nil {
 		w.end()
 		<-w.ended
+		w.over(func(*Use) bool { return true })
 	}
 	if !isName(name) {
 		return

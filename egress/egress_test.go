@@ -217,7 +217,7 @@ func TestTheTensestSessionCounts(t *testing.T) {
 		asked("again")
 		calm.Leave()
 		// Another life of the sandbox: nothing of the tense session is there.
-		use, err := w.Enter(box, &toolward.Call{Session: "agent:coder:calm", Caller: toolward.Caller{Agent: "coder"}})
+		use, err := w.Enter(box, &toolward.Call{Session: "agent:coder:calm", Caller: toolward.Caller{Agent: "coder"}}, "")
 		if err != nil {
 			t.Fatal(err)
 		}

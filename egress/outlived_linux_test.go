@@ -30,7 +30,7 @@ func TestSessionsOfAnEarlierGatewayCount(t *testing.T) {
 			synctest.Wait()
 		}
 		delete(w.ways, box) // it was not used yet by this gateway
-		failed, err := w.Enter(box, &toolward.Call{Session: "agent:coder:other", Caller: toolward.Caller{Agent: "coder"}})
+		failed, err := w.Enter(box, &toolward.Call{Session: "agent:coder:other", Caller: toolward.Caller{Agent: "coder"}}, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ const ToolName = "egress"
 // Findings of the tool.
 const (
 	findUnlisted = "egress_unlisted" // the host is not listed, and others are refused
+	findWanted   = "egress_for"      // which command it is for; it decides nothing
 	findLimit    = "egress_limit"    // as much has left to the host as may without a person
 )
 
@@ -72,7 +73,20 @@ func (p *Proxies) facts(_ context.Context, r *toolward.Request) (toolward.Facts,
 			Detail: fmt.Sprintf("the agent's sandboxes have sent %d bytes to %s within a day, and %d may leave without a person's word", sent, to, most),
 		})
 	}
+	if sandbox, command, ok := p.asked(r.Call.ID); ok {
+		f.Sandbox, f.For = sandbox, command
+		f.Findings = append(f.Findings, wanted(sandbox, command))
+	}
 	return f, nil
+}
+
+// wanted tells people which command wants the host.
+func wanted(sandbox, command string) toolward.Finding {
+	text := "wanted by a command in the sandbox " + sandbox + ": " + command
+	if command == "" {
+		text = "wanted by a program that runs on in the sandbox " + sandbox + " after its command has ended"
+	}
+	return toolward.Finding{Code: findWanted, Effect: toolward.EffectNote, Detail: text}
 }
 
 // bracketed is a host as it is written in a URL.

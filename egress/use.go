@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -15,7 +16,9 @@ import (
 // users are the sessions that have used a sandbox since it was started. One that has let go of it still counts: what it
 // started may run on. Otherwise a session in lockdown could leave a program behind that connects when a calm one is at work.
 type users struct {
-	list []*user
+	list     []*user
+	commands []*Use // that run now, in the order in which they began
+	begun    uint64 // how many have
 }
 
 // user is one session.
@@ -41,13 +44,17 @@ type Use struct {
 	proxies *Proxies
 	name    string
 	user    *user
+	command string // "" if the call runs none
+
+	left      atomic.Bool
+	unreached []string // guarded by Proxies.mu
 }
 
 var errManyUsers = errors.New("too many sessions have used the sandbox since it was started: toolward sandbox recreate makes it anew")
 
 // Enter notes that a call is about to use the sandbox of a name. What it starts there may connect to somewhere, also while
-// the sandbox is being made.
-func (p *Proxies) Enter(name string, call *toolward.Call) (*Use, error) {
+// the sandbox is being made. command is the text that it will run, as it was judged; "" if it runs none.
+func (p *Proxies) Enter(name string, call *toolward.Call, command string) (*Use, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := p.uses[name]
@@ -67,7 +74,12 @@ func (p *Proxies) Enter(name string, call *toolward.Call) (*Use, error) {
 	u.call = toolward.Call{Run: call.Run, Caller: call.Caller, Session: call.Session}
 	u.holds++
 	u.used = time.Now()
-	return &Use{p, name, u}, nil
+	use := &Use{proxies: p, name: name, user: u, command: command}
+	if command != "" {
+		all.commands = append(all.commands, use)
+		all.begun++
+	}
+	return use, nil
 }
 
 // recall notes who has used a sandbox under an earlier gateway. The caller holds the mutex.
@@ -112,10 +124,21 @@ func (u *Use) Started(life any) {
 // Leave says that the call is over.
 func (u *Use) Leave() {
 	p := u.proxies
+	u.left.Store(true)
+	this := func(other *Use) bool { return other == u }
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	w := p.ways[u.name]
+	defer func() {
+		p.mu.Unlock()
+		if w != nil {
+			w.over(this)
+		}
+	}()
 	u.user.holds--
 	u.user.used = time.Now()
+	if all := p.uses[u.name]; all != nil {
+		all.commands = slices.DeleteFunc(all.commands, this)
+	}
 	if p.ways[u.name] == nil || u.user.life == nil && u.user.holds == 0 {
 		p.forget(u.name) // no connection of it can come, or it has not come as far as to start anything
 	}

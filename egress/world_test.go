@@ -39,7 +39,9 @@ func newWorld(t *testing.T, c settings.Config) *world {
 		t.Fatal(err)
 	}
 	w.build(t, policy.Config{})
-	w.way = &way{flights: map[target]*flight{}}
+	over := make(chan struct{})
+	close(over)
+	w.way = &way{end: func() {}, ended: over, flights: map[wish]*flight{}, answers: map[target]*answer{}}
 	w.ways[box] = w.way // without a listener: what a test does with time must not depend on the system
 	return w
 }
@@ -68,9 +70,12 @@ func (w *world) configure(t *testing.T, c settings.Config) {
 }
 
 // enter has a session use the sandbox in its first life.
-func (w *world) enter(t *testing.T, session toolward.SessionKey) *Use {
+func (w *world) enter(t *testing.T, session toolward.SessionKey) *Use { return w.run(t, session, "") }
+
+// run has a session run a command.
+func (w *world) run(t *testing.T, session toolward.SessionKey, command string) *Use {
 	t.Helper()
-	use, err := w.Enter(box, &toolward.Call{Session: session, Run: "r", Caller: toolward.Caller{Agent: session.Agent(), Context: "main", Connection: "c"}})
+	use, err := w.Enter(box, &toolward.Call{Session: session, Run: "r", Caller: toolward.Caller{Agent: session.Agent(), Context: "main", Connection: "c"}}, command)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +109,9 @@ func (p *people) Covered(context.Context, *toolward.Question) (string, bool, err
 
 func (p *people) Ask(ctx context.Context, q *toolward.Question) (toolward.Answer, error) {
 	one := &question{q, make(chan toolward.Answer, 1), ctx.Done()}
+	if q.OnPending != nil {
+		q.OnPending(toolward.Pending{})
+	}
 	p.asked <- one
 	select {
 	case a := <-one.answer:

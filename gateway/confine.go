@@ -3,11 +3,13 @@ package gateway
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/toolward/toolward/sandbox/settings"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/builtin"
+	"github.com/toolward/toolward/egress"
 	"github.com/toolward/toolward/sandbox"
 )
 
@@ -55,14 +57,23 @@ func (g *Gateway) Confinement(ctx context.Context, call *toolward.Call) (*builti
 		return nil, err
 	}
 	identity := layout.Identity()
+	var used atomic.Pointer[egress.Use]
 	return &builtin.Confinement{
 		Name: layout.Name, Identity: identity, Workdir: layout.Workdir,
 		Mounts: layout.Mounts(), FoldCase: layout.FoldCase,
 		Env:     g.sandboxes.Settings().For(caller.Agent).EnvRules(),
 		Environ: layout.Environ,
 		Offline: layout.Offline,
-		Acquire: func(ctx context.Context) (sandbox.Handle, func(), error) {
-			return g.acquire(ctx, call, request, layout.Name, identity)
+		Acquire: func(ctx context.Context, command string) (sandbox.Handle, func(), error) {
+			handle, use, release, err := g.acquire(ctx, call, request, layout.Name, identity, command)
+			used.Store(use)
+			return handle, release, err
+		},
+		Unreached: func() []string {
+			if use := used.Load(); use != nil {
+				return use.Unreached()
+			}
+			return nil
 		},
 	}, nil
 }

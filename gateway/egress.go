@@ -35,16 +35,16 @@ func (g *Gateway) openEgress() (err error) {
 
 // acquire has the sandbox of a call, if it still is the one that the call was judged in. In whose name programs inside connect
 // is known before the first of them runs.
-func (g *Gateway) acquire(ctx context.Context, call *toolward.Call, request settings.Request, name, identity string) (sandbox.Handle, func(), error) {
-	use, err := g.egress.Enter(name, call)
+func (g *Gateway) acquire(ctx context.Context, call *toolward.Call, request settings.Request, name, identity, command string) (sandbox.Handle, *egress.Use, func(), error) {
+	use, err := g.egress.Enter(name, call, command)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	lease, err := g.sandboxes.AcquireJudged(ctx, request, identity)
 	if err != nil {
 		use.Leave()
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	use.Started(lease.Handle)
-	return lease, sync.OnceFunc(func() { lease.Release(); use.Leave() }), nil
+	return lease, use, sync.OnceFunc(func() { lease.Release(); use.Leave() }), nil
 }

@@ -103,28 +103,32 @@ func (c *client) answer(status int, text string) {
 
 // words say which host was not reached, why, and what can be done about it.
 func (e *Error) words() string {
-	host, why := e.Host, ""
 	switch e.Code {
-	case CodeNotPermitted:
-		why = cmp.Or(e.Why, "it is not allowed from this sandbox")
 	case CodeProxyRequest:
 		return "this is a proxy: send CONNECT host:port, or one plain request for an http URL"
 	case CodeHeaderTooLarge:
 		return "the request is too large for a proxy: send it through CONNECT"
-	case CodeInvalidHost:
-		why = "it is no host name"
-	case CodePort:
-		why = "its port is not one for such connections"
-	case CodeNoRecords, CodeDNS:
-		why = "its name was not found"
-	case CodeConnect:
-		why = "it did not accept the connection"
-	case CodeTimeout:
-		why = "it took too long to answer"
-	default:
-		why = "it is not a host of the public internet, and sandboxes reach no others (" + string(e.Code) + ")"
 	}
-	return cmp.Or(host, "the host") + " was not reached: " + why
+	return cmp.Or(e.Host, "the host") + " was not reached: " + e.Reason()
+}
+
+// Reason says in words why a host was not reached from a sandbox.
+func (e *Error) Reason() string {
+	switch e.Code {
+	case CodeNotPermitted:
+		return cmp.Or(e.Why, "it is not allowed from this sandbox")
+	case CodeInvalidHost:
+		return "it is no host name"
+	case CodePort:
+		return "its port is not one for such connections"
+	case CodeNoRecords, CodeDNS:
+		return "its name was not found"
+	case CodeConnect:
+		return "it did not accept the connection"
+	case CodeTimeout:
+		return "it took too long to answer"
+	}
+	return "it is not a host of the public internet, and sandboxes reach no others (" + string(e.Code) + ")"
 }
 
 func statusOf(e *Error) int {

@@ -81,7 +81,7 @@ func (w *world) Confinement(ctx context.Context, call *toolward.Call) (*builtin.
 		Workdir: layout.Workdir,
 		Mounts:  layout.Mounts(), FoldCase: layout.FoldCase,
 		Env: w.sandboxes.Settings().For(request.Agent).EnvRules(), Environ: layout.Environ,
-		Acquire: func(ctx context.Context) (sandbox.Handle, func(), error) {
+		Acquire: func(ctx context.Context, _ string) (sandbox.Handle, func(), error) {
 			lease, err := w.sandboxes.Acquire(ctx, request)
 			if err != nil {
 				return nil, nil, err

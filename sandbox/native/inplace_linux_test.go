@@ -37,7 +37,7 @@ func (w *inPlace) Confinement(ctx context.Context, call *toolward.Call) (*builti
 	}
 	return &builtin.Confinement{
 		Workdir: layout.Workdir, Mounts: layout.Mounts(), Env: w.manager.Settings().For(q.Agent).EnvRules(),
-		Acquire: func(ctx context.Context) (sandbox.Handle, func(), error) {
+		Acquire: func(ctx context.Context, _ string) (sandbox.Handle, func(), error) {
 			lease, err := w.manager.Acquire(ctx, q)
 			if err != nil {
 				return nil, nil, err
