@@ -34,6 +34,12 @@ func (v *evaluation) foreignWords(s *shell.Segment, seg *Segment) {
 		if w.Modified() {
 			seg.found(Expansion, w.Source+" is changed by what follows the parameter for zsh: write it with braces")
 		}
+		if w.Dollar() {
+			seg.found(Expansion, "zsh may see a parameter in "+w.Source+": write $ in single quotes")
+		}
+		if w.OddBraces() {
+			seg.found(Expansion, w.Source+" means other words to zsh than to bash")
+		}
 		if w.Descends() {
 			seg.found(Expansion, w.Source+" matches directories of any depth for some shells")
 		}

@@ -67,6 +67,20 @@ func TestRunBySomebodyElsesShell(t *testing.T) {
 		"LANG='path[$(id)]' printf %d LANG":             {toolward.Allow, toolward.Ask},
 		"LC_ALL='a(1)' ls":                              {toolward.Allow, toolward.Ask},
 		"LC_ALL=C.UTF-8 ls":                             {toolward.Allow, toolward.Allow},
+		"ls | cd src && cat a.go":                       {toolward.Allow, toolward.Ask}, // in src, for zsh
+		"cat {a.txt,=id}":                               {toolward.Allow, toolward.Ask},
+		"echo {,a} b":                                   {toolward.Allow, toolward.Ask},
+		"cat a{,.b}":                                    {toolward.Allow, toolward.Allow},
+		"grep \"$^a\" a.txt":                            {toolward.Allow, toolward.Ask}, // a parameter, for zsh
+		"grep -E \"a$|b$\" a.txt":                       {toolward.Allow, toolward.Allow},
+		"cat $HOME\u00e9":                               {toolward.Allow, toolward.Ask},
+		"bash -c \"echo $^a\"":                          {toolward.Allow, toolward.Ask},
+		"cat ~'/a'":                                     {toolward.Ask, toolward.Ask},
+		"cat <->a.txt":                                  {toolward.Ask, toolward.Ask},
+		"cat 2&>a":                                      {toolward.Ask, toolward.Ask},
+		"1=2 cat a.txt":                                 {toolward.Ask, toolward.Ask},
+		"\\noglob cat a.txt":                            {toolward.Ask, toolward.Ask},
+		"cat {fd} <a.txt":                               {toolward.Ask, toolward.Ask},
 	} {
 		if a := w.evaluate(t, onMiss(Developer), command); verdict(a) != want.own {
 			t.Errorf("%s: %s %v, want %s", command, verdict(a), codes(a), want.own)

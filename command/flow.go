@@ -50,6 +50,11 @@ func (v *evaluation) command(c *shell.Command, dirs []string, depth int) []Segme
 			}
 		}
 		v.afterwards(segments[i:end], depth)
+		if last := &segments[end-1]; v.r.ByShell && end > i+1 && last.Builtin == "cd" {
+			// zsh runs the last part of a pipeline itself: what follows would start in another directory than with bash.
+			last.found(Expansion, "shells differ in where a pipeline that ends in cd leaves them")
+			last.By = NotSatisfied
+		}
 		// Every program of a pipeline runs in a shell of its own: a cd among them moves nobody else.
 		switch cd := end == i+1 && segments[i].Builtin == "cd"; {
 		case lost:

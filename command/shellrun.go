@@ -90,7 +90,7 @@ func (v *evaluation) inner(seg *Segment, script int, c circumstances) {
 	}
 	dirs := append([]string{seg.Dir}, seg.OtherDir...)
 	seg.Inner = v.command(command, dirs, c.depth+1)
-	satisfied := true
+	satisfied := !seg.refuses(Expansion) // then nobody knows what the script is
 	for i := range seg.Inner {
 		in := &seg.Inner[i]
 		satisfied = satisfied && in.By != NotSatisfied

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -233,6 +234,9 @@ func (w *walker) simple(s *syntax.Stmt, c *syntax.CallExpr) {
 	if segment.Heredoc != nil && slices.ContainsFunc(segment.Redirs, Redirect.input) {
 		w.refuse(Redirection, s.Pos()) // the last one counts, and their order is not kept
 	}
+	if len(s.Redirs) > 0 && slices.ContainsFunc(segment.Words, func(word Word) bool { return namedDescriptor.MatchString(word.Source) }) {
+		w.refuse(Redirection, s.Pos())
+	}
 	if w.err == nil && len(segment.Words) == 0 {
 		// Redirections alone create or empty files without any program.
 		w.refuse(Redirection, s.Pos())
@@ -240,9 +244,15 @@ func (w *walker) simple(s *syntax.Stmt, c *syntax.CallExpr) {
 	w.segments = append(w.segments, segment)
 }
 
+// namedDescriptor is a word that zsh takes for the variable of a descriptor if a redirection follows: "{fd} <a".
+var namedDescriptor = regexp.MustCompile(`^\{[A-Za-z_][A-Za-z0-9_]*\}$`)
+
 // reserved are words that shells read as syntax, or as a change to the command that follows, where the parser sees a
 // program.
 var reserved = []string{"in", "repeat", "foreach", "end", "nocorrect", "noglob", "-", "integer", "float", "private"}
+
+// modifiers are those of these words that change the command that follows even if they are quoted, for zsh.
+var modifiers = []string{"nocorrect", "noglob", "-"}
 
 // declarations change the shell. The parser knows them where they stand first and are not quoted; a shell always does.
 var declarations = []string{"declare", "export", "let", "local", "readonly", "typeset"}
@@ -252,13 +262,17 @@ func (w *walker) argument(s *Segment, node *syntax.Word) {
 	if w.err != nil {
 		return
 	}
-	if len(s.Words) == 0 && (slices.Contains(reserved, word.Source) || slices.Contains(declarations, word.Text)) {
+	if len(s.Words) == 0 && (slices.Contains(reserved, word.Source) || slices.Contains(modifiers, word.Text) || slices.Contains(declarations, word.Text)) {
 		w.refuse(Compound, node.Pos())
 		return
 	}
 	// "%1" continues a job.
 	if len(s.Words) == 0 && (word.Text == "" || word.Text[0] == '%' || word.Param || word.Glob || word.Brace) {
 		w.refuse(DynamicExecutable, node.Pos())
+		return
+	}
+	if name, _, assigned := strings.Cut(word.Source, "="); len(s.Words) == 0 && assigned && (IsNumber(name) || !isASCII(name)) {
+		w.refuse(Assignment, node.Pos()) // "1=a b" and "é=a b" set a parameter and start b, for zsh
 		return
 	}
 	s.Words = append(s.Words, word)

@@ -3,6 +3,7 @@ package shell
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -135,8 +136,8 @@ func (w *Word) Params() []string {
 	return names
 }
 
-// Modified reports whether a parameter stands before "[" or ":" without braces: zsh takes what follows for a subscript or a
-// modifier, in quotes, too. "$PWD:h" is the directory above.
+// Modified reports whether a parameter stands before "[", ":" or a letter beyond ASCII without braces: zsh takes what follows
+// for a subscript, a modifier or more of the name, in quotes, too. "$PWD:h" is the directory above.
 func (w *Word) Modified() bool {
 	return w.Param && modified(w.node.Parts)
 }
@@ -148,7 +149,7 @@ func modified(parts []syntax.WordPart) bool {
 			if !p.Short || i+1 == len(parts) {
 				continue
 			}
-			if next, ok := parts[i+1].(*syntax.Lit); ok && next.Value != "" && strings.IndexByte("[:", next.Value[0]) >= 0 {
+			if next, ok := parts[i+1].(*syntax.Lit); ok && next.Value != "" && (strings.IndexByte("[:", next.Value[0]) >= 0 || next.Value[0] >= utf8.RuneSelf) {
 				return true
 			}
 		case *syntax.DblQuoted:
@@ -158,6 +159,53 @@ func modified(parts []syntax.WordPart) bool {
 		}
 	}
 	return false
+}
+
+// Dollar reports whether a "$" stands for itself where zsh may see the beginning of a parameter: "$^a", "$=a", "$~a".
+func (w *Word) Dollar() bool {
+	return w.node != nil && strings.Contains(w.Source, "$") && dollar(w.node.Parts)
+}
+
+func dollar(parts []syntax.WordPart) bool {
+	for n, part := range parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			for i := 0; i < len(p.Value); i++ {
+				switch {
+				case p.Value[i] == '\\':
+					i++
+				case p.Value[i] == '$' && !endsName(p.Value[i+1:], parts[n+1:]):
+					return true
+				}
+			}
+		case *syntax.DblQuoted:
+			if dollar(p.Parts) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// endsName reports whether what follows a "$", in its literal or the next, is nothing or begins no name.
+func endsName(rest string, parts []syntax.WordPart) bool {
+	if rest == "" && len(parts) > 0 {
+		next, ok := parts[0].(*syntax.Lit)
+		if !ok {
+			return false
+		}
+		rest = next.Value
+	}
+	return rest == "" || strings.IndexByte("|) /,", rest[0]) >= 0
+}
+
+// OddBraces reports whether one of the words that braces make is empty, which bash drops and zsh does not, or begins with
+// "=", behind which zsh looks for a program.
+func (w *Word) OddBraces() bool {
+	if !w.Brace || w.Source[0] != '{' {
+		return false
+	}
+	return slices.ContainsFunc([]string{"{,", ",,", ",}", "{=", ",="}, func(odd string) bool { return strings.Contains(w.Source, odd) })
 }
 
 // Descends reports whether the word is a pattern with "**", which matches directories of any depth for zsh.

@@ -13,6 +13,8 @@ var fileOperators = []syntax.RedirOperator{
 	syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.RdrIn,
 }
 
+var numberRange = regexp.MustCompile(`^<[0-9]*-[0-9]*>`)
+
 // redirect takes a redirection of a standard stream.
 func (w *walker) redirect(s *Segment, r *syntax.Redirect) {
 	fd := ""
@@ -23,6 +25,14 @@ func (w *walker) redirect(s *Segment, r *syntax.Redirect) {
 	s.To = max(s.To, end)
 	if end < len(w.text) && strings.IndexByte("<>", w.text[end]) >= 0 && IsNumber(w.text[r.Word.Pos().Offset():end]) {
 		w.refuse(Redirection, r.Pos()) // ">2>1": for bash, 2 is the descriptor of what follows
+		return
+	}
+	if at := int(r.OpPos.Offset()); r.N == nil && at > 0 && kindOf(w.text[at-1]) == '0' {
+		w.refuse(Redirection, r.Pos()) // "2&>a": for zsh, 2 is a descriptor
+		return
+	}
+	if numberRange.MatchString(w.text[r.OpPos.Offset():]) {
+		w.refuse(Redirection, r.Pos()) // "a<->b": a pattern for numbers, for zsh
 		return
 	}
 	switch {
@@ -40,8 +50,8 @@ func (w *walker) redirect(s *Segment, r *syntax.Redirect) {
 		if _, assigned := assignedName(word.Source); assigned && (r.Op == syntax.RdrAll || r.Op == syntax.AppAll) {
 			w.refuse(Redirection, r.Pos()) // "&>>a=" is a syntax error for bash, which takes it for an assignment
 		}
-		// ">! a" writes the file "!" for bash, and for zsh a, whatever "noclobber" says.
-		if w.err == nil && (word.Text == "" || word.Expands() || connects(word.Text) || word.Source[0] == '!') {
+		// ">! a" writes the file "!" for bash, and for zsh a; ">=id" for zsh the program id.
+		if w.err == nil && (word.Text == "" || word.Expands() || connects(word.Text) || strings.IndexByte("!=", word.Source[0]) >= 0 || word.Dollar()) {
 			w.refuse(Redirection, r.Pos())
 		}
 		s.Redirs = append(s.Redirs, Redirect{fd, r.Op.String(), word.Text})

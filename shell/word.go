@@ -3,6 +3,7 @@ package shell
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -35,7 +36,7 @@ func (w *walker) word(node *syntax.Word) Word {
 	if oddBrackets(node) {
 		w.refuse(ExtendedGlob, node.Pos())
 	}
-	if !word.Tilde && tildeLater(node) {
+	if !word.Tilde && tildeLater(node) || tildeBesideQuotes(node) {
 		w.refuse(UserHome, node.Pos())
 	}
 	w.braces(&word, node)
@@ -185,6 +186,17 @@ func tildeLater(node *syntax.Word) bool {
 	})
 }
 
+// tildeBesideQuotes reports whether quotes stand before or behind a "~": for bash "~'/a'" and "”~" are files of that name,
+// and for zsh they lie in the home.
+func tildeBesideQuotes(node *syntax.Word) bool {
+	for i, part := range node.Parts {
+		if lit, ok := part.(*syntax.Lit); ok && (i > 0 && strings.HasPrefix(lit.Value, "~") || lit.Value == "~" && len(node.Parts) > 1) {
+			return true
+		}
+	}
+	return false
+}
+
 // unescape removes backslashes before the given characters.
 func unescape(s, special string) string {
 	if !strings.Contains(s, `\`) {
@@ -198,6 +210,10 @@ func unescape(s, special string) string {
 		b.WriteByte(s[i])
 	}
 	return b.String()
+}
+
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0
 }
 
 // literals is the unquoted text of a word.

@@ -65,27 +65,38 @@ var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "ash", "fish", "cmd", 
 // what is left of its objections are those about the command itself.
 type analyst struct {
 	root      string // of the sandbox, as seen from here
+	foreign   bool   // the text is run by a shell of somebody else's
 	evaluator *command.Evaluator
 }
 
-func newAnalyst(root string) (*analyst, error) {
+func newAnalyst(root string, foreign bool) (*analyst, error) {
 	policy := command.Policy{
 		Preset: command.Developer, Writes: true, LooseInlineEval: true,
 		Entries: []allowlist.Listed{{Entry: allowlist.Entry{Pattern: "*"}}},
 	}
 	evaluator, _, err := command.New(policy, homeDir, command.NewResolver(sandboxFiles{root}))
-	return &analyst{root, evaluator}, err
+	return &analyst{root, foreign, evaluator}, err
 }
 
 // Understand analyzes a text and expands it as it would be before it is approved.
 func (a *analyst) Understand(text string) (*Claim, Refusal) {
 	assessment := a.evaluator.Evaluate(&command.Request{
-		Command: text, Dir: workDir, Getenv: Getenv, Level: toolward.Normal, Places: everywhere{},
+		Command: text, Dir: workDir, Getenv: Getenv, Level: toolward.Normal, Places: everywhere{}, ByShell: a.foreign,
 	})
 	if !assessment.OK {
 		return nil, Refusal(assessment.Reason)
 	}
+	if a.foreign && slices.ContainsFunc(assessment.Segments, func(s command.Segment) bool { return matchesPrograms(&s) }) {
+		return nil, "matches-programs"
+	}
 	return understand(assessment.Segments, new([]string))
+}
+
+// matchesPrograms reports whether a pattern may match programs, of which the sandbox says for every name that it is there.
+func matchesPrograms(s *command.Segment) bool {
+	return len(s.Expanded) > 0 && slices.ContainsFunc(s.Written, func(w string) bool {
+		return strings.HasPrefix(w, "/") && strings.ContainsAny(strings.Split(w, "/")[1], "*?[")
+	})
 }
 
 // Accepts reports whether something is claimed of a text.

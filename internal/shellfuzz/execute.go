@@ -94,7 +94,7 @@ func Serve(root string) error {
 	if err := enter(root); err != nil {
 		return fmt.Errorf("enter the sandbox: %w", err)
 	}
-	analyst, err := newAnalyst("/")
+	analyst, err := newAnalyst("/", false)
 	if err != nil {
 		return err
 	}

@@ -90,6 +90,9 @@ func (b *Bash) Try(text string) (Attempt, error) {
 	if err != nil {
 		return Attempt{}, err
 	}
+	if b.zsh {
+		return Attempt{Trace: trace, Difference: b.Exceeds(claim, trace)}, b.Restore(trace)
+	}
 	a := Attempt{Trace: trace, Difference: b.Compare(claim, trace)}
 	if a.Difference != nil {
 		return a, b.Restore(trace)

@@ -40,6 +40,7 @@ const stdbufLibrary = "/usr/libexec/coreutils/libstdbuf.so"
 // processes, and a root directory that is thrown away.
 type Bash struct {
 	Root string // of the sandbox, as seen from outside
+	zsh  bool   // it is a zsh: see [NewZsh]
 
 	process         *exec.Cmd
 	request, answer *os.File
@@ -62,7 +63,10 @@ var ErrNoSandbox = errors.New("no sandbox")
 
 // NewBash builds a sandbox in dir, which must be empty, and starts a bash in it.
 func NewBash(dir string) (*Bash, error) {
-	b := &Bash{Root: dir, patience: 10 * time.Second, executeEvery: 1}
+	return newShell(&Bash{Root: dir, patience: 10 * time.Second, executeEvery: 1})
+}
+
+func newShell(b *Bash) (*Bash, error) {
 	if err := b.build(); err != nil {
 		return nil, err
 	}
@@ -96,7 +100,11 @@ func NewBash(dir string) (*Bash, error) {
 	defer requestEnd.Close()
 	defer answerEnd.Close()
 	b.request, b.answer = request, answer
-	b.process = b.command(strings.Repeat(" ", maxCommand)+":", "server", trace, requestEnd, answerEnd)
+	role := "server"
+	if b.zsh {
+		role = "early"
+	}
+	b.process = b.command(strings.Repeat(" ", maxCommand)+":", role, trace, requestEnd, answerEnd)
 	if err := b.streams(); err != nil {
 		return nil, err
 	}
@@ -107,6 +115,10 @@ func NewBash(dir string) (*Bash, error) {
 func (b *Bash) command(text, role string, trace, request, answer *os.File) *exec.Cmd {
 	c := exec.Command("/real/bash", "--norc", "--noprofile", "-c", text)
 	c.Args[0] = "bash"
+	if b.zsh {
+		c = exec.Command("/real/zsh", "-f", "-c", text)
+		c.Args[0] = "zsh"
+	}
 	c.Dir = workDir
 	c.Env = append(slices.Clone(environment), "LD_PRELOAD=/trace.so", "TOOLWARD_TRACE="+role)
 	c.ExtraFiles = make([]*os.File, 197)
@@ -167,7 +179,11 @@ func (b *Bash) build() error {
 	if err := b.compile(); err != nil {
 		return err
 	}
-	for _, name := range slices.Concat(starters, utilities) {
+	programs := slices.Concat(starters, utilities)
+	if b.zsh {
+		programs = append(programs, "zsh")
+	}
+	for _, name := range programs {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrNoSandbox, err)
@@ -194,7 +210,7 @@ func (b *Bash) build() error {
 	if b.realRoot, err = filepath.EvalSymlinks(b.Root); err != nil {
 		return err
 	}
-	if b.analyst, err = newAnalyst(b.Root); err != nil {
+	if b.analyst, err = newAnalyst(b.Root, b.zsh); err != nil {
 		return err
 	}
 	if b.fixture, err = newFixture(b.Root); err != nil {

@@ -1,5 +1,5 @@
 // A library that is loaded into bash before anything else and makes of it an oracle: it serves command texts to a bash
-// that is forked when it is about to read its -c argument, and stands where programs would start. Nothing is ever
+// that is forked when it is about to read its -c argument (to a zsh, before it begins), and stands where programs would start. Nothing is ever
 // started: execve writes down what would be, behaves like a small filter, and ends. The few programs that only start
 // others (env, nice, xargs, shells) are real, with this library in them.
 //
@@ -410,10 +410,12 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	marker = argv[argc - 1];
 	calls = shared->calls;
 	serving = !strcmp(role, "count") ? COUNTS : !strcmp(role, "server") ? SERVES : RUNS;
+	int early = !strcmp(role, "early");
 	// Programs must not see these two. (bash has an unsetenv of its own, which is not ready yet.)
 	char **out = environ;
 	for (char **in = environ; *in; in++)
 		if (strncmp(*in, "LD_PRELOAD=", 11) && strncmp(*in, "TOOLWARD_TRACE=", 15)) *out++ = *in;
 	*out = 0;
+	if (early) serve(); // each child goes on to main, as a shell that has just been started with the text
 }
 #endif
