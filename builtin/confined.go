@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type Confinement struct {
 	// Identity names the sandbox and what of this machine is where in it: an approval is for that, not for a path inside.
 	Identity string
 	Workdir  string // inside
+	Home     string // inside; "" is the workdir
 	Mounts   []sandbox.Mount
 	Env      settings.EnvRules
 	// Environ is what every command inside gets, as far as it is known: what "$HOME" means there.
@@ -65,7 +67,7 @@ func (l located) sandbox() string {
 func (c *Confinement) located(workDir string) (located, error) {
 	table := settings.NewMountTable(c.Workdir, c.Mounts)
 	layout := place.Layout{
-		Workspace: c.Workdir, Home: c.Workdir,
+		Workspace: c.Workdir, Home: cmp.Or(c.Home, c.Workdir),
 		// Nothing of Toolward's own is in a sandbox but its program inside.
 		StateDir: insideState, ConfigFile: insideState + "/toolward.jsonc", FoldCase: c.FoldCase,
 	}

@@ -174,7 +174,7 @@ func TestSandboxExampleDecides(t *testing.T) {
 	}
 	// The browser's has a directory of its own, the same for all of its sessions, and nothing of the project.
 	browser := layout("agent:browser-agent:main")
-	if browser.Name != layout("agent:browser-agent:x").Name || len(browser.Mounts()) != 1 || !strings.HasPrefix(browser.WorkspaceDir, around.StateDir+"/sandboxes/") {
+	if browser.Name != layout("agent:browser-agent:x").Name || len(browser.Mounts()) != 2 || !strings.HasPrefix(browser.WorkspaceDir, around.StateDir+"/sandboxes/") {
 		t.Errorf("browser-agent: %+v", browser)
 	}
 	asked, err := compiled.For("coder").Preview(t.Context(), settings.Request{Agent: "coder", Session: "agent:coder:main", Workspace: project})
@@ -183,7 +183,7 @@ func TestSandboxExampleDecides(t *testing.T) {
 	}
 	s := asked.Spec
 	if s.Network.Mode != sandbox.NetworkBridge || s.Limits.Memory != 2<<30 || s.Limits.Pids != 256 || !slices.Equal(s.Docker.CapDrop, []string{"ALL"}) ||
-		s.Writable || s.Mounts[0].Source != project || s.Mounts[0].Target != "/workspace" || !s.Mounts[0].Writable {
+		s.Writable || s.Mounts[0].Source != project || s.Mounts[0].Target != project || !s.Mounts[0].Writable {
 		t.Errorf("the coder's container is %+v", s)
 	}
 	// Only container engines have a bridge: another one refuses, and does not make something else of it.

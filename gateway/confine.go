@@ -59,7 +59,7 @@ func (g *Gateway) Confinement(ctx context.Context, call *toolward.Call) (*builti
 	identity := layout.Identity()
 	var used atomic.Pointer[egress.Use]
 	return &builtin.Confinement{
-		Name: layout.Name, Identity: identity, Workdir: layout.Workdir,
+		Name: layout.Name, Identity: identity, Workdir: layout.Workdir, Home: layout.Home,
 		Mounts: layout.Mounts(), FoldCase: layout.FoldCase,
 		Env:     g.sandboxes.Settings().For(caller.Agent).EnvRules(),
 		Environ: layout.Environ,

@@ -24,10 +24,10 @@ func (c *Classifier) lstat(p string) (fs.FileInfo, error) {
 	}
 	host, above, ok := c.view.Find(p)
 	switch {
-	case ok:
-		return os.Lstat(host)
 	case above:
 		return rootInfo{}, nil
+	case ok:
+		return os.Lstat(host)
 	}
 	return nil, ErrNotMounted
 }

@@ -13,6 +13,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
+	"regexp"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -97,6 +100,7 @@ type Spec struct {
 	Workdir   string   // absolute path inside
 	Env       []string // NAME=value, after the rules for environments
 	User      User
+	Account   Account
 	Tmpfs     []Tmpfs
 	Network   Network
 	Limits    Limits
@@ -150,12 +154,35 @@ type MountKind string
 const (
 	MountWorkspace MountKind = "workspace"
 	MountAgent     MountKind = "agent"
-	MountCache     MountKind = "cache" // see CacheTarget
+	MountHome      MountKind = "home" // of the sandbox itself
 	MountBind      MountKind = "bind"
 )
 
 // User is who runs inside, in numbers of the host.
 type User struct{ UID, GID int }
+
+// Account is what programs inside are told about the user.
+type Account struct{ Name, Home, Shell string }
+
+// accountName is what every system takes for the name of a user. Anything else could write lines of its own into a file of users.
+var accountName = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
+
+// Files are the lists of users and of groups inside. The user stands first: on a machine where root works as another number,
+// both are called root, and who asks for a name means this one.
+func (a Account) Files(uid, gid int) (passwd, group string) {
+	if !accountName.MatchString(a.Name) {
+		a.Name = Brand
+	}
+	plain := func(p, fallback string) string {
+		if !path.IsAbs(p) || strings.ContainsAny(p, ":\n\r\x00") {
+			return fallback
+		}
+		return p
+	}
+	passwd = fmt.Sprintf("%s:x:%d:%d:%s:%s:%s\n", a.Name, uid, gid, a.Name, plain(a.Home, "/"), plain(a.Shell, "/bin/sh")) +
+		"root:x:0:0:root:/:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
+	return passwd, fmt.Sprintf("%s:x:%d:\n", a.Name, gid) + "root:x:0:\nnogroup:x:65534:\n"
+}
 
 // Tmpfs is a file system in memory.
 type Tmpfs struct {

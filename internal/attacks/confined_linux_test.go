@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/toolward/toolward"
@@ -59,7 +57,7 @@ func TestAttackVectorsInSandboxes(t *testing.T) {
 // What the machine would obey later is not made by a file tool of a sandbox without a person, also where there was none.
 func TestSandboxedToolsMakeNothingProtected(t *testing.T) {
 	e, _ := nativeEngine(t)
-	for _, path := range []string{".git/hooks/post-merge", "sub/.git/config", ".vscode/tasks.json", ".envrc", "/workspace/.github/workflows/x.yml", "@.idea/x", "~/.mcp.json"} {
+	for _, path := range []string{".git/hooks/post-merge", "sub/.git/config", ".vscode/tasks.json", ".envrc", "/ws/.github/workflows/x.yml", "@.idea/x", "~/.mcp.json"} {
 		for _, tool := range []string{"write", "apply_patch"} {
 			o, err := judgeConfined(t, &attack{Want: string(asked), Attempt: fields{"tool": tool, "path": path}}, e, "")
 			if err != nil || !o.holds(string(asked)) {
@@ -133,7 +131,6 @@ func judgeConfined(t *testing.T, c *attack, engine sandbox.Engine, image string)
 	if err := w.build(c); err != nil {
 		return outcome{}, err
 	}
-	w.linkInside(c)
 	w.giveWorkspace()
 	lease, err := w.sandboxes.Acquire(t.Context(), w.request()) // how long one takes to be made is not the gate's time
 	if err != nil {
@@ -160,16 +157,6 @@ func judgeConfined(t *testing.T, c *attack, engine sandbox.Engine, image string)
 		return outcome{answer: harmful, why: "it got out of the workspace: " + got}, nil
 	}
 	return o, nil
-}
-
-// linkInside leads links within the workspace to where it is inside: there, its path on the machine is nowhere.
-func (w *world) linkInside(c *attack) {
-	for link, target := range c.Setup.object("symlinks") {
-		if rest, ok := strings.CutPrefix(fmt.Sprint(target), "/ws/"); ok {
-			must(w.t, os.Remove(w.at(link)))
-			must(w.t, os.Symlink(settings.WorkspaceTarget+"/"+rest, w.at(link)))
-		}
-	}
 }
 
 // giveWorkspace makes what lies in the workspace that of who runs inside. What another name of a file leads to is not.

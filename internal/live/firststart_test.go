@@ -3,6 +3,7 @@ package live_test
 import (
 	"encoding/json"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -102,13 +103,21 @@ func TestFirstStart(t *testing.T) {
 	writeFile(t, filepath.Join(m.Home, "diary"), "private")
 	writeFile(t, filepath.Join(m.Workspace, "main.txt"), "of the project\n")
 	session := asAgent(t, m, m.Workspace)
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ command, want string }{
-		{"cat main.txt; echo made > made.txt; pwd", "of the project\n/workspace"},
+		{"cat main.txt; echo made > made.txt; pwd", "of the project\n" + m.Workspace + "\n"},
 		{"tr '\\0' ' ' < /proc/1/cmdline", "toolward-inside"},
 		{"cat " + filepath.Join(m.Home, "diary"), "No such file"},
 		{"ls -A " + m.State, "No such file"},
 		{"getent hosts example.com || echo unreachable", "unreachable"},
-		{"mkdir -p $XDG_CACHE_HOME/x && ls -A $HOME", "made.txt"},
+		{"cd " + m.Workspace + " && cd / && cd " + m.Workspace + "/. && ls", "main.txt"},
+		{"echo $HOME; ls -A $HOME", m.Home + "\n.cache\n"},
+		{"mkdir -p ~/.config/x && touch ~/.config/x/y && ls -A $HOME", ".cache\n.config\n"},
+		{"id -un; getent passwd $(id -u) | cut -d: -f6", me.Username + "\n" + m.Home + "\n"},
+		{"printf '#!/bin/sh\necho $0\n' > /tmp/t; chmod +x /tmp/t; /tmp/t", "/tmp/t\n"},
 		{"echo '#!/bin/sh\necho runs' > $GOTMPDIR/t; chmod +x $GOTMPDIR/t; $GOTMPDIR/t", "runs"},
 	} {
 		if got, _ := says(t, session, c.command); !strings.Contains(got, c.want) {

@@ -62,7 +62,7 @@ func TestSandboxedSession(t *testing.T) {
 	}
 	secret := filepath.Join(g.State, "toolward.jsonc")
 	for command, want := range map[string]string{
-		"pwd; cat hello.txt":                           "/workspace\nhello from the workspace",
+		"pwd; cat hello.txt":                           g.Workspace + "\nhello from the workspace",
 		"cat " + secret + " || echo hidden":            "hidden",
 		"cat /proc/net/dev | tail -n +3 | cut -d: -f1": "lo",
 		"touch made && echo done":                      "done",
@@ -75,7 +75,7 @@ func TestSandboxedSession(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(g.Workspace, "made")); err != nil {
 		t.Error(err)
 	}
-	if got := call("read", map[string]any{"path": "/workspace/hello.txt"}); !strings.Contains(got, "hello from the workspace") {
+	if got := call("read", map[string]any{"path": g.Workspace + "/hello.txt"}); !strings.Contains(got, "hello from the workspace") {
 		t.Errorf("read: %q", got)
 	}
 	if got := call("read", map[string]any{"path": "/etc/passwd"}); !strings.Contains(got, "sandbox") {
@@ -94,7 +94,7 @@ func TestSandboxedSession(t *testing.T) {
 
 	// What git would run later, outside, is told, and the session is elevated from then on. A repository alone is not.
 	call("exec", map[string]any{"command": "mkdir -p fine/.git/hooks && echo '[core]' > fine/.git/config"})
-	key := g.recorded(t, `"/workspace/fine/.git/config"`)
+	key := g.recorded(t, `"`+g.Workspace+`/fine/.git/config"`)
 	if out, status := g.terminal.Run("toolward level get " + key); status != 0 || strings.Contains(out, "elevated") {
 		t.Errorf("a repository elevates the session: %d\n%s", status, out)
 	}

@@ -117,9 +117,11 @@ func TestContainerByDefault(t *testing.T) {
 			t.Cleanup(func() { remove(t, e, name) })
 			made := inspected(t, name)
 			host := made.HostConfig
+			workdir := map[bool]string{false: "/workspace", true: h.workspace}[access == "rw"]
 			tmpfs := "rw,noexec,nosuid,nodev,mode=1777,size=536870912"
+			programs := strings.Replace(tmpfs, "noexec", "exec", 1)
 			got := []any{made.Config.User, host.ReadonlyRootfs, host.NetworkMode, host.CapDrop, *host.PidsLimit, host.Memory, host.MemorySwap, host.NanoCPUs, host.Tmpfs, made.Config.WorkingDir, len(host.Ulimits)}
-			wanted := []any{want, true, container.NetworkMode("none"), []string{"ALL"}, int64(512), int64(4 << 30), int64(4 << 30), int64(0), map[string]string{"/tmp": tmpfs, "/var/tmp": tmpfs, "/run": tmpfs}, "/workspace", 1}
+			wanted := []any{want, true, container.NetworkMode("none"), []string{"ALL"}, int64(512), int64(4 << 30), int64(4 << 30), int64(0), map[string]string{"/tmp": programs, "/var/tmp": programs, "/run": tmpfs}, workdir, 1}
 			if diff := cmp.Diff(wanted, got); diff != "" {
 				t.Errorf("by default (- want, + got):\n%s", diff)
 			}
@@ -129,7 +131,7 @@ func TestContainerByDefault(t *testing.T) {
 				t.Errorf("a file of root's workspace can be made %q", out)
 			}
 			protected := slices.ContainsFunc(made.Mounts, func(m container.MountPoint) bool {
-				return m.Destination == "/workspace/deep/.git/hooks" && m.Source == h.workspace+"/deep/.git/hooks" && !m.RW
+				return m.Destination == h.workspace+"/deep/.git/hooks" && m.Source == h.workspace+"/deep/.git/hooks" && !m.RW
 			})
 			if protected != (access == "rw") {
 				t.Errorf("mounted is %+v", made.Mounts)
@@ -196,6 +198,13 @@ func asWritten(t *testing.T, c *container.InspectResponse, h *home) {
 	}
 	delete(mounts, agentTarget)
 	delete(mounts, doorTarget)
+	for _, system := range []string{"/etc/passwd", "/etc/group", "/etc/localtime"} {
+		if !strings.HasSuffix(mounts[system], " ro rprivate") {
+			t.Errorf("%s is %s", system, mounts[system])
+		}
+		delete(mounts, system)
+	}
+	own := h.state + "/sandboxes/homes/" + sandbox.Slug("agent:coder:it's mine") + "/" + sandbox.Slug(private)
 	ulimits := map[string][2]int64{}
 	for _, u := range host.Ulimits {
 		ulimits[u.Name] = [2]int64{u.Soft, u.Hard}
@@ -220,7 +229,7 @@ func asWritten(t *testing.T, c *container.InspectResponse, h *home) {
 		}},
 		{"network", string(host.NetworkMode), "none"},
 		{"user", c.Config.User, "12345:12345"},
-		{"env", c.Config.Env[:2], []string{"LANG=C", "SIGN=it's\ta \u202etest"}},
+		{"env", c.Config.Env[:4], []string{"HOME=" + base + "/home", "GOTMPDIR=" + base + "/home/.cache/tmp", "LANG=C", "SIGN=it's\ta \u202etest"}},
 		{"capabilities", []any{host.CapDrop, host.CapAdd, host.Privileged}, []any{[]string{"ALL"}, []string(nil), false}},
 		{"new privileges", host.SecurityOpt[0], "no-new-privileges"},
 		{"name servers", []string{host.DNS[0].String()}, []string{"192.0.2.1"}},
@@ -232,6 +241,7 @@ func asWritten(t *testing.T, c *container.InspectResponse, h *home) {
 		{"workdir", c.Config.WorkingDir, "/project"},
 		{"mounts", mounts, map[string]string{
 			"/project": private + " ro rprivate", "/agent": h.workspace + " ro rprivate", "/cache": base + "/cache rw rprivate", "/deep": h.workspace + "/deep ro rprivate",
+			base + "/home": own + " rw rprivate",
 		}},
 		{"image", c.Config.Image, imageName()},
 		{"command", append(slices.Clone([]string(c.Config.Entrypoint)), c.Config.Cmd[len(c.Config.Cmd)-1]), []string{agentTarget, "serve"}},

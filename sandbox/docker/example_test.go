@@ -59,7 +59,7 @@ func TestExampleCoderWorks(t *testing.T) {
 	out, status := output(t, lease, sandbox.Command{Shell: `pwd; echo made > here
 (echo x > .git/hooks/evil) 2>/dev/null || echo protected
 (echo x > /etc/x) 2>/dev/null || echo read-only`})
-	if out != "/workspace\nprotected\nread-only\n" || status.Code != 0 {
+	if out != project+"\nprotected\nread-only\n" || status.Code != 0 {
 		t.Errorf("%q %+v", out, status)
 	}
 	if made, err := os.ReadFile(filepath.Join(project, "here")); err != nil || string(made) != "made\n" {

@@ -75,6 +75,8 @@ func (in *creationCase) spec(t *testing.T) *sandbox.Spec {
 		t.Fatal(err)
 	}
 	spec := plan.Spec
+	// Nor what programs are told of their home.
+	spec.Env = slices.DeleteFunc(spec.Env, func(v string) bool { return strings.HasPrefix(v, "HOME=") || strings.HasPrefix(v, "GOTMPDIR=") })
 	spec.Name, spec.ScopeKey, spec.Hash, spec.Docker.Labels = in.Name, in.ScopeKey, in.ConfigHash, in.Labels
 	access, err := settings.ParseAccess(cmp.Or(in.Mounts.WorkspaceAccess, "none"))
 	if err != nil {

@@ -205,7 +205,7 @@ func TestProtectedMadeWithoutAGateway(t *testing.T) {
 			continue
 		}
 		told[e.Session] = true
-		if !e.Runs || !slices.Equal(e.Paths, []string{"/workspace/new/.git/hooks"}) {
+		if !e.Runs || !slices.Equal(e.Paths, []string{w.Workspace + "/new/.git/hooks"}) {
 			t.Errorf("told of %v, it runs: %v", e.Paths, e.Runs)
 		}
 	}

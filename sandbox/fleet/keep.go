@@ -185,7 +185,7 @@ func (m *Manager) finishBox(ctx context.Context, b *box, entry Registered, why s
 	m.forget(entry.Name)
 	m.closeEgress(b)
 	m.tell(EventRemoved, told)
-	if err := m.Settings().RemoveCaches(entry.ScopeKey); err != nil {
+	if err := m.Settings().RemoveHomes(entry.ScopeKey); err != nil {
 		m.options.Log.Warn("what a sandbox kept for later could not be removed", "sandbox", entry.Name, "err", err)
 	}
 	if err := m.registry.Update(dropped(entry.Name)); err != nil {

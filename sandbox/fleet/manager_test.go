@@ -188,7 +188,7 @@ func TestLayoutMakesThePrivateDirectory(t *testing.T) {
 	}
 	// This engine mounts nothing.
 	mounts := layout.Mounts()
-	if layout.Workdir != layout.WorkspaceDir || len(mounts) != 1 || mounts[0].Target != mounts[0].Source || native.ensured != 0 {
+	if layout.Workdir != layout.WorkspaceDir || len(mounts) != 2 || mounts[0].Target != mounts[0].Source || native.ensured != 0 {
 		t.Errorf("%s, %+v, %d made", layout.Workdir, mounts, native.ensured)
 	}
 }

@@ -38,7 +38,7 @@ func TestCommandsAreLookedAfter(t *testing.T) {
 		}
 		command("a", "src/main.go")
 		command("a", "sub/.git/hooks/post-merge")
-		if got := told(); len(got) != 1 || !got[0].Runs || got[0].Session != "agent:coder:a" || !slices.Equal(got[0].Paths, []string{"/workspace/sub/.git/hooks"}) {
+		if got := told(); len(got) != 1 || !got[0].Runs || got[0].Session != "agent:coder:a" || !slices.Equal(got[0].Paths, []string{m.home.Workspace + "/sub/.git/hooks"}) {
 			t.Fatalf("%+v", got)
 		}
 		made(".envrc") // a file tool would be refused: whoever made it, no command has ended

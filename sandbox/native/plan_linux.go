@@ -2,7 +2,6 @@ package native
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -38,7 +37,7 @@ var (
 )
 
 // basePlan is what every sandbox of a user has.
-func basePlan(who identity) *setup.Plan {
+func basePlan() *setup.Plan {
 	p := &setup.Plan{}
 	add := func(steps ...setup.Step) { p.Steps = append(p.Steps, steps...) }
 	add(setup.Step{Kind: setup.CgroupNamespace}, setup.Step{Kind: setup.Loopback})
@@ -50,7 +49,7 @@ func basePlan(who identity) *setup.Plan {
 			add(setup.Step{Kind: setup.Bind, Source: "/" + name, Path: "/" + name, Attr: hardened | setup.ReadOnly, Optional: true})
 		}
 	}
-	add(etcSteps(who)...)
+	add(etcSteps()...)
 	add(devSteps()...)
 	add(setup.Step{Kind: setup.Proc, Path: "/proc", Attr: hardened | setup.NoExec})
 	add(settingSteps()...)
@@ -84,15 +83,9 @@ func settingSteps() []setup.Step {
 }
 
 // etcSteps make an /etc that says what programs ask and nothing about the host.
-func etcSteps(who identity) []setup.Step {
-	file := func(name, text string) setup.Step {
-		return setup.Step{Kind: setup.File, Path: "/etc/" + name, Mode: 0o644, Data: []byte(text)}
-	}
+func etcSteps() []setup.Step {
+	file := etcFile
 	steps := []setup.Step{
-		file("passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n"+
-			fmt.Sprintf("sandbox:x:%d:%d:sandbox:/workspace:/bin/sh\n", who.uid, who.gid)+
-			"nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"),
-		file("group", "root:x:0:\n"+fmt.Sprintf("sandbox:x:%d:\n", who.gid)+"nogroup:x:65534:\n"),
 		file("hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"),
 		file("resolv.conf", "# Names are resolved by the gateway's proxy, if there is one.\n"),
 		file("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n"),
@@ -107,6 +100,16 @@ func etcSteps(who identity) []setup.Step {
 		steps = append(steps, setup.Step{Kind: setup.Symlink, Source: zone, Path: "/etc/localtime"})
 	}
 	return steps
+}
+
+func etcFile(name, text string) setup.Step {
+	return setup.Step{Kind: setup.File, Path: "/etc/" + name, Mode: 0o644, Data: []byte(text)}
+}
+
+// accountSteps tell programs who they run as.
+func accountSteps(spec *sandbox.Spec, who identity) []setup.Step {
+	passwd, group := spec.Account.Files(who.uid, who.gid)
+	return []setup.Step{etcFile("passwd", passwd), etcFile("group", group)}
 }
 
 func devSteps() []setup.Step {
@@ -164,6 +167,7 @@ func (e *Engine) lastPlan(spec *sandbox.Spec, who identity, m *mounts) (*setup.P
 			{Path: "/proc", Right: setup.RightUse},
 		},
 	}
+	p.Steps = append(p.Steps, accountSteps(spec, who)...)
 	for _, t := range spec.Tmpfs {
 		attr := hardened
 		if !t.Exec {

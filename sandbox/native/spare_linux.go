@@ -108,7 +108,7 @@ func (e *Engine) newSpare(ctx context.Context, who identity) (*spare, error) {
 		err = s.group.add(s.helper.pid)
 	}
 	if err == nil {
-		err = s.helper.send(ctx, basePlan(who), nil)
+		err = s.helper.send(ctx, basePlan(), nil)
 	}
 	if err != nil {
 		_ = s.end() // the first error counts

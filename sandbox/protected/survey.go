@@ -94,7 +94,7 @@ func NewSurvey(ctx context.Context, mounts []sandbox.Mount, shown Shown, open bo
 	s = &Survey{shown: shown, open: open}
 	for i := range mounts {
 		m := &mounts[i]
-		if !m.Writable || m.Pinned == nil || m.Kind == sandbox.MountCache { // nothing of the machine obeys what is in a cache
+		if !m.Writable || m.Pinned == nil || m.Kind == sandbox.MountHome { // nothing of the machine obeys what is in a home of a sandbox
 			continue
 		}
 		dir, err := reopen(m.Pinned)

@@ -16,6 +16,7 @@ func OnThisMachine(stateDir string) Surroundings {
 	home, _ := os.UserHomeDir()
 	around := Surroundings{
 		StateDir: withoutLinks(stateDir), Home: withoutLinks(home), FoldCase: place.FoldsCase(stateDir), Programs: place.OwnPrograms(),
+		Person: thisPerson(),
 	}
 	if dir, err := companion.Directory(); err == nil {
 		// Beside the small programs lie the filters and the doors of containers.

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -121,6 +122,7 @@ func (k *checker) object(at string, c, wider *Config) {
 		}
 	}
 	k.environment(at, c)
+	k.workdir(at+".workdir", c.Workdir)
 	k.docker(at, &c.Docker)
 	k.names(at, c)
 }
@@ -215,12 +217,19 @@ func either(own *bool, wider *Config, get func(*Config) *bool) bool {
 	return own != nil && *own
 }
 
-// workdirOf is where an object, or the wider one, puts the workspace.
-func workdirOf(c, wider *Config) string {
-	if c.Docker.Workdir == "" && wider != nil {
-		return wider.Docker.Workdir
+// workdir refuses places in which a workspace would replace what confines, or the system's programs.
+func (k *checker) workdir(key, dir string) {
+	if dir != "" && (!path.IsAbs(dir) || hidesSystem(path.Clean(dir)) || place.Within(path.Clean(dir), AgentTarget)) {
+		k.wrong(key, sandbox.CodeConfig, "%q: the workspace cannot be there", dir)
 	}
-	return c.Docker.Workdir
+}
+
+// workdirOf is where an object, or the wider one, puts the workspace, as far as it is written.
+func workdirOf(c, wider *Config) string {
+	if wider == nil {
+		wider = &Config{}
+	}
+	return cmp.Or(c.Docker.Workdir, c.Workdir, wider.Docker.Workdir, wider.Workdir)
 }
 
 func (k *checker) numbers(at string, c *Config) {
@@ -301,9 +310,7 @@ func (k *checker) docker(at string, d *DockerConfig) {
 	} else if strings.Trim(d.ContainerPrefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") != "" || strings.IndexAny(d.ContainerPrefix, "_.-") == 0 {
 		k.wrong(at+".docker.containerPrefix", sandbox.CodeConfig, "%q: write letters and digits, and between them _ . -", d.ContainerPrefix)
 	}
-	if d.Workdir != "" && (!path.IsAbs(d.Workdir) || badTarget(path.Clean(d.Workdir)) || place.Within(path.Clean(d.Workdir), AgentTarget)) {
-		k.wrong(at+".docker.workdir", sandbox.CodeConfig, "%q: the workspace cannot be there", d.Workdir)
-	}
+	k.workdir(at+".docker.workdir", d.Workdir)
 	if p := d.SeccompProfile; p != "" && !path.IsAbs(p) && CheckProfile("", p) == nil {
 		k.wrong(at+".docker.seccompProfile", sandbox.CodeConfig, "%q is not an absolute path", p)
 	}

@@ -25,9 +25,10 @@ type Config struct {
 	Limits  LimitsConfig      `json:"limits,omitzero" jsonschema:"what a sandbox may use"`
 	Network *string           `json:"network,omitempty" jsonschema:"none (default) or egress; with docker also bridge or the name of a network"`
 	Egress  EgressConfig      `json:"egress,omitzero" jsonschema:"what is reached through the network egress"`
-	Tmpfs   []string          `json:"tmpfs,omitzero" jsonschema:"file systems in memory: path, or path:options with size=, exec; default /tmp /var/tmp /run"`
-	Env     map[string]string `json:"env,omitempty" jsonschema:"variables inside; default LANG=C.UTF-8"`
+	Tmpfs   []string          `json:"tmpfs,omitzero" jsonschema:"file systems in memory: path, or path:options with size=, exec; default /tmp:exec /var/tmp:exec /run"`
+	Env     map[string]string `json:"env,omitempty" jsonschema:"variables inside; default the machine's locale, LANG=C.UTF-8 with docker"`
 	Binds   []string          `json:"binds,omitzero" jsonschema:"directories of the host inside: host:container or host:container:ro"`
+	Workdir string            `json:"workdir,omitempty" jsonschema:"where the workspace is inside; default its own path, /workspace for a private directory"`
 	User    string            `json:"user,omitempty" jsonschema:"who runs inside, uid:gid; default the owner of the workspace"`
 
 	EnvAllow  []string `json:"envAllow,omitzero" jsonschema:"exact names of variables that may look like credentials"`
@@ -73,7 +74,7 @@ type NativeConfig struct {
 type DockerConfig struct {
 	Image           string                  `json:"image,omitempty" jsonschema:"default toolward-sandbox:bookworm-slim"`
 	ContainerPrefix string                  `json:"containerPrefix,omitempty" jsonschema:"of the names of containers; default toolward-sbx-"`
-	Workdir         string                  `json:"workdir,omitempty" jsonschema:"where the workspace is inside; default /workspace"`
+	Workdir         string                  `json:"workdir,omitempty" jsonschema:"where the workspace is inside; default as without docker"`
 	ReadOnlyRoot    *bool                   `json:"readOnlyRoot,omitempty" jsonschema:"the image cannot be changed; default true"`
 	Tmpfs           []string                `json:"tmpfs,omitzero" jsonschema:"as tmpfs"`
 	Network         *string                 `json:"network,omitempty" jsonschema:"as network"`

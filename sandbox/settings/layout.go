@@ -26,7 +26,8 @@ type Layout struct {
 	Workdir      string // inside
 	WorkspaceDir string // of the host, mounted at Workdir
 	AgentDir     string // the agent's workspace; "" if it has none
-	CacheDir     string // of the host, mounted at CacheTarget; "" if there is none
+	Home         string // inside
+	HomeDir      string // of the host, mounted at Home; "" if something else is there
 	Binds        []Bind
 	InPlace      bool // paths inside are those of the host
 	Offline      bool // there is no network
@@ -38,15 +39,12 @@ type Layout struct {
 
 // Layout says where everything of a sandbox is, without making anything.
 func (r *Resolved) Layout(site Site, q Request) (*Layout, error) {
-	l := &Layout{ScopeKey: ScopeKey(r.Scope, q.Session), Workdir: WorkspaceTarget, InPlace: site.InPlace, FoldCase: r.settings.around.FoldCase}
+	l := &Layout{ScopeKey: ScopeKey(r.Scope, q.Session), Home: r.homeTarget(), InPlace: site.InPlace, FoldCase: r.settings.around.FoldCase}
 	l.Access, _ = r.AccessTo(q.Workspace)
 	network, err := ParseNetwork(r.view(site.Engine).Network, true)
 	l.Offline = err == nil && network == sandbox.NetworkNone
 	if l.Name, err = ContainerName(r.Docker.ContainerPrefix, r.Scope, l.ScopeKey); err != nil {
 		return nil, err
-	}
-	if site.Engine == sandbox.EngineDocker {
-		l.Workdir = filepath.Clean(r.Docker.Workdir)
 	}
 	if l.AgentDir, err = r.agentDir(q.Workspace, l.Access); err != nil {
 		return nil, err
@@ -56,24 +54,46 @@ func (r *Resolved) Layout(site Site, q Request) (*Layout, error) {
 	} else if l.WorkspaceDir, err = Resolve(r.settings.around.Files, filepath.Join(r.WorkspaceRoot, r.privateName(l.ScopeKey))); err != nil {
 		return nil, sandbox.Errorf(sandbox.CodeFailed, "find the private directory: %v", err)
 	}
+	l.Workdir = r.workdirFor(site.Engine, l)
 	if l.Binds, err = r.bindsFor(site.Engine, l); err != nil {
 		return nil, err
 	}
-	if l.CacheDir, err = r.cacheDir(l); err != nil {
+	if l.HomeDir, err = r.homeDir(l); err != nil {
 		return nil, err
 	}
 	l.settle()
-	l.Environ = []string{"PATH=" + task.DefaultPath, "HOME=" + l.Workdir}
+	l.Environ = []string{"PATH=" + task.DefaultPath}
 	for _, v := range r.variables(site.Engine, l) {
 		l.Environ = append(l.Environ, v.Name+"="+v.Value)
 	}
 	return l, nil
 }
 
-// variables are those of the configuration that go in, and those of the cache before them.
+// variables are those of the configuration that go in, and before them what programs are told about the user's place.
 func (r *Resolved) variables(engine string, l *Layout) []Variable {
-	allowed := r.EnvRules().Filter(variables(r.view(engine).Env)).Allowed
-	return slices.Concat(l.cacheVariables(allowed, r.EnvStrict), allowed)
+	rules := r.EnvRules()
+	written := rules.Filter(variables(r.view(engine).Env)).Allowed
+	own := append([]Variable{{"HOME", l.Home}}, r.settings.around.Person.variables(engine)...)
+	if l.HomeDir != "" {
+		own = append(own, Variable{"GOTMPDIR", path.Join(l.Home, homeTmp)})
+	}
+	set := func(v Variable) bool {
+		return slices.ContainsFunc(written, func(w Variable) bool { return w.Name == v.Name && !r.byDefault(engine, v.Name) })
+	}
+	own = slices.DeleteFunc(own, func(v Variable) bool { return set(v) || rules.Strict && !plain(v.Name) })
+	told := func(w Variable) bool {
+		return slices.ContainsFunc(own, func(v Variable) bool { return v.Name == w.Name })
+	}
+	return append(own, slices.DeleteFunc(written, told)...)
+}
+
+// byDefault reports whether nobody has written a variable.
+func (r *Resolved) byDefault(engine, name string) bool {
+	leaf := "env."
+	if engine == sandbox.EngineDocker {
+		leaf = "docker.env."
+	}
+	return r.Sources[leaf+name].Level == FromDefault
 }
 
 // tmpfs are the file systems in memory. What is mounted takes the place of one at the same path: container engines refuse

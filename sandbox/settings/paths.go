@@ -20,6 +20,7 @@ const (
 // MountTable says what of the host stands where inside.
 type MountTable struct {
 	workdir string
+	home    string          // the workdir where no mount is one
 	mounts  []sandbox.Mount // the longest target first; of equal ones that which is seen
 	sources []sandbox.Mount // the longest source first; of equal ones binds first
 }
@@ -34,16 +35,20 @@ type Location struct {
 }
 
 // mountRank orders mounts at one target: a bind hides the workspace that it is mounted over.
-var mountRank = map[sandbox.MountKind]int{sandbox.MountBind: 0, sandbox.MountCache: 1, sandbox.MountAgent: 2, sandbox.MountWorkspace: 3}
+var mountRank = map[sandbox.MountKind]int{sandbox.MountBind: 0, sandbox.MountHome: 1, sandbox.MountAgent: 2, sandbox.MountWorkspace: 3}
 
 // NewMountTable makes a table of mounts.
 func NewMountTable(workdir string, mounts []sandbox.Mount) *MountTable {
 	t := &MountTable{workdir: path.Clean(workdir)}
+	t.home = t.workdir
 	for _, m := range mounts {
 		m.Source, m.Target, m.Pinned = path.Clean(m.Source), path.Clean(m.Target), nil
 		same := func(o sandbox.Mount) bool { return o.Source == m.Source && o.Target == m.Target }
 		if !slices.ContainsFunc(t.mounts, same) {
 			t.mounts = append(t.mounts, m)
+		}
+		if m.Kind == sandbox.MountHome {
+			t.home = m.Target
 		}
 	}
 	t.sources = slices.Clone(t.mounts)
@@ -75,6 +80,11 @@ func (t *MountTable) Map(given, cwd string, write bool, files FileSystem) (Locat
 	m := t.inside(p)
 	if m == nil && absolute {
 		p, m = t.fromHost(p, files)
+	} else if absolute && m.Kind == sandbox.MountHome {
+		// A path of the machine below the real home: it may lead through a link there to what is mounted.
+		if other, found := t.fromHost(p, files); found != nil && found.Kind != sandbox.MountHome {
+			p, m = other, found
+		}
 	}
 	if m == nil {
 		return Location{}, sandbox.Errorf(sandbox.CodeEscape, "Path escapes sandbox root (%s): %s", t.workdir, given)
@@ -104,8 +114,8 @@ func (t *MountTable) clean(p string) (string, error) {
 		return r
 	}, p)
 	if p == "~" || strings.HasPrefix(p, "~/") {
-		// The home inside is the workdir. The gateway's would be a path that nothing inside can reach.
-		p = t.workdir + p[1:]
+		// The gateway's own would be a path that nothing inside can reach.
+		p = t.home + p[1:]
 	}
 	return p, nil
 }
@@ -167,10 +177,15 @@ func Mounts(access Access, workdir, workspaceDir, agentDir string, binds []Bind)
 	return mounts
 }
 
-// Find says where on the host a clean path inside is; above is true for a directory that only leads to mounts.
+// Find says where on the host a clean path inside is; above is true for a directory that leads to mounts: whatever stands at its
+// path on the host, or will once the sandbox is made, it is one inside.
 func (t *MountTable) Find(inside string) (host string, above, ok bool) {
-	if m := t.inside(inside); m != nil {
-		return path.Join(m.Source, strings.TrimPrefix(inside, m.Target)), false, true
+	leads := func(m sandbox.Mount) bool { return m.Target != inside && place.Within(m.Target, inside) }
+	above = slices.ContainsFunc(t.mounts, leads)
+	m := t.inside(inside)
+	if m == nil {
+		return "", above, false
 	}
-	return "", slices.ContainsFunc(t.mounts, func(m sandbox.Mount) bool { return place.Within(m.Target, inside) }), false
+	// Of a mount over the workspace nothing is made beforehand: there the disk says what a path is.
+	return path.Join(m.Source, strings.TrimPrefix(inside, m.Target)), above && m.Kind == sandbox.MountHome, true
 }

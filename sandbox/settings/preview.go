@@ -31,6 +31,15 @@ func (r *Resolved) Preview(ctx context.Context, q Request) (*Plan, error) {
 			return nil, err
 		}
 	}
+	files, err := r.systemFiles(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if _, err := os.Stat(f.source); err == nil { // a container engine makes a directory of what is not there
+			s.Mounts = append(s.Mounts, f.mount())
+		}
+	}
 	if !r.AllowProtected {
 		s.Protected, err = layout.protected(ctx)
 	}

@@ -72,7 +72,7 @@ func (r *resolver) docker() DockerConfig {
 	return DockerConfig{
 		Image:           choose(r, "docker.image", DefaultImage, at("docker.image", func(c *Config) string { return c.Docker.Image })),
 		ContainerPrefix: choose(r, "docker.containerPrefix", DefaultPrefix, at("docker.containerPrefix", func(c *Config) string { return c.Docker.ContainerPrefix })),
-		Workdir:         choose(r, "docker.workdir", WorkspaceTarget, at("docker.workdir", func(c *Config) string { return c.Docker.Workdir })),
+		Workdir:         choose(r, "docker.workdir", "", at("docker.workdir", func(c *Config) string { return c.Docker.Workdir })),
 		ReadOnlyRoot:    choose(r, "docker.readOnlyRoot", new(true), at("docker.readOnlyRoot", func(c *Config) *bool { return c.Docker.ReadOnlyRoot })),
 		Tmpfs:           choose(r, "docker.tmpfs", slices.Clone(defaultTmpfs), at("docker.tmpfs", dockerTmpfs), at("tmpfs", anyTmpfs)),
 		Network:         choose(r, "docker.network", new(string(sandbox.NetworkNone)), at("docker.network", dockerNetwork), at("network", anyNetwork)),
@@ -123,7 +123,9 @@ func (r *resolver) neutral() Neutral {
 	}
 }
 
-var defaultTmpfs = []string{"/tmp", "/var/tmp", "/run"}
+// defaultTmpfs: programs run in /tmp as they do on the machine. The workspace can hold programs, so nothing is kept from running
+// by taking it away from them there.
+var defaultTmpfs = []string{"/tmp:exec", "/var/tmp:exec", "/run"}
 
 // What can be written for docker, and for any engine.
 func dockerTmpfs(c *Config) []string        { return c.Docker.Tmpfs }

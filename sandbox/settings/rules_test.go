@@ -102,7 +102,7 @@ func TestWhatWouldHideTheWorkspace(t *testing.T) {
 		}
 	}
 	// The workspace itself a second time: it would have two rights.
-	again := Config{Binds: []string{w.Workspace + ":/workspace:ro"}, Docker: DockerConfig{AllowReservedTargets: new(true)}}
+	again := Config{Binds: []string{w.Workspace + ":" + w.Workspace + ":ro"}, Docker: DockerConfig{AllowReservedTargets: new(true)}}
 	if _, err := w.plan(t, sandbox.EngineDocker, again); sandbox.CodeOf(err) != sandbox.CodeConfig {
 		t.Errorf("the workspace twice: %v", err)
 	}
@@ -300,12 +300,12 @@ func TestReadOnlySandboxes(t *testing.T) {
 func TestEnvironIsThatOfTheSandbox(t *testing.T) {
 	w := newWorld(t)
 	c := Config{Env: map[string]string{"A": "1", "MY_TOKEN": "t"}, Docker: DockerConfig{Env: map[string]string{"A": "2"}, Workdir: "/code"}}
-	for engine, home := range map[string]string{sandbox.EngineNative: "/workspace", sandbox.EngineDocker: "/code"} {
+	for _, engine := range []string{sandbox.EngineNative, sandbox.EngineDocker} {
 		plan, err := w.plan(t, engine, c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := append([]string{"PATH=" + task.DefaultPath, "HOME=" + home}, plan.Spec.Env...)
+		want := append([]string{"PATH=" + task.DefaultPath, "HOME=" + w.Home}, plan.Spec.Env[1:]...)
 		if !slices.Equal(plan.Environ, want) || !slices.Contains(want, map[string]string{sandbox.EngineNative: "A=1", sandbox.EngineDocker: "A=2"}[engine]) {
 			t.Errorf("%s: %q, want %q", engine, plan.Environ, want)
 		}

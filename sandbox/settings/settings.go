@@ -42,6 +42,7 @@ type Surroundings struct {
 	// Programs are [BindRules.Programs].
 	Programs []string
 	Instance string // name of this Toolward home on the machine
+	Person   Person
 	// Undecided is the mode where the configuration names none: what the first start found. "" is off, by nobody's word.
 	Undecided Mode
 	FoldCase  bool
@@ -102,6 +103,7 @@ type Resolved struct {
 	Access        Access `json:"workspaceAccess"`
 	WorkspaceRoot string `json:"workspaceRoot"`
 	Engine        string `json:"engine"`
+	Workdir       string `json:"workdir,omitempty"` // "" is the workspace's own path
 
 	DegradeOK      []string `json:"degradeOk,omitempty"`
 	AllowPtrace    bool     `json:"allowPtrace,omitempty"`
@@ -241,6 +243,7 @@ func (s *Settings) resolve(agent string, own *Config) *Resolved {
 		// One agent must not change what the others' commands run in.
 		res.layers = all[1:]
 	}
+	r.Workdir = choose(res, "workdir", "", at("workdir", func(c *Config) string { return c.Workdir }))
 	r.EnvAllow = choose(res, "envAllow", []string(nil), at("envAllow", func(c *Config) []string { return c.EnvAllow }))
 	r.EnvStrict = flag(res, "envStrict", false, func(c *Config) *bool { return c.EnvStrict })
 	r.DegradeOK = choose(res, "degradeOk", []string(nil), at("degradeOk", func(c *Config) []string { return c.DegradeOK }))

@@ -17,9 +17,9 @@ type Site struct {
 // Mounts is what a sandbox of this layout has of the host, in the order of mounting.
 func (l *Layout) Mounts() []sandbox.Mount {
 	mounts := Mounts(l.Access, l.Workdir, l.WorkspaceDir, l.AgentDir, l.Binds)
-	if l.CacheDir != "" {
+	if l.HomeDir != "" {
 		// Binds come last: they may lie in it.
-		mounts = slices.Insert(mounts, len(mounts)-len(l.Binds), sandbox.Mount{Kind: sandbox.MountCache, Source: l.CacheDir, Target: CacheTarget, Writable: true})
+		mounts = slices.Insert(mounts, len(mounts)-len(l.Binds), sandbox.Mount{Kind: sandbox.MountHome, Source: l.HomeDir, Target: l.Home, Writable: true})
 	}
 	if l.InPlace {
 		for i := range mounts {
@@ -39,6 +39,9 @@ func (l *Layout) Identity() string {
 func (l *Layout) settle() {
 	if l.InPlace {
 		l.Workdir = l.WorkspaceDir
+		if l.HomeDir != "" {
+			l.Home = l.HomeDir
+		}
 	}
 	l.Table = NewMountTable(l.Workdir, l.Mounts())
 }

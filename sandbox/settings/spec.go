@@ -20,7 +20,7 @@ import (
 )
 
 // securityEpoch is part of every hash. It changes when sandboxes that were made by an older version must not be used.
-const securityEpoch = "1"
+const securityEpoch = "2"
 
 // Plan is a sandbox that is about to be made.
 type Plan struct {
@@ -134,8 +134,13 @@ func (r *Resolved) Spec(ctx context.Context, site Site, q Request, egress OpenEg
 	if err := r.owner(plan, v.User); err != nil {
 		return nil, err
 	}
-	if err := plan.openCache(); err != nil {
+	if err := plan.openHome(); err != nil {
 		return nil, err
+	}
+	if engine == sandbox.EngineDocker {
+		if err := r.showSystem(s); err != nil {
+			return nil, err
+		}
 	}
 	if !r.AllowProtected {
 		// Where nothing can be mounted, Landlock cannot take away a part of what it allows.
@@ -156,6 +161,7 @@ func (r *Resolved) draft(engine string, layout *Layout) (_ *Plan, err error) {
 	s := &sandbox.Spec{
 		Name: layout.Name, ScopeKey: layout.ScopeKey, Instance: r.settings.around.Instance,
 		DegradeOK: r.DegradeOK, Ptrace: r.AllowPtrace, Hardlinks: r.Hardlinks,
+		Account: sandbox.Account{Name: r.settings.around.Person.Name, Home: layout.Home, Shell: r.settings.around.Person.Shell},
 	}
 	plan := &Plan{Layout: *layout, Spec: s, Blocked: r.EnvRules().Filter(variables(v.Env)).Blocked}
 	if s.Limits, err = v.Limits.parse(); err != nil {
@@ -178,7 +184,7 @@ func (p *Plan) pinMounts() error {
 	p.Spec.Mounts = p.Mounts()
 	for i := range p.Spec.Mounts {
 		m := &p.Spec.Mounts[i]
-		if m.Kind == sandbox.MountCache {
+		if m.Kind == sandbox.MountHome {
 			continue // it is made for who runs inside, which is not known yet
 		}
 		var err error
@@ -311,7 +317,7 @@ func (p *Plan) hash(engine string) {
 	}
 	confines := map[string]any{
 		"securityEpoch": securityEpoch, "engine": engine, "workspaceAccess": p.Access, "workspaceDir": p.WorkspaceDir,
-		"agentWorkspaceDir": agentDir, "mounts": mounts, "workdir": s.Workdir, "env": s.Env, "user": s.User,
+		"agentWorkspaceDir": agentDir, "mounts": mounts, "workdir": s.Workdir, "env": s.Env, "user": s.User, "account": s.Account,
 		"network": s.Network, "degradeOk": s.DegradeOK, "ptrace": s.Ptrace, "hardlinks": s.Hardlinks, "writable": s.Writable,
 		"runtime": s.Docker.Runtime, "capDrop": s.Docker.CapDrop, "seccompProfile": s.Docker.SeccompProfile, "apparmorProfile": s.Docker.AppArmor,
 	}

@@ -52,7 +52,7 @@ func TestPrivateWorkspaceIsSeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(w.State, "sandboxes", sandbox.Slug("agent:coder"))
-	if plan.WorkspaceDir != dir || len(plan.Spec.Mounts) != 1 || !plan.Spec.Mounts[0].Writable || plan.Spec.Mounts[0].Target != "/workspace" {
+	if plan.WorkspaceDir != dir || len(plan.Spec.Mounts) != 2 || !plan.Spec.Mounts[0].Writable || plan.Spec.Mounts[0].Target != "/workspace" {
 		t.Errorf("%q %+v", plan.WorkspaceDir, plan.Spec.Mounts)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
@@ -82,12 +82,12 @@ func TestReadOnlyAccess(t *testing.T) {
 	}
 	var got []string
 	for _, m := range plan.Spec.Mounts {
-		if m.Writable {
-			t.Errorf("%s can be written to", m.Target)
+		if m.Writable != (m.Kind == sandbox.MountHome) {
+			t.Errorf("%s can be written to: %v", m.Target, m.Writable)
 		}
 		got = append(got, m.Target)
 	}
-	if !slices.Equal(got, []string{"/workspace", "/agent"}) || len(plan.Spec.Protected) != 0 {
+	if !slices.Equal(got, []string{"/workspace", "/agent", w.Home}) || len(plan.Spec.Protected) != 0 {
 		t.Errorf("%v %v", got, plan.Spec.Protected)
 	}
 }
@@ -99,14 +99,14 @@ func TestProtectedPathsAreFoundAtEveryDepth(t *testing.T) {
 	}
 	shown := filepath.Join(w.Workspace, "shown")
 	w.Write(t, filepath.Join(shown, ".envrc"), "x")
-	c := Config{WorkspaceAccess: "rw", Docker: DockerConfig{AllowReservedTargets: new(true)}, Binds: []string{shown + ":/workspace/cache:ro"}}
+	c := Config{WorkspaceAccess: "rw", Docker: DockerConfig{AllowReservedTargets: new(true)}, Binds: []string{shown + ":" + w.Workspace + "/cache:ro"}}
 	plan, err := w.plan(t, sandbox.EngineNative, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{
-		"/workspace/.envrc", "/workspace/.git/config", "/workspace/.git/hooks", "/workspace/a/.vscode",
-		"/workspace/a/b/vendored/.git/hooks", "/workspace/shown/.envrc",
+	var want []string
+	for _, name := range []string{".envrc", ".git/config", ".git/hooks", "a/.vscode", "a/b/vendored/.git/hooks", "shown/.envrc"} {
+		want = append(want, w.Workspace+"/"+name)
 	}
 	if !slices.Equal(plan.Spec.Protected, want) {
 		t.Errorf("got %q", plan.Spec.Protected)

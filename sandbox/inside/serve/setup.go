@@ -33,6 +33,7 @@ func (s *server) setUp() error {
 		return task.Errorf(task.CodeFailed, "the working directory %q is no absolute path", h.Workdir)
 	}
 	s.env = environment{path: task.DefaultPath}.with([]string{"PATH=" + task.DefaultPath, "HOME=" + h.Workdir}).with(h.Env)
+	s.env = s.env.withShellOf(h.Env)
 	s.env.pathSet = setsPath(h.Env)
 	s.files = newFiles(h)
 	s.oom = newOOMCounter()
@@ -82,6 +83,16 @@ func (e environment) with(overlay []string) environment {
 	}
 	e.list = list
 	e.pathSet = e.pathSet || setsPath(overlay)
+	return e
+}
+
+// withShellOf leaves the person's shell where it is in here, too: programs start what SHELL names.
+func (e environment) withShellOf(env []string) environment {
+	for _, variable := range env {
+		if shell, ok := strings.CutPrefix(variable, "SHELL="); ok && executable(shell) != 0 {
+			return e.with([]string{"SHELL=/bin/sh"})
+		}
+	}
 	return e
 }
 
