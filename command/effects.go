@@ -111,7 +111,13 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 		ok = ok && (p.read || p.everything)
 	case shell.Writes:
 		j.Code = ArgumentWrite
-		ok = v.everywhere(seg, &j, p, c, func(r place.Resolved) bool { return v.mayWrite(r, p) })
+		ok = v.everywhere(seg, &j, p, c, func(r place.Resolved) bool {
+			may := v.mayWrite(r, p)
+			if may && !v.mayTake(seg, r, p) {
+				j.Why, may = "it goes with all that lies below, more than may go without a question", false
+			}
+			return may
+		})
 		ok = ok && (p.write || p.everything)
 	case shell.Enters:
 		j.Code = ArgumentExec
@@ -135,6 +141,9 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 			p.network = false
 		}
 		j.Code, ok = ArgumentNetwork, p.everything || (p.network || p.fetchers && fetches(e.By)) && publicHost(e.Host)
+		if ok && !p.everything && !p.hosts && !v.knownRemote(seg, &e) {
+			j.Why, ok = "the project does not name it", false
+		}
 		v.out.Network = true
 	case shell.Evaluates:
 		j.Code, ok = ArgumentExec, p.inline || p.everything

@@ -17,6 +17,13 @@ type FileSystem interface {
 	GitPointer(path string) (string, error)
 }
 
+// contents is a file system that is also asked for what is in regular files which say what a command does: where a
+// repository fetches from, which files a patch changes.
+type contents interface {
+	// ReadFile reads a regular file of at most so many bytes. A symbolic link is not followed.
+	ReadFile(path string, limit int64) ([]byte, error)
+}
+
 // Node is what stands at a path.
 type Node struct {
 	Mode  fs.FileMode

@@ -46,21 +46,26 @@ func (Disk) Look(path string) (Node, error) {
 const maxPointer = 4200
 
 // GitPointer reads the file.
-func (Disk) GitPointer(path string) (string, error) {
+func (d Disk) GitPointer(path string) (string, error) {
+	text, err := d.ReadFile(path, maxPointer)
+	return string(text), err
+}
+
+// ReadFile reads the file.
+func (Disk) ReadFile(path string, limit int64) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	switch {
 	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular() || info.Size() > maxPointer:
-		return "", &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid}
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > limit:
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid}
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxPointer))
-	return string(text), err
+	return io.ReadAll(io.LimitReader(file, limit))
 }
 
 // ReadDir lists a directory.

@@ -20,7 +20,7 @@ func TestInstalledTools(t *testing.T) {
 		"tar xf a.tar && npx tsc": toolward.Ask,
 		"npm install":             toolward.Allow, "npm ci": toolward.Allow, "npm install left-pad": toolward.Ask, "pip install -r requirements.txt": toolward.Allow,
 		"pip install requests": toolward.Ask, "python3 -m pip install -r requirements.txt": toolward.Allow, "python3 -m pip install requests": toolward.Ask,
-		"go get example.com/x": toolward.Allow, "go get -u ./...": toolward.Allow, "go mod download": toolward.Allow, "cargo add serde": toolward.Allow, "cargo fetch": toolward.Allow,
+		"go get example.com/x": toolward.Ask, "go get -u ./...": toolward.Allow, "go mod download": toolward.Allow, "cargo add serde": toolward.Allow, "cargo fetch": toolward.Allow,
 	} {
 		if a := w.evaluate(t, onMiss(Developer), command); verdict(a) != want {
 			t.Errorf("%s: %s %v, want %s", command, verdict(a), codes(a), want)

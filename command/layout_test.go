@@ -58,6 +58,14 @@ func (l layout) GitPointer(p string) (string, error) {
 	return "", fs.ErrNotExist
 }
 
+// ReadFile reads what stands behind "t:".
+func (l layout) ReadFile(p string, _ int64) ([]byte, error) {
+	if text, ok := strings.CutPrefix(l[p], "t:"); ok {
+		return []byte(text), nil
+	}
+	return nil, fs.ErrNotExist
+}
+
 func (l layout) ReadDir(dir string) ([]fs.DirEntry, error) {
 	files := fstest.MapFS{}
 	for p, what := range l {

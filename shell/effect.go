@@ -35,6 +35,10 @@ type Effect struct {
 	Host string   `json:"host,omitempty"` // of Network: "" if the arguments do not name it
 	Via  string   `json:"via,omitempty"`  // the argument that says so
 
+	// Remote is the repository that Network talks to: an address, or the name of a remote. One that the project does not name
+	// itself is a stranger's.
+	Remote string `json:"remote,omitempty"`
+
 	// By is the program that does it, if that is another one within: pip, of "python -m pip".
 	By string `json:"by,omitempty"`
 

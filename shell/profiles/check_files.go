@@ -168,23 +168,29 @@ func checkPatch(a *arguments) {
 	}
 }
 
-// checkSplit adds the files that are written if nobody names them, and refuses ends of names that lead elsewhere.
+// checkSplit adds the files that are written if nobody names them, and looks at what their names become.
 func checkSplit(a *arguments) {
-	program := a.profile.Names[0]
-	_, prefixed := a.value("-f", "--prefix")
-	switch {
-	case program == "csplit" && !prefixed:
-		a.does(shell.Effect{Kind: shell.Writes, Path: "xx"})
-	case program == "split" && len(a.operands) < 2:
-		a.does(shell.Effect{Kind: shell.Writes, Path: "x"})
+	if a.profile.Names[0] == "csplit" {
+		prefix, given := a.value("-f", "--prefix")
+		if !given {
+			prefix = "xx"
+			a.does(shell.Effect{Kind: shell.Writes, Path: prefix})
+		}
+		format, _ := a.value("-b", "--suffix-format")
+		a.checkPieces(prefix, "")
+		if !plainFormat.MatchString(format) {
+			a.does(shell.Effect{Kind: shell.Unknown, Via: format})
+		}
+		return
 	}
-	suffixes := []string{"--additional-suffix"}
-	if program == "csplit" {
-		suffixes = []string{"-b", "--suffix-format"}
+	prefix := "x"
+	if len(a.operands) > 1 {
+		prefix = a.operands[1]
+	} else {
+		a.does(shell.Effect{Kind: shell.Writes, Path: prefix})
 	}
-	if suffix, ok := a.value(suffixes...); ok && strings.Contains(suffix, "/") {
-		a.does(shell.Effect{Kind: shell.Unknown, Via: suffix})
-	}
+	suffix, _ := a.value("--additional-suffix")
+	a.checkPieces(prefix, suffix)
 }
 
 // plainVariable is a variable, or an element of one, whose name a shell has nothing to evaluate in.

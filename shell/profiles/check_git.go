@@ -179,11 +179,26 @@ func checkGitClone(a *arguments) {
 		return
 	}
 	a.gitRemote(a.operands[0], shell.Reads)
+	target := clonedInto(a.operands[0])
 	if len(a.operands) > 1 {
-		a.does(shell.Effect{Kind: shell.Writes, Path: a.operands[1]})
-	} else {
-		a.does(shell.Effect{Kind: shell.Writes, Path: "."})
+		target = a.operands[1]
+	} else if a.has("--bare") || a.has("--mirror") {
+		target += ".git"
 	}
+	a.does(shell.Effect{Kind: shell.Writes, Path: target})
+}
+
+// clonedInto is the directory that git makes of an address: "https://h/x/.claude.git" becomes ".claude".
+func clonedInto(address string) string {
+	name := strings.TrimRight(address, "/")
+	name = strings.TrimRight(strings.TrimSuffix(name, "/.git"), "/")
+	if i := strings.LastIndexAny(name, "/:"); i >= 0 {
+		name = name[i+1:]
+	}
+	if name = strings.TrimSuffix(strings.TrimSuffix(name, ".git"), ".bundle"); name == "" {
+		return "."
+	}
+	return name
 }
 
 // gitRemote says what a repository is: the name of a remote, an address, or a directory. Directories have hooks and
@@ -198,14 +213,16 @@ func (a *arguments) gitRemote(word string, kind shell.Kind) {
 		a.gitDirectory("/"+strings.TrimLeft(rest, "/"), kind)
 	case isURL && slices.Contains([]string{"http", "https", "ssh", "git", "git+ssh", "ssh+git"}, scheme):
 		a.address(rest, word)
+		a.effects[len(a.effects)-1].Remote = word
 	case isURL:
 		a.does(shell.Effect{Kind: shell.Unknown, Via: word})
 	case hasColon && !strings.Contains(before, "/"): // host:path
 		a.address(before, word)
+		a.effects[len(a.effects)-1].Remote = word
 	case strings.Contains(word, "/"), strings.HasPrefix(word, "."), strings.HasPrefix(word, "~"):
 		a.gitDirectory(word, kind)
 	default:
-		a.does(shell.Effect{Kind: shell.Network, Via: word})
+		a.does(shell.Effect{Kind: shell.Network, Via: word, Remote: word})
 	}
 }
 

@@ -66,11 +66,17 @@ func checkGoFormatted(a *arguments) {
 	}
 }
 
-// checkGoGet looks for toolchains, which the go command runs as soon as it has them.
+// checkGoGet looks for toolchains, which the go command runs as soon as it has them, and for modules of others: the next
+// build runs what they hold.
 func checkGoGet(a *arguments) {
 	for _, p := range a.operands {
-		if name, _, _ := strings.Cut(p, "@"); name == "go" || name == "toolchain" {
+		name, _, _ := strings.Cut(p, "@")
+		first, _, _ := strings.Cut(name, "/")
+		switch _, isPath := goPatternDir(name); {
+		case name == "go" || name == "toolchain":
 			a.does(shell.Effect{Kind: shell.Unknown, Via: p})
+		case !isPath && strings.Contains(first, "."):
+			a.does(shell.Effect{Kind: shell.Network, Host: first, Via: p, Remote: "https://" + name})
 		}
 	}
 }

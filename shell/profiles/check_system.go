@@ -28,7 +28,9 @@ var psLong = strings.Fields(`--cols --columns --width --rows --lines --headers -
 const (
 	psDashed = "AaNdefFjlLMPTyZHcmwV"
 	psBare   = "acefghjlmnrsuvwxAHLSTVXZ"
-	psValues = "CGgopqstUukOp"
+	psValues = "CGgopqstUukO"
+
+	psBareValues = "UtpqkOo" // not u: the e of "ps ue" is a letter of its own
 )
 
 // checkPS looks for the ways in which ps shows the environment of processes, where secrets are: "ps auxe" does, while
@@ -40,7 +42,11 @@ func checkPS(a *arguments) {
 		previous = word
 		long, _, _ := strings.Cut(word, "=")
 		options, isDashed := strings.CutPrefix(word, "-")
-		if i := strings.IndexAny(options, psValues); i >= 0 {
+		values := psBareValues
+		if isDashed {
+			values = psValues
+		}
+		if i := strings.IndexAny(options, values); i >= 0 {
 			rest := options[i+1:]
 			options = options[:i]
 			if isDashed && rest != "" && consistsOf(rest, psBare) {

@@ -16,6 +16,8 @@ var checks = map[string]func(*arguments){
 	"git-strategy":     checkGitStrategy,
 	"git-symbolic-ref": checkGitSymbolicRef,
 
+	"backup":        checkBackup,
+	"compress":      checkCompress,
 	"copy-remote":   checkCopyRemote,
 	"curl":          checkCurl,
 	"dig":           checkDig,
