@@ -65,6 +65,11 @@ func TestCommands(t *testing.T) {
 			}},
 			{Argv: []string{"cat"}, Redirects: []sandbox.Redirect{{Kind: sandbox.RedirectIn, Path: b.path("out")}}},
 		}}, result{out: "text\nerr\n"}},
+		{"where it ended", sandbox.Command{Argv: []string{"bash", "-c", "cd sub; pwd -P >&63"}, Reports: true}, result{ExitStatus: sandbox.ExitStatus{Dir: b.path("sub")}}},
+		{"no report", sandbox.Command{Argv: []string{"bash", "-c", "cd sub"}, Reports: true}, result{}},
+		{"a report that is no directory", sandbox.Command{Argv: []string{"bash", "-c", "printf '/a/../b' >&63"}, Reports: true}, result{}},
+		{"a report without end", sandbox.Command{Argv: []string{"bash", "-c", "head -c 60000 /dev/zero >&63"}, Reports: true}, result{}},
+		{"nobody asked for a report", sandbox.Command{Argv: []string{"bash", "-c", "{ echo /tmp >&63; } 2>/dev/null"}}, result{ExitStatus: sandbox.ExitStatus{Code: 1}}},
 		{"a process left behind", sandbox.Command{Argv: []string{"sh", "-c", "sleep 1000 & echo started"}}, result{out: "started\n", ExitStatus: sandbox.ExitStatus{Leftover: true}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -72,6 +77,36 @@ func TestCommands(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v", got, test.want)
 			}
 		})
+	}
+}
+
+// TestLeftToGoOn: what a command leaves behind goes on and can write; what it is then stopped with, or what is stopped, does not.
+func TestLeftToGoOn(t *testing.T) {
+	b := newBox(t)
+	const server = "(echo before; while [ ! -e go ]; do sleep .01; done; echo after; echo done > written) & echo started"
+	p, err := b.Start(b.context(), sandbox.Command{Argv: []string{"bash", "-c", server}, Keeps: true})
+	must(t, err)
+	out, err := io.ReadAll(p.Stdout())
+	must(t, err)
+	status, err := p.Wait(b.context())
+	must(t, err)
+	if status != (sandbox.ExitStatus{}) || !strings.Contains(string(out), "started") {
+		t.Fatalf("%+v %q", status, out)
+	}
+	b.put("go", "")
+	if got := b.shell("while [ ! -s written ]; do sleep .01; done; cat written"); got.out != "done\n" {
+		t.Fatalf("what was left behind did not go on: %+v", got)
+	}
+	stopped, err := b.Start(b.context(), sandbox.Command{Argv: []string{"bash", "-c", "sleep 1000 & echo $!; wait"}, Keeps: true})
+	must(t, err)
+	var pid int
+	_, err = fmt.Fscan(stopped.Stdout(), &pid)
+	must(t, err)
+	must(t, stopped.Signal(syscall.SIGKILL))
+	_, err = stopped.Wait(b.context())
+	must(t, err)
+	if got := b.shell(fmt.Sprintf("for i in $(seq 500); do kill -0 %d 2>/dev/null || exit 0; sleep .01; done; exit 1", pid)); got.Code != 0 {
+		t.Error("what a command had started that was killed goes on")
 	}
 }
 

@@ -11,6 +11,10 @@ import (
 // DefaultPath is PATH inside where nothing else is said.
 const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin"
 
+// ReportFD is the descriptor of a command that reports its directory. Shells use small numbers and, for themselves, those
+// from 10 and from 255 down; scripts seldom go so high.
+const ReportFD = 63
+
 // Command is what Start starts: exactly one of Argv, Segments and Shell.
 type Command struct {
 	Argv     []string  // a program and its arguments; a name without a slash is looked up in PATH inside
@@ -21,6 +25,8 @@ type Command struct {
 	Env      []string // NAME=value, overlays that of the sandbox
 	Merged   bool     // standard error goes where standard output goes, in order
 	Stdin    bool     // standard input stays open for writing; otherwise it is empty
+	Keeps    bool     // what a program of its own leaves behind goes on; otherwise it is ended
+	Reports  bool     // a program of its own may write to ReportFD in which directory it has ended; see ExitStatus.Dir
 	Terminal *Size    // run on a terminal of this size
 }
 
@@ -65,6 +71,7 @@ type ExitStatus struct {
 	OOM      bool           // memory ran out
 	Leftover bool           // processes that it left behind were ended
 	Warning  string         // what people should know: it ran in another directory than was asked for
+	Dir      string         // with Command.Reports: the directory that the command says it ended in; "" if it says none
 }
 
 // FileType is what stands at a path.

@@ -106,6 +106,9 @@ type process struct {
 	timer *time.Timer
 	away  []int // handles of processes that left its group, once it was told to end
 	stdio *pumps
+
+	keeps   bool // what it leaves behind goes on
+	stopped bool // the gateway gave it up, or ended it
 }
 
 // runProgram starts a program and follows it to its end.
@@ -115,19 +118,27 @@ func (st *stream) runProgram(p *program, command *task.Command, warning string) 
 	if err != nil {
 		return wire.Error, wire.EncodeError(err)
 	}
+	says, files, err := st.reports(command, child[:])
+	if err != nil {
+		s.closeChild(child)
+		streams.close()
+		return wire.Error, wire.EncodeError(err)
+	}
+	defer says.close()
 	kills := s.oom.count()
 	handle := -1
 	attributes := syscall.ProcAttr{
-		Dir: p.dir, Env: p.env.list, Files: child[:],
+		Dir: p.dir, Env: p.env.list, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: streams.terminal != nil, PidFD: &handle},
 	}
 	pid, err := s.kids.start(func() (int, error) { return syscall.ForkExec(p.file, p.argv, &attributes) })
 	s.closeChild(child)
+	says.started()
 	if err != nil {
 		streams.close()
 		return st.startFailed(p, err, warning)
 	}
-	running := &process{pid: pid, terminal: streams.terminal, stdio: streams}
+	running := &process{pid: pid, terminal: streams.terminal, stdio: streams, keeps: command.Keeps}
 	started := wire.Started{PID: uint32(pid), Warning: warning}
 	_ = s.out.send(wire.Response, st.id, started.Encode()) // the receiver notices
 	streams.begin()
@@ -135,10 +146,10 @@ func (st *stream) runProgram(p *program, command *task.Command, warning string) 
 	status := await(pid, handle)
 	leftover := running.over()
 	s.kids.waited(pid)
-	streams.finish()
+	streams.finish(command.Keeps && !running.wasStopped())
 	running.release()
 	result := exitStatus(status)
-	result.Leftover = leftover
+	result.Leftover, result.Dir = leftover, says.directory()
 	result.OOM = result.Code != 0 && s.oom.count() > kills
 	return wire.Exit, wire.EncodeExit(result)
 }
@@ -182,7 +193,8 @@ func await(pid, handle int) (status unix.WaitStatus) {
 	}
 }
 
-// over is called when the program has ended: it ends what the program left behind in its process group.
+// over is called when the program has ended: it ends what the program left behind in its process group, unless that is to go
+// on. What was stopped leaves nothing.
 func (p *process) over() (leftover bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,6 +202,9 @@ func (p *process) over() (leftover bool) {
 	for _, handle := range p.away {
 		_ = unix.PidfdSendSignal(handle, unix.SIGKILL, nil, 0) // it may have ended
 		_ = unix.Close(handle)                                 // nothing was written
+	}
+	if p.keeps && !p.stopped {
+		return false
 	}
 	// A group that still has members keeps its id; one without cannot be signaled.
 	if unix.Kill(-p.pid, 0) != nil {
@@ -216,6 +231,7 @@ func (p *process) signal(number int) {
 		return
 	}
 	if number == int(unix.SIGKILL) { // first: children of what was killed can no longer be found
+		p.stopped = true
 		killDescendants(p.pid, p.pid)
 	}
 	_ = unix.Kill(-p.pid, syscall.Signal(number)) // it may have ended
@@ -232,6 +248,7 @@ func (p *process) signal(number int) {
 // stop asks the command to end, and makes it.
 func (p *process) stop() {
 	p.mu.Lock()
+	p.stopped = true
 	if !p.ended && p.away == nil {
 		p.away = escaped(p.pid)
 		for _, handle := range p.away {
@@ -246,6 +263,13 @@ func (p *process) stop() {
 	if !p.ended && p.timer == nil {
 		p.timer = time.AfterFunc(stopDelay, func() { p.signal(int(unix.SIGKILL)) })
 	}
+}
+
+// wasStopped reports whether the gateway gave the command up.
+func (p *process) wasStopped() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stopped
 }
 
 func (p *process) resize(cols, rows uint16) {

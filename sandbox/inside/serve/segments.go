@@ -72,7 +72,7 @@ func (st *stream) runJob(command *task.Command, env environment, dir, warning st
 	running.Release()
 	follow.release()
 	s.kids.waited(pids.all()...)
-	streams.finish()
+	streams.finish(false)
 	result := running.Result()
 	status := task.ExitStatus{Code: result.Code & 0xff, Signal: result.Signal, Leftover: leftover}
 	if status.Signal != 0 {

@@ -201,8 +201,15 @@ func (p *pumps) copyInput() {
 
 // finish waits for the rest of the output. The processes that could still write are gone, but for those that left the
 // command's group; they are not waited for. Whoever does not read is, unless the gateway has given the command up.
-func (p *pumps) finish() {
-	defer p.close()
+//
+// keep: what the command left behind goes on. Its output goes nowhere from now on, and is still read: a server that was
+// started in the background must not die of its next line.
+func (p *pumps) finish(keep bool) {
+	if keep {
+		defer func() { go p.drain() }()
+	} else {
+		defer p.close()
+	}
 	select {
 	case <-p.done:
 		return
@@ -233,6 +240,16 @@ func (p *pumps) finish() {
 		_ = p.outputs[i].allowed.Close(errStopped) // whoever was first
 	}
 	<-p.done
+}
+
+// drain reads what is written by processes that go on, until the last of them has ended.
+func (p *pumps) drain() {
+	for i := range p.outputs {
+		if p.outputs[i].file != p.terminal && p.outputs[i].file.SetReadDeadline(time.Time{}) == nil {
+			_, _ = io.Copy(io.Discard, p.outputs[i].file) // it ends with the pipe
+		}
+	}
+	p.close()
 }
 
 // abandon says that nobody may read the output any more.

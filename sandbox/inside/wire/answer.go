@@ -41,15 +41,16 @@ func EncodeExit(s task.ExitStatus) []byte {
 	e.Byte(byte(s.Signal))
 	e.Bool(s.OOM)
 	e.Bool(s.Leftover)
+	e.String(s.Dir)
 	return e
 }
 
 // DecodeExit decodes how a command ended.
 func DecodeExit(b []byte) (task.ExitStatus, error) {
 	d := NewDecoder(b)
-	s := task.ExitStatus{Code: int(int16(d.Uint16())), Signal: syscall.Signal(d.Byte()), OOM: d.Bool(), Leftover: d.Bool()}
+	s := task.ExitStatus{Code: int(int16(d.Uint16())), Signal: syscall.Signal(d.Byte()), OOM: d.Bool(), Leftover: d.Bool(), Dir: d.String(MaxPath)}
 	exited, killed := s.Signal == 0 && s.Code >= 0 && s.Code <= 255, s.Signal > 0 && s.Signal <= 64 && s.Code == -1
-	if !exited && !killed {
+	if !exited && !killed || s.Dir != "" && !cleanPath(s.Dir) {
 		d.Refuse()
 	}
 	return s, d.End()

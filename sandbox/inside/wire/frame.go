@@ -17,7 +17,7 @@ import (
 
 // Bounds of the protocol.
 const (
-	Version    = 1
+	Version    = 2
 	NonceSize  = 32
 	HeaderSize = 9
 	MaxFrame   = 1 << 20

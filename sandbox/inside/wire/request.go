@@ -177,6 +177,8 @@ func EncodeCommand(c *task.Command) []byte {
 	e.Strings(c.Env)
 	e.Bool(c.Merged)
 	e.Bool(c.Stdin)
+	e.Bool(c.Keeps)
+	e.Bool(c.Reports)
 	e.Bool(c.Terminal != nil)
 	if c.Terminal != nil {
 		e.Uint16(c.Terminal.Cols)
@@ -193,7 +195,7 @@ func (d *Decoder) command() *task.Command {
 	c.Shell = d.String(maxText)
 	c.Dir = d.String(MaxPath)
 	c.Env = d.Strings(maxList, maxText)
-	c.Merged, c.Stdin = d.Bool(), d.Bool()
+	c.Merged, c.Stdin, c.Keeps, c.Reports = d.Bool(), d.Bool(), d.Bool(), d.Bool()
 	if d.Bool() {
 		c.Terminal = &task.Size{Cols: d.Uint16(), Rows: d.Uint16()}
 	}
