@@ -17,7 +17,7 @@ build:
 
 # One file with the small programs in it.
 release:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w" -o companion/programs/ ./cmd/toolward-hook ./cmd/toolward-inside
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w" -o companion/programs/ ./cmd/toolward-hook ./cmd/toolward-inside ./cmd/toolward-run
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w" -tags embed_programs -o bin/toolward ./cmd/toolward
 
 lint:

@@ -15,6 +15,10 @@ type CommandAnalysis struct {
 	// Unanswered says that the host's file lets a covered command run if nobody answers its question.
 	Unanswered bool
 
+	// Contained says that it would run where nothing but the session's own is within its reach, so that how tense the session is
+	// changes nothing about what it may touch; see modes.Tension.
+	Contained bool
+
 	// Enforced is the text of what runs if nobody has to be asked: absolute programs, every word quoted, nothing left to a
 	// shell to find or to expand. "" if it cannot be given, or if the command runs as it was written.
 	Enforced string

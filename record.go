@@ -58,6 +58,7 @@ const (
 	StatusDenied  Status = "denied"
 	StatusUnused  Status = "unused"  // allowed, never started
 	StatusUnknown Status = "unknown" // the client never reported an outcome
+	StatusEvaded  Status = "evaded"  // the client ran outside what it was let run confined
 	StatusLost    Status = "lost"    // a crash came between decision and outcome
 )
 

@@ -28,6 +28,7 @@ type Facts struct {
 	Recipients []string         // "channel:account:target"
 	TargetID   string           // session, agent, node or process that the call is aimed at
 	Host       Host             // where it will run, if that is not where the call says
+	HostWhy    string           // by which rule or request it runs there, for people
 	Sandbox    string           // name of the sandbox that it works in; "" if it is not confined
 	Command    string           // shell text, if the call runs one
 	Analysis   *CommandAnalysis // of the command; nil if nobody looked at it

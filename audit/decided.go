@@ -144,6 +144,7 @@ type keptFacts struct {
 	CommandBytes  int           `json:"commandBytes"`
 	Deletes       int           `json:"deletes"`
 	Elevated      bool          `json:"elevated"`
+	HostWhy       string        `json:"hostWhy"`
 	Hosts         []string      `json:"hosts"`
 	Listed        string        `json:"listed"`
 	Mutates       bool          `json:"mutates"`
@@ -166,6 +167,7 @@ func (f *keptFacts) append(b []byte) []byte {
 		b = countField(b, "commandBytes", int64(f.CommandBytes))
 		b = countField(b, "deletes", int64(f.Deletes))
 		b = flagField(b, "elevated", f.Elevated)
+		b = textField(b, "hostWhy", f.HostWhy)
 		b = textsField(b, "hosts", f.Hosts)
 		b = textField(b, "listed", f.Listed)
 		b = flagField(b, "mutates", f.Mutates)
@@ -184,6 +186,7 @@ func (f *keptFacts) append(b []byte) []byte {
 // keptAnalysis is what decided about a command.
 type keptAnalysis struct {
 	Ask        string   `json:"ask"`
+	Contained  bool     `json:"contained"`
 	Covered    bool     `json:"covered"`
 	Enforced   string   `json:"enforced"`
 	Forbidden  string   `json:"forbidden"`
@@ -200,6 +203,7 @@ func (a *keptAnalysis) append(b []byte) []byte {
 	}
 	return object(b, "analysis", func(b []byte) []byte {
 		b = textField(b, "ask", a.Ask)
+		b = flagField(b, "contained", a.Contained)
 		b = flagField(b, "covered", a.Covered)
 		b = textField(b, "enforced", a.Enforced)
 		b = textField(b, "forbidden", a.Forbidden)

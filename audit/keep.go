@@ -29,6 +29,7 @@ func (k *keeper) facts(used *keptFacts, f *toolward.Facts, params toolward.Param
 		CommandBytes:  len(f.Command),
 		Deletes:       f.Deletes,
 		Elevated:      f.Elevated,
+		HostWhy:       k.text(f.HostWhy, detailLimit),
 		Hosts:         k.list(used.Hosts[:0], f.Hosts),
 		Listed:        k.verbatim(f.Listed, detailLimit),
 		Mutates:       f.Mutates,
@@ -53,7 +54,7 @@ func (k *keeper) analysis(a *toolward.CommandAnalysis) *keptAnalysis {
 		return nil
 	}
 	return &keptAnalysis{
-		Ask: a.Ask, Covered: a.Covered, Enforced: k.text(a.Enforced, enforcedLimit), Forbidden: k.text(a.Forbidden, detailLimit),
+		Ask: a.Ask, Contained: a.Contained, Covered: a.Covered, Enforced: k.text(a.Enforced, enforcedLimit), Forbidden: k.text(a.Forbidden, detailLimit),
 		Forced: k.list(nil, a.Findings), Savable: len(a.Always) > 0, Security: a.Security, Unanswered: a.Unanswered,
 		Understood: a.Understood,
 	}

@@ -37,7 +37,7 @@ func (p *keptAnalysis) analysis() *toolward.CommandAnalysis {
 	}
 	a := &toolward.CommandAnalysis{
 		Understood: p.Understood, Covered: p.Covered, Findings: p.Forced, Forbidden: p.Forbidden,
-		Security: p.Security, Ask: p.Ask, Unanswered: p.Unanswered,
+		Security: p.Security, Ask: p.Ask, Unanswered: p.Unanswered, Contained: p.Contained,
 	}
 	if p.Savable {
 		a.Always = []toolward.CommandEntry{{}}
@@ -135,7 +135,7 @@ func ofContents(findings []toolward.Finding) []toolward.Finding {
 
 func (f *keptFacts) facts() toolward.Facts {
 	out := toolward.Facts{
-		Action: f.Action, Hosts: f.Hosts, Listed: f.Listed, Recipients: f.Recipients, TargetID: f.TargetID, Elevated: f.Elevated,
+		Action: f.Action, Hosts: f.Hosts, Listed: f.Listed, Recipients: f.Recipients, TargetID: f.TargetID, Elevated: f.Elevated, HostWhy: f.HostWhy,
 		Mutates: f.Mutates, Deletes: f.Deletes, BrowserOn: f.BrowserOn, Sandbox: f.Sandbox, Scope: f.Scope, Analysis: f.Analysis.analysis(),
 	}
 	if len(f.URLBytes) > 0 {

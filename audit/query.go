@@ -42,7 +42,7 @@ func (f *Filter) check() error {
 	}
 	statuses := []toolward.Status{
 		toolward.StatusOK, toolward.StatusError, toolward.StatusAborted, toolward.StatusDenied,
-		toolward.StatusUnused, toolward.StatusUnknown, toolward.StatusLost,
+		toolward.StatusUnused, toolward.StatusUnknown, toolward.StatusEvaded, toolward.StatusLost,
 	}
 	if f.Status != "" && !slices.Contains(statuses, toolward.Status(f.Status)) {
 		return fmt.Errorf("status %q: want one of %q", f.Status, statuses)

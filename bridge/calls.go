@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/bridge/hookclient"
+	"github.com/toolward/toolward/bridge/ticket"
 )
 
 // callKey names one tool call of a client.
@@ -21,6 +22,7 @@ type call struct {
 	agent   string          // the client's id of the sub-agent, "" in the main thread
 	pass    *toolward.Pass  // nil if it was refused
 	updated json.RawMessage // the arguments that the client was told to run instead; nil: its own
+	ticket  *ticket.Ticket  // by which its command is started; nil: the client runs it itself
 	digest  [32]byte        // of the client's arguments
 	answer  hookclient.Answer
 	asks    bool          // the client put it to its person
@@ -37,6 +39,7 @@ type decided struct {
 	answer  hookclient.Answer
 	pass    *toolward.Pass  // only with an answer that lets the call run
 	updated json.RawMessage // the arguments that the client is told to run; nil: its own
+	ticket  *ticket.Ticket  // of a confined command
 }
 
 // calls holds the calls whose outcome is awaited. It holds no goroutine and no timer for them, and no more than its
@@ -97,7 +100,7 @@ func (c *calls) begin(key callKey, agent string, digest [32]byte) (mine, earlier
 func (c *calls) answered(one *call, d decided) {
 	pass := d.pass
 	c.mu.Lock()
-	one.pass, one.answer, one.updated = pass, d.answer, d.updated
+	one.pass, one.answer, one.updated, one.ticket = pass, d.answer, d.updated, d.ticket
 	one.answeredAt = time.Now()
 	one.asks = pass != nil && pass.ClientAsks()
 	gone := c.byKey[one.key] != one
@@ -195,6 +198,9 @@ func (c *calls) conclude(one *call, status toolward.Status, why string) {
 
 // finish records the outcome.
 func (c *calls) finish(ctx context.Context, one *call, outcome toolward.OutcomeRecord) {
+	if one.ticket != nil && one.ticket.Void() && outcome.Status == toolward.StatusUnknown {
+		outcome.Status, outcome.Error = toolward.StatusUnused, join(outcome.Error, "its command was not started")
+	}
 	if one.pass == nil {
 		return
 	}

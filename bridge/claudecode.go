@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/bridge/ticket"
 )
 
 // ClaudeCode is the name of the client in paths, settings and session keys.
@@ -148,9 +149,9 @@ func (h *Handler) started(pass *toolward.Pass) {
 // allowed lets the client run a call, by the text that was judged where that is wanted.
 func (s *claudeSession) allowed(ctx context.Context, pass *toolward.Pass) decided {
 	d := decided{pass: pass}
-	if row := s.row(); row != nil && s.h.config.EnforceText {
+	if row := s.row(); row != nil {
 		var err error
-		if d.updated, err = row.enforced(pass, s.event.Input); err != nil {
+		if d.ticket, d.updated, err = s.rewritten(ctx, row, pass); err != nil {
 			s.h.log.Error("a client's call could not be rewritten", "session", s.key, "call", s.event.CallID, "err", err)
 			unused := toolward.OutcomeRecord{Status: toolward.StatusUnused, Error: "it could not be rewritten to what was judged"}
 			if err := pass.Close(context.WithoutCancel(ctx), unused); err != nil {
@@ -163,6 +164,41 @@ func (s *claudeSession) allowed(ctx context.Context, pass *toolward.Pass) decide
 	answer.Output.Event, answer.Output.Decision, answer.Output.Updated = "PreToolUse", "allow", d.updated
 	d.answer = jsonReply(answer).Answer
 	return d
+}
+
+// rewritten is the call that the client makes in the place of its own, and the ticket in it if it has one; nil if it makes its
+// own. A confined command without a ticket is an error: the client's shell would run it with everything its user may do.
+func (s *claudeSession) rewritten(ctx context.Context, row *form, pass *toolward.Pass) (*ticket.Ticket, json.RawMessage, error) {
+	if s.h.config.Confined != nil {
+		if confined, moves := s.h.config.Confined(pass.Request()); confined {
+			return s.ticketed(ctx, row, pass, moves)
+		}
+	}
+	if !s.h.config.EnforceText {
+		return nil, nil, nil
+	}
+	updated, err := row.enforced(pass, s.event.Input)
+	return nil, updated, err
+}
+
+func (s *claudeSession) ticketed(ctx context.Context, row *form, pass *toolward.Pass, moves bool) (*ticket.Ticket, json.RawMessage, error) {
+	var office *ticket.Office
+	if s.h.config.Tickets != nil {
+		office = s.h.config.Tickets()
+	}
+	if office == nil {
+		return nil, nil, errors.New("the command is confined, and nobody issues tickets")
+	}
+	given, command, err := office.Issue(ctx, pass, moves)
+	if err != nil {
+		return nil, nil, err
+	}
+	updated, err := row.withCommand(s.event.Input, command)
+	if err != nil {
+		given.Void()
+		return nil, nil, err
+	}
+	return given, updated, nil
 }
 
 // refusalText is what the model is told.

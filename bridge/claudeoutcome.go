@@ -90,6 +90,14 @@ func (s *claudeSession) finish(ctx context.Context, outcome toolward.OutcomeReco
 			return "Toolward refused this call, but the client reports that it ran. Run: toolward doctor"
 		}
 		return ""
+	case known.startsLater(outcome.Status) && known.ran(e.Input):
+		go s.awaitStart(context.WithoutCancel(ctx), known, outcome)
+		return ""
+	case known.evaded(e.Input, outcome.Status):
+		// The client ran something with everything its user may do that was let run only inside: it ignores what its hook
+		// answers, or another hook has the last word. Nothing more of this session runs unasked.
+		s.noteEvasion(ctx, &outcome)
+		warning = "Toolward: " + e.Tool + " was to run confined, and the client ran it outside. From now on everything in this session asks. Run: toolward doctor"
 	case len(e.Input) > 0 && !known.ran(e.Input):
 		outcome.Error = join(outcome.Error, "the client ran other arguments than were admitted")
 		s.h.log.Error("a client ran other arguments than were admitted", "session", s.key, "call", e.CallID, "tool", e.Tool)
@@ -100,6 +108,50 @@ func (s *claudeSession) finish(ctx context.Context, outcome toolward.OutcomeReco
 	}
 	s.guest.calls.finish(ctx, known, outcome)
 	return warning
+}
+
+// startTime is how long a command in the background may take to begin.
+const startTime = time.Minute
+
+// startsLater reports whether a client may have told of a call that went well before its command has even begun.
+func (c *call) startsLater(status toolward.Status) bool {
+	background, _ := c.pass.Request().Params.Bool("background")
+	return background && c.ticket != nil && status == toolward.StatusOK && !c.ticket.Redeemed()
+}
+
+// awaitStart concludes a call whose command goes to the background once it has begun, or has not for too long.
+func (s *claudeSession) awaitStart(ctx context.Context, known *call, outcome toolward.OutcomeRecord) {
+	timer := time.NewTimer(startTime)
+	defer timer.Stop()
+	select {
+	case <-known.ticket.Begun():
+	case <-timer.C:
+		if known.ticket.Void() {
+			s.noteEvasion(ctx, &outcome)
+		}
+	}
+	s.guest.calls.finish(ctx, known, outcome)
+}
+
+// noteEvasion makes the outcome of a call that of one that got out of its sandbox, and puts its session into lockdown.
+func (s *claudeSession) noteEvasion(ctx context.Context, outcome *toolward.OutcomeRecord) {
+	outcome.Status, outcome.Error = toolward.StatusEvaded, join(outcome.Error, "the client did not run the command through Toolward")
+	s.h.log.Error("a client evaded its sandbox", "session", s.key, "call", s.event.CallID, "tool", s.event.Tool)
+	if err := s.h.config.Sessions.RaiseFloor(context.WithoutCancel(ctx), s.key, toolward.Lockdown, evadedFloor, "evaded"); err != nil {
+		s.h.log.Error("the level of a session could not be raised", "session", s.key, "err", err)
+	}
+}
+
+// evadedFloor is how long a session is in lockdown at least whose client ran a confined command outside.
+const evadedFloor = 24 * time.Hour
+
+// evaded reports whether a confined call was not run through its ticket: the client reports other arguments than it was given,
+// or that all went well where nothing was started.
+func (c *call) evaded(input json.RawMessage, status toolward.Status) bool {
+	if c.ticket == nil || status == toolward.StatusUnused {
+		return false
+	}
+	return len(input) > 0 && !c.ran(input) || status == toolward.StatusOK && !c.ticket.Redeemed()
 }
 
 // sources names what a command may have brought from strangers whose decision is not known any more: the gateway was

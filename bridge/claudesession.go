@@ -123,13 +123,15 @@ func (s *claudeSession) call() (c toolward.Call, silent bool, err error) {
 		ID: e.CallID, Run: cmp.Or(e.Prompt, e.Session), Tool: tool.Name, NativeName: e.Tool, Arguments: e.Input,
 		Session: s.key, Surface: toolward.SurfaceHook, WorkDir: e.WorkDir, Host: toolward.HostGateway,
 		ByClient: true, Form: tool,
-		// Only a person in front of the client can answer its prompt; headless it would be refused there anyway.
-		ClientAsks: s.h.config.Attended == AttendedClient && s.env.attended,
 		Caller: toolward.Caller{
 			Agent: s.agent, Owner: s.h.config.Owner, Context: "main", Client: s.guest.title, Workspace: s.finder.workspace,
 			Connection: "hook:" + s.guest.name + ":" + e.Session,
 		},
 	}
+	// Only a person in front of the client can answer its prompt; headless it would be refused there anyway. About a confined
+	// command Toolward asks by itself: the client would show its person a ticket.
+	confined := tool.Name == "exec" && s.finder.confines(c.Caller, s.key)
+	c.ClientAsks = s.h.config.Attended == AttendedClient && s.env.attended && !confined
 	if e.Agent != "" {
 		c.Caller.Depth, c.Caller.Context, c.Caller.Sender = 1, "subagent", e.AgentType
 	}

@@ -25,7 +25,7 @@ var (
 // SendUserFile, ShareOnboardingGuide, and the readers of MCP resources.
 var claudeTools = map[string]native{
 	"Bash": {
-		tool: "exec", posix: true, mutates: true, look: lookIntoBash,
+		tool: "exec", posix: true, mutates: true, look: lookIntoBash, machine: sandboxOff,
 		args: "command:command! timeout>timeoutMs:number description:text run_in_background>background:flag dangerouslyDisableSandbox:flag",
 	},
 	"PowerShell": {
@@ -118,9 +118,16 @@ var claudeExternal = map[string]bool{
 	"Artifact": true, "Projects": true, "RemoteTrigger": true,
 }
 
-// lookIntoBash says when the command would leave the client's own sandbox.
-func lookIntoBash(_ *factsFinder, r *toolward.Request, facts *toolward.Facts) {
-	if off, _ := r.Params.Bool("dangerouslyDisableSandbox"); off {
+// sandboxOff reports whether the model asks for a command outside of its sandbox.
+func sandboxOff(p toolward.Params) bool {
+	off, _ := p.Bool("dangerouslyDisableSandbox")
+	return off
+}
+
+// lookIntoBash says when the command would leave the client's own sandbox. Where Toolward confines the session's commands, it is one
+// that runs on the machine by its own request, and is judged so.
+func lookIntoBash(l *factsFinder, r *toolward.Request, facts *toolward.Facts) {
+	if sandboxOff(r.Params) && !l.confines(r.Call.Caller, r.Call.Session) {
 		facts.Findings = append(facts.Findings, toolward.Finding{
 			Code: "sandbox_off", Effect: toolward.EffectAsk, Detail: "the command would run outside the client's own sandbox",
 		})

@@ -79,7 +79,7 @@ func (r *shellRig) places(c toolward.Caller) (*place.Classifier, error) {
 }
 
 // judging judges commands as the gateway does, under the preset "developer".
-func (r *shellRig) judging() func(context.Context, *toolward.Request, string, string) (toolward.Facts, error) {
+func (r *shellRig) judging() func(context.Context, *toolward.Request, string, bool) (toolward.Facts, error) {
 	r.t.Helper()
 	file := allowlist.Open(r.home+"/.toolward", allowlist.Options{})
 	r.t.Cleanup(file.Close)
@@ -88,7 +88,8 @@ func (r *shellRig) judging() func(context.Context, *toolward.Request, string, st
 	if _, err := commands.Configure(command.Configuration{Gateway: command.Config{Preset: command.Developer, Rules: rules}, Writes: true}); err != nil {
 		r.t.Fatal(err)
 	}
-	return func(_ context.Context, q *toolward.Request, line, dir string) (toolward.Facts, error) {
+	return func(_ context.Context, q *toolward.Request, line string, _ bool) (toolward.Facts, error) {
+		dir := q.Call.WorkDir
 		r.analyzed = append(r.analyzed, strings.TrimPrefix(dir, r.project)+"$ "+line)
 		places, err := r.places(q.Call.Caller)
 		if err != nil {
@@ -234,7 +235,7 @@ func TestWithoutAnalysisCommandsAsk(t *testing.T) {
 // What cannot be judged does not run.
 func TestAnalysisThatFailsRefuses(t *testing.T) {
 	r := newShellRig(t, func(c *bridge.Config) {
-		c.Command = func(context.Context, *toolward.Request, string, string) (toolward.Facts, error) {
+		c.Command = func(context.Context, *toolward.Request, string, bool) (toolward.Facts, error) {
 			return toolward.Facts{}, errors.New("no judge")
 		}
 	})

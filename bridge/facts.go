@@ -16,7 +16,10 @@ func (l *factsFinder) facts(f *form) func(context.Context, *toolward.Request) (t
 		if err != nil {
 			return toolward.Facts{}, err
 		}
-		facts.Action, facts.Mutates = toolward.NormalAction(f.native.action), f.native.mutates
+		facts.Action = toolward.NormalAction(f.native.action)
+		if facts.Analysis == nil { // of a command somebody knows better
+			facts.Mutates = f.native.mutates
+		}
 		for _, a := range f.args {
 			if err := l.look(&facts, r, f, a); err != nil {
 				return toolward.Facts{}, err
@@ -75,7 +78,7 @@ func (l *factsFinder) command(ctx context.Context, r *toolward.Request, f *form)
 	if text == "" || !f.native.posix || l.commands == nil {
 		return toolward.Facts{}, nil
 	}
-	facts, err := l.commands(ctx, r, text, r.Call.WorkDir)
+	facts, err := l.commands(ctx, r, text, f.native.machine != nil && f.native.machine(r.Params))
 	if err != nil {
 		return toolward.Facts{}, err
 	}
@@ -103,16 +106,21 @@ func (f *form) enforced(pass *toolward.Pass, input json.RawMessage) (json.RawMes
 	if analysis == nil || analysis.Enforced == "" || !pass.Listed() {
 		return nil, nil
 	}
+	return f.withCommand(input, analysis.Enforced)
+}
+
+// withCommand is the client's call with another text in its command's place.
+func (f *form) withCommand(input json.RawMessage, command string) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(input, &fields); err != nil {
 		return nil, fmt.Errorf("put the judged command into the call: %w", err)
 	}
+	text, err := json.Marshal(command)
+	if err != nil {
+		return nil, fmt.Errorf("put the judged command into the call: %w", err)
+	}
 	for _, a := range f.args {
 		if a.kind == "command" {
-			text, err := json.Marshal(analysis.Enforced)
-			if err != nil {
-				return nil, fmt.Errorf("put the judged command into the call: %w", err)
-			}
 			fields[a.native] = text
 		}
 	}

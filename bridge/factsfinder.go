@@ -24,11 +24,21 @@ type factsFinder struct {
 	managed   string // the administrator's settings of the client
 	commands  commandFacts
 	enforces  bool // what runs without a question is rewritten to what was judged
+	confined  func(toolward.Caller) bool
 }
 
-// commandFacts finds out what a command would do that the client's own shell runs in dir. Only commands of POSIX shells
+// confines reports whether Toolward confines the commands of a session where nothing else is said.
+func (l *factsFinder) confines(c toolward.Caller, session toolward.SessionKey) bool {
+	if l.confined == nil {
+		return false
+	}
+	c.Session, c.Surface = session, toolward.SurfaceHook
+	return l.confined(c)
+}
+
+// commandFacts finds out what a command would do that the client's shell is to run. Only commands of POSIX shells
 // are given to it: in another shell's language the same text means something else.
-type commandFacts func(ctx context.Context, r *toolward.Request, command, dir string) (toolward.Facts, error)
+type commandFacts func(ctx context.Context, r *toolward.Request, command string, machine bool) (toolward.Facts, error)
 
 // factsFinders keeps the factsFinders of the workspaces in use.
 type factsFinders struct {
@@ -38,6 +48,7 @@ type factsFinders struct {
 	shared   func(toolward.Caller) (*place.Classifier, error)
 	commands commandFacts
 	enforces bool
+	confined func(toolward.Caller) bool
 
 	mu    sync.Mutex
 	known map[string]*factsFinder
@@ -70,7 +81,7 @@ func (l *factsFinders) of(workspace string) (*factsFinder, error) {
 	made := &factsFinder{
 		places: places, home: canonical.Home, project: workspace, workspace: real,
 		config: filepath.Join(l.layout.Home, l.client.directory), managed: l.client.managed(),
-		commands: l.commands, enforces: l.enforces,
+		commands: l.commands, enforces: l.enforces, confined: l.confined,
 	}
 	l.known[workspace] = made
 	return made, nil

@@ -32,6 +32,7 @@ type native struct {
 	declared *toolward.Classification                                        // class of a tool that only touches the client
 	look     func(*factsFinder, *toolward.Request, *toolward.Facts)          // further facts and findings
 	posix    bool                                                            // a POSIX shell of the client runs its command
+	machine  func(toolward.Params) bool                                      // the call asks for the machine, where commands are confined
 	silent   bool                                                            // the client asks its person by itself: give no opinion
 	diff     func(*factsFinder, *toolward.Request) (unified string, _ error) // what the call would change
 }

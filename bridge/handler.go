@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/bridge/hookclient"
+	"github.com/toolward/toolward/bridge/ticket"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/schema"
 )
@@ -21,6 +22,8 @@ type Sessions interface {
 	Compacted(ctx context.Context, key toolward.SessionKey) error
 	// Expose says what a conversation has seen of strangers' texts.
 	Expose(ctx context.Context, key toolward.SessionKey, e toolward.Exposure) error
+	// RaiseFloor keeps a conversation at least that tense for a time.
+	RaiseFloor(ctx context.Context, key toolward.SessionKey, level toolward.Level, duration time.Duration, by string) error
 }
 
 // Who answers the questions of an attended session.
@@ -38,9 +41,16 @@ type Config struct {
 	// Places gives the places of a caller's files, as the gateway's own tools see them. Nil: those of Layout.
 	Places func(toolward.Caller) (*place.Classifier, error)
 
-	// Command finds out what a command would do that the client's own POSIX shell runs in a directory. Nil: commands are
-	// not analyzed, and ask.
-	Command func(ctx context.Context, r *toolward.Request, command, dir string) (toolward.Facts, error)
+	// Command finds out what a command would do that the client's POSIX shell is to run where it stands. machine: the client
+	// asks for the machine. Nil: commands are not analyzed, and ask.
+	Command func(ctx context.Context, r *toolward.Request, command string, machine bool) (toolward.Facts, error)
+	// Confined reports whether an admitted command must not be run by the client's shell itself but through a ticket, and
+	// whether that shell follows it into another directory. Nil: none must.
+	Confined func(*toolward.Request) (confined, moves bool)
+	// Confines reports whether commands of a caller are confined where nothing else is said. Nil: none are.
+	Confines func(toolward.Caller) bool
+	// Tickets gives what confined commands are started by. Nil, or an answer of nil: such a command is refused.
+	Tickets func() *ticket.Office
 	// Started is told of every call that the client was let run, or that its person let run. Nil: nobody is.
 	Started func(*toolward.Request)
 	// EnforceText rewrites commands that run without a question to the text that was judged: programs by their paths,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/bridge"
@@ -163,6 +164,7 @@ type reports struct {
 	windows   []int64
 	compacted int
 	exposed   []string
+	floor     toolward.Level
 	err       error
 }
 
@@ -178,6 +180,13 @@ func (s *reports) Compacted(context.Context, toolward.SessionKey) error {
 	defer s.mu.Unlock()
 	s.compacted++
 	return s.err
+}
+
+func (s *reports) RaiseFloor(_ context.Context, _ toolward.SessionKey, level toolward.Level, _ time.Duration, _ string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.floor = level
+	return nil
 }
 
 func (s *reports) Expose(_ context.Context, _ toolward.SessionKey, e toolward.Exposure) error {

@@ -3,36 +3,131 @@ package builtin
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/command/binding"
+	"github.com/toolward/toolward/sandbox/settings"
 )
 
-// ClientCommand finds out what a command would touch that the client's own shell will run, in dir; "" is the working
-// directory of the call. It is judged as exec judges its own, and stricter where only that shell knows what a word means:
-// its variables, aliases and search path are the client's.
-func (b *Toolbox) ClientCommand(ctx context.Context, r *toolward.Request, line, dir string) (toolward.Facts, error) {
+// ClientCommand finds out what a command would touch that a client wants to run, in the directory where its shell stands.
+//
+// Where the session's commands run in a sandbox, so does this one: [Toolbox.StartForClient] then starts it, and what it is called
+// by is of no consequence. machine: the client asks for the machine. There the client's own shell runs it: it is judged as
+// exec judges its own, and stricter where only that shell knows what a word means: its variables, aliases and search path
+// are the client's.
+func (b *Toolbox) ClientCommand(ctx context.Context, r *toolward.Request, line string, machine bool) (toolward.Facts, error) {
 	facts := toolward.Facts{Command: line, Mutates: true}
 	if strings.ContainsRune(line, 0) {
 		return facts, &toolward.InvalidArgs{Field: "command", Text: "contains a NUL character"}
 	}
-	at, err := b.locate(ctx, r)
-	if err != nil {
+	why, asked := machineWanted(line)
+	if machine && !asked {
+		why, asked = "the client's own word for it", true
+	}
+	plan, err := b.clientConfined(ctx, r, line, command.HostParams{Machine: asked}, &facts)
+	if err != nil || plan != nil {
 		return facts, err
 	}
+	if asked && facts.HostWhy == "" {
+		facts.HostWhy = "the model asks for the machine: " + why
+	}
+	err = b.clientHere(r, line, &facts)
+	return facts, err
+}
+
+// machineLine is how a model asks for the machine in the text of a command, where its client has no other way.
+var machineLine = regexp.MustCompile(`\A# toolward: machine:[ \t]*([^\r\n]{0,500})`)
+
+// machineWanted reports whether the first line of a command asks for the machine, and the model's words for it.
+func machineWanted(line string) (why string, asked bool) {
+	found := machineLine.FindStringSubmatch(line)
+	if found == nil {
+		return "", false
+	}
+	return strings.TrimSpace(found[1]), true
+}
+
+// clientConfined is the plan of a command that runs in a sandbox; nil if it runs on the machine.
+func (b *Toolbox) clientConfined(ctx context.Context, r *toolward.Request, line string, params command.HostParams, facts *toolward.Facts) (*execPlan, error) {
+	if b.deps.Sandboxes == nil {
+		return nil, nil
+	}
+	box, err := b.deps.Sandboxes.Confinement(ctx, &r.Call)
+	if err != nil {
+		return nil, noSandbox(r, err)
+	}
+	if box == nil {
+		return nil, nil
+	}
+	if err := checkCommand(line); err != nil {
+		return nil, err
+	}
+	here, err := b.locateHere(r)
+	if err != nil {
+		return nil, err
+	}
+	at, err := box.located(r.Call.WorkDir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := at.table.Map(here.workDir, "", false, settings.Host); err != nil {
+		facts.HostWhy = "the shell is in a directory that its sandbox does not show"
+		return nil, nil
+	}
+	plan := &execPlan{command: line, clientDir: here.workDir}
+	if plan.dir, err = at.commandDir(""); err != nil {
+		return nil, err
+	}
+	confined := toolward.Facts{
+		Host: toolward.HostSandbox, HostWhy: box.Why, Command: line, Mutates: true, Sandbox: at.sandbox(), Bound: append(at.bound(), "workdir "+plan.dir.Real),
+	}
+	if plan.env, err = box.environment(b.rules, nil); err != nil {
+		return nil, fmt.Errorf("environment: %w", err)
+	}
+	plan.env["PWD"] = plan.dir.Real
+	if err := b.judge(plan, r, at, params, false, &confined); err != nil {
+		return nil, err
+	}
+	if plan.leaves() {
+		return nil, nil
+	}
+	if plan.ruling != nil {
+		if what := plan.ruling.OnlyOnMachine(); what != "" {
+			facts.HostWhy = what + " works only on the machine"
+			return nil, nil
+		}
+	}
+	if err := plan.confine(box); err != nil {
+		return nil, err
+	}
+	if box.Offline {
+		confined.External = nil // nothing that strangers wrote comes in
+	}
+	confined.Prepared = plan
+	*facts = confined
+	return plan, nil
+}
+
+// clientHere judges a command that the client's own shell runs on this machine.
+func (b *Toolbox) clientHere(r *toolward.Request, line string, facts *toolward.Facts) error {
+	at, err := b.locateHere(r)
+	if err != nil {
+		return err
+	}
 	plan := &execPlan{command: line}
-	if plan.dir, err = at.commandDir(dir); err != nil {
-		return facts, err
+	if plan.dir, err = at.commandDir(""); err != nil {
+		return err
 	}
 	facts.Bound = []string{"workdir " + plan.dir.Real}
 	if plan.env, err = b.rules.Build(b.environ, nil, command.RejectOverrides); err != nil {
-		return facts, fmt.Errorf("environment: %w", err)
+		return fmt.Errorf("environment: %w", err)
 	}
 	plan.env["PWD"] = plan.dir.Real
-	if err := b.judge(plan, r, at, command.HostParams{}, true, &facts); err != nil {
-		return facts, err
+	if err := b.judge(plan, r, at, command.HostParams{}, true, facts); err != nil {
+		return err
 	}
 	plan.bindable = binding.Bindable{Host: string(toolward.HostGateway), Dir: plan.dir.Real}
 	if plan.ruling != nil {
@@ -40,11 +135,11 @@ func (b *Toolbox) ClientCommand(ctx context.Context, r *toolward.Request, line, 
 	}
 	plan.bindable.Text = line
 	if plan.binding, err = b.binder.Bind(plan.bindable); err != nil {
-		return facts, fmt.Errorf("bind the command: %w", err)
+		return fmt.Errorf("bind the command: %w", err)
 	}
 	facts.Bound = append(facts.Bound, "command "+plan.binding.Digest())
 	facts.Prepared = plan
-	return facts, nil
+	return nil
 }
 
 // Assessment is what is known of the command of a call, as it was judged; nil if nobody judged it.
@@ -57,7 +152,7 @@ func Assessment(r *toolward.Request) *command.Assessment {
 
 // RecordUse notes the entries that let a command of a client run, once it has started.
 func (b *Toolbox) RecordUse(r *toolward.Request) {
-	if plan, ok := r.Facts.Prepared.(*execPlan); ok && plan.listed() && b.deps.Commands != nil {
+	if plan, ok := r.Facts.Prepared.(*execPlan); ok && plan.box == nil && plan.listed() && b.deps.Commands != nil {
 		b.deps.Commands.RecordUse(plan.ruling.Assessment)
 	}
 }

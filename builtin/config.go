@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -145,6 +146,8 @@ type Deps struct {
 	Commands Commands
 	// Sandboxes confines calls; nil: none is.
 	Sandboxes Sandboxes
+	// Secret reports whether a text holds a secret. Nil: each may, and nothing of a client's environment goes into a sandbox.
+	Secret func(text string) bool
 	// MayUse reports whether the caller sees another tool; exec asks it about process before it leaves a command in
 	// the background. Nil: every caller sees every tool.
 	MayUse func(caller toolward.Caller, tool string) bool
@@ -163,6 +166,11 @@ type Toolbox struct {
 	rules    *command.Environment
 	environ  map[string]string // what every command inherits
 	binder   binding.Binder
+
+	said struct { // which variables of its environment a session was told of
+		mu sync.Mutex
+		of map[toolward.SessionKey]map[string]bool
+	}
 }
 
 // New makes the tools. It fails on settings out of range, without Places, and when the shell that is configured is none.

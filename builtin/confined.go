@@ -35,6 +35,7 @@ type Confinement struct {
 	Home     string // inside; "" is the workdir
 	Mounts   []sandbox.Mount
 	Env      settings.EnvRules
+	Why      string // by what setting the call works there, for people
 	// Environ is what every command inside gets, as far as it is known: what "$HOME" means there.
 	Environ []string
 	Offline bool // it has no network

@@ -38,6 +38,8 @@ func (b *Toolbox) judge(plan *execPlan, r *toolward.Request, at located, params 
 	plan.ruling = ruling
 	facts.Elevated = facts.Elevated || ruling.Place.Elevated != command.ElevatedOff
 	facts.Analysis = ruling.Analysis()
+	facts.Mutates = !ruling.OnlyReads()
+	facts.Analysis.Contained = at.box != nil
 	facts.Findings = append(facts.Findings, ruling.CallFindings()...)
 	facts.External = ruling.External()
 	return nil

@@ -29,8 +29,9 @@ type execPlan struct {
 	binding  *binding.Binding
 	job      job.Plan
 
-	box    *Confinement // nil: the command runs on this machine
-	inside sandbox.Command
+	box       *Confinement // nil: the command runs on this machine
+	inside    sandbox.Command
+	clientDir string // where the client's shell stands, on this machine
 }
 
 // listed reports whether the allowlist let the command run.

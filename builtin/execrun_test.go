@@ -185,12 +185,12 @@ func TestCommandsThroughTheGateway(t *testing.T) {
 func TestClientCommands(t *testing.T) {
 	w := newWorld(t)
 	r := w.facts("exec", args{"command": "true"})
-	facts, err := w.box.ClientCommand(t.Context(), r, "ls *.go | wc -l", "")
+	facts, err := w.box.ClientCommand(t.Context(), r, "ls *.go | wc -l", false)
 	if err != nil || facts.Analysis == nil || !facts.Analysis.Understood || facts.Prepared == nil {
 		t.Fatalf("%v %+v", err, facts)
 	}
 	// Only the client knows what its variables hold.
-	facts, err = w.box.ClientCommand(t.Context(), r, "cat $FILE", "")
+	facts, err = w.box.ClientCommand(t.Context(), r, "cat $FILE", false)
 	if err != nil || facts.Analysis.Covered {
 		t.Errorf("%v %+v", err, facts.Analysis)
 	}

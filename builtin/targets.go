@@ -27,14 +27,19 @@ func (b *Toolbox) locate(ctx context.Context, r *toolward.Request) (located, err
 	if b.deps.Sandboxes != nil && !r.Call.ByClient {
 		box, err := b.deps.Sandboxes.Confinement(ctx, &r.Call)
 		if err != nil {
-			// Nothing of the arguments was looked at. Who is to mend it needs the words; they name no way around it.
-			return located{}, &toolward.Refusal{Tool: r.Call.Tool, Code: toolward.CodeNoSandbox, Detail: err.Error(), Cause: err}
+			return located{}, noSandbox(r, err)
 		}
 		if box != nil {
 			return box.located(r.Call.WorkDir)
 		}
 	}
 	return b.locateHere(r)
+}
+
+// noSandbox refuses a call whose sandbox cannot be told. Nothing of the arguments was looked at. Who is to mend it needs the
+// words; they name no way around it.
+func noSandbox(r *toolward.Request, err error) error {
+	return &toolward.Refusal{Tool: r.Call.Tool, Code: toolward.CodeNoSandbox, Detail: err.Error(), Cause: err}
 }
 
 // locateHere finds out where a call's paths start on this machine.

@@ -49,6 +49,9 @@ type HostConfig struct {
 type HostParams struct {
 	Host, Security, Ask string
 	Elevated            *bool
+	// Machine: the call asks for the machine, where it would run in a sandbox. It gets the machine's rules with it, so there
+	// is nothing to be won by asking; a configuration that names the host has the last word.
+	Machine bool
 }
 
 // Place is where a command runs. What its modes make of it there is for [modes.Judge] alone to say.
@@ -67,7 +70,7 @@ func Choose(config HostConfig, params HostParams) (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
-	host, err := config.host(asked.host, level)
+	host, err := config.host(asked.host, params.Machine, level)
 	if err != nil {
 		return Place{}, err
 	}
@@ -100,12 +103,12 @@ func (p HostParams) read() (asked askedFor, err error) {
 
 // host is where the command runs. A call may name the configured place and no other: whoever chooses the place chooses
 // the rules.
-func (c HostConfig) host(asked Host, level ElevatedLevel) (Host, error) {
+func (c HostConfig) host(asked Host, machine bool, level ElevatedLevel) (Host, error) {
 	configured := c.Host
 	switch {
 	case configured != "" && !slices.Contains(hosts, configured):
 		return "", &HostError{CodeInvalidHost, fmt.Sprintf("the configured host %q is none of %s", configured, modes.Choices(hosts))}
-	case configured == "" && (c.SandboxAvailable || asked == HostSandbox):
+	case configured == "" && (c.SandboxAvailable && !machine || asked == HostSandbox):
 		configured = HostSandbox
 	case configured == "":
 		// Without a sandbox commands go through questions and the allowlist, never past them.

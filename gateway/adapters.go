@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"github.com/toolward/toolward/bridge"
+	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/server"
@@ -33,10 +35,12 @@ func (g *Gateway) openAdapters(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	g.tickets = sync.OnceValue(g.openTickets)
 	g.hooks, err = bridge.NewHandler(bridge.Config{
 		Gateway: g.Gateway, Sessions: g.sessions, Layout: layout, Attended: settings.Bridge.Attended, Log: g.log,
 		Redact: g.secrets.Clean, Places: g.places.Of, EnforceText: settings.Bridge.Enforces(),
 		Command: g.toolbox.ClientCommand, Started: g.toolbox.RecordUse,
+		Confined: builtin.Confined, Confines: g.runsForClients, Tickets: g.tickets,
 	})
 	if err != nil {
 		return err
@@ -71,6 +75,7 @@ func (g *Gateway) openAdapters(ctx context.Context, o Options) (err error) {
 		MCP:         g.mcp.Handler(g.authenticate),
 		MCPStream:   g.fromAgent(g.mcp.StdioHandler(streams, g.welcome)),
 		Hooks:       g.fromAgent(g.hooks),
+		Runs:        g.fromAgent(http.HandlerFunc(g.serveRun)),
 		Metrics:     g.measured.Handler(),
 		WebSocket:   g.protocol,
 		Invoke:      g.protocol.Tools(),

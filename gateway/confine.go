@@ -14,7 +14,7 @@ import (
 )
 
 // confines reports whether the session of a caller runs in a sandbox, and whether nothing in that one can be written to.
-// What a client runs itself never does.
+// What a client does itself never is; a command that it wants to run may be, see Confinement.
 func (g *Gateway) confines(c toolward.Caller) (yes, readOnly bool) {
 	if g.sandboxes == nil || c.Surface == toolward.SurfaceHook {
 		return false, false
@@ -34,6 +34,28 @@ func (g *Gateway) whyConfined(c toolward.Caller) string {
 	return ""
 }
 
+// worksInside reports whether a call does its work in a sandbox, and by what mode. Of what clients do themselves it is the
+// commands that do, through toolward-run.
+func (g *Gateway) worksInside(call *toolward.Call, caller toolward.Caller) (yes bool, why string) {
+	if caller.Surface == toolward.SurfaceHook {
+		if !call.ByClient || call.Tool != "exec" || !g.runsForClients(caller) {
+			return false, ""
+		}
+	}
+	yes, _, why = g.sandboxes.Settings().Confines(requestOf(caller))
+	return yes, why
+}
+
+// runsForClients reports whether the commands of a client are confined where nothing else is said: it has a workspace of its own, and
+// toolward-run was found.
+func (g *Gateway) runsForClients(caller toolward.Caller) bool {
+	if g.sandboxes == nil || g.tickets == nil || caller.Workspace == "" {
+		return false
+	}
+	yes, _, _ := g.sandboxes.Settings().Confines(requestOf(caller))
+	return yes && g.tickets() != nil
+}
+
 // requestOf is which sandbox a caller's session needs, if it needs one.
 func requestOf(c toolward.Caller) settings.Request {
 	return settings.Request{Agent: c.Agent, Session: string(c.Session), Workspace: c.Workspace}
@@ -48,7 +70,8 @@ func (g *Gateway) Confinement(ctx context.Context, call *toolward.Call) (*builti
 	}
 	caller := call.Caller
 	caller.Session, caller.Surface = call.Session, call.Surface
-	if yes, _ := g.confines(caller); !yes {
+	yes, why := g.worksInside(call, caller)
+	if !yes {
 		return nil, nil
 	}
 	request := requestOf(caller)
@@ -59,7 +82,7 @@ func (g *Gateway) Confinement(ctx context.Context, call *toolward.Call) (*builti
 	identity := layout.Identity()
 	var used atomic.Pointer[egress.Use]
 	return &builtin.Confinement{
-		Name: layout.Name, Identity: identity, Workdir: layout.Workdir, Home: layout.Home,
+		Name: layout.Name, Identity: identity, Why: why, Workdir: layout.Workdir, Home: layout.Home,
 		Mounts: layout.Mounts(), FoldCase: layout.FoldCase,
 		Env:     g.sandboxes.Settings().For(caller.Agent).EnvRules(),
 		Environ: layout.Environ,

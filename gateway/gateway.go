@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/audit/anomaly"
 	"github.com/toolward/toolward/bridge"
+	"github.com/toolward/toolward/bridge/ticket"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/command/allowlist"
@@ -62,6 +63,7 @@ type Gateway struct {
 	*toolward.Gateway
 	mcp       *mcp.Server
 	hooks     *bridge.Handler
+	tickets   func() *ticket.Office // of clients' confined commands; nil: clients run their commands themselves
 	protocol  *protocol.Server
 	wire      atomic.Pointer[protocol.Server] // the same, for whom it is there before or after
 	trouble   atomic.Pointer[string]          // what keeps calls from running; nil if nothing does

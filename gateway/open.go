@@ -145,7 +145,7 @@ func (g *Gateway) openTools(ctx context.Context, o Options) (err error) {
 	if g.places, err = NewTerritory(g.home); err != nil {
 		return err
 	}
-	if g.toolbox, err = builtin.New(g.atStart.Builtin(), builtin.Deps{Places: g.places.Of, Commands: g.exec, Sandboxes: g, MayUse: g.mayUse, Log: g.log}); err != nil {
+	if g.toolbox, err = builtin.New(g.atStart.Builtin(), builtin.Deps{Places: g.places.Of, Commands: g.exec, Sandboxes: g, Secret: g.holdsSecret, MayUse: g.mayUse, Log: g.log}); err != nil {
 		return err
 	}
 	if err := g.openEgress(); err != nil {

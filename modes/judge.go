@@ -30,11 +30,20 @@ func Judge(m Modes, host toolward.Host, level toolward.Level, a *toolward.Comman
 		a, verdict = &notAnalyzed, toolward.Ask
 	}
 	for l := toolward.Normal; ; l-- {
-		verdict = toolward.Stricter(verdict, m.At(host, l).judge(a))
+		verdict = toolward.Stricter(verdict, m.At(host, Tension(host, l, a)).judge(a))
 		if l <= level {
 			return verdict
 		}
 	}
+}
+
+// Tension is the level that counts for a command on a host. What the sandbox guards while a session is calm it guards as well while
+// one is elevated: how much a command may touch there does not depend on what its agent has read. Lockdown is lockdown everywhere.
+func Tension(host toolward.Host, level toolward.Level, a *toolward.CommandAnalysis) toolward.Level {
+	if level == toolward.Elevated && host == toolward.HostSandbox && a != nil && a.Contained {
+		return toolward.Normal
+	}
+	return level
 }
 
 // judge says what modes that are already those of the level make of an analyzed command.

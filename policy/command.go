@@ -24,14 +24,14 @@ func (r *row) host(request *toolward.Request) toolward.Host {
 	return request.Host()
 }
 
-// commandFindings are those of analysis. That a command was not understood is one: it is only noted in a sandbox at
-// level normal, where the container is the guard.
+// commandFindings are those of analysis. That a command was not understood is one: it is only noted in a sandbox
+// while that is the guard: see [modes.Tension].
 func commandFindings(f []toolward.Finding, a *toolward.CommandAnalysis, host toolward.Host, level toolward.Level) []toolward.Finding {
 	if a == nil || a.Understood {
 		return f
 	}
 	effect := toolward.EffectAsk
-	if host == toolward.HostSandbox && level == toolward.Normal {
+	if host == toolward.HostSandbox && modes.Tension(host, level, a) == toolward.Normal {
 		effect = toolward.EffectNote
 	}
 	return append(f, toolward.Finding{Code: findCommandParse, Effect: effect, Detail: "the command is not understood"})
@@ -47,7 +47,7 @@ func (a *agent) weighCommand(analysis *toolward.CommandAnalysis, host toolward.H
 	if !analyzed {
 		analysis = &toolward.CommandAnalysis{}
 	}
-	inForce := a.modes.At(host, level).For(analysis)
+	inForce := a.modes.At(host, modes.Tension(host, level, analysis)).For(analysis)
 	if c.row.Class == toolward.Blocked {
 		// Enabled elevated commands ask each time; settings that refuse all commands refuse these too.
 		if inForce.Security == modes.SecurityDeny || analysis.Forbidden != "" {

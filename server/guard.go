@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolward/toolward/bridge/runclient"
 	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/server/protocol"
 )
@@ -181,7 +182,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *door.Problem) {
 
 // boundsItsOwnBody names the injected handlers, whose messages may carry whole files.
 func boundsItsOwnBody(path string) bool {
-	return path == "/mcp" || path == "/v1/mcp" || path == protocol.ToolsPath || strings.HasPrefix(path, "/v1/hook/")
+	return path == "/mcp" || path == "/v1/mcp" || path == protocol.ToolsPath || strings.HasPrefix(path, "/v1/hook/") || path == runclient.Path
 }
 
 // transportSecurity makes browsers ask for the public origin encrypted for a year, so that nobody on the way can lead

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 
+	"github.com/toolward/toolward/bridge/runclient"
 	"github.com/toolward/toolward/server/door"
 	"github.com/toolward/toolward/server/protocol"
 )
@@ -60,6 +61,9 @@ func (s *Server) socketRoutes(o *Options) http.Handler {
 	s.api.SocketRoutes(mux)
 	if o.Hooks != nil {
 		mux.Handle("/v1/hook/", o.Hooks)
+	}
+	if o.Runs != nil {
+		mux.Handle("POST "+runclient.Path, o.Runs)
 	}
 	if o.MCPStream != nil {
 		mux.Handle(StreamPath, o.MCPStream)

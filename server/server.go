@@ -40,6 +40,7 @@ type Options struct {
 
 	MCP       http.Handler // at /mcp of the TCP door; optional
 	MCPStream http.Handler // at StreamPath of the socket door; optional
+	Runs      http.Handler // toolward-run, of the socket door; optional
 	Hooks     http.Handler // at /v1/hook/ of the socket door; optional
 	WebSocket http.Handler // every WebSocket at either door, at any path; optional
 	Invoke    http.Handler // at /tools/invoke of the TCP door; optional

@@ -132,12 +132,12 @@ func (h *Hook) give(a Answer) int {
 	if !h.answered.CompareAndSwap(false, true) {
 		return ExitRefuse // the deadline has spoken
 	}
-	if !writeAll(h.Err, a.Stderr) && a.Exit == ExitRefuse {
+	if !WriteAll(h.Err, a.Stderr) && a.Exit == ExitRefuse {
 		return ExitRefuse
 	}
-	if !writeAll(h.Out, a.Stdout) {
+	if !WriteAll(h.Out, a.Stdout) {
 		// Half an answer is not JSON, and what is not JSON lets the tool run: refuse by status instead.
-		writeAll(h.Err, []byte("Toolward: the answer could not be written, so this call is refused.\n"))
+		WriteAll(h.Err, []byte("Toolward: the answer could not be written, so this call is refused.\n"))
 		return ExitRefuse
 	}
 	return a.Exit
@@ -147,7 +147,7 @@ func (h *Hook) give(a Answer) int {
 func (h *Hook) fail(problem string) int {
 	if harmless(h.Event) {
 		if h.answered.CompareAndSwap(false, true) {
-			writeAll(h.Err, []byte("Toolward: "+problem+".\n"))
+			WriteAll(h.Err, []byte("Toolward: "+problem+".\n"))
 		}
 		return 0
 	}
@@ -157,7 +157,7 @@ func (h *Hook) fail(problem string) int {
 // refuse says no with a reason.
 func (h *Hook) refuse(problem string) int {
 	if h.answered.CompareAndSwap(false, true) {
-		writeAll(h.Err, []byte("Toolward refused this: "+problem+".\n"))
+		WriteAll(h.Err, []byte("Toolward refused this: "+problem+".\n"))
 	}
 	return ExitRefuse
 }

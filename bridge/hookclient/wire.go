@@ -58,12 +58,12 @@ func ParseAnswer(b []byte) (Answer, bool) {
 
 // exchange sends the event to the daemon and waits for the answer.
 func (h *Hook) exchange(home string, input []byte) (a Answer, problem string) {
-	fd, err := dial(home)
+	fd, err := Dial(home)
 	if err != nil {
 		return Answer{}, "the Toolward daemon is not running (" + home + "/" + SocketName + ": " + err.Error() + ")"
 	}
 	defer syscall.Close(fd)
-	if !writeAll(fd, h.head(len(input))) || !writeAll(fd, input) {
+	if !WriteAll(fd, h.head(len(input))) || !WriteAll(fd, input) {
 		return Answer{}, "the Toolward daemon stopped listening"
 	}
 	reply, problem := readAll(fd, MaxAnswer, len(input)/4)
@@ -81,9 +81,9 @@ func (h *Hook) exchange(home string, input []byte) (a Answer, problem string) {
 	return a, ""
 }
 
-// dial connects to the daemon's socket. Socket addresses hold about 100 bytes, so a longer path is reached from
+// Dial connects to the daemon's socket. Socket addresses hold about 100 bytes, so a longer path is reached from
 // within its directory.
-func dial(home string) (int, error) {
+func Dial(home string) (int, error) {
 	path := home + "/" + SocketName
 	if len(path) > 100 {
 		if err := syscall.Chdir(home); err != nil {
@@ -126,14 +126,14 @@ func (h *Hook) head(length int) []byte {
 			b = append(b, "\r\n"...)
 			b = append(b, e.Header...)
 			b = append(b, ": "...)
-			b = appendEscaped(b, value)
+			b = AppendEscaped(b, value)
 		}
 	}
 	return append(b, "\r\n\r\n"...)
 }
 
-// appendEscaped writes everything but letters, digits and a few marks as %XX.
-func appendEscaped(b []byte, s string) []byte {
+// AppendEscaped writes everything but letters, digits and a few marks as %XX.
+func AppendEscaped(b []byte, s string) []byte {
 	const digits = "0123456789ABCDEF"
 	for _, c := range []byte(s) {
 		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '/' || c == '.' || c == '-' || c == '_' {
@@ -198,7 +198,8 @@ func readAll(fd, limit, expect int) (data []byte, problem string) {
 	}
 }
 
-func writeAll(fd int, data []byte) bool {
+// WriteAll writes all of data, and reports whether it could.
+func WriteAll(fd int, data []byte) bool {
 	for len(data) > 0 {
 		n, err := syscall.Write(fd, data)
 		if again(fd, err) {

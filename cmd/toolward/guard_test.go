@@ -30,6 +30,7 @@ var mayImport = []string{
 	"/gateway/installation",      // what install, uninstall and doctor do: here it is only confirmed and printed
 	"/gateway/trial",             // what a gateway would decide by a file or a record, where none runs
 	"/bridge/hookclient",         // the hook program in the big binary
+	"/bridge/runclient",          // toolward-run, likewise
 	"/cmd/toolward-inside/entry", // the program inside of sandboxes, likewise
 }
 

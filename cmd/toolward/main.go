@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/toolward/toolward/bridge/runclient"
 	"github.com/toolward/toolward/cmd/toolward-inside/entry"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/gateway/installation"
@@ -20,6 +21,9 @@ import (
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "inside" { // where there is no toolward-inside: only engines call it
 		os.Exit(entry.Main(os.Args[1:2], os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "run" { // where there is no toolward-run: only shells of guarded agents call it
+		os.Exit(runclient.Main(os.Args[2:]))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)

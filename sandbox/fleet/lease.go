@@ -64,14 +64,9 @@ func (l *Lease) Release() {
 	})
 }
 
-// Start starts a command. The rules for variables hold for what a call sets, too.
+// Start starts a command. The rules for variables hold for what a call sets, and for what a client's shell has, too.
 func (l *Lease) Start(ctx context.Context, command sandbox.Command) (sandbox.Process, error) {
-	given := make([]settings.Variable, 0, len(command.Env))
-	for _, entry := range command.Env {
-		name, value, _ := strings.Cut(entry, "=")
-		given = append(given, settings.Variable{Name: name, Value: value})
-	}
-	if blocked := l.Resolved.EnvRules().Filter(given).Blocked; len(blocked) > 0 {
+	if blocked := l.blocked(&command); len(blocked) > 0 {
 		return nil, &sandbox.Error{
 			Code: sandbox.CodeDenied, Text: "the variable " + blocked[0] + " does not go into a sandbox",
 			Fix: "leave it out; one that only looks like a credential can be named in sandbox.envAllow",
@@ -79,6 +74,21 @@ func (l *Lease) Start(ctx context.Context, command sandbox.Command) (sandbox.Pro
 	}
 	l.started.Store(true)
 	return l.Handle.Start(ctx, command)
+}
+
+// blocked are the variables of a command that may not go in.
+func (l *Lease) blocked(command *sandbox.Command) []string {
+	rules := l.Resolved.EnvRules()
+	if command.OfClient {
+		_, left := rules.OfClient(command.Env, func(string) bool { return false }) // whoever gave it has looked at the values
+		return left
+	}
+	given := make([]settings.Variable, 0, len(command.Env))
+	for _, entry := range command.Env {
+		name, value, _ := strings.Cut(entry, "=")
+		given = append(given, settings.Variable{Name: name, Value: value})
+	}
+	return rules.Filter(given).Blocked
 }
 
 // quick leases a sandbox that was found right for this very request before.

@@ -49,6 +49,15 @@ var (
 	// SLACK_BOT_TOKEN, AWS_SECRET_ACCESS_KEY, MYPASSWORD, …
 	credentialEnds = envname.NewSet("", "", `API_KEY TOKEN PASSWORD PRIVATE_KEY SECRET ACCESS_KEY ACCESS_KEY_ID SECRET_KEY
 PASSWD PASSPHRASE CREDENTIAL CREDENTIALS COOKIE`)
+	// leadNames hold credentials, or are the way to who holds them: agents of keys, buses, screens, engines, and the
+	// credentials of clouds and of agents' own providers.
+	leadNames = envname.NewSet(`SSH_AGENT_PID SSH_ASKPASS GPG_AGENT_INFO GNUPGHOME DISPLAY WAYLAND_DISPLAY XAUTHORITY
+XDG_RUNTIME_DIR DOCKER_HOST DOCKER_CONFIG CONTAINER_HOST KUBECONFIG NETRC TMUX STY AWS_PROFILE GOOGLE_APPLICATION_CREDENTIALS
+SUDO_ASKPASS PGPASSFILE MYSQL_PWD PIP_CONFIG_FILE NPM_CONFIG_USERCONFIG`,
+		"DBUS_ TOOLWARD_ ANTHROPIC_ OPENAI_ VAULT_ OP_ BW_", "_SOCK _SOCKET _AUTH _AUTHTOKEN _PWD _PASS")
+	// placeNames say where something is on the machine, or what the shell is in; a sandbox has its own.
+	placeNames = envname.NewSet(`HOME USER LOGNAME SHELL PWD OLDPWD SHLVL _ TMPDIR TMP TEMP HOSTNAME MAIL XDG_CACHE_HOME
+XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY FTP_PROXY`, "", "")
 	// plainNames are those that every system has. Of them, some are dangerous on the host, where they choose the
 	// programs of a command that was judged; in a sandbox they choose among programs of the sandbox.
 	plainNames = envname.NewSet("PATH HOME USER SHELL TERM TZ NODE_ENV", "LC_", "")
@@ -90,6 +99,28 @@ func (r EnvRules) allows(v Variable) bool {
 		return false
 	}
 	return plain(v.Name) || !r.Strict
+}
+
+// OfClient is what of a guarded client's environment goes with its commands, in order. left are the names of what holds secrets
+// or leads to those who do; secret reports whether a text holds one.
+//
+// What is dangerous on the machine goes along: it chooses among programs of the sandbox, and a virtual environment is nothing else.
+func (r EnvRules) OfClient(environ []string, secret func(string) bool) (env, left []string) {
+	for _, variable := range environ {
+		name, value, ok := strings.Cut(variable, "=")
+		switch {
+		case !ok || !envname.Portable(name) || strings.ContainsRune(value, 0) || placeNames.Has(name):
+		case slices.Contains(r.Allow, name):
+			env = append(env, variable)
+		case leadNames.Has(name) || credentialEnds.Has(name) || secret(value):
+			left = append(left, name)
+		case r.Strict && !plain(name):
+			left = append(left, name)
+		default:
+			env = append(env, variable)
+		}
+	}
+	return env, left
 }
 
 func plain(name string) bool { return name == "LANG" || plainNames.Has(name) }

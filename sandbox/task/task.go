@@ -23,6 +23,7 @@ type Command struct {
 
 	Dir      string   // absolute path inside; "" is the workdir
 	Env      []string // NAME=value, overlays that of the sandbox
+	OfClient bool     // Env is what a guarded client's shell has, which other rules are for; the program inside is not told
 	Merged   bool     // standard error goes where standard output goes, in order
 	Stdin    bool     // standard input stays open for writing; otherwise it is empty
 	Keeps    bool     // what a program of its own leaves behind goes on; otherwise it is ended

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package runclient
+
+func enlarge(int) {}
+
+func moveAll(int, int) bool { return false }

@@ -1,0 +1,5 @@
+package runclient
+
+import "golang.org/x/sys/unix"
+
+const getTermios, setTermios = unix.TIOCGETA, unix.TIOCSETA

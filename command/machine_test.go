@@ -1,0 +1,48 @@
+package command
+
+import "testing"
+
+func TestOnlyOnMachine(t *testing.T) {
+	evaluator, _, err := New(Policy{}, t.TempDir(), NewResolver(Disk{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{
+		"git status":                          "",
+		"git push origin main":                "git push",
+		"git -C sub push":                     "git push",
+		"git commit -m push":                  "",
+		"git commit -S -m x":                  "git commit",
+		"git log -S push":                     "",
+		"go test ./... && docker ps":          "docker",
+		"timeout 5 gh pr list":                "gh",
+		"npm publish":                         "npm publish",
+		"npm run publish":                     "",
+		"/usr/bin/ssh host ls":                "/usr/bin/ssh",
+		"echo docker":                         "",
+		"cd sub && systemctl status x | head": "systemctl",
+		"for": "",
+	} {
+		if got := evaluator.Evaluate(&Request{Command: command, Dir: t.TempDir()}).OnlyOnMachine(); got != want {
+			t.Errorf("%q: %q, want %q", command, got, want)
+		}
+	}
+}
+
+func TestOnlyReads(t *testing.T) {
+	evaluator, _, err := New(Policy{}, t.TempDir(), NewResolver(Disk{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]bool{
+		"ls -la": true, "cat a | grep b 2>/dev/null": true, "git status && git log -3": true, "cd sub && ls": true, "find . -name x": true,
+		"ls > a": false, "rm a": false, "sed -i s/a/b/ c": false, "no-such-program": false, "python3 a.py": false, "make": false,
+		"ls; touch b": false, "find . -delete": false, "for": false, "": false, "env FOO=1 rm a": false, "find . -exec rm {} +": false,
+	} {
+		if got := evaluator.Evaluate(&Request{Command: command, Dir: t.TempDir(), Getenv: onPath}).OnlyReads(); got != want {
+			t.Errorf("%q: %t", command, got)
+		}
+	}
+}
+
+func onPath(name string) (string, bool) { return DefaultPath, name == "PATH" }
