@@ -41,7 +41,7 @@ func (b *Toolbox) StartForClient(ctx context.Context, pass *toolward.Pass, terms
 	if err := sameDirectory(terms.Dir, plan.clientDir); err != nil {
 		return nil, err
 	}
-	handle, release, err := plan.box.Acquire(ctx)
+	handle, release, err := plan.box.Acquire(ctx, plan.command)
 	if err != nil {
 		return nil, err
 	}

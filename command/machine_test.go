@@ -21,7 +21,7 @@ func TestOnlyOnMachine(t *testing.T) {
 		"/usr/bin/ssh host ls":                "/usr/bin/ssh",
 		"echo docker":                         "",
 		"cd sub && systemctl status x | head": "systemctl",
-		"for": "",
+		"for":                                 "",
 	} {
 		if got := evaluator.Evaluate(&Request{Command: command, Dir: t.TempDir()}).OnlyOnMachine(); got != want {
 			t.Errorf("%q: %q, want %q", command, got, want)
