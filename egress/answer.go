@@ -87,6 +87,7 @@ func (f *flight) holds(ctx context.Context) bool {
 		if i < 0 || err != nil {
 			return false
 		}
+		call.ID = f.id
 		trace := gate.Explain(ctx, call, toolward.ExplainOptions{Hooks: true})
 		found := func(finding toolward.Finding) bool { return finding.Effect != toolward.EffectNote }
 		if trace.Verdict != toolward.Ask || trace.Level != f.passes[i].Request().Level || slices.ContainsFunc(trace.Findings, found) {
@@ -134,15 +135,14 @@ func (p *Proxies) ask(f *flight, begins bool) {
 	}
 }
 
-// asked is in which sandbox, and by which commands, the host of a call that is being decided is wanted.
-func (p *Proxies) asked(id string) (sandbox, command string, ok bool) {
+// asked is the flight that a call is of; nil for one that nobody makes, as an explanation is about.
+func (p *Proxies) asked(id string, to target) *flight {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f := p.asking[id]
-	if f == nil {
-		return "", "", false
+	if f := p.asking[id]; f != nil && f.to == to {
+		return f
 	}
-	return f.sandbox, f.wantedBy(), true
+	return nil
 }
 
 // maxUnreached bounds what a command is told of the hosts that it did not get.

@@ -23,6 +23,7 @@ type flight struct {
 	sandbox string
 	way     *way
 	to      target
+	route   route
 	wanted  []*Use // the commands that run in the sandbox: one of them wants it
 	id      string
 	cancel  context.CancelFunc
@@ -58,6 +59,13 @@ func (p *Proxies) permit(ctx context.Context, name string, w *way, to target) (l
 			p.tell(now, to, err)
 		}
 	}()
+	way, err := p.route(ctx, name, to)
+	if refused, ok := errors.AsType[*netguard.Error](err); ok {
+		p.refused(ctx, name, to.host, to.port, refused)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if f, err := w.answered(ctx, now, to); f != nil || err != nil {
 		if err != nil {
 			return nil, err
@@ -69,7 +77,7 @@ func (p *Proxies) permit(ctx context.Context, name string, w *way, to target) (l
 	if f == nil {
 		deciding, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		f = &flight{
-			proxies: p, sandbox: name, way: w, to: to, wanted: now, id: rand.Text(), cancel: cancel,
+			proxies: p, sandbox: name, way: w, to: to, route: way, wanted: now, id: rand.Text(), cancel: cancel,
 			decided: make(chan struct{}), began: time.Now(),
 		}
 		w.flights[wish{to, begun}] = f
@@ -111,7 +119,6 @@ func (f *flight) decide(ctx context.Context, as wish) {
 	defer f.cancel()
 	f.proxies.ask(f, true)
 	f.passes, f.refused = f.proxies.admit(ctx, f)
-	f.proxies.ask(f, false)
 	lasts := f.lasts(ctx)
 	f.way.mu.Lock()
 	if f.way.flights[as] == f {
@@ -159,6 +166,7 @@ func (f *flight) conclude() {
 		return
 	}
 	f.over = true
+	f.proxies.ask(f, false)
 	outcome := toolward.OutcomeRecord{
 		Status: toolward.StatusOK, Duration: time.Since(f.began), ResultBytes: int(f.got), SentBytes: f.sent,
 	}
@@ -188,7 +196,7 @@ func (l *leaveOf) Spend(n int) error {
 			continue // its agent has paid
 		}
 		reach := settings.For(r.Call.Caller.Agent).Reach()
-		if r.Facts.Listed != "" && reach.Listed(l.to.host, l.to.port) == "" {
+		if r.Facts.Listed != "" && l.route.listed(reach, l.to) == "" {
 			return &netguard.Error{Code: netguard.CodeNotPermitted, Host: l.to.host, Why: "the operator does not list it any more"}
 		}
 		if most := reach.MaxSent(l.to.host, l.to.port); most > 0 && !l.proxies.spent.take(r.Call.Caller.Agent, l.to, int64(n), most) {
@@ -197,6 +205,9 @@ func (l *leaveOf) Spend(n int) error {
 	}
 	return nil
 }
+
+// Guard is what dials the connection, where the host was looked up before it was decided about.
+func (l *leaveOf) Guard() *netguard.Guard { return l.route.guard }
 
 // End adds what came of the connection to the call.
 func (l *leaveOf) End(c netguard.Connection) {
@@ -209,7 +220,13 @@ func (l *leaveOf) End(c netguard.Connection) {
 	if c.Err != nil && l.failure == nil {
 		l.failure = c.Err
 	}
+	if refused, ok := errors.AsType[*netguard.Error](c.Err); ok && refused.Code == netguard.CodeDNSAddress && l.asked.Load() {
+		l.proxies.inner.add(l.to.host)
+	}
 	l.mu.Unlock()
+	if c.Err != nil && c.Sent+c.Received == 0 {
+		l.proxies.tell(l.wanted, l.to, c.Err)
+	}
 	l.release()
 }
 

@@ -50,12 +50,13 @@ type Proxies struct {
 	log     *slog.Logger
 	tool    *toolward.Tool
 	spent   spending
+	inner   innerHosts
 
 	mu     sync.Mutex
 	ways   map[string]*way // by the name of the sandbox
 	uses   map[string]*users
-	stays  map[string]bool // sandboxes that go on without a gateway: they have the directory mounted
-	asking map[string]*flight
+	stays  map[string]bool    // sandboxes that go on without a gateway: they have the directory mounted
+	asking map[string]*flight // by the id of its calls
 	closed bool
 }
 
@@ -120,6 +121,7 @@ func (p *Proxies) Open(name string) (dir string, err error) {
 		Permit: func(ctx context.Context, host string, port uint16) (netguard.Leave, error) {
 			return p.permit(ctx, name, w, target{host, port})
 		},
+		Known:   func(host string, port uint16) bool { return p.known(name, target{host, port}) },
 		Refused: func(host string, port uint16, why *netguard.Error) { p.refused(ctx, name, host, port, why) },
 	}
 	go func() {

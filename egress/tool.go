@@ -19,6 +19,7 @@ const ToolName = "egress"
 // Findings of the tool.
 const (
 	findUnlisted = "egress_unlisted" // the host is not listed, and others are refused
+	findInternal = "egress_internal" // the host is a machine of the own network; it decides nothing
 	findWanted   = "egress_for"      // which command it is for; it decides nothing
 	findLimit    = "egress_limit"    // as much has left to the host as may without a person
 )
@@ -53,12 +54,16 @@ func (p *Proxies) facts(_ context.Context, r *toolward.Request) (toolward.Facts,
 		return toolward.Facts{}, &toolward.InvalidArgs{Text: "expected a host and a port"}
 	}
 	to := target{a.Host, a.Port}
-	if host, err := p.guard.Policy().Host(bracketed(a.Host)); err != nil || host != a.Host {
+	flight, way := p.asked(r.Call.ID, to), route{}
+	if flight != nil {
+		way = flight.route
+	}
+	if host, err := p.guard.Policy().Host(bracketed(a.Host)); way.guard == nil && (err != nil || host != a.Host) {
 		return toolward.Facts{}, &toolward.InvalidArgs{Field: "host", Text: "it is not in its one form"}
 	}
 	reach := p.options.Settings().For(r.Call.Caller.Agent).Reach()
 	f := toolward.Facts{
-		Host: toolward.HostSandbox, Hosts: []string{"tcp://" + to.String()}, Listed: reach.Listed(to.host, to.port),
+		Host: toolward.HostSandbox, Hosts: []string{way.scheme() + to.String()}, Listed: way.listed(reach, to),
 		// What programs inside read from there reaches the session by what they print.
 		External: []string{to.String()},
 	}
@@ -73,11 +78,23 @@ func (p *Proxies) facts(_ context.Context, r *toolward.Request) (toolward.Facts,
 			Detail: fmt.Sprintf("the agent's sandboxes have sent %d bytes to %s within a day, and %d may leave without a person's word", sent, to, most),
 		})
 	}
-	if sandbox, command, ok := p.asked(r.Call.ID); ok {
-		f.Sandbox, f.For = sandbox, command
-		f.Findings = append(f.Findings, wanted(sandbox, command))
+	if way.internal {
+		f.Findings = append(f.Findings, inside(to, reach.Registry(to.host, to.port)))
+	}
+	if flight != nil {
+		f.Sandbox, f.For = flight.sandbox, flight.wantedBy()
+		f.Findings = append(f.Findings, wanted(f.Sandbox, f.For))
 	}
 	return f, nil
+}
+
+// inside tells people that a host is a machine of their own network, and who names it.
+func inside(to target, named string) toolward.Finding {
+	text := to.String() + " is a machine of the own network"
+	if named != "" {
+		text += "; " + named + " names it as a registry of packages"
+	}
+	return toolward.Finding{Code: findInternal, Effect: toolward.EffectNote, Detail: text}
 }
 
 // wanted tells people which command wants the host.

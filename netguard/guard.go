@@ -27,6 +27,7 @@ const (
 type Guard struct {
 	policy   *Policy
 	resolver Resolver
+	pinned   *pinned // takes the place of both
 }
 
 // NewGuard makes a guard. A nil resolver is the system's.
@@ -102,10 +103,7 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 
 // Dial connects to a host, written as in a URL.
 func (g *Guard) Dial(ctx context.Context, written string, port uint16) (net.Conn, error) {
-	if refused := g.policy.port(port); refused != nil {
-		return nil, refused
-	}
-	list, err := g.Resolve(ctx, written)
+	list, err := g.addresses(ctx, written, port)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +123,20 @@ func (g *Guard) Dial(ctx context.Context, written string, port uint16) (net.Conn
 		return nil, &Error{Code: CodeTimeout, Host: shown(written)}
 	}
 	return nil, &Error{Code: CodeConnect, Host: shown(written)}
+}
+
+// addresses are those that may be dialed for a host and a port.
+func (g *Guard) addresses(ctx context.Context, written string, port uint16) ([]netip.Addr, error) {
+	if g.pinned != nil {
+		if refused := g.pinned.check(unbracketed(written), port); refused != nil {
+			return nil, refused
+		}
+		return g.pinned.at, nil
+	}
+	if refused := g.policy.port(port); refused != nil {
+		return nil, refused
+	}
+	return g.Resolve(ctx, written)
 }
 
 // dialed looks at the very address that the system is asked to connect to: whatever happened on the way, it must be one

@@ -3,6 +3,7 @@ package netguard
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -19,6 +20,8 @@ type Permit func(ctx context.Context, host string, port uint16) (Leave, error)
 
 // Leave is the permission to make one connection.
 type Leave interface {
+	// Guard is what dials this connection, where it is not the proxy's own; nil: it is.
+	Guard() *Guard
 	// Spend is asked before n bytes leave. An error keeps them back and ends the connection.
 	Spend(n int) error
 	// End is told once how the connection ended, or that it could not be made.
@@ -30,6 +33,9 @@ type Leave interface {
 type Proxy struct {
 	Guard  *Guard
 	Permit Permit
+	// Known reports whether Permit decides about a host whatever the policy of Guard says of its name and port, because it has a
+	// guard of its own for it; may be nil.
+	Known func(host string, port uint16) bool
 	// Refused is told of what nobody was asked about because it is never reached; may be nil.
 	Refused func(host string, port uint16, why *Error)
 }
@@ -159,10 +165,7 @@ func (p *Proxy) ask(ctx context.Context, c *client) (name string, leave Leave, e
 	if p.Guard == nil || p.Permit == nil {
 		return "", nil, &Error{Code: CodeNotPermitted, Host: shown(c.host)}
 	}
-	h, refused := p.Guard.policy.host(c.host)
-	if bad := p.Guard.policy.port(c.port); refused == nil && bad != nil {
-		refused = &Error{Code: bad.Code, Host: h.text}
-	}
+	h, refused := p.host(c)
 	if refused != nil {
 		if p.Refused != nil {
 			p.Refused(shown(c.host), c.port, refused)
@@ -181,9 +184,21 @@ func (p *Proxy) ask(ctx context.Context, c *client) (name string, leave Leave, e
 	return h.text, leave, err
 }
 
+// host is the one form of the host that a client asks for, if it may be asked about.
+func (p *Proxy) host(c *client) (host, *Error) {
+	if h, refused := normalize(c.host); refused == nil && p.Known != nil && p.Known(h.text, c.port) {
+		return h, nil
+	}
+	h, refused := p.Guard.policy.host(c.host)
+	if bad := p.Guard.policy.port(c.port); refused == nil && bad != nil {
+		refused = &Error{Code: bad.Code, Host: h.text}
+	}
+	return h, refused
+}
+
 // pass makes the connection and passes bytes until it ends.
 func (p *Proxy) pass(ctx context.Context, c *client, leave Leave, result *Connection) error {
-	there, err := p.Guard.Dial(ctx, bracketed(result.Host), c.port)
+	there, err := cmp.Or(leave.Guard(), p.Guard).Dial(ctx, bracketed(result.Host), c.port)
 	if err != nil {
 		refused, ok := errors.AsType[*Error](err)
 		if !ok {

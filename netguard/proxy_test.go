@@ -45,6 +45,8 @@ func (l *leave) Spend(n int) error {
 	return nil
 }
 
+func (l *leave) Guard() *Guard { return nil }
+
 func (l *leave) End(c Connection) { l.ended <- c }
 
 func newWay(t *testing.T, permit func(context.Context, string, uint16) error) *way {

@@ -127,6 +127,8 @@ func (e *Error) Reason() string {
 		return "it did not accept the connection"
 	case CodeTimeout:
 		return "it took too long to answer"
+	case CodeDNSAddress:
+		return "it is not a host of the public internet, and of others sandboxes reach those that people list: sandbox.egress.internal (" + string(e.Code) + ")"
 	}
 	return "it is not a host of the public internet, and sandboxes reach no others (" + string(e.Code) + ")"
 }

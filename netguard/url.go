@@ -145,3 +145,7 @@ func Logged(text string) string {
 	}
 	return logged
 }
+
+func unbracketed(name string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+}

@@ -100,7 +100,9 @@ func (d *dialing) throughProxy(request func(net.Conn)) (why string) {
 // leave lets any number of bytes out, and tells of the end.
 type leave func(netguard.Connection)
 
-func (leave) Spend(int) error             { return nil }
+func (leave) Spend(int) error          { return nil }
+func (l leave) Guard() *netguard.Guard { return nil }
+
 func (l leave) End(c netguard.Connection) { l(c) }
 
 // socks asks for a connection as programs do that speak SOCKS5. The answer to the greeting is left to who reads.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/toolward/toolward/companion"
+	"github.com/toolward/toolward/netguard/registries"
 	"github.com/toolward/toolward/place"
 )
 
@@ -18,6 +19,7 @@ func OnThisMachine(stateDir string) Surroundings {
 		StateDir: withoutLinks(stateDir), Home: withoutLinks(home), FoldCase: place.FoldsCase(stateDir), Programs: place.OwnPrograms(),
 		Person: thisPerson(),
 	}
+	around.Registries = registries.Find(registries.Machine{Home: home, Getenv: os.Getenv})
 	if dir, err := companion.Directory(); err == nil {
 		// Beside the small programs lie the filters and the doors of containers.
 		around.Programs = append(around.Programs, dir, filepath.Dir(dir))

@@ -69,7 +69,8 @@ func (r *Resolved) Layout(site Site, q Request) (*Layout, error) {
 	return l, nil
 }
 
-// variables are those of the configuration that go in, and before them what programs are told about the user's place.
+// variables are those of the configuration that go in, and before them what programs are told about the user's place and
+// the registries of this machine.
 func (r *Resolved) variables(engine string, l *Layout) []Variable {
 	rules := r.EnvRules()
 	written := rules.Filter(variables(r.view(engine).Env)).Allowed
@@ -77,6 +78,7 @@ func (r *Resolved) variables(engine string, l *Layout) []Variable {
 	if l.HomeDir != "" {
 		own = append(own, Variable{"GOTMPDIR", path.Join(l.Home, homeTmp)})
 	}
+	own = append(own, r.registryVariables(engine)...)
 	set := func(v Variable) bool {
 		return slices.ContainsFunc(written, func(w Variable) bool { return w.Name == v.Name && !r.byDefault(engine, v.Name) })
 	}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/netguard/packs"
+	"github.com/toolward/toolward/netguard/registries"
 )
 
 // The words of EgressConfig.Unlisted.
@@ -29,8 +31,12 @@ type Reach struct {
 	key      string   // of the configuration, where they are listed
 	packs    []string // names of lists of hosts
 	packsKey string
-	Unlisted string // UnlistedAsk, or nothing else is reached
-	maxSent  int64  // bytes to one host within a day; 0 is no bound
+	// registries of this machine: as their packs, and such as may be inside the own network
+	registries  []registries.Registry
+	internal    []string // host:port, in one form
+	internalKey string
+	Unlisted    string // UnlistedAsk, or nothing else is reached
+	maxSent     int64  // bytes to one host within a day; 0 is no bound
 }
 
 // Listed is the key of the configuration by which a host is reached without a question; "" if it is not listed.
@@ -40,6 +46,28 @@ func (r *Reach) Listed(host string, port uint16) string {
 		return r.key
 	case pack != "":
 		return r.packsKey + " (" + pack + ")"
+	}
+	for _, own := range r.registries {
+		if own.Host == host && own.Port == port && slices.Contains(r.packs, own.Pack) {
+			return r.packsKey + " (" + own.Pack + ": " + own.From + ")"
+		}
+	}
+	return ""
+}
+
+// Internal is the key of the configuration by which a host is reached without a question though it is one of the own
+// network; "" if it is not listed so.
+func (r *Reach) Internal(host string, port uint16) string {
+	if slices.Contains(r.internal, net.JoinHostPort(host, strconv.Itoa(int(port)))) {
+		return r.internalKey
+	}
+	return ""
+}
+
+// Registry is where this machine's own configuration names a host as a registry of packages; "" if it does not.
+func (r *Reach) Registry(host string, port uint16) string {
+	if i := slices.IndexFunc(r.registries, func(own registries.Registry) bool { return own.Host == host && own.Port == port }); i >= 0 {
+		return r.registries[i].From
 	}
 	return ""
 }
@@ -65,14 +93,23 @@ func (r *resolver) egress() EgressConfig {
 	return EgressConfig{
 		Hosts:    choose(r, "egress.hosts", []string(nil), at("egress.hosts", func(c *Config) []string { return c.Egress.Hosts })),
 		Packs:    choose(r, "egress.packs", []string(nil), at("egress.packs", func(c *Config) []string { return c.Egress.Packs })),
+		Internal: choose(r, "egress.internal", []string(nil), at("egress.internal", func(c *Config) []string { return c.Egress.Internal })),
 		Unlisted: choose(r, "egress.unlisted", UnlistedAsk, at("egress.unlisted", func(c *Config) string { return c.Egress.Unlisted })),
 		MaxSent:  choose(r, "egress.maxSent", defaultMaxSent, at("egress.maxSent", func(c *Config) Quantity { return c.Egress.MaxSent })),
 	}
 }
 
 // reach makes settings ready for use. What is wrong in them was reported, and is left out.
-func (c EgressConfig) reach(sources map[string]Source) *Reach {
-	r := &Reach{key: sources["egress.hosts"].Key, packs: c.Packs, packsKey: sources["egress.packs"].Key, Unlisted: c.Unlisted}
+func (c EgressConfig) reach(sources map[string]Source, own []registries.Registry) *Reach {
+	r := &Reach{
+		key: sources["egress.hosts"].Key, packs: c.Packs, packsKey: sources["egress.packs"].Key, Unlisted: c.Unlisted,
+		registries: own, internalKey: sources["egress.internal"].Key,
+	}
+	for _, text := range c.Internal {
+		if host, port, err := netguard.ParseInternal(text); err == nil {
+			r.internal = append(r.internal, net.JoinHostPort(host, strconv.Itoa(int(port))))
+		}
+	}
 	for _, text := range c.Hosts {
 		if p, err := netguard.ParsePattern(text); err == nil {
 			r.hosts = append(r.hosts, p)
@@ -97,6 +134,11 @@ func (k *checker) egress(at string, c *EgressConfig) {
 			k.wrong(at+".packs["+strconv.Itoa(i)+"]", sandbox.CodeConfig, "%q: write %s", name, strings.Join(packs.Names(), ", "))
 		}
 	}
+	for i, text := range c.Internal {
+		if _, _, err := netguard.ParseInternal(text); err != nil {
+			k.wrong(at+".internal["+strconv.Itoa(i)+"]", sandbox.CodeConfig, "%v", err)
+		}
+	}
 	k.word(at+".unlisted", c.Unlisted, UnlistedAsk, UnlistedDeny)
 	_, err := c.MaxSent.Count()
 	k.is(at+".maxSent", err)
@@ -114,4 +156,16 @@ func looserEgress(all, own *EgressConfig) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// registryVariables tell programs inside of the registries that this machine's own configuration names: that configuration is
+// not there. A call could not set them, because they choose where packages come from; this machine's person has.
+func (r *Resolved) registryVariables(engine string) (own []Variable) {
+	if r.NetworkOf(engine) != sandbox.NetworkEgress {
+		return nil
+	}
+	for _, v := range registries.Environment(r.settings.around.Registries) {
+		own = append(own, Variable{v[0], v[1]})
+	}
+	return own
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/sandbox"
+
+	"github.com/toolward/toolward/netguard/registries"
 )
 
 // The defaults of images.
@@ -45,8 +47,10 @@ type Surroundings struct {
 	Person   Person
 	// Undecided is the mode where the configuration names none: what the first start found. "" is off, by nobody's word.
 	Undecided Mode
-	FoldCase  bool
-	Files     FileSystem // nil is Host
+	// Registries are the package registries that the machine's own configuration names.
+	Registries []registries.Registry
+	FoldCase   bool
+	Files      FileSystem // nil is Host
 }
 
 // Settings is a configuration that was checked. It is immutable and safe for concurrent use.
@@ -257,7 +261,7 @@ func (s *Settings) resolve(agent string, own *Config) *Resolved {
 	r.explainDefaults()
 	r.Browser = res.browser()
 	r.Egress = res.egress()
-	r.reach = r.Egress.reach(res.sources)
+	r.reach = r.Egress.reach(res.sources, s.around.Registries)
 	r.Prune = res.prune()
 	r.dockerAsked = res.sources["docker.image"].Level != FromDefault || onlyContainers(r.Docker.network())
 	return r
