@@ -103,6 +103,8 @@ func TestConfinedTools(t *testing.T) {
 		{"exec", args{"command": "echo $((6*7)); echo err >&2; echo *.go"}, "42\nerr\nmain.go"},
 		{"exec", args{"command": "ls /proc | grep -c '^[0-9]*$'; test -e " + w.home + " || echo hidden"}, "hidden"},
 		{"exec", args{"command": "false"}, "code 1"},
+		{"exec", args{"command": "nosuchprogram -v"}, "toolward: nosuchprogram: command not found\n\n(Command exited with code 127"},
+		{"exec", args{"command": "nosuchprogram -v", "background": true}, "toolward: nosuchprogram: command not found\n\n(Command exited with code 127"},
 		{"exec", args{"command": "echo $X", "env": map[string]any{"X": "given"}}, "given"},
 		{"exec", args{"command": "own; echo $PATH", "env": map[string]any{"PATH": "/workspace/tools"}}, "mine\n/workspace/tools:"},
 		{"read", args{"path": "none.md"}, "none.md does not exist"},

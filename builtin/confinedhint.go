@@ -17,12 +17,12 @@ var (
 	protectedInside = regexp.MustCompile(`(?i)\.git/(?:config|hooks\S*)'?: (?:device or resource busy|read-only file system)|could not lock config file|could not write config file`)
 )
 
-// hint explains a command that failed in its sandbox, as far as it can be told.
-func (s *session) hint(end exit, output string) string {
+// note adds to the words about the end of a command what explains it where its sandbox is to blame, as far as that can be told.
+func (s *session) note(end exit, ended, output string) string {
 	if s.spec.hint == nil || end.code == 0 || end.ending != endedItself {
-		return ""
+		return ended
 	}
-	return s.spec.hint(output)
+	return strings.TrimSpace(ended + "\n" + s.spec.hint(output))
 }
 
 // hintFor is what may explain why a confined command fails; nil for one of this machine.
@@ -45,8 +45,8 @@ func (b *Toolbox) hintFor(plan *execPlan) func(output string) string {
 			return "(The command ran in a sandbox, where hosts are reached through its proxy only: a program must keep to HTTPS_PROXY or ALL_PROXY)"
 		}
 		if unknownAuthor.MatchString(output) {
-			return "(The command ran in a sandbox, where the settings of a user's git are not there. People can say who commits: " +
-				"GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL, GIT_COMMITTER_NAME and GIT_COMMITTER_EMAIL in agents.defaults.sandbox.env)"
+			return "(The command ran in a sandbox, whose git knows who commits from user.name and user.email in the person's ~/.gitconfig as they were " +
+				"when the gateway started: there are none. People can set them there, or with git config in the project)"
 		}
 		if protectedInside.MatchString(output) {
 			return "(The command ran in a sandbox, where hooks and settings that this machine obeys cannot be changed)"

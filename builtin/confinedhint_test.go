@@ -28,7 +28,7 @@ func TestHintsOfConfinedCommands(t *testing.T) {
 		{"no network, of Go", "go get x", "dial tcp: lookup proxy.golang.org on [::1]:53: connection refused\n", false, "no network"},
 		{"a network", "curl x", "curl: (6) Could not resolve host: x\n", true, "HTTPS_PROXY"},
 		{"protected", "git config a b", "error: could not write config file .git/config: Device or resource busy\n", true, "cannot be changed"},
-		{"who commits", "git commit", "Author identity unknown\n\n*** Please tell me who you are.\n\nRun\n", true, "GIT_AUTHOR_NAME"},
+		{"who commits", "git commit", "Author identity unknown\n\n*** Please tell me who you are.\n\nRun\n", true, "user.name and user.email"},
 		{"its own reason", "false", "no\n", false, ""},
 	} {
 		hint := b.hintFor(&execPlan{command: c.command, box: &Confinement{Offline: !c.online}})
@@ -47,8 +47,8 @@ func TestHintsOfConfinedCommands(t *testing.T) {
 	for _, c := range []struct {
 		end  exit
 		want string
-	}{{exit{code: 127}, "why"}, {exit{}, ""}, {exit{code: 1, ending: endedTimeout}, ""}} {
-		if got := s.hint(c.end, ""); got != c.want {
+	}{{exit{code: 127}, "ended\nwhy"}, {exit{}, "ended"}, {exit{code: 1, ending: endedTimeout}, "ended"}} {
+		if got := s.note(c.end, "ended", ""); got != c.want {
 			t.Errorf("%+v: %q", c.end, got)
 		}
 	}

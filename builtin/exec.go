@@ -182,8 +182,14 @@ func (b *Toolbox) commandSpec(ctx context.Context, plan *execPlan) commandSpec {
 	}
 }
 
+// unstartedPatience is how long a command without a process may take to say that its program is not there.
+const unstartedPatience = time.Second
+
 // follow waits for a command until it ends, goes to the background, or the call is canceled.
 func (b *Toolbox) follow(ctx context.Context, started *session, timing execTiming) (toolward.Result, error) {
+	if timing.yield == 0 && started.pid == 0 {
+		timing.yield = unstartedPatience // nothing runs: it has ended, and says why
+	}
 	if timing.yield == 0 {
 		b.sessions.keep(started)
 		return runningResult(started, timing), nil
@@ -236,6 +242,7 @@ type runningDetails struct {
 	Dir       string `json:"cwd"`
 	Tail      string `json:"tail"`
 	Warning   string `json:"warning,omitempty"`
+	Note      string `json:"note"` // as in the text: clients show their model one of the two
 }
 
 // tailChars is how much of the end of an output listings show.
@@ -243,12 +250,13 @@ const tailChars = 2000
 
 func runningResult(s *session, timing execTiming) toolward.Result {
 	tail := s.output.last(tailChars)
-	text := fmt.Sprintf("The command is still running in the background as session %s (pid %d). Use process poll, log, write or kill with this sessionId.", s.id, s.pid)
+	note := fmt.Sprintf("The command is still running in the background as session %s (pid %d). Use process poll, log, write or kill with this sessionId.", s.id, s.pid)
+	text := note
 	if tail != "" {
 		text += "\n\nOutput so far:\n" + tail
 	}
 	return withDetails(toolward.TextResult(text), runningDetails{
-		Status: "running", SessionID: s.id, PID: s.pid, StartedAt: s.started.UnixMilli(), Dir: s.dir, Tail: tail, Warning: timing.warning,
+		Status: "running", SessionID: s.id, PID: s.pid, StartedAt: s.started.UnixMilli(), Dir: s.dir, Tail: tail, Warning: timing.warning, Note: note,
 	})
 }
 
@@ -263,6 +271,7 @@ type finishedDetails struct {
 	Aggregated string `json:"aggregated"`
 	Dir        string `json:"cwd"`
 	Warning    string `json:"warning,omitempty"`
+	Note       string `json:"note,omitempty"` // how it ended and why, in words, as in the text
 }
 
 func (b *Toolbox) finishedResult(s *session, timing execTiming) toolward.Result {
@@ -276,11 +285,8 @@ func (b *Toolbox) finishedResult(s *session, timing execTiming) toolward.Result 
 	if strings.TrimSpace(text) == "" {
 		text = "(no output)"
 	}
-	if note := end.describe(timing.timeout); note != "" {
-		text = strings.TrimRight(text, "\n") + "\n\n" + note
-	}
-	if hint := s.hint(end, output); hint != "" {
-		text += "\n" + hint
+	if details.Note = s.note(end, end.describe(timing.timeout), output); details.Note != "" {
+		text = strings.TrimRight(text, "\n") + "\n\n" + details.Note
 	}
 	result := toolward.TextResult(text)
 	if end.failed() {

@@ -201,6 +201,7 @@ type pollDetails struct {
 	TimedOut   bool   `json:"timedOut,omitempty"`
 	OOM        bool   `json:"oom,omitempty"`
 	TotalChars int64  `json:"totalChars"`
+	Note       string `json:"note"` // as in the text: clients show their model one of the two
 }
 
 func (b *Toolbox) poll(ctx context.Context, s *session, timeout any) (toolward.Result, error) {
@@ -226,8 +227,8 @@ func (b *Toolbox) poll(ctx context.Context, s *session, timeout any) (toolward.R
 	if running {
 		pause := s.nextPoll(output != "")
 		details.Status, details.RetryInMs = "running", pause.Milliseconds()
-		text += fmt.Sprintf("The command is still running; poll again in %s.", pause)
-		return withDetails(toolward.TextResult(text), details), nil
+		details.Note = fmt.Sprintf("The command is still running; poll again in %s.", pause)
+		return withDetails(toolward.TextResult(text+details.Note), details), nil
 	}
 	end := s.result()
 	details.ExitCode, details.Signal = end.codeAndSignal()
@@ -236,10 +237,8 @@ func (b *Toolbox) poll(ctx context.Context, s *session, timeout any) (toolward.R
 	if note == "" {
 		note = "(Command exited with code 0)"
 	}
-	if hint := s.hint(end, s.output.last(tailChars)); hint != "" {
-		note += "\n" + hint
-	}
-	return withDetails(toolward.TextResult(text+note), details), nil
+	details.Note = s.note(end, note, s.output.last(tailChars))
+	return withDetails(toolward.TextResult(text+details.Note), details), nil
 }
 
 // pollWait reads how long poll waits for the end: milliseconds as a number or a text, at most two minutes; anything

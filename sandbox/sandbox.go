@@ -156,6 +156,7 @@ const (
 	MountAgent     MountKind = "agent"
 	MountHome      MountKind = "home" // of the sandbox itself
 	MountBind      MountKind = "bind"
+	MountSystem    MountKind = "system" // small files that tell programs about the user and the machine
 )
 
 // User is who runs inside, in numbers of the host.

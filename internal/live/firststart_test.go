@@ -83,6 +83,7 @@ func TestFirstStart(t *testing.T) {
 	m := live.NewMachine(t, "")
 	m.Undecided()
 	needNative(t, m)
+	writeFile(t, filepath.Join(m.Home, ".gitconfig"), "[user]\nname = Ann\nemail = ann@example.org\n[core]\nhooksPath = /evil\n")
 	m.Start()
 	decided := kept(t, m)
 	if decided.Mode != settings.ModeNonMain || decided.Engine != "native" || decided.Due {
@@ -117,6 +118,7 @@ func TestFirstStart(t *testing.T) {
 		{"echo $HOME; ls -A $HOME", m.Home + "\n.cache\n"},
 		{"mkdir -p ~/.config/x && touch ~/.config/x/y && ls -A $HOME", ".cache\n.config\n"},
 		{"id -un; getent passwd $(id -u) | cut -d: -f6", me.Username + "\n" + m.Home + "\n"},
+		{"git init -q /tmp/r && cd /tmp/r && git commit -q --allow-empty -m x && git log --format=%an:%ae; git config core.hooksPath || echo none", "Ann:ann@example.org\nnone\n"},
 		{"printf '#!/bin/sh\necho $0\n' > /tmp/t; chmod +x /tmp/t; /tmp/t", "/tmp/t\n"},
 		{"echo '#!/bin/sh\necho runs' > $GOTMPDIR/t; chmod +x $GOTMPDIR/t; $GOTMPDIR/t", "runs"},
 	} {

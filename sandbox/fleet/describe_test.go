@@ -36,7 +36,7 @@ func TestWhatIsKnownOfASandbox(t *testing.T) {
 		other.Release()
 		d, err := m.Describe(t.Context(), name)
 		if err != nil || !slices.Equal(d.Sessions, []string{"agent:coder:a"}) || !slices.Equal(d.Env, []string{"HOME", "GOTMPDIR", "GREETING"}) || !d.ProtectedKnown ||
-			len(d.Mounts) != 2 || d.Mounts[0].Target != settings.WorkspaceTarget || !d.Mounts[0].Writable || d.IdleAfter != 24*time.Hour || len(d.Settings) == 0 {
+			len(d.Mounts) != 3 || d.Mounts[0].Target != settings.WorkspaceTarget || !d.Mounts[0].Writable || d.IdleAfter != 24*time.Hour || len(d.Settings) == 0 {
 			t.Errorf("%v, %+v", err, d)
 		}
 		one.Release()

@@ -80,7 +80,7 @@ func (e *Engine) addMount(ctx context.Context, m *mounts, mount *sandbox.Mount, 
 	}
 	mapping := idmap{}
 	// The workspace belongs to the sandbox, whoever owns it on the host. Other mounts keep the rights of their files.
-	if mount.Kind != sandbox.MountBind && (int(st.Uid) != who.hostUID || int(st.Gid) != who.hostGID) {
+	if mount.Kind != sandbox.MountBind && mount.Kind != sandbox.MountSystem && (int(st.Uid) != who.hostUID || int(st.Gid) != who.hostGID) {
 		mapping = idmap{int(st.Uid), int(st.Gid), who.hostUID, who.hostGID}
 		m.foreign = m.foreign || mount.Writable
 	}

@@ -17,7 +17,7 @@ func OnThisMachine(stateDir string) Surroundings {
 	home, _ := os.UserHomeDir()
 	around := Surroundings{
 		StateDir: withoutLinks(stateDir), Home: withoutLinks(home), FoldCase: place.FoldsCase(stateDir), Programs: place.OwnPrograms(),
-		Person: thisPerson(),
+		Person: thisPerson(home),
 	}
 	around.Registries = registries.Find(registries.Machine{Home: home, Getenv: os.Getenv})
 	if dir, err := companion.Directory(); err == nil {

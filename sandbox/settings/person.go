@@ -20,6 +20,7 @@ type Person struct {
 	Name   string
 	Shell  string     // absolute; one of the system's
 	Locale []Variable // LANG and its like, and TZ
+	Git    GitIdentity
 }
 
 // localeNames are the variables that say how people write. None of them makes a program load anything but the system's own.
@@ -29,8 +30,8 @@ var localeNames = []string{
 }
 
 // thisPerson is who the gateway runs as.
-func thisPerson() Person {
-	p := Person{Name: os.Getenv("USER"), Shell: systemShell(cmp.Or(os.Getenv("SHELL"), accountShell("/etc/passwd")))}
+func thisPerson(home string) Person {
+	p := Person{Name: os.Getenv("USER"), Shell: systemShell(cmp.Or(os.Getenv("SHELL"), accountShell("/etc/passwd"))), Git: gitIdentity(home)}
 	if account, err := user.Current(); err == nil {
 		p.Name = account.Username
 	}

@@ -31,7 +31,7 @@ func (r *Resolved) Preview(ctx context.Context, q Request) (*Plan, error) {
 			return nil, err
 		}
 	}
-	files, err := r.systemFiles(s)
+	files, err := r.systemFiles(sandbox.EngineDocker, s)
 	if err != nil {
 		return nil, err
 	}

@@ -137,10 +137,8 @@ func (r *Resolved) Spec(ctx context.Context, site Site, q Request, egress OpenEg
 	if err := plan.openHome(); err != nil {
 		return nil, err
 	}
-	if engine == sandbox.EngineDocker {
-		if err := r.showSystem(s); err != nil {
-			return nil, err
-		}
+	if err := r.showSystem(engine, s, layout.InPlace); err != nil {
+		return nil, err
 	}
 	if !r.AllowProtected {
 		// Where nothing can be mounted, Landlock cannot take away a part of what it allows.

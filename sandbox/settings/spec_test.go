@@ -52,7 +52,7 @@ func TestPrivateWorkspaceIsSeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(w.State, "sandboxes", sandbox.Slug("agent:coder"))
-	if plan.WorkspaceDir != dir || len(plan.Spec.Mounts) != 2 || !plan.Spec.Mounts[0].Writable || plan.Spec.Mounts[0].Target != "/workspace" {
+	if plan.WorkspaceDir != dir || len(plan.Mounts()) != 2 || !plan.Spec.Mounts[0].Writable || plan.Spec.Mounts[0].Target != "/workspace" {
 		t.Errorf("%q %+v", plan.WorkspaceDir, plan.Spec.Mounts)
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
@@ -81,7 +81,7 @@ func TestReadOnlyAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, m := range plan.Spec.Mounts {
+	for _, m := range plan.Mounts() {
 		if m.Writable != (m.Kind == sandbox.MountHome) {
 			t.Errorf("%s can be written to: %v", m.Target, m.Writable)
 		}
@@ -149,7 +149,7 @@ func TestBindsAtRunTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := plan.Spec.Mounts[len(plan.Spec.Mounts)-1]
+	m := plan.Spec.Mounts[len(plan.Spec.Mounts)-2]
 	if m.Kind != sandbox.MountBind || m.Source != outside || m.Pinned == nil {
 		t.Errorf("%+v", m)
 	}

@@ -14,23 +14,30 @@ import (
 const (
 	localTime = "/etc/localtime"
 	zoneFiles = "/usr/share/zoneinfo"
-	// accountsName is where the lists of users are, in the directory of private directories.
-	accountsName = "accounts"
+	// toldName is where such files of ours are, in the directory of private directories.
+	toldName = "told"
 )
 
 // shownFile is a small file of ours, or of the system, that a container sees.
 type shownFile struct{ source, target, content string }
 
-// systemFiles tell a container who works in it, and what time it is there: an image does not know. A set-up command may add
-// users of its own. Lists of the same content are the same file, which stays: containers have it mounted.
-func (r *Resolved) systemFiles(s *sandbox.Spec) (files []shownFile, err error) {
+// systemFiles tell git who commits, and a container who works in it and what time it is there: an image does not know. A set-up
+// command may add users of its own. What has the same content is the same file, which stays: sandboxes have it mounted.
+func (r *Resolved) systemFiles(engine string, s *sandbox.Spec) (files []shownFile, err error) {
+	dir, err := Resolve(r.settings.around.Files, filepath.Join(r.WorkspaceRoot, toldName))
+	if err != nil {
+		return nil, sandbox.Errorf(sandbox.CodeFailed, "find the files about the user: %v", err)
+	}
+	ours := func(content, target string) shownFile {
+		return shownFile{filepath.Join(dir, Hash(content)[:16], filepath.Base(target)), target, content}
+	}
+	files = append(files, ours(r.settings.around.Person.Git.config(s.Workdir), gitConfigTarget))
+	if engine != sandbox.EngineDocker {
+		return files, nil
+	}
 	if s.Setup == "" && !s.Writable {
 		passwd, group := s.Account.Files(s.User.UID, s.User.GID)
-		dir, err := Resolve(r.settings.around.Files, filepath.Join(r.WorkspaceRoot, accountsName, Hash(passwd)[:16]))
-		if err != nil {
-			return nil, sandbox.Errorf(sandbox.CodeFailed, "find the lists of users: %v", err)
-		}
-		files = append(files, shownFile{filepath.Join(dir, "passwd"), "/etc/passwd", passwd}, shownFile{filepath.Join(dir, "group"), "/etc/group", group})
+		files = append(files, ours(passwd, "/etc/passwd"), ours(group, "/etc/group"))
 	}
 	if zone, err := filepath.EvalSymlinks(localTime); err == nil && place.Within(zone, zoneFiles) && len(s.Docker.HostPaths) == 0 {
 		files = append(files, shownFile{source: zone, target: localTime})
@@ -39,16 +46,20 @@ func (r *Resolved) systemFiles(s *sandbox.Spec) (files []shownFile, err error) {
 }
 
 func (f shownFile) mount() sandbox.Mount {
-	return sandbox.Mount{Kind: sandbox.MountBind, Source: f.source, Target: f.target}
+	return sandbox.Mount{Kind: sandbox.MountSystem, Source: f.source, Target: f.target}
 }
 
-// showSystem writes the files, and shows them.
-func (r *Resolved) showSystem(s *sandbox.Spec) error {
-	files, err := r.systemFiles(s)
+// showSystem writes the files, and shows them. Where nothing can be mounted, git is told the path.
+func (r *Resolved) showSystem(engine string, s *sandbox.Spec, inPlace bool) error {
+	files, err := r.systemFiles(engine, s)
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
+		if inPlace {
+			f.target = f.source
+			s.Env = append([]string{"GIT_CONFIG_SYSTEM=" + f.source}, s.Env...)
+		}
 		m := f.mount()
 		if f.content != "" {
 			err = keepFile(f.source, f.content)
@@ -75,9 +86,16 @@ func keepFile(name, content string) error {
 	if err := os.Mkdir(filepath.Dir(name), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	temporary := name + ".new"
-	if err := os.WriteFile(temporary, []byte(content), 0o644); err != nil {
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)) // others may be writing the same
+	if err != nil {
 		return err
 	}
-	return errors.Join(os.Chmod(temporary, 0o644), os.Rename(temporary, name))
+	_, err = f.WriteString(content)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error counts
+	}
+	return err
 }

@@ -57,7 +57,7 @@ func (st *stream) run(command *task.Command) (wire.Type, []byte) {
 	}
 	file, status := p.env.find(p.argv[0], dir)
 	if status != 0 {
-		return st.notStarted(p.argv[0], status, warning)
+		return st.notStarted(command, p.argv[0], status, warning)
 	}
 	if command.Shell != "" {
 		p.argv[0] = "sh"
@@ -84,15 +84,19 @@ func (s *server) directory(wanted string) (dir, warning string) {
 	return wanted, ""
 }
 
-// notStarted answers for a program that is not there or cannot be executed, as a shell does.
-func (st *stream) notStarted(name string, status int, warning string) (wire.Type, []byte) {
+// notStarted answers for a program that is not there or cannot be executed, as a shell does: where standard error goes.
+func (st *stream) notStarted(command *task.Command, name string, status int, warning string) (wire.Type, []byte) {
 	text := notExecutable
 	if status == statusNotFound {
 		text = notFound
 	}
+	where := wire.Stderr
+	if command.Merged || command.Terminal != nil {
+		where = wire.Stdout
+	}
 	started := wire.Started{Warning: warning}
-	_ = st.server.out.send(wire.Response, st.id, started.Encode())                                      // the receiver notices
-	_ = st.server.out.send(wire.Stderr, st.id, fmt.Appendf(nil, "toolward: %.1000s: %s\n", name, text)) // the receiver notices
+	_ = st.server.out.send(wire.Response, st.id, started.Encode())                                // the receiver notices
+	_ = st.server.out.send(where, st.id, fmt.Appendf(nil, "toolward: %.1000s: %s\n", name, text)) // the receiver notices
 	return wire.Exit, wire.EncodeExit(task.ExitStatus{Code: status})
 }
 
@@ -136,7 +140,7 @@ func (st *stream) runProgram(p *program, command *task.Command, warning string) 
 	says.started()
 	if err != nil {
 		streams.close()
-		return st.startFailed(p, err, warning)
+		return st.startFailed(command, p, err, warning)
 	}
 	running := &process{pid: pid, terminal: streams.terminal, stdio: streams, keeps: command.Keeps}
 	started := wire.Started{PID: uint32(pid), Warning: warning}
@@ -154,14 +158,14 @@ func (st *stream) runProgram(p *program, command *task.Command, warning string) 
 	return wire.Exit, wire.EncodeExit(result)
 }
 
-func (st *stream) startFailed(p *program, err error, warning string) (wire.Type, []byte) {
+func (st *stream) startFailed(command *task.Command, p *program, err error, warning string) (wire.Type, []byte) {
 	switch {
 	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE):
 		return wire.Error, wire.EncodeError(task.Errorf(task.CodeFailed, "start %.200q: %v", p.argv[0], err))
 	case errors.Is(err, unix.ENOENT):
-		return st.notStarted(p.argv[0], statusNotFound, warning)
+		return st.notStarted(command, p.argv[0], statusNotFound, warning)
 	}
-	return st.notStarted(p.argv[0], statusNotExecutable, warning)
+	return st.notStarted(command, p.argv[0], statusNotExecutable, warning)
 }
 
 func exitStatus(status unix.WaitStatus) task.ExitStatus {
