@@ -196,10 +196,11 @@ func (l *leaveOf) Spend(n int) error {
 			continue // its agent has paid
 		}
 		reach := settings.For(r.Call.Caller.Agent).Reach()
-		if r.Facts.Listed != "" && l.route.listed(reach, l.to) == "" {
+		listed, most := l.proxies.listed(l.route, reach, r.Call.Caller.Workspace, l.to)
+		if r.Facts.Listed != "" && listed == "" {
 			return &netguard.Error{Code: netguard.CodeNotPermitted, Host: l.to.host, Why: "the operator does not list it any more"}
 		}
-		if most := reach.MaxSent(l.to.host, l.to.port); most > 0 && !l.proxies.spent.take(r.Call.Caller.Agent, l.to, int64(n), most) {
+		if most > 0 && !l.proxies.spent.take(r.Call.Caller.Agent, l.to, int64(n), most) {
 			return &netguard.Error{Code: netguard.CodeSentLimit, Host: l.to.host}
 		}
 	}

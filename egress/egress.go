@@ -37,6 +37,7 @@ type Gate interface {
 type Options struct {
 	Dir      string                    // of this package alone; what is in it is removed at start
 	Gate     func() Gate               // asked for each connection; nil refuses
+	Remotes  string                    // file that remembers the git remotes of workspaces; "" reaches none by them
 	Levels   toolward.Sessions         // how tense sessions are
 	Settings func() *settings.Settings // in force
 	Guard    *netguard.Guard           // nil: the public internet and nothing else
@@ -51,6 +52,7 @@ type Proxies struct {
 	tool    *toolward.Tool
 	spent   spending
 	inner   innerHosts
+	remotes remotes
 
 	mu     sync.Mutex
 	ways   map[string]*way // by the name of the sandbox
@@ -81,6 +83,7 @@ func New(o Options) (*Proxies, error) {
 		return nil, errors.New("egress: a part is missing")
 	}
 	p := &Proxies{options: o, guard: o.Guard, log: o.Log, ways: map[string]*way{}, uses: map[string]*users{}, asking: map[string]*flight{}}
+	p.remotes.path = o.Remotes
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}

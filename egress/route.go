@@ -26,12 +26,19 @@ func (r route) scheme() string {
 	return "tcp://"
 }
 
-// listed is the key of the configuration by which a host is reached on this route without a question.
-func (r route) listed(reach *settings.Reach, to target) string {
-	if r.internal {
-		return reach.Internal(to.host, to.port)
+// listed is the key of the configuration by which a host is reached on this route without a question, and how many bytes may
+// leave to it within a day.
+func (p *Proxies) listed(way route, reach *settings.Reach, workspace string, to target) (key string, most int64) {
+	switch {
+	case way.internal:
+		key = reach.Internal(to.host, to.port)
+	default:
+		key = reach.Listed(to.host, to.port)
 	}
-	return reach.Listed(to.host, to.port)
+	if key == "" && !way.internal && reach.Remotes() != "" && p.remotes.had(workspace, to) {
+		return reach.Remotes(), reach.FetchSent()
+	}
+	return key, reach.MaxSent(to.host, to.port)
 }
 
 // route looks where a host is before people are asked about it, so that they are not asked in vain. That is done for hosts

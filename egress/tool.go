@@ -19,6 +19,7 @@ const ToolName = "egress"
 // Findings of the tool.
 const (
 	findUnlisted = "egress_unlisted" // the host is not listed, and others are refused
+	findRemote   = "egress_remote"   // the host has become a remote of the project; it decides nothing
 	findInternal = "egress_internal" // the host is a machine of the own network; it decides nothing
 	findWanted   = "egress_for"      // which command it is for; it decides nothing
 	findLimit    = "egress_limit"    // as much has left to the host as may without a person
@@ -62,17 +63,29 @@ func (p *Proxies) facts(_ context.Context, r *toolward.Request) (toolward.Facts,
 		return toolward.Facts{}, &toolward.InvalidArgs{Field: "host", Text: "it is not in its one form"}
 	}
 	reach := p.options.Settings().For(r.Call.Caller.Agent).Reach()
+	listed, most := p.listed(way, reach, r.Call.Caller.Workspace, to)
 	f := toolward.Facts{
-		Host: toolward.HostSandbox, Hosts: []string{way.scheme() + to.String()}, Listed: way.listed(reach, to),
+		Host: toolward.HostSandbox, Hosts: []string{way.scheme() + to.String()}, Listed: listed,
 		// What programs inside read from there reaches the session by what they print.
 		External: []string{to.String()},
+	}
+	if key := reach.Remotes(); key != "" && (f.Listed == "" || f.Listed == key) {
+		switch now := remoteNow(r.Call.Caller.Workspace, to); {
+		case !now:
+			f.Listed = "" // it is no remote of the project any more
+		case f.Listed == "":
+			f.Findings = append(f.Findings, toolward.Finding{
+				Code: findRemote, Effect: toolward.EffectNote,
+				Detail: to.String() + " is a git remote of the project now, and was none before the first command ran in a sandbox there",
+			})
+		}
 	}
 	if f.Listed == "" && reach.Unlisted != settings.UnlistedAsk {
 		f.Findings = append(f.Findings, toolward.Finding{
 			Code: findUnlisted, Effect: toolward.EffectDeny, Detail: to.String() + " is not listed for the agent's sandboxes, and others are refused",
 		})
 	}
-	if sent, most := p.spent.to(r.Call.Caller.Agent, to), reach.MaxSent(to.host, to.port); most > 0 && sent >= most {
+	if sent := p.spent.to(r.Call.Caller.Agent, to); most > 0 && sent >= most {
 		f.Findings = append(f.Findings, toolward.Finding{
 			Code: findLimit, Effect: toolward.EffectAsk,
 			Detail: fmt.Sprintf("the agent's sandboxes have sent %d bytes to %s within a day, and %d may leave without a person's word", sent, to, most),

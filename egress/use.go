@@ -55,6 +55,9 @@ var errManyUsers = errors.New("too many sessions have used the sandbox since it 
 // Enter notes that a call is about to use the sandbox of a name. What it starts there may connect to somewhere, also while
 // the sandbox is being made. command is the text that it will run, as it was judged; "" if it runs none.
 func (p *Proxies) Enter(name string, call *toolward.Call, command string) (*Use, error) {
+	if err := p.remotes.begin(call.Caller.Workspace); err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := p.uses[name]

@@ -24,6 +24,8 @@ type world struct {
 	levels   *levels
 	settings atomic.Pointer[settings.Settings]
 	way      *way
+	// workspace is that of those who use the sandbox.
+	workspace string
 }
 
 const box = "toolward-sbx-coder"
@@ -75,7 +77,7 @@ func (w *world) enter(t *testing.T, session toolward.SessionKey) *Use { return w
 // run has a session run a command.
 func (w *world) run(t *testing.T, session toolward.SessionKey, command string) *Use {
 	t.Helper()
-	use, err := w.Enter(box, &toolward.Call{Session: session, Run: "r", Caller: toolward.Caller{Agent: session.Agent(), Context: "main", Connection: "c"}}, command)
+	use, err := w.Enter(box, &toolward.Call{Session: session, Run: "r", Caller: toolward.Caller{Agent: session.Agent(), Context: "main", Connection: "c", Workspace: w.workspace}}, command)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ var egressGuard *netguard.Guard
 // everything else was opened.
 func (g *Gateway) openEgress() (err error) {
 	g.egress, err = egress.New(egress.Options{
-		Dir: filepath.Join(g.home, "sandbox", "egress"), Levels: g.sessions, Guard: egressGuard, Log: g.log,
+		Dir: filepath.Join(g.home, "sandbox", "egress"), Remotes: filepath.Join(g.home, "sandbox", "remotes.json"), Levels: g.sessions, Guard: egressGuard, Log: g.log,
 		Gate: func() egress.Gate {
 			if g.Gateway == nil {
 				return nil

@@ -18,6 +18,10 @@ import (
 //go:embed *.txt
 var files embed.FS
 
+// Remotes is the pack of the hosts that the git remotes of a workspace are fetched from. It has no list: whoever decides about
+// connections knows them.
+const Remotes = "remotes"
+
 // all is every pack by its name.
 var all = read(files)
 
@@ -49,7 +53,7 @@ func read(from fs.FS) map[string][]netguard.Pattern {
 
 // Names are the names of all packs, in order.
 func Names() []string {
-	var names []string
+	names := []string{Remotes}
 	for name := range all {
 		names = append(names, name)
 	}

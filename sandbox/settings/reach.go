@@ -55,6 +55,14 @@ func (r *Reach) Listed(host string, port uint16) string {
 	return ""
 }
 
+// Remotes is the key of the configuration by which the remotes of a workspace are reached without a question; "" if they are not.
+func (r *Reach) Remotes() string {
+	if slices.Contains(r.packs, packs.Remotes) {
+		return r.packsKey + " (" + packs.Remotes + ")"
+	}
+	return ""
+}
+
 // Internal is the key of the configuration by which a host is reached without a question though it is one of the own
 // network; "" if it is not listed so.
 func (r *Reach) Internal(host string, port uint16) string {
@@ -82,6 +90,11 @@ func (r *Reach) MaxSent(host string, port uint16) int64 {
 	if r.named(host, port) || r.Listed(host, port) == "" {
 		return r.maxSent
 	}
+	return r.FetchSent()
+}
+
+// FetchSent is MaxSent of a host that is there to fetch from.
+func (r *Reach) FetchSent() int64 {
 	if r.maxSent == 0 {
 		return fetchSent
 	}
