@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -225,4 +226,26 @@ func claudeCanary(workDir string) (event []byte, environ []string, err error) {
 func claudeBlocks(stdout []byte) bool {
 	var answer claudeDecision
 	return json.Unmarshal(stdout, &answer) == nil && answer.Output.Event == "PreToolUse" && answer.Output.Decision == "deny"
+}
+
+// claudeCommand is a call of the client's shell as the client gives it to its hook.
+func claudeCommand(workDir, text string) (event []byte, environ []string, err error) {
+	event, err = json.Marshal(map[string]any{
+		"hook_event_name": "PreToolUse", "session_id": "toolward-doctor", "transcript_path": "", "cwd": workDir,
+		"tool_name": "Bash", "tool_input": map[string]any{"command": text}, "tool_use_id": rand.Text(),
+	})
+	return event, []string{"CLAUDE_PROJECT_DIR=" + workDir, "CLAUDE_CODE_SESSION_ATTENDED=0"}, err
+}
+
+// claudeInstead is what the client would run after this answer.
+func claudeInstead(stdout []byte) (command string, allowed bool) {
+	var answer claudeDecision
+	if json.Unmarshal(stdout, &answer) != nil || answer.Output.Decision != "allow" {
+		return "", false
+	}
+	var input struct{ Command string }
+	if len(answer.Output.Updated) > 0 && json.Unmarshal(answer.Output.Updated, &input) != nil {
+		return "", false
+	}
+	return input.Command, true
 }

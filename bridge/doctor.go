@@ -1,14 +1,12 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -71,7 +69,9 @@ func Doctor(ctx context.Context, s Setup) []Check {
 	d.skills()
 	d.enforcement()
 	for _, one := range d.found {
-		d.canary(ctx, one)
+		if d.canary(ctx, one) {
+			d.confinedCanary(ctx, one)
+		}
 	}
 	return d.checks
 }
@@ -253,56 +253,4 @@ func hasOthers(s *settings) (found bool) {
 		})
 	}
 	return found
-}
-
-// canaryTime bounds the proof.
-const canaryTime = 15 * time.Second
-
-// canary runs the installed command as the client would, with a call that is always refused.
-func (d *doctor) canary(ctx context.Context, one installed) {
-	before, guarded := one.events["PreToolUse"]
-	if !guarded {
-		return
-	}
-	h := before.Hooks[0]
-	workDir := d.setup.Project
-	if workDir == "" {
-		workDir = d.setup.Home
-	}
-	event, environ, err := d.setup.client.canary(workDir)
-	if err != nil {
-		d.add("canary", Failed, "", "%v", err)
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, canaryTime)
-	defer cancel()
-	command := exec.CommandContext(ctx, h.Command, h.Args...)
-	command.Dir = workDir
-	command.Env = append(os.Environ(), environ...)
-	command.Stdin = bytes.NewReader(event)
-	var stdout, stderr bytes.Buffer
-	command.Stdout, command.Stderr = &stdout, &stderr
-	err = command.Run()
-	d.judgeCanary(one.path, command.ProcessState, err, stdout.Bytes(), strings.TrimSpace(stderr.String()))
-}
-
-func (d *doctor) judgeCanary(path string, ended *os.ProcessState, err error, stdout []byte, stderr string) {
-	switch {
-	case ended == nil:
-		d.add("canary", Failed, d.hint, "%s: the hook cannot be started: %v", path, err)
-	case ended.ExitCode() == 2 && stderr != "":
-		d.add("canary", Warned, "run: toolward up", "%s: the hook blocks every call, because the daemon did not answer: %s", path, stderr)
-	case ended.ExitCode() == 0 && d.setup.client.blocks(stdout):
-		d.add("canary", Passed, "", "%s: the hook blocks", path)
-	default:
-		d.add("canary", Failed, d.hint, "%s: the hook did not block the canary: exit status %d, output %q, error %q",
-			path, ended.ExitCode(), clipped(string(stdout)), clipped(stderr))
-	}
-}
-
-func clipped(s string) string {
-	if len(s) > 200 {
-		return s[:200] + "…"
-	}
-	return s
 }

@@ -100,6 +100,11 @@ type client struct {
 	canary func(workDir string) (event []byte, environ []string, err error)
 	// blocks reports whether what its hook has printed refuses the call.
 	blocks func(stdout []byte) bool
+
+	// command is a call of its shell as it gives it to its hook; instead is what it would run after an answer that allows
+	// the call, "" for the command itself. Both are nil where its commands cannot be confined.
+	command func(workDir, text string) (event []byte, environ []string, err error)
+	instead func(stdout []byte) (command string, allowed bool)
 }
 
 // guest is a client that is served, with what is kept for it.

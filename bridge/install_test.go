@@ -317,26 +317,26 @@ func TestDoctor(t *testing.T) {
 		change func(*rig)
 		want   map[string]bridge.State
 	}{
-		{"all is well", true, nil, map[string]bridge.State{"events": bridge.Passed, "canary": bridge.Passed}},
+		{"all is well", true, nil, map[string]bridge.State{"events": bridge.Passed, "canary": bridge.Passed, "confined": bridge.Warned}},
 		{"no daemon: it still blocks", false, nil, map[string]bridge.State{"events": bridge.Passed, "canary": bridge.Warned}},
 		{"not installed", true, func(r *rig) { os.Remove(r.settingsFile()) }, map[string]bridge.State{"hook": bridge.Skipped}},
-		{"onFailure lost", true, edit(`"onFailure": "block"`, `"onFailure": "continue"`), map[string]bridge.State{"events": bridge.Passed, "onFailure": bridge.Failed, "canary": bridge.Passed}},
-		{"too little time", true, edit(`"timeout": 135`, `"timeout": 60`), map[string]bridge.State{"events": bridge.Passed, "timeout": bridge.Failed, "deadline": bridge.Failed, "canary": bridge.Passed}},
-		{"some tools only", true, edit(`"matcher": "*"`, `"matcher": "Bash"`), map[string]bridge.State{"events": bridge.Passed, "matcher": bridge.Failed, "canary": bridge.Passed}},
+		{"onFailure lost", true, edit(`"onFailure": "block"`, `"onFailure": "continue"`), map[string]bridge.State{"events": bridge.Passed, "onFailure": bridge.Failed, "canary": bridge.Passed, "confined": bridge.Warned}},
+		{"too little time", true, edit(`"timeout": 135`, `"timeout": 60`), map[string]bridge.State{"events": bridge.Passed, "timeout": bridge.Failed, "deadline": bridge.Failed, "canary": bridge.Passed, "confined": bridge.Warned}},
+		{"some tools only", true, edit(`"matcher": "*"`, `"matcher": "Bash"`), map[string]bridge.State{"events": bridge.Passed, "matcher": bridge.Failed, "canary": bridge.Passed, "confined": bridge.Warned}},
 		{"no PreToolUse", true, edit(`"PreToolUse"`, `"PreToolUs"`), map[string]bridge.State{"events": bridge.Failed}},
 		{"switched off by the project", true, func(r *rig) {
 			write(r.t, filepath.Join(r.project, ".claude", "settings.json"), `{"disableAllHooks":true}`, 0o600)
-		}, map[string]bridge.State{"events": bridge.Passed, "shadow": bridge.Failed, "canary": bridge.Passed}},
+		}, map[string]bridge.State{"events": bridge.Passed, "shadow": bridge.Failed, "canary": bridge.Passed, "confined": bridge.Warned}},
 		{
 			"managed hooks only", true, func(r *rig) {
 				write(r.t, filepath.Join(r.home, "managed.json"), `{"allowManagedHooksOnly":true}`, 0o600)
 			},
-			map[string]bridge.State{"events": bridge.Passed, "shadow": bridge.Failed, "canary": bridge.Passed},
+			map[string]bridge.State{"events": bridge.Passed, "shadow": bridge.Failed, "canary": bridge.Passed, "confined": bridge.Warned},
 		},
 		{"unreadable", true, func(r *rig) { write(r.t, r.settingsFile(), "{", 0o600) }, map[string]bridge.State{"settings": bridge.Failed, "hook": bridge.Failed}},
 		{
 			"skills may run commands", true, edit(`"disableSkillShellExecution": true`, `"disableSkillShellExecution": false`),
-			map[string]bridge.State{"events": bridge.Passed, "skills": bridge.Warned, "canary": bridge.Passed},
+			map[string]bridge.State{"events": bridge.Passed, "skills": bridge.Warned, "canary": bridge.Passed, "confined": bridge.Warned},
 		},
 		{"another program in the hook's place", true, func(r *rig) {
 			fake := filepath.Join(r.home, "toolward-hook")
