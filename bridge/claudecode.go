@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/bridge/ticket"
@@ -194,12 +195,25 @@ func (s *claudeSession) ticketed(ctx context.Context, row *form, pass *toolward.
 	if err != nil {
 		return nil, nil, err
 	}
-	updated, err := row.withCommand(s.event.Input, command)
+	updated, err := row.withCommand(s.event.Input, claudeNamed(pass.Request().Facts.Command, command, moves))
 	if err != nil {
 		given.Void()
 		return nil, nil, err
 	}
 	return given, updated, nil
+}
+
+// claudeLenient finds the last command of a text if it is one of which the client takes exit status 1 for an answer and not for a
+// failure. It goes by the text alone.
+var claudeLenient = regexp.MustCompile(`(?:^|[|;&\n])[ \t]*(grep|rg|find|diff|test)[ \t][^|;&\n]*\s*$`)
+
+// claudeNamed is what the client runs in the place of a command, under the name that the client goes by.
+func claudeNamed(text, instead string, moves bool) string {
+	found := claudeLenient.FindStringSubmatch(text)
+	if found == nil || moves {
+		return instead
+	}
+	return found[1] + "() { " + instead + "; }; " + found[1]
 }
 
 // refusalText is what the model is told.

@@ -71,11 +71,13 @@ func (b *Toolbox) commandFor(plan *execPlan, terms *ticket.Terms) (inside sandbo
 	inside.Stdin, inside.Merged, inside.Terminal = terms.Stdin, terms.Merged, terms.Terminal
 	inside.Env, left = plan.box.Env.OfClient(terms.Environ, b.secret)
 	inside.Env = append(inside.Env, "PATH="+joinPaths(valueOf(inside.Env, "PATH"), valueOf(plan.box.Environ, "PATH")))
-	if len(inside.Segments) > 0 && terms.Terminal == nil && !terms.Reports {
-		inside.Shell = ""
-		return inside, left
-	}
 	inside.Segments, inside.Shell = nil, ""
+	if plan.ruling != nil && !terms.Reports {
+		if inside.Argv = plan.ruling.SingleProgram(); inside.Argv != nil {
+			inside.Keeps = true
+			return inside, left
+		}
+	}
 	inside.Argv = []string{"/bin/sh", "-c", clientShell, "sh", plan.command, filepath.Base(valueOf(terms.Environ, "SHELL"))}
 	inside.Keeps, inside.Reports = true, terms.Reports
 	return inside, left
@@ -161,6 +163,9 @@ func (c *clientRun) onMachine(inside string) string {
 // mostSaid bounds for how many sessions it is remembered what was said to them.
 const mostSaid = 1000
 
+// clientsOwn are the variables of clients and of Toolward itself: no command misses them.
+var clientsOwn = regexp.MustCompile(`^(?:ANTHROPIC|CLAUDE|OPENAI|CODEX|GEMINI|COPILOT|OPENCODE|TOOLWARD)_`)
+
 // leftOut are the variables that did not go along and of which the session has not been told.
 func (b *Toolbox) leftOut(session toolward.SessionKey, names []string) (news []string) {
 	b.said.mu.Lock()
@@ -174,7 +179,7 @@ func (b *Toolbox) leftOut(session toolward.SessionKey, names []string) (news []s
 		b.said.of[session] = known
 	}
 	for _, name := range names {
-		if !known[name] {
+		if !known[name] && !clientsOwn.MatchString(name) {
 			known[name] = true
 			news = append(news, name)
 		}

@@ -88,6 +88,31 @@ func (s *Segment) machineWords() []string {
 	return []string{s.Program.Word, s.operand()}
 }
 
+// SingleProgram is the command as an argument list if it is one program that was found, and nothing that a shell would do for it:
+// nil in every other case, also for what shells do themselves under a program's name. Started by itself such a program does, and
+// says, exactly what it does under a shell.
+func (a *Assessment) SingleProgram() []string {
+	if !a.OK || len(a.Segments) != 1 {
+		return nil
+	}
+	s := &a.Segments[0]
+	segment, ok := s.literal()
+	name := s.Program.Word
+	switch {
+	case !ok || len(segment.Env) > 0 || len(segment.Redirects) > 0 || len(s.Wrappers) > 0 || s.Op != "":
+		return nil
+	case len(s.Written) != len(segment.Argv) || len(s.Written) == 0 || s.Written[0] != name || !s.Program.Found():
+		return nil
+	case slices.Contains(shellsOwn, name):
+		return nil
+	}
+	return s.Written
+}
+
+// shellsOwn are the names that bash or zsh keep for themselves, besides shellBuiltins; what is the same in every respect is left out.
+var shellsOwn = strings.Fields(`: [ bg break builtin caller cd continue dirs echo exit fg help history jobs kill log logout
+	printf print pwd return shift stat sched test times type typeset vared where whence which ztcp`)
+
 // OnlyReads reports whether nothing is changed by the command, as far as the profiles of its programs tell. In doubt something is.
 func (a *Assessment) OnlyReads() bool {
 	only := a.OK && len(a.Segments) > 0

@@ -1,6 +1,9 @@
 package command
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestOnlyOnMachine(t *testing.T) {
 	evaluator, _, err := New(Policy{}, t.TempDir(), NewResolver(Disk{}))
@@ -41,6 +44,23 @@ func TestOnlyReads(t *testing.T) {
 	} {
 		if got := evaluator.Evaluate(&Request{Command: command, Dir: t.TempDir(), Getenv: onPath}).OnlyReads(); got != want {
 			t.Errorf("%q: %t", command, got)
+		}
+	}
+}
+
+func TestSingleProgram(t *testing.T) {
+	evaluator, _, err := New(Policy{}, t.TempDir(), NewResolver(Disk{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{
+		"ls -la 'a b'": "ls|-la|a b", "true": "true", "/bin/ls": "/bin/ls",
+		"exit 3": "", "echo a": "", "no-such-program": "", "ls | cat": "", "ls;": "", "ls > a": "", "FOO=1 ls": "", "ls $HOME": "", "ls *": "",
+		"cd sub": "", "time ls": "", "ls; ls": "", "ls &": "", "! ls": "", "timeout 5 ls": "", "kill 1": "", "ls ~": "",
+	} {
+		got := evaluator.Evaluate(&Request{Command: command, Dir: t.TempDir(), Getenv: onPath}).SingleProgram()
+		if strings.Join(got, "|") != want {
+			t.Errorf("%q: %q", command, got)
 		}
 	}
 }

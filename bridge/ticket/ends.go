@@ -74,13 +74,12 @@ func (e *ends) carry(command Command, last *tail) {
 		file   *os.File
 		stream io.Reader
 	}{{e.out, command.Stdout()}, {e.err, command.Stderr()}} {
-		if from.file == nil {
-			e.outputs.Go(func() { _, _ = io.Copy(io.Discard, from.stream) }) // nothing comes there
-			continue
+		into := from.file
+		if into == nil {
+			into = e.out // nothing comes there but what the program inside says itself
 		}
 		e.outputs.Go(func() {
-			defer from.file.Close()
-			_, err := io.Copy(&noting{e, from.file, last}, from.stream)
+			_, err := io.Copy(&noting{e, into, last}, from.stream)
 			if errors.Is(err, syscall.EPIPE) {
 				// Nobody reads it: the command learns of it as it would without us.
 				_ = command.Signal(syscall.SIGPIPE)     // it may have ended
@@ -104,6 +103,7 @@ func (e *ends) finish(givenUp bool) {
 		e.close()
 	}
 	e.outputs.Wait()
+	e.close()
 }
 
 func (e *ends) close() {

@@ -1,0 +1,174 @@
+package live_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/toolward/toolward/internal/live"
+	"github.com/toolward/toolward/internal/live/scriptedmodel"
+)
+
+// confinedAgent is what a first start with an engine and the proposed presets come to.
+const confinedAgent = `{"agents": {"defaults": {"sandbox": {"mode": "all"}}}, "tools": {"exec": {"preset": "developer"}}, "teg": {"preset": "workspace", "approval": {"timeoutMs": 60000}}}`
+
+// workday is a session of a coding agent: each step is a command, and what it needs beside.
+var workday = []struct {
+	command    string
+	background bool
+}{
+	{command: "pwd && ls"},
+	{command: "git status --short --branch"},
+	{command: "cat x.go | head -3"},
+	{command: "grep -n Two *.go | sort"},
+	{command: "find . -name '*.go' -not -path './.git/*' | sort"},
+	{command: "wc -l $(git ls-files '*.go')"},
+	{command: "cd sub"},
+	{command: "pwd; cat b.txt"},
+	{command: "cd \"$(git rev-parse --show-toplevel)\" && pwd"},
+	{command: "for f in *.go; do echo \"== $f\"; head -1 \"$f\"; done"},
+	{command: "go vet ./... && echo vetted"},
+	{command: "go test ./... 2>&1 | sed 's/\\t[0-9.]*s.*//; s/(cached)//'"},
+	{command: "FOO=1 sh -c 'echo $FOO'"},
+	{command: "time true"},
+	{command: "export GREETING=hello; echo $GREETING"},
+	{command: "echo ${GREETING:-unset}"},
+	{command: "mkdir -p build/out && echo data > build/out/a.txt && ls -R build"},
+	{command: "rm -rf build && ls"},
+	{command: "cat > notes.md <<'EOF'\n# Notes\n\n- one $HOME `x`\n- two\nEOF\ncat notes.md"},
+	{command: "python3 - <<'EOF'\nimport json\nprint(json.dumps({'a': [1, 2, 3]}))\nEOF"},
+	{command: "node -e 'console.log([1,2,3].map(x => x * 2).join())'"},
+	{command: "printf 'all:\\n\\t@echo made $(NAME)\\n' > Makefile && make NAME=it"},
+	{command: "make missing"},
+	{command: "no-such-program --version"},
+	{command: "exit 3"},
+	{command: "ls /nonexistent; echo after"},
+	{command: "(cd sub && ls) | cat"},
+	{command: "ls *.go \\\n  | wc -l"},
+	{command: "true && false || echo fallback"},
+	{command: "test -f x.go && echo there"},
+	{command: "if grep -q Two x.go; then echo yes; else echo no; fi"},
+	{command: "i=0; while [ $i -lt 3 ]; do i=$((i+1)); echo $i; done"},
+	{command: "seq 1 5 | xargs -n1 echo item"},
+	{command: "sed -i 's/return 2/return 1 + 1/' x.go && git diff --stat"},
+	{command: "git add -A && git commit -q -m \"$(cat <<'EOF'\nChange the sum\n\nMore words.\nEOF\n)\" && git log --format=%s -1"},
+	{command: "git checkout -q -b feature && echo f > feature.txt && git add feature.txt && git commit -qm feature && git branch --show-current"},
+	{command: "git checkout -q - && echo m > main.txt && git add main.txt && git commit -qm onmain && git checkout -q feature && git rebase -q - && git log --format=%s"},
+	{command: "git stash list; echo dirty >> x.go; git stash -q; git stash pop -q; git checkout -q -- x.go; git status --short"},
+	{command: "git show --stat --format=%s HEAD | cat"},
+	{command: "grep nowhere x.go"},
+	{command: "git tag v1 && git tag"},
+	{command: "tar cf all.tar *.go && tar tf all.tar | sort && rm all.tar"},
+	{command: "echo text | tee copy.txt | tr a-z A-Z; cat copy.txt; rm copy.txt"},
+	{command: "diff <(echo a) <(echo b)"},
+	{command: "awk '{print NR\": \"$0}' go.mod"},
+	{command: "jq -n '{a: 1}' 2>/dev/null || echo '{\"a\": 1}'"},
+	{command: "head -c 100000 /dev/zero | tr '\\0' x | wc -c"},
+	{command: "echo out; echo err >&2"},
+	{command: "sh -c 'kill -TERM $$'; echo $?"},
+	{command: "timeout 1 sleep 5; echo $?"},
+	{command: "sleep 0.2 & wait; echo waited"},
+	{command: "cp x.go y.go && mv y.go z.go && chmod 600 z.go && stat -c %a z.go && rm z.go"},
+	{command: "ln -s x.go link.go && readlink link.go && rm link.go"},
+	{command: "python3 -m http.server 18231 --bind 127.0.0.1 --directory sub", background: true},
+	{command: "for i in $(seq 100); do curl -sf http://127.0.0.1:18231/b.txt && break; sleep .1; done"},
+	{command: "pkill -f '[h]ttp.server 18231'; echo stopped"},
+	{command: "test -t 1 && echo terminal || echo no terminal"},
+	{command: "cat /etc/hostname >/dev/null && echo read"},
+	{command: "umask; id -un"},
+	{command: "echo $SHELL | xargs basename; echo $0 | wc -l"},
+	{command: "git clean -fdxq -e notes.md && git reset -q --hard && git status --short"},
+}
+
+// machineOnly are steps whose commands work only on the machine: they ask.
+var machineOnly = []string{"docker ps", "git push origin feature", "gh pr list"}
+
+var (
+	tookTime     = regexp.MustCompile(`(?m)^(real|user|sys).*$|\d+\.\d+s`)
+	backgroundID = regexp.MustCompile(`(?i)(with ID|to): [^\s]+`)
+	hashes       = regexp.MustCompile(`\b[0-9a-f]{7,40}\b`)
+)
+
+// day lets the client work through the list and returns what its model was told of each step.
+func (m *desk) day(client string, arguments ...string) []string {
+	m.t.Helper()
+	var replies []scriptedmodel.Reply
+	for i, step := range workday {
+		input := map[string]any{"command": step.command, "description": fmt.Sprintf("step %d", i)}
+		if step.background {
+			input["run_in_background"] = true
+		}
+		replies = append(replies, call(fmt.Sprintf("toolu_%d", i), "Bash", input))
+	}
+	model := m.claude(client, replies, arguments...)
+	told := make([]string, len(workday))
+	for i := range workday {
+		r, ok := model.Result(fmt.Sprintf("toolu_%d", i))
+		told[i] = fmt.Sprintf("error=%t answered=%t %s", r.IsError, ok, r.Text)
+		told[i] = strings.ReplaceAll(told[i], m.Home, "HOME")
+		told[i] = hashes.ReplaceAllString(backgroundID.ReplaceAllString(tookTime.ReplaceAllString(told[i], "TIME"), "ID"), "HASH")
+	}
+	return told
+}
+
+// files are the project's files with their modes and contents, but for what git keeps of times.
+func (m *desk) files() string {
+	m.t.Helper()
+	list := exec.Command("sh", "-c", `find . -path ./.git -prune -o -printf '%M %p %l\n' | sort; git log --format='%s %an' --all; cat x.go`)
+	list.Dir, list.Env = m.Workspace, m.Environment()
+	out, err := list.CombinedOutput()
+	if err != nil {
+		m.t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// TestClaudeCodeConfined: a working day of the real client, with its commands in a sandbox and without Toolward, is the same for the model
+// and leaves the same files; and nobody is asked but about what works only on the machine.
+func TestClaudeCodeConfined(t *testing.T) {
+	client := live.Need(t, claudeCode)
+	for _, program := range []string{"git", "go", "curl", "make", "node", "python3"} {
+		live.Need(t, live.Program(program))
+	}
+	bare := newDesk(t, confinedAgent)
+	bare.project()
+	bare.identity()
+	want := bare.day(client, "--allowedTools", "Bash")
+
+	m := newDesk(t, confinedAgent)
+	m.project()
+	m.identity()
+	m.install()
+	got := m.day(client)
+	for i, step := range workday {
+		if got[i] != want[i] {
+			t.Errorf("%s\n got %q\nwant %q", step.command, got[i], want[i])
+		}
+	}
+	if have, want := m.files(), bare.files(); have != want {
+		t.Errorf("the files are\n%s\nwithout Toolward\n%s", have, want)
+	}
+	var replies []scriptedmodel.Reply
+	for i, command := range machineOnly {
+		replies = append(replies, call(fmt.Sprintf("toolu_machine%d", i), "Bash", map[string]any{"command": command}))
+	}
+	model := m.claude(client, replies)
+	for i, command := range machineOnly {
+		if r, _ := model.Result(fmt.Sprintf("toolu_machine%d", i)); !r.IsError || !strings.Contains(r.Text, "nobody can approve") {
+			t.Errorf("%s: %+v", command, r)
+		}
+	}
+}
+
+// identity gives the person of this machine a name for git.
+func (m *desk) identity() {
+	m.t.Helper()
+	writeFile(m.t, filepath.Join(m.Home, ".gitconfig"), "[user]\n\tname = A Person\n\temail = a@example.org\n[init]\n\tdefaultBranch = main\n")
+	if err := os.Remove(filepath.Join(m.Workspace, ".env")); err != nil {
+		m.t.Fatal(err)
+	}
+}
