@@ -78,14 +78,14 @@ func (b *Toolbox) commandFor(plan *execPlan, terms *ticket.Terms) (inside sandbo
 			return inside, left
 		}
 	}
-	inside.Argv = []string{"/bin/sh", "-c", clientShell, "sh", plan.command, filepath.Base(valueOf(terms.Environ, "SHELL"))}
+	inside.Argv = []string{"/bin/sh", "-c", clientShell, "sh", plan.command, valueOf(terms.Environ, "SHELL")}
 	inside.Keeps, inside.Reports = true, terms.Reports
 	return inside, left
 }
 
 // clientShell runs a text by the shell that the client would have used, as far as the sandbox has it, and tells where that ended.
 // A shell reads the text once, so it is handed on as an argument.
-const clientShell = `for s in "$2" bash sh; do case $s in bash|zsh|sh) if command -v "$s" >/dev/null 2>&1; then ` +
+const clientShell = `for s in "$2" bash sh; do case $s in */bash|*/zsh|bash|sh) if command -v "$s" >/dev/null 2>&1; then ` +
 	`exec "$s" -c 'trap '"'"'{ pwd -P >&63; } 2>/dev/null'"'"' EXIT; eval "$1"' "$s" "$1"; fi;; esac; done; exit 127`
 
 // joinPaths is a search path followed by what it lacks of another.

@@ -84,9 +84,6 @@ var workday = []struct {
 	{command: "git clean -fdxq -e notes.md && git reset -q --hard && git status --short"},
 }
 
-// machineOnly are steps whose commands work only on the machine: they ask.
-var machineOnly = []string{"docker ps", "git push origin feature", "gh pr list"}
-
 var (
 	tookTime     = regexp.MustCompile(`(?m)^(real|user|sys).*$|\d+\.\d+s`)
 	backgroundID = regexp.MustCompile(`(?i)(with ID|to): [^\s]+`)
@@ -134,14 +131,10 @@ func TestClaudeCodeConfined(t *testing.T) {
 	for _, program := range []string{"git", "go", "curl", "make", "node", "python3"} {
 		live.Need(t, live.Program(program))
 	}
-	bare := newDesk(t, confinedAgent)
-	bare.project()
-	bare.identity()
+	bare := newWorkdayDesk(t)
 	want := bare.day(client, "--allowedTools", "Bash")
 
-	m := newDesk(t, confinedAgent)
-	m.project()
-	m.identity()
+	m := newWorkdayDesk(t)
 	m.install()
 	got := m.day(client)
 	for i, step := range workday {
@@ -152,23 +145,42 @@ func TestClaudeCodeConfined(t *testing.T) {
 	if have, want := m.files(), bare.files(); have != want {
 		t.Errorf("the files are\n%s\nwithout Toolward\n%s", have, want)
 	}
-	var replies []scriptedmodel.Reply
-	for i, command := range machineOnly {
-		replies = append(replies, call(fmt.Sprintf("toolu_machine%d", i), "Bash", map[string]any{"command": command}))
+	m.whereThingsRan(client)
+}
+
+// whereThingsRan: the record says of each call where it ran and why, also of what works only on the machine or asks for it.
+func (m *desk) whereThingsRan(client string) {
+	m.t.Helper()
+	steps := []struct{ command, host, why string }{
+		{"ls", "sandbox", "mode"},
+		{"docker ps", "gateway", "docker works only on the machine"},
+		{"git push origin feature", "gateway", "git push works only on the machine"},
+		{"# toolward: machine: the device is only there\nls", "gateway", "the model asks for the machine: the device is only there"},
+		{"cd /usr && ls | head -1", "sandbox", "mode"},
 	}
-	model := m.claude(client, replies)
-	for i, command := range machineOnly {
-		if r, _ := model.Result(fmt.Sprintf("toolu_machine%d", i)); !r.IsError || !strings.Contains(r.Text, "nobody can approve") {
-			t.Errorf("%s: %+v", command, r)
+	p := m.watches()
+	var replies []scriptedmodel.Reply
+	for i, step := range steps {
+		replies = append(replies, call(fmt.Sprintf("toolu_where%d", i), "Bash", map[string]any{"command": step.command}))
+	}
+	m.claude(client, replies)
+	decided := m.decisions(p.Terminal)
+	for i, step := range steps {
+		if r := decided[fmt.Sprintf("toolu_where%d", i)]; r.Host != step.host || !strings.Contains(r.Facts.HostWhy, step.why) {
+			m.t.Errorf("%s: ran on %q because %q", step.command, r.Host, r.Facts.HostWhy)
 		}
 	}
 }
 
-// identity gives the person of this machine a name for git.
-func (m *desk) identity() {
-	m.t.Helper()
-	writeFile(m.t, filepath.Join(m.Home, ".gitconfig"), "[user]\n\tname = A Person\n\temail = a@example.org\n[init]\n\tdefaultBranch = main\n")
+// newWorkdayDesk is a desk with a project and a person whom git knows.
+func newWorkdayDesk(t *testing.T) *desk {
+	t.Helper()
+	m := &desk{live.NewMachine(t, confinedAgent), t}
+	writeFile(t, filepath.Join(m.Home, ".gitconfig"), "[user]\n\tname = A Person\n\temail = a@example.org\n[init]\n\tdefaultBranch = main\n")
+	m.project()
 	if err := os.Remove(filepath.Join(m.Workspace, ".env")); err != nil {
-		m.t.Fatal(err)
+		t.Fatal(err)
 	}
+	m.Start()
+	return m
 }

@@ -256,6 +256,10 @@ type record struct {
 	Verdict string `json:"verdict"`
 	Code    string `json:"code"`
 	Via     string `json:"via"`
+	Host    string `json:"host"`
+	Facts   struct {
+		HostWhy string `json:"hostWhy"`
+	} `json:"facts"`
 	Status  string `json:"status"`
 	Preview string `json:"preview"`
 	Error   string `json:"error"`
