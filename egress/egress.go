@@ -38,6 +38,7 @@ type Options struct {
 	Dir      string                    // of this package alone; what is in it is removed at start
 	Gate     func() Gate               // asked for each connection; nil refuses
 	Remotes  string                    // file that remembers the git remotes of workspaces; "" reaches none by them
+	Own      func(port uint16) bool    // whether a port of this machine is the gateway's
 	Levels   toolward.Sessions         // how tense sessions are
 	Settings func() *settings.Settings // in force
 	Guard    *netguard.Guard           // nil: the public internet and nothing else
@@ -79,7 +80,7 @@ const SocketName = "egress.sock"
 
 // New makes proxies. What an earlier run left is removed by [Proxies.Outlived]: until then it is not known who needs it.
 func New(o Options) (*Proxies, error) {
-	if o.Dir == "" || o.Gate == nil || o.Levels == nil || o.Settings == nil {
+	if o.Dir == "" || o.Gate == nil || o.Levels == nil || o.Settings == nil || o.Own == nil {
 		return nil, errors.New("egress: a part is missing")
 	}
 	p := &Proxies{options: o, guard: o.Guard, log: o.Log, ways: map[string]*way{}, uses: map[string]*users{}, asking: map[string]*flight{}}

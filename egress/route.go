@@ -3,16 +3,19 @@ package egress
 import (
 	"context"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/toolward/toolward/netguard"
+	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/settings"
 )
 
 // route is how a host is reached. The zero value is the public internet and nothing else.
 type route struct {
+	machine  bool            // it is a service of this machine
 	internal bool            // it is a machine of the own network
 	guard    *netguard.Guard // that connects to what was looked up before anybody was asked; nil: the one for all
 }
@@ -20,7 +23,10 @@ type route struct {
 // scheme is the beginning of what is decided about. A yes about a host of the internet says nothing about a machine of the own
 // network: else a name that strangers have would lead there by another answer of their name server.
 func (r route) scheme() string {
-	if r.internal {
+	switch {
+	case r.machine:
+		return "machine://"
+	case r.internal:
 		return "internal://"
 	}
 	return "tcp://"
@@ -30,12 +36,12 @@ func (r route) scheme() string {
 // leave to it within a day.
 func (p *Proxies) listed(way route, reach *settings.Reach, workspace string, to target) (key string, most int64) {
 	switch {
-	case way.internal:
+	case way.internal, way.machine:
 		key = reach.Internal(to.host, to.port)
 	default:
 		key = reach.Listed(to.host, to.port)
 	}
-	if key == "" && !way.internal && reach.Remotes() != "" && p.remotes.had(workspace, to) {
+	if key == "" && way == (route{}) && reach.Remotes() != "" && p.remotes.had(workspace, to) {
 		return reach.Remotes(), reach.FetchSent()
 	}
 	return key, reach.MaxSent(to.host, to.port)
@@ -51,6 +57,9 @@ func (p *Proxies) route(ctx context.Context, name string, to target) (route, err
 		}
 		return route{}, nil
 	}
+	if to.host == sandbox.MachineHost {
+		return route{machine: true, guard: netguard.Pinned(to.host, to.port, loopback...)}, nil
+	}
 	at, inner, err := p.guard.Look(ctx, to.host)
 	if err != nil {
 		return route{}, err
@@ -58,9 +67,16 @@ func (p *Proxies) route(ctx context.Context, name string, to target) (route, err
 	return route{internal: inner, guard: netguard.Pinned(to.host, to.port, at...)}, nil
 }
 
+// loopback is where services of this machine listen that are for nobody else.
+var loopback = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+
 // known reports whether a host may be inside the own network, by the settings of every agent that shares the sandbox: their
-// configuration lists it so, or that of this machine names it as a registry of packages.
+// configuration lists it so, or that of this machine names it as a registry of packages. A service of this machine may be
+// asked about, but never the gateway's own door: what is inside would come to it as a program of this machine.
 func (p *Proxies) known(name string, to target) bool {
+	if to.host == sandbox.MachineHost {
+		return p.guard.Policy().Port(to.port) == nil && !p.options.Own(to.port)
+	}
 	agents, all := p.agents(name), p.options.Settings()
 	return len(agents) > 0 && !slices.ContainsFunc(agents, func(agent string) bool {
 		reach := all.For(agent).Reach()

@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/netguard/registries"
+	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/settings"
 )
 
@@ -152,5 +153,56 @@ func TestNobodyIsAskedTwiceInVain(t *testing.T) {
 		time.Sleep(innerTime)
 		go func() { _ = connect() }()
 		(<-w.people.asked).answer <- toolward.Answer{Decision: toolward.DenyCall}
+	})
+}
+
+// A service of this machine asks, is no other host by its yes, and the gateway's own door is none.
+func TestServicesOfThisMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, hosts())
+		w.run(t, "agent:coder:a", "psql -h localhost")
+		database := target{sandbox.MachineHost, 5432}
+		go func() {
+			l, err := w.permit(t.Context(), box, w.way, database)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := l.Guard().Dial(t.Context(), sandbox.MachineHost, 5433); err == nil {
+				t.Error("another port is reached by the yes")
+			}
+			l.End(netguard.Connection{})
+		}()
+		q := <-w.people.asked
+		if f := q.Request.Facts; f.Hosts[0] != "machine://host.toolward.internal:5432" || !q.Judgment.AllowAlways || !strings.Contains(fmt.Sprint(f.Findings), "127.0.0.1:5432") {
+			t.Errorf("%+v", f)
+		}
+		q.allow()
+		synctest.Wait()
+		for port, want := range map[uint16]bool{5432: true, 7411: false, 22: false, 25: false, 6000: false} {
+			if w.known(box, target{sandbox.MachineHost, port}) != want {
+				t.Errorf("port %d: may be asked about: %t", port, !want)
+			}
+		}
+		for _, name := range []string{"x." + sandbox.MachineHost, "127.0.0.1", "localhost", "toolward.internal"} {
+			if w.known(box, target{name, 5432}) {
+				t.Errorf("%s may be asked about", name)
+			}
+		}
+		c := hosts()
+		c.Egress.Internal, c.Egress.Unlisted = []string{sandbox.MachineHost + ":5432"}, "deny"
+		w.configure(t, c)
+		w.Close(box)
+		w.ways[box] = w.way
+		w.run(t, "agent:coder:a", "psql")
+		l, err := w.permit(t.Context(), box, w.way, database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.End(netguard.Connection{})
+		if _, err := w.permit(t.Context(), box, w.way, target{sandbox.MachineHost, 6379}); err == nil {
+			t.Error("a service that is not listed is reached")
+		}
+		w.people.none(t)
 	})
 }

@@ -21,6 +21,7 @@ const (
 	findUnlisted = "egress_unlisted" // the host is not listed, and others are refused
 	findRemote   = "egress_remote"   // the host has become a remote of the project; it decides nothing
 	findInternal = "egress_internal" // the host is a machine of the own network; it decides nothing
+	findMachine  = "egress_machine"  // the host is a service of this machine; it decides nothing
 	findWanted   = "egress_for"      // which command it is for; it decides nothing
 	findLimit    = "egress_limit"    // as much has left to the host as may without a person
 )
@@ -89,6 +90,11 @@ func (p *Proxies) facts(_ context.Context, r *toolward.Request) (toolward.Facts,
 		f.Findings = append(f.Findings, toolward.Finding{
 			Code: findLimit, Effect: toolward.EffectAsk,
 			Detail: fmt.Sprintf("the agent's sandboxes have sent %d bytes to %s within a day, and %d may leave without a person's word", sent, to, most),
+		})
+	}
+	if way.machine {
+		f.Findings = append(f.Findings, toolward.Finding{
+			Code: findMachine, Effect: toolward.EffectNote, Detail: fmt.Sprintf("it is what listens on this machine at 127.0.0.1:%d", to.port),
 		})
 	}
 	if way.internal {

@@ -36,7 +36,7 @@ func newWorld(t *testing.T, c settings.Config) *world {
 	w.configure(t, c)
 	var err error
 	if w.Proxies, err = New(Options{
-		Dir: t.TempDir() + "/egress", Gate: func() Gate { return w.gateway }, Levels: w.levels, Settings: w.settings.Load,
+		Dir: t.TempDir() + "/egress", Gate: func() Gate { return w.gateway }, Levels: w.levels, Settings: w.settings.Load, Own: func(port uint16) bool { return port == 7411 },
 	}); err != nil {
 		t.Fatal(err)
 	}

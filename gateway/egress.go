@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"net/url"
 	"path/filepath"
+	"strconv"
 	"sync"
 
 	"github.com/toolward/toolward/sandbox/settings"
@@ -28,9 +30,19 @@ func (g *Gateway) openEgress() (err error) {
 			}
 			return g.Gateway
 		},
+		Own:      g.isOwnPort,
 		Settings: func() *settings.Settings { return g.sandboxes.Settings() },
 	})
 	return err
+}
+
+// isOwnPort reports whether the gateway itself listens at a port of this machine; as long as it is not known where, everywhere.
+func (g *Gateway) isOwnPort(port uint16) bool {
+	if g.server == nil {
+		return true
+	}
+	u, err := url.Parse(g.server.URL())
+	return err != nil || u.Port() == strconv.Itoa(int(port))
 }
 
 // acquire has the sandbox of a call, if it still is the one that the call was judged in. In whose name programs inside connect

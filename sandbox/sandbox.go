@@ -230,7 +230,12 @@ type Network struct {
 	Mode NetworkMode
 	// EgressDir is the directory of the host that holds the socket of the gateway's proxy, with NetworkEgress.
 	EgressDir string
+	// Forwards are "host:port" that programs inside reach at the same port of their loopback address, as far as the proxy lets them.
+	Forwards []string `json:",omitempty"`
 }
+
+// MachineHost is the name of the machine that the gateway is on, inside: its services are asked about by that name.
+const MachineHost = "host." + Brand + ".internal"
 
 // Limits bound what a sandbox uses. 0 is no limit.
 type Limits struct {

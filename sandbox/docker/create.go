@@ -91,7 +91,7 @@ func request(spec *sandbox.Spec, m *mounts, user string, security []string, inst
 // command is what the program inside is told to be.
 func command(spec *sandbox.Spec) []string {
 	if spec.Network.Mode == sandbox.NetworkEgress {
-		return []string{setup.ForwardArgument, inside.Serve}
+		return []string{setup.ForwardTo(spec.Network.Forwards), inside.Serve}
 	}
 	return []string{inside.Serve}
 }

@@ -159,7 +159,7 @@ func (e *Engine) lastPlan(spec *sandbox.Spec, who identity, m *mounts) (*setup.P
 	}
 	p := &setup.Plan{
 		Last: true, Hostname: "sandbox", Rlimits: rlimits(spec.Limits), LandlockABI: e.landlockABI(), Filter: program,
-		Forward: spec.Network.Mode == sandbox.NetworkEgress,
+		Forward: spec.Network.Mode == sandbox.NetworkEgress, Forwards: spec.Network.Forwards,
 		Landlock: []setup.Rule{
 			{Path: "/", Right: setup.RightRead},
 			{Path: "/dev", Right: setup.RightUse},

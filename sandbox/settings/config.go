@@ -285,9 +285,10 @@ func (d DockerConfig) WithEngineDefaults() DockerConfig {
 
 // EgressConfig is "egress": what programs reach through the network egress.
 type EgressConfig struct {
-	Hosts    []string `json:"hosts,omitzero" jsonschema:"hosts that need no question: name, *.name for those below it, each with :port for another port than 80 and 443"`
-	Packs    []string `json:"packs,omitzero" jsonschema:"hosts of package registries that need no question, by the name of their list: go, npm, pypi, crates, rubygems, maven, debian, containers, and remotes for the git remotes of the workspace"`
-	Internal []string `json:"internal,omitzero" jsonschema:"host:port of machines of the own network that need no question; others of it are never reached, but for registries that this machine's own configuration names, which ask"`
-	Unlisted string   `json:"unlisted,omitempty" jsonschema:"what becomes of other hosts: ask (default) or deny"`
-	MaxSent  Quantity `json:"maxSent,omitempty" jsonschema:"bytes that may leave to one host within a day before a person is asked again; default 100m; 0 is no bound"`
+	Hosts     []string `json:"hosts,omitzero" jsonschema:"hosts that need no question: name, *.name for those below it, each with :port for another port than 80 and 443"`
+	Packs     []string `json:"packs,omitzero" jsonschema:"hosts of package registries that need no question, by the name of their list: go, npm, pypi, crates, rubygems, maven, debian, containers, and remotes for the git remotes of the workspace"`
+	Internal  []string `json:"internal,omitzero" jsonschema:"host:port of machines of the own network that need no question; others of it are never reached, but for registries that this machine's own configuration names, which ask"`
+	HostPorts []int64  `json:"hostPorts,omitzero" jsonschema:"ports of services on this machine's loopback address that programs inside reach at the same port of localhost; they ask as hosts do"`
+	Unlisted  string   `json:"unlisted,omitempty" jsonschema:"what becomes of other hosts: ask (default) or deny"`
+	MaxSent   Quantity `json:"maxSent,omitempty" jsonschema:"bytes that may leave to one host within a day before a person is asked again; default 100m; 0 is no bound"`
 }

@@ -104,11 +104,12 @@ func (r *Reach) FetchSent() int64 {
 // egress is where an agent's programs get to.
 func (r *resolver) egress() EgressConfig {
 	return EgressConfig{
-		Hosts:    choose(r, "egress.hosts", []string(nil), at("egress.hosts", func(c *Config) []string { return c.Egress.Hosts })),
-		Packs:    choose(r, "egress.packs", []string(nil), at("egress.packs", func(c *Config) []string { return c.Egress.Packs })),
-		Internal: choose(r, "egress.internal", []string(nil), at("egress.internal", func(c *Config) []string { return c.Egress.Internal })),
-		Unlisted: choose(r, "egress.unlisted", UnlistedAsk, at("egress.unlisted", func(c *Config) string { return c.Egress.Unlisted })),
-		MaxSent:  choose(r, "egress.maxSent", defaultMaxSent, at("egress.maxSent", func(c *Config) Quantity { return c.Egress.MaxSent })),
+		Hosts:     choose(r, "egress.hosts", []string(nil), at("egress.hosts", func(c *Config) []string { return c.Egress.Hosts })),
+		Packs:     choose(r, "egress.packs", []string(nil), at("egress.packs", func(c *Config) []string { return c.Egress.Packs })),
+		Internal:  choose(r, "egress.internal", []string(nil), at("egress.internal", func(c *Config) []string { return c.Egress.Internal })),
+		HostPorts: choose(r, "egress.hostPorts", []int64(nil), at("egress.hostPorts", func(c *Config) []int64 { return c.Egress.HostPorts })),
+		Unlisted:  choose(r, "egress.unlisted", UnlistedAsk, at("egress.unlisted", func(c *Config) string { return c.Egress.Unlisted })),
+		MaxSent:   choose(r, "egress.maxSent", defaultMaxSent, at("egress.maxSent", func(c *Config) Quantity { return c.Egress.MaxSent })),
 	}
 }
 
@@ -152,6 +153,21 @@ func (k *checker) egress(at string, c *EgressConfig) {
 			k.wrong(at+".internal["+strconv.Itoa(i)+"]", sandbox.CodeConfig, "%v", err)
 		}
 	}
+	for i, port := range c.HostPorts {
+		key := at + ".hostPorts[" + strconv.Itoa(i) + "]"
+		switch {
+		case port < 1024 || port > 65535:
+			k.wrong(key, sandbox.CodeConfig, "%d: write a port from 1024 to 65535: programs inside cannot listen below", port)
+		case port == 3128 || port == 1080:
+			k.wrong(key, sandbox.CodeConfig, "%d: the gateway's proxy listens there inside", port)
+		case slices.Contains(c.HostPorts[:i], port):
+			k.wrong(key, sandbox.CodeConfig, "%d stands there twice", port)
+		default:
+			if _, _, err := netguard.ParseInternal(sandbox.MachineHost + ":" + strconv.FormatInt(port, 10)); err != nil {
+				k.is(key, sandbox.Errorf(sandbox.CodeConfig, "%v", err))
+			}
+		}
+	}
 	k.word(at+".unlisted", c.Unlisted, UnlistedAsk, UnlistedDeny)
 	_, err := c.MaxSent.Count()
 	k.is(at+".maxSent", err)
@@ -181,4 +197,12 @@ func (r *Resolved) registryVariables(engine string) (own []Variable) {
 		own = append(own, Variable{v[0], v[1]})
 	}
 	return own
+}
+
+// forwards are the services of this machine that programs inside reach at their own loopback address.
+func (c EgressConfig) forwards() (targets []string) {
+	for _, port := range c.HostPorts {
+		targets = append(targets, net.JoinHostPort(sandbox.MachineHost, strconv.FormatInt(port, 10)))
+	}
+	return targets
 }

@@ -225,7 +225,7 @@ func (r *Resolved) network(engine, network, name string, egress OpenEgress) (san
 				Fix: "mend that, or set sandbox.network to none", Cause: err,
 			}
 		}
-		return sandbox.Network{Mode: mode, EgressDir: dir}, nil
+		return sandbox.Network{Mode: mode, EgressDir: dir, Forwards: r.Egress.forwards()}, nil
 	case engine != sandbox.EngineDocker && mode != sandbox.NetworkNone:
 		return sandbox.Network{}, &sandbox.Error{
 			Code: sandbox.CodeConfig, Text: "network " + string(mode) + " is one of container engines, and the engine is " + engine,

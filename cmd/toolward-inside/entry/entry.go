@@ -18,11 +18,13 @@ func Main(subcommand, args []string) int {
 		}
 		args = args[2:]
 	}
-	if len(args) >= 2 && args[0] == setup.ForwardArgument {
-		if err := setup.Forward(); err != nil {
-			return failed(err)
+	if len(args) >= 2 {
+		if to, ok := setup.ForwardsOf(args[0]); ok {
+			if err := setup.Forward(to); err != nil {
+				return failed(err)
+			}
+			args = args[1:]
 		}
-		args = args[1:]
 	}
 	if len(args) == 1 && args[0] == setup.Argument {
 		return setup.Main(subcommand)

@@ -3,12 +3,11 @@ package setup
 import (
 	"io"
 	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
-
-// ForwardArgument stands before what starts the program inside where the forwarder shall run in it.
-const ForwardArgument = "forward"
 
 // EgressDir is where the directory of the gateway's proxy is inside, and EgressSocket its socket.
 const (
@@ -24,16 +23,34 @@ var forwardPorts = [...]int{3128, 1080}
 const forwardConnections = 256
 
 // Forward listens on the loopback address inside and passes connections on to the gateway's proxy, which decides about
-// them. It returns when it listens, so that the first command finds it.
-func Forward() error {
+// them. Of each target, "host:port", it listens at the same port, for programs that speak with no proxy. It returns when it
+// listens, so that the first command finds it.
+func Forward(targets []string) error {
 	slots := make(chan struct{}, forwardConnections)
 	for _, port := range forwardPorts {
-		listener, err := listen(port)
-		if err != nil {
-			return fail("listen", decimal(uint64(port)), err)
+		if err := serve(port, "", slots); err != nil {
+			return err
 		}
-		go accept(listener, slots)
 	}
+	for _, target := range targets {
+		port, err := strconv.ParseUint(target[strings.LastIndexByte(target, ':')+1:], 10, 16)
+		if err != nil {
+			return fail("read the port", target, err)
+		}
+		if err := serve(int(port), target, slots); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve listens at a port. What comes there is for a target; "" if it says so itself.
+func serve(port int, target string, slots chan struct{}) error {
+	listener, err := listen(port)
+	if err != nil {
+		return fail("listen", decimal(uint64(port)), err)
+	}
+	go accept(listener, target, slots)
 	return nil
 }
 
@@ -52,7 +69,7 @@ func listen(port int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "forward"), nil
 }
 
-func accept(listener *os.File, slots chan struct{}) {
+func accept(listener *os.File, target string, slots chan struct{}) {
 	raw, err := listener.SyscallConn()
 	if err != nil {
 		return
@@ -73,13 +90,13 @@ func accept(listener *os.File, slots chan struct{}) {
 		}
 		go func() {
 			defer func() { <-slots }()
-			forward(os.NewFile(uintptr(fd), "caller"))
+			forward(os.NewFile(uintptr(fd), "caller"), target)
 		}()
 	}
 }
 
 // forward passes bytes both ways until one side has ended both.
-func forward(caller *os.File) {
+func forward(caller *os.File, target string) {
 	defer caller.Close()
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -90,11 +107,34 @@ func forward(caller *os.File) {
 	if unix.Connect(fd, &unix.SockaddrUnix{Name: EgressSocket}) != nil {
 		return // no proxy: the caller sees a closed connection
 	}
+	if target != "" && !connect(proxy, target) {
+		return // it was refused: the same
+	}
 	ended := make(chan struct{}, 2)
 	go pass(proxy, caller, ended)
 	go pass(caller, proxy, ended)
 	<-ended
 	<-ended
+}
+
+// maxAnswer bounds what is read of the proxy's answer before the bytes of the target begin.
+const maxAnswer = 4096
+
+// connect asks the proxy for a target, and reads its answer to the last byte and no further.
+func connect(proxy *os.File, target string) bool {
+	if _, err := proxy.WriteString("CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n\r\n"); err != nil {
+		return false
+	}
+	var answer []byte
+	for one := make([]byte, 1); len(answer) < maxAnswer; {
+		if _, err := io.ReadFull(proxy, one); err != nil {
+			return false
+		}
+		if answer = append(answer, one[0]); strings.HasSuffix(string(answer), "\r\n\r\n") {
+			return strings.HasPrefix(string(answer), "HTTP/1.1 200 ")
+		}
+	}
+	return false
 }
 
 func pass(to, from *os.File, ended chan<- struct{}) {

@@ -106,10 +106,11 @@ type Plan struct {
 	Hostname    string
 	Rlimits     []Rlimit
 	Landlock    []Rule
-	LandlockABI uint32 // 0 is no Landlock
-	LandlockTCP bool   // forbid TCP, where no namespace does
-	Filter      []byte // seccomp program: struct sock_filter, one after the other
-	Forward     bool   // run the forwarder to the gateway's proxy
+	LandlockABI uint32   // 0 is no Landlock
+	LandlockTCP bool     // forbid TCP, where no namespace does
+	Filter      []byte   // seccomp program: struct sock_filter, one after the other
+	Forward     bool     // run the forwarder to the gateway's proxy
+	Forwards    []string // "host:port" that it passes on from the same port
 	// Door is the socket where the next gateway comes in, of a sandbox that goes on when its gateway ends: 1 and more, the
 	// descriptor before that index. 0 is a sandbox that ends with it.
 	Door uint32
@@ -153,6 +154,10 @@ func (p *Plan) Encode() []byte {
 	w.truth(p.LandlockTCP)
 	w.bytes(p.Filter)
 	w.truth(p.Forward)
+	w.number(uint64(len(p.Forwards)))
+	for _, to := range p.Forwards {
+		w.text(to)
+	}
 	w.number(uint64(p.Door))
 	return w
 }
@@ -178,6 +183,10 @@ func Decode(data []byte) (*Plan, error) {
 		p.Landlock[i] = Rule{Path: r.text(), Right: Right(r.number()), FD: uint32(r.number())}
 	}
 	p.LandlockABI, p.LandlockTCP, p.Filter, p.Forward = uint32(r.number()), r.truth(), r.bytes(), r.truth()
+	p.Forwards = make([]string, r.count())
+	for i := range p.Forwards {
+		p.Forwards[i] = r.text()
+	}
 	p.Door = uint32(r.number())
 	if r.bad || len(r.rest) != 0 {
 		return nil, errPlan

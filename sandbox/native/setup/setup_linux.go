@@ -55,7 +55,7 @@ func Main(subcommand []string) int {
 		if plan.Last {
 			argv := append([]string{"toolward-inside"}, subcommand...)
 			if plan.Forward {
-				argv = append(argv, ForwardArgument)
+				argv = append(argv, ForwardTo(plan.Forwards))
 			}
 			argv = append(argv, Serve)
 			if door >= 0 {

@@ -7,9 +7,6 @@ import "errors"
 // Argument is what makes toolward-inside the helper.
 const Argument = "native"
 
-// ForwardArgument stands before what starts the program inside where the forwarder shall run in it.
-const ForwardArgument = "forward"
-
 // EgressDir is where the directory of the gateway's proxy is inside, and EgressSocket its socket.
 const (
 	EgressDir    = "/run/toolward"
@@ -20,4 +17,4 @@ const (
 func Main([]string) int { return 1 }
 
 // Forward: there are no namespaces on this system.
-func Forward() error { return errors.ErrUnsupported }
+func Forward([]string) error { return errors.ErrUnsupported }
