@@ -35,8 +35,8 @@ func (b *Toolbox) hintFor(plan *execPlan) func(output string) string {
 			return "(The command ran in a sandbox. Host asked for: " + strings.Join(hosts, "; ") + ")"
 		}
 		if m := notFoundInside.FindStringSubmatch(output); m != nil && strings.Contains(plan.command, m[1]) && b.isHere(m[1]) {
-			return "(" + m[1] + " is a program of this machine, but not of the sandbox that the command ran in, which has no home directories. " +
-				"People can show its directory there: agents.defaults.sandbox.binds)"
+			return "(" + m[1] + " is a program of this machine, but not of the sandbox that the command ran in: its directory is in none of the toolchains that " +
+				"are shown there. People can have them looked for anew with toolward sandbox probe, or name it: agents.defaults.sandbox.toolchains.with)"
 		}
 		if noNetwork.MatchString(output) {
 			if plan.box.Offline {

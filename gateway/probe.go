@@ -9,6 +9,7 @@ import (
 	"github.com/toolward/toolward/sandbox/docker"
 	"github.com/toolward/toolward/sandbox/fleet"
 	"github.com/toolward/toolward/sandbox/settings"
+	"github.com/toolward/toolward/sandbox/toolchain"
 )
 
 // ProbedEngine is what an engine of sandboxes can enforce on this machine.
@@ -20,11 +21,20 @@ type ProbedEngine struct {
 	Checks  []sandbox.Check `json:"checks"`
 }
 
-// ProbeEngines tries the engines, and tells what the first start has found out. No gateway needs to run.
+// Toolchains are what a machine has of them.
+type Toolchains = toolchain.Found
+
+// ProbeEngines tries the engines, and tells what the first start has found out. The person's toolchains are looked for anew: what
+// is found counts from the next start on. No gateway needs to run.
 func ProbeEngines(ctx context.Context, home string, loaded *config.Loaded) ([]ProbedEngine, fleet.Machine, error) {
 	machine, _, err := fleet.ReadMachine(home)
 	if err != nil {
 		return nil, machine, err
+	}
+	if machine.Instance != "" { // before the first start there is no home
+		if err := machine.FindTools(home); err != nil {
+			return nil, machine, err
+		}
 	}
 	found := []ProbedEngine{}
 	for _, e := range sandboxEngines(machine.Instance, home, loaded.File, slog.New(slog.DiscardHandler)) {

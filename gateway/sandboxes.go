@@ -39,9 +39,23 @@ func (g *Gateway) openMachine(ctx context.Context, records audit.Source) error {
 	if err != nil {
 		return err
 	}
-	g.machine, g.newHome, err = fleet.OpenMachine(g.home, last.Seq > 0)
-	return err
+	if g.machine, g.newHome, err = fleet.OpenMachine(g.home, last.Seq > 0); err != nil || g.machine.Tools != nil {
+		return err
+	}
+	if err := g.machine.FindTools(g.home); err != nil {
+		return err
+	}
+	for _, d := range g.machine.Tools.Dirs {
+		g.log.Info("sandboxes show a toolchain, read-only", "toolchain", d.Tool, "path", d.Path, "change", ToolchainsKey)
+	}
+	for _, r := range g.machine.Tools.Refused {
+		g.log.Warn("sandboxes do not show a toolchain", "toolchain", r.Tool, "path", r.Path, "why", r.Why)
+	}
+	return nil
 }
+
+// ToolchainsKey is where people strike toolchains out, and name others.
+const ToolchainsKey = "agents.defaults.sandbox.toolchains"
 
 // openSandboxes opens what makes sandboxes, with the settings in force. The first start finds out whether this machine can
 // make any.

@@ -156,7 +156,8 @@ const (
 	MountAgent     MountKind = "agent"
 	MountHome      MountKind = "home" // of the sandbox itself
 	MountBind      MountKind = "bind"
-	MountSystem    MountKind = "system" // small files that tell programs about the user and the machine
+	MountTools     MountKind = "toolchain" // of the person's machine
+	MountSystem    MountKind = "system"    // small files that tell programs about the user and the machine
 )
 
 // User is who runs inside, in numbers of the host.

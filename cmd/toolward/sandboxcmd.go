@@ -177,11 +177,28 @@ func (sandboxProbeCommand) Run(inv *invocation) error {
 		err = inv.printJSON(map[string]any{"engines": found, "machine": machine})
 	} else {
 		inv.printProbe(found)
+		inv.printTools(machine.Tools)
 	}
 	if err == nil && !works {
 		err = &exitErr{exitUnsound, errors.New("no engine works on this machine"), "mend one of the above"}
 	}
 	return err
+}
+
+// printTools says which of the person's programs sandboxes show.
+func (inv *invocation) printTools(found *gateway.Toolchains) {
+	if found == nil {
+		return
+	}
+	if len(found.Dirs) > 0 {
+		fmt.Fprintf(inv.stdout, "toolchains: shown read-only from the next start on; %s changes that\n", gateway.ToolchainsKey)
+	}
+	for _, d := range found.Dirs {
+		fmt.Fprintf(inv.stdout, "  ok  %s: %s\n", display.Line(d.Tool), display.Line(d.Path))
+	}
+	for _, r := range found.Refused {
+		fmt.Fprintf(inv.stdout, "  no  %s: %s: %s\n", display.Line(r.Tool), display.Line(r.Path), display.Line(r.Why))
+	}
 }
 
 func (inv *invocation) printProbe(found []gateway.ProbedEngine) {

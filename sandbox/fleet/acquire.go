@@ -78,6 +78,9 @@ func (m *Manager) make(ctx context.Context, k *making) (*Lease, error) {
 	if len(plan.Blocked) > 0 {
 		m.options.Log.Warn("sandbox: variables of the configuration do not go in", "names", plan.Blocked, "sandbox", k.box.name)
 	}
+	for _, left := range plan.Left {
+		m.options.Log.Warn("sandbox: a toolchain is not shown", "toolchain", left, "sandbox", k.box.name)
+	}
 	entry, err := m.entry(k.box.name)
 	if err != nil {
 		return nil, err

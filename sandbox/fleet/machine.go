@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/sandbox/settings"
+	"github.com/toolward/toolward/sandbox/toolchain"
 
 	"github.com/toolward/toolward/sandbox"
 )
@@ -28,6 +29,8 @@ type Machine struct {
 	Engine   string        `json:"engine,omitempty"` // that worked
 	Why      string        `json:"why,omitempty"`
 	Decided  time.Time     `json:"decidedAt,omitzero"`
+	// Tools are the person's toolchains, as they were found at the first start or by a probe since.
+	Tools *toolchain.Found `json:"toolchains,omitempty"`
 }
 
 const (
@@ -67,7 +70,18 @@ func ReadMachine(stateDir string) (m Machine, known bool, err error) {
 func (m *Machine) Surroundings(stateDir string) settings.Surroundings {
 	around := settings.OnThisMachine(stateDir)
 	around.Instance, around.Undecided = m.Instance, m.Default()
+	if m.Tools != nil {
+		around.Tools = *m.Tools
+	}
 	return around
+}
+
+// FindTools looks for the person's toolchains, and keeps what it finds. A start does so once: what is shown to sandboxes later
+// does not follow what somebody has put into the home meanwhile, but people, who ask for it.
+func (m *Machine) FindTools(stateDir string) error {
+	found := toolchain.Detect(toolchain.Machine{Home: settings.OnThisMachine(stateDir).Home, Path: os.Getenv("PATH"), Getenv: os.Getenv})
+	m.Tools = &found
+	return m.keep(stateDir)
 }
 
 // OpenMachine reads what was kept, or begins it. In a home that is new the mode is to be decided; one that an older

@@ -80,7 +80,8 @@ func (e *Engine) addMount(ctx context.Context, m *mounts, mount *sandbox.Mount, 
 	}
 	mapping := idmap{}
 	// The workspace belongs to the sandbox, whoever owns it on the host. Other mounts keep the rights of their files.
-	if mount.Kind != sandbox.MountBind && mount.Kind != sandbox.MountSystem && (int(st.Uid) != who.hostUID || int(st.Gid) != who.hostGID) {
+	own := mount.Kind == sandbox.MountWorkspace || mount.Kind == sandbox.MountAgent || mount.Kind == sandbox.MountHome
+	if own && (int(st.Uid) != who.hostUID || int(st.Gid) != who.hostGID) {
 		mapping = idmap{int(st.Uid), int(st.Gid), who.hostUID, who.hostGID}
 		m.foreign = m.foreign || mount.Writable
 	}

@@ -123,6 +123,7 @@ func (k *checker) object(at string, c, wider *Config) {
 	}
 	k.environment(at, c)
 	k.workdir(at+".workdir", c.Workdir)
+	k.toolchains(at+".toolchains", &c.Toolchains)
 	k.docker(at, &c.Docker)
 	k.names(at, c)
 }
@@ -397,3 +398,6 @@ func dropsAll(own, wanted []string) bool {
 	}
 	return true
 }
+
+// keyAt is the key of an entry of a list.
+func keyAt(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }

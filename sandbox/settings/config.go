@@ -29,7 +29,10 @@ type Config struct {
 	Env     map[string]string `json:"env,omitempty" jsonschema:"variables inside; default the machine's locale, LANG=C.UTF-8 with docker"`
 	Binds   []string          `json:"binds,omitzero" jsonschema:"directories of the host inside: host:container or host:container:ro"`
 	Workdir string            `json:"workdir,omitempty" jsonschema:"where the workspace is inside; default its own path, /workspace for a private directory"`
-	User    string            `json:"user,omitempty" jsonschema:"who runs inside, uid:gid; default the owner of the workspace"`
+
+	Toolchains ToolchainsConfig `json:"toolchains,omitzero" jsonschema:"directories with the person's programs that are shown, read-only"`
+
+	User string `json:"user,omitempty" jsonschema:"who runs inside, uid:gid; default the owner of the workspace"`
 
 	EnvAllow  []string `json:"envAllow,omitzero" jsonschema:"exact names of variables that may look like credentials"`
 	EnvStrict *bool    `json:"envStrict,omitempty" jsonschema:"only variables that every system has go in; default false"`

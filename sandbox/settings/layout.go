@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox/task"
+	"github.com/toolward/toolward/sandbox/toolchain"
 )
 
 // Request says who needs a sandbox.
@@ -28,6 +29,7 @@ type Layout struct {
 	AgentDir     string // the agent's workspace; "" if it has none
 	Home         string // inside
 	HomeDir      string // of the host, mounted at Home; "" if something else is there
+	Tools        []toolchain.Dir
 	Binds        []Bind
 	InPlace      bool // paths inside are those of the host
 	Offline      bool // there is no network
@@ -58,6 +60,7 @@ func (r *Resolved) Layout(site Site, q Request) (*Layout, error) {
 	if l.Binds, err = r.bindsFor(site.Engine, l); err != nil {
 		return nil, err
 	}
+	l.Tools = r.tools(site.Engine, l)
 	if l.HomeDir, err = r.homeDir(l); err != nil {
 		return nil, err
 	}
@@ -75,6 +78,7 @@ func (r *Resolved) variables(engine string, l *Layout) []Variable {
 	rules := r.EnvRules()
 	written := rules.Filter(variables(r.view(engine).Env)).Allowed
 	own := append([]Variable{{"HOME", l.Home}}, r.settings.around.Person.variables(engine)...)
+	own = append(own, r.toolVariables(engine, l)...)
 	if l.HomeDir != "" {
 		own = append(own, Variable{"GOTMPDIR", path.Join(l.Home, homeTmp)})
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/sandbox"
+	"github.com/toolward/toolward/sandbox/toolchain"
 
 	"github.com/toolward/toolward/netguard/registries"
 )
@@ -45,6 +46,7 @@ type Surroundings struct {
 	Programs []string
 	Instance string // name of this Toolward home on the machine
 	Person   Person
+	Tools    toolchain.Found // of the person's machine
 	// Undecided is the mode where the configuration names none: what the first start found. "" is off, by nobody's word.
 	Undecided Mode
 	// Registries are the package registries that the machine's own configuration names.
@@ -117,6 +119,8 @@ type Resolved struct {
 	Cgroup         string   `json:"cgroup,omitempty"`
 	EnvAllow       []string `json:"envAllow,omitempty"`
 	EnvStrict      bool     `json:"envStrict,omitempty"`
+
+	Toolchains ToolchainsConfig `json:"toolchains,omitzero"`
 
 	// Neutral is what engines other than docker get; Docker is the docker engine's view of the same.
 	Neutral Neutral       `json:"neutral"`
@@ -250,6 +254,7 @@ func (s *Settings) resolve(agent string, own *Config) *Resolved {
 	r.Workdir = choose(res, "workdir", "", at("workdir", func(c *Config) string { return c.Workdir }))
 	r.EnvAllow = choose(res, "envAllow", []string(nil), at("envAllow", func(c *Config) []string { return c.EnvAllow }))
 	r.EnvStrict = flag(res, "envStrict", false, func(c *Config) *bool { return c.EnvStrict })
+	r.Toolchains = res.toolchains()
 	r.DegradeOK = choose(res, "degradeOk", []string(nil), at("degradeOk", func(c *Config) []string { return c.DegradeOK }))
 	r.AllowPtrace = flag(res, "allowPtrace", false, func(c *Config) *bool { return c.AllowPtrace })
 	r.AllowProtected = flag(res, "fs.allowProtected", false, func(c *Config) *bool { return c.FS.AllowProtected })

@@ -21,6 +21,9 @@ func (l *Layout) Mounts() []sandbox.Mount {
 		// Binds come last: they may lie in it.
 		mounts = slices.Insert(mounts, len(mounts)-len(l.Binds), sandbox.Mount{Kind: sandbox.MountHome, Source: l.HomeDir, Target: l.Home, Writable: true})
 	}
+	for _, d := range l.Tools {
+		mounts = slices.Insert(mounts, len(mounts)-len(l.Binds), sandbox.Mount{Kind: sandbox.MountTools, Source: d.Path, Target: d.Path})
+	}
 	if l.InPlace {
 		for i := range mounts {
 			mounts[i].Target = mounts[i].Source

@@ -29,6 +29,9 @@ type Plan struct {
 	SecurityHash string   // of what confines
 	Blocked      []string // variables of the configuration that do not go in
 	Notes        []string // what people should know
+	Left         []string // toolchains that were found and are not shown, with the reason
+
+	hidden []string // paths with credentials, in toolchains that are shown
 
 	Survey *protected.Survey // of what is protected; nil where it can be written
 }
@@ -128,6 +131,7 @@ func (r *Resolved) Spec(ctx context.Context, site Site, q Request, egress OpenEg
 		return nil, err
 	}
 	s.Workdir = plan.Workdir
+	plan.pinTools()
 	if err := plan.pinMounts(); err != nil {
 		return nil, err
 	}
@@ -137,7 +141,7 @@ func (r *Resolved) Spec(ctx context.Context, site Site, q Request, egress OpenEg
 	if err := plan.openHome(); err != nil {
 		return nil, err
 	}
-	if err := r.showSystem(engine, s, layout.InPlace); err != nil {
+	if err := r.showSystem(engine, plan); err != nil {
 		return nil, err
 	}
 	if !r.AllowProtected {
@@ -179,11 +183,10 @@ func (r *Resolved) draft(engine string, layout *Layout) (_ *Plan, err error) {
 
 // pinMounts opens the sources, so that what was validated is what is mounted.
 func (p *Plan) pinMounts() error {
-	p.Spec.Mounts = p.Mounts()
 	for i := range p.Spec.Mounts {
 		m := &p.Spec.Mounts[i]
-		if m.Kind == sandbox.MountHome {
-			continue // it is made for who runs inside, which is not known yet
+		if m.Kind == sandbox.MountHome || m.Pinned != nil {
+			continue // the home: it is made for who runs inside, which is not known yet
 		}
 		var err error
 		if m.Pinned, err = pin(m.Source); errors.Is(err, os.ErrNotExist) {

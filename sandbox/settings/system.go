@@ -18,8 +18,12 @@ const (
 	toldName = "told"
 )
 
-// shownFile is a small file of ours, or of the system, that a container sees.
-type shownFile struct{ source, target, content string }
+// shownFile is a small file or directory of ours, or a file of the system, that a sandbox sees.
+type shownFile struct {
+	source, target string
+	ours, dir      bool
+	content        string
+}
 
 // systemFiles tell git who commits, and a container who works in it and what time it is there: an image does not know. A set-up
 // command may add users of its own. What has the same content is the same file, which stays: sandboxes have it mounted.
@@ -29,7 +33,7 @@ func (r *Resolved) systemFiles(engine string, s *sandbox.Spec) (files []shownFil
 		return nil, sandbox.Errorf(sandbox.CodeFailed, "find the files about the user: %v", err)
 	}
 	ours := func(content, target string) shownFile {
-		return shownFile{filepath.Join(dir, Hash(content)[:16], filepath.Base(target)), target, content}
+		return shownFile{filepath.Join(dir, Hash(content)[:16], filepath.Base(target)), target, true, false, content}
 	}
 	files = append(files, ours(r.settings.around.Person.Git.config(s.Workdir), gitConfigTarget))
 	if engine != sandbox.EngineDocker {
@@ -49,19 +53,44 @@ func (f shownFile) mount() sandbox.Mount {
 	return sandbox.Mount{Kind: sandbox.MountSystem, Source: f.source, Target: f.target}
 }
 
+// nothing is what stands in the place of a file with credentials, by what programs expect there: Maven does not start with
+// settings that are no XML.
+var nothing = map[string]string{".xml": "<settings/>\n", ".json": "{}\n", "": "\n"}
+
+// hiding puts nothing in the place of what holds credentials.
+func hiding(dir string, hidden []string) (files []shownFile) {
+	for _, target := range hidden {
+		f := shownFile{source: filepath.Join(dir, "none", "directory"), target: target, ours: true, dir: true}
+		if info, err := os.Lstat(target); err != nil || !info.IsDir() {
+			end := filepath.Ext(target)
+			if _, known := nothing[end]; !known {
+				end = ""
+			}
+			f = shownFile{source: filepath.Join(dir, "none", "file"+end), target: target, ours: true, content: nothing[end]}
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
 // showSystem writes the files, and shows them. Where nothing can be mounted, git is told the path.
-func (r *Resolved) showSystem(engine string, s *sandbox.Spec, inPlace bool) error {
+func (r *Resolved) showSystem(engine string, p *Plan) error {
+	s := p.Spec
 	files, err := r.systemFiles(engine, s)
 	if err != nil {
 		return err
 	}
-	for _, f := range files {
-		if inPlace {
+	told := filepath.Dir(filepath.Dir(files[0].source))
+	for i, f := range append(files, hiding(told, p.hidden)...) {
+		if p.InPlace && i == 0 {
 			f.target = f.source
 			s.Env = append([]string{"GIT_CONFIG_SYSTEM=" + f.source}, s.Env...)
 		}
 		m := f.mount()
-		if f.content != "" {
+		switch {
+		case f.dir:
+			err = os.MkdirAll(f.source, 0o755)
+		case f.ours:
 			err = keepFile(f.source, f.content)
 		}
 		if err == nil {
