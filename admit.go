@@ -28,6 +28,7 @@ type admission struct {
 	hookRuns []HookRun
 	hooked   bool // plug-ins ran, so time has passed
 	hookAsks bool
+	kept     string // by what name the keeper has the workspace as it was before
 	via      string
 	grant    string // that a use was taken of
 	answer   Answer
@@ -55,6 +56,7 @@ var steps = []step{
 	{"judge", (*admission).judge},
 	{"hooks", (*admission).hooks},
 	{"ask", (*admission).ask},
+	{"keep", (*admission).keep},
 	{"re-check", (*admission).recheck},
 }
 
@@ -148,17 +150,10 @@ func (a *admission) level(ctx context.Context) (err error) {
 
 // look finds out what the call would touch: the facts that every later step decides on.
 func (a *admission) look(ctx context.Context) (err error) {
-	if a.request.Facts, err = factsOf(ctx, a.request); err != nil {
+	if a.request.Facts, err = a.gateway.factsOf(ctx, a.request); err != nil {
 		return refusalOf(a.call.Tool, CodeValidation, err)
 	}
 	return nil
-}
-
-func factsOf(ctx context.Context, r *Request) (Facts, error) {
-	if r.Tool.Facts == nil {
-		return Facts{}, nil
-	}
-	return r.Tool.Facts(ctx, r)
 }
 
 func (a *admission) judge(context.Context) error {
@@ -214,7 +209,7 @@ func (a *admission) hooks(ctx context.Context) error {
 	rewritten := *before
 	a.request = &rewritten
 	a.setParams(params)
-	if rewritten.Facts, err = factsOf(ctx, a.request); err != nil {
+	if rewritten.Facts, err = a.gateway.factsOf(ctx, a.request); err != nil {
 		return refusalOf(a.call.Tool, CodeValidation, err)
 	}
 	a.evaluate()
@@ -243,6 +238,7 @@ func (a *admission) admit(ctx context.Context) (pass *Pass, err error) {
 		if v := recover(); v != nil {
 			a.gateway.log.Error("admission panicked", "step", "record", "panic", v, "stack", string(debug.Stack()))
 			pass, err = nil, &Refusal{Tool: a.call.Tool, Code: CodeAuditUnavailable, Cause: fmt.Errorf("panic: %v", v)}
+			a.dropKept()
 		}
 	}()
 	record := a.record(Allow, "")
@@ -252,10 +248,11 @@ func (a *admission) admit(ctx context.Context) (pass *Pass, err error) {
 		return err
 	})
 	if err != nil {
+		a.dropKept()
 		return nil, &Refusal{Tool: a.call.Tool, Code: CodeAuditUnavailable, Approval: a.answer.ApprovalID, Cause: err}
 	}
 	return &Pass{
-		gateway: a.gateway, request: a.request, record: id, admission: ctx,
+		gateway: a.gateway, request: a.request, record: id, kept: a.kept, admission: ctx,
 		bound:    passBinding(a.request, a.request.Digest, a.snapshot.Revision()),
 		asks:     a.via == viaClient,
 		listed:   a.via == viaAllowlist,
@@ -277,6 +274,7 @@ func (a *admission) refuse(ctx context.Context, refusal *Refusal) (out *Refusal)
 			a.gateway.log.Error("recording a refusal panicked", "panic", v, "stack", string(debug.Stack()))
 		}
 	}()
+	a.dropKept()
 	ctx = context.WithoutCancel(ctx)
 	a.via = "denied"
 	record := a.record(Deny, refusal.Code)

@@ -117,7 +117,7 @@ func (a *admission) onPending() func(Pending) {
 // again; what they wanted still holds.
 func (a *admission) judgeAgain(ctx context.Context) (err error) {
 	again := *a.request
-	if again.Facts, err = factsOf(ctx, &again); err != nil {
+	if again.Facts, err = a.gateway.factsOf(ctx, &again); err != nil {
 		return refusalOf(a.call.Tool, CodeValidation, err)
 	}
 	a.request = &again

@@ -6,6 +6,7 @@ package toolward
 type CommandAnalysis struct {
 	Understood bool     // every program that it starts, and what each would do, is known
 	Covered    bool     // the allowlist, a rule or a preset covers all of it
+	Reads      bool     // it is understood, and writes no file: nothing is kept for taking it back
 	Findings   []string // reasons for a question that no setting switches off: heredoc, inline-eval, obfuscation, rule
 	Forbidden  string   // why a rule of the operator refuses it in every mode
 

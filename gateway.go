@@ -17,6 +17,7 @@ type Gateway struct {
 	watcher  Watcher
 	shadow   Policy
 	observer Observer
+	keeper   Keeper
 	log      *slog.Logger
 	passLife time.Duration
 
@@ -34,6 +35,7 @@ type Config struct {
 	Watcher  Watcher       // optional: without one nothing is odd
 	Shadow   Policy        // optional: evaluated beside Policy; the difference is recorded and changes nothing. May have no snapshot
 	Observer Observer      // optional
+	Keeper   Keeper        // optional: without one no call can be taken back, and none asks for that reason
 	Log      *slog.Logger  // optional
 	PassLife time.Duration // how long a pass may be redeemed; default 30 s
 
@@ -63,7 +65,7 @@ func New(c Config) (*Gateway, error) {
 	}
 	g := &Gateway{
 		policy: c.Policy, approver: c.Approver, auditor: c.Auditor, sessions: c.Sessions,
-		hooks: c.Hooks, watcher: c.Watcher, shadow: c.Shadow, observer: c.Observer, observeOnly: c.ObserveOnly,
+		hooks: c.Hooks, watcher: c.Watcher, shadow: c.Shadow, observer: c.Observer, keeper: c.Keeper, observeOnly: c.ObserveOnly,
 		log: c.Log, passLife: c.PassLife,
 	}
 	if g.log == nil {

@@ -52,7 +52,7 @@ func TestAnObserverSeesEveryStepOnceAndTheRunWithinItsCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"call", "call/find", "call/decode", "call/level", "call/look", "call/watch", "call/judge", "call/hooks", "call/ask",
+		"call", "call/find", "call/decode", "call/level", "call/look", "call/watch", "call/judge", "call/hooks", "call/ask", "call/keep",
 		"call/re-check", "call/record", "call/run",
 	}
 	if !slices.Equal(f.steps, want) {

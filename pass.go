@@ -18,6 +18,7 @@ type Pass struct {
 	gateway   *Gateway
 	request   *Request
 	record    RecordID
+	kept      string            // by what name the keeper has the workspace as it was before
 	admission context.Context   // for its values only: observers see the run as part of the call
 	bound     [sha256.Size]byte // over call, session, working directory, host and policy revision
 	deadline  time.Time         // monotonic; a pass found later is worth nothing
@@ -163,9 +164,11 @@ func (p *Pass) Close(ctx context.Context, outcome OutcomeRecord) error {
 
 // finish closes the pass, notes what the session was exposed to and records the outcome.
 func (p *Pass) finish(ctx context.Context, outcome *OutcomeRecord, result *Result) error {
-	if p.state.Swap(passClosed) == passClosed {
+	was := p.state.Swap(passClosed)
+	if was == passClosed {
 		return ErrPassUsed
 	}
+	p.endKept(ctx, was == passRunning, result)
 	if outcome.Status != StatusUnused && outcome.Status != StatusDenied {
 		outcome.External = union(outcome.External, p.request.Facts.External)
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// recheck looks again at everything that may have changed while people thought or plug-ins ran: targets, level, policy.
+// recheck looks again at everything that may have changed while people thought, plug-ins ran or the workspace was kept: targets, level, policy.
 // It stops a symbolic link that is swapped, a session that is poisoned, or a policy that is tightened between the
 // judgment and the run. Last, the approval is used up.
 func (a *admission) recheck(ctx context.Context) error {
@@ -15,7 +15,7 @@ func (a *admission) recheck(ctx context.Context) error {
 		return nil
 	}
 	newest := a.gateway.policy.Snapshot()
-	if a.asked || a.hooked || newest.Revision() != a.snapshot.Revision() {
+	if a.asked || a.hooked || a.kept != "" || newest.Revision() != a.snapshot.Revision() {
 		if err := a.recheckFacts(ctx, newest); err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (a *admission) recheckFacts(ctx context.Context, newest Snapshot) error {
 		return &Refusal{Tool: a.call.Tool, Code: CodeInternal, Cause: fmt.Errorf("level of %s: %w", a.call.Session, err)}
 	}
 	again.Level, again.Inputs = Tenser(level, a.request.Level), inputs
-	facts, err := factsOf(ctx, &again)
+	facts, err := a.gateway.factsOf(ctx, &again)
 	if err != nil {
 		return refusalOf(a.call.Tool, CodeTargetChanged, err)
 	}

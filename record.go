@@ -31,6 +31,7 @@ type DecisionRecord struct {
 	Answer         Answer
 	Revision       string          // policy revision
 	Shadow         *ShadowJudgment // what the shadow policy says, if it differs from the policy in force
+	Undo           string          // by what name people take the call back; "" if it writes to no workspace that is kept
 	Cause          string          // internal error behind a refusal
 }
 
@@ -75,7 +76,7 @@ func missingReasons(have, more []Reason) []Reason {
 func (a *admission) record(verdict Verdict, code Code) *DecisionRecord {
 	r := &DecisionRecord{
 		Time: time.Now(), Call: a.call, Tool: a.call.Tool, Judgment: a.judged, First: a.first.Verdict,
-		Hooks: a.hookRuns, Verdict: verdict, Code: code, Via: a.via, Answer: a.answer, Shadow: a.shadow(),
+		Hooks: a.hookRuns, Verdict: verdict, Code: code, Via: a.via, Answer: a.answer, Shadow: a.shadow(), Undo: a.kept,
 	}
 	if a.snapshot != nil {
 		r.Revision = a.snapshot.Revision()

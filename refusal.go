@@ -27,6 +27,7 @@ const (
 	CodeAuditUnavailable  Code = "audit_unavailable"
 	CodeTargetChanged     Code = "target_changed"
 	CodeNoSandbox         Code = "sandbox_unavailable"
+	CodeNotKept           Code = "undo_unavailable"
 	CodeLoop              Code = "loop"
 	CodeAnomaly           Code = "anomaly"
 	CodeUnknownTool       Code = "unknown_tool"
@@ -64,6 +65,7 @@ var advice = map[Code]struct {
 	CodeAuditUnavailable:  {RetryLater, "it could not be recorded"},
 	CodeTargetChanged:     {RetryLater, "what it is about changed between the decision and the run"},
 	CodeNoSandbox:         {RetryLater, "the sandbox that it is to run in cannot be used. Do not repeat it now; tell the user"},
+	CodeNotKept:           {RetryLater, "what it would change could not be kept, so nobody could take it back. Do not repeat it now; tell the user"},
 	CodeLoop:              {RetryNever, "it repeats without progress. Stop and report to the user"},
 	CodeAnomaly:           {RetryNever, "the session behaves unusually. Stop and report to the user"},
 	CodeUnknownTool:       {RetryNever, "there is no such tool here"},

@@ -106,6 +106,7 @@ type Result struct {
 	Structured json.RawMessage // optional machine-readable form
 	IsError    bool            // the tool ran and says it failed
 	External   []string        // where content from outside came from; marks the session
+	Running    <-chan struct{} // closed when what the call left running has ended; nil if it left nothing
 	ExitCode   *int            // of the command that the tool ran to its end; nil if it ran none, or a signal ended it
 }
 

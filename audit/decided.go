@@ -50,6 +50,7 @@ type decided struct {
 	Surface        toolward.Surface    `json:"surface"`
 	Tool           string              `json:"tool"`
 	Time           moment              `json:"ts"`
+	Undo           string              `json:"undo"`
 	V1             toolward.Verdict    `json:"v1"`
 	V2             *toolward.Verdict   `json:"v2"` // only of a call that a plug-in rewrote
 	Verdict        toolward.Verdict    `json:"verdict"`
@@ -100,7 +101,9 @@ func (d *decided) appendTo(e *entry) {
 	b = textField(b, "surface", string(d.Surface))
 	b = textField(b, "tool", d.Tool)
 	b = timeField(b, time.Time(d.Time))
-	b = append(b, `,"type":"decision","v":1`...)
+	b = append(b, `,"type":"decision"`...)
+	b = textField(b, "undo", d.Undo)
+	b = append(b, `,"v":1`...)
 	b = textField(b, "v1", d.V1.String())
 	if d.V2 != nil {
 		b = textField(b, "v2", d.V2.String())

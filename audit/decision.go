@@ -116,6 +116,7 @@ func (c *cleaner) keep(kept *decided, d *toolward.DecisionRecord) {
 		Surface:    call.Surface,
 		Tool:       c.name(d.Tool),
 		Time:       moment(d.Time),
+		Undo:       d.Undo,
 		V1:         d.First,
 		Verdict:    d.Verdict,
 		Via:        d.Via,

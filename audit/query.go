@@ -49,7 +49,7 @@ func (f *Filter) check() error {
 	}
 	types := []Type{
 		TypeDecision, TypeOutcome, TypeLevel, TypeAnomaly, TypeGrant, TypeApproval,
-		TypeConfig, TypeSandbox, TypeExternal, TypeCheckpoint, TypeRetention,
+		TypeConfig, TypeSandbox, TypeUndo, TypeExternal, TypeCheckpoint, TypeRetention,
 	}
 	if f.Type != "" && !slices.Contains(types, f.Type) {
 		return fmt.Errorf("type %q: want one of %q", f.Type, types)

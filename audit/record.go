@@ -22,6 +22,7 @@ const (
 	TypeApproval   Type = "approval"   // people were asked, and answered
 	TypeConfig     Type = "config"     // configuration was proposed, applied or refused
 	TypeSandbox    Type = "sandbox"    // a sandbox was made, made anew, or ended
+	TypeUndo       Type = "undo"       // a person takes calls back, and what became of it
 	TypeExternal   Type = "external"   // a session saw content that strangers wrote
 	TypeCheckpoint Type = "checkpoint" // a signed statement about the chain up to the record before
 	TypeRetention  Type = "retention"  // old records are about to be deleted

@@ -255,7 +255,9 @@ func runningResult(s *session, timing execTiming) toolward.Result {
 	if tail != "" {
 		text += "\n\nOutput so far:\n" + tail
 	}
-	return withDetails(toolward.TextResult(text), runningDetails{
+	result := toolward.TextResult(text)
+	result.Running = s.done
+	return withDetails(result, runningDetails{
 		Status: "running", SessionID: s.id, PID: s.pid, StartedAt: s.started.UnixMilli(), Dir: s.dir, Tail: tail, Warning: timing.warning, Note: note,
 	})
 }

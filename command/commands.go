@@ -145,7 +145,7 @@ func (r *Ruling) Analysis() *toolward.CommandAnalysis {
 // Analysis is the assessment in the words of the gateway.
 func (a *Assessment) Analysis() *toolward.CommandAnalysis {
 	analysis := &toolward.CommandAnalysis{
-		Understood: a.OK, Covered: a.Satisfied, Findings: a.Findings, Forbidden: a.Forbidden, Enforced: a.Enforced,
+		Understood: a.OK, Covered: a.Satisfied, Reads: a.readsOnly(), Findings: a.Findings, Forbidden: a.Forbidden, Enforced: a.Enforced,
 	}
 	for _, e := range a.Always {
 		analysis.Always = append(analysis.Always, toolward.CommandEntry(e))

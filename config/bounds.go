@@ -17,6 +17,9 @@ type bound struct{ fallback, least, most int64 }
 // bounds are the ranges by key.
 func bounds() map[string]bound {
 	all := map[string]bound{"teg.audit.retainDays": {90, 1, 3650}}
+	for _, b := range undoBounds() {
+		all[b.key] = b.bound
+	}
 	for _, l := range Table() {
 		all[l.Key] = bound{l.Default, l.Least, l.Most}
 	}

@@ -260,6 +260,7 @@ func checkValues(f File) []error {
 	if a := f.Bridge.Attended; a != "" && a != "toolward" && a != "client" {
 		wrong("bridge.attended", "%q: write toolward or client", a)
 	}
+	checkUndo(f.Undo, wrong)
 	for _, problem := range f.Telemetry.Check() {
 		wrong("telemetry."+problem.Key, "%s", problem.Text)
 	}

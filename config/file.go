@@ -25,6 +25,7 @@ type File struct {
 	TEG       TEG                        `json:"teg,omitzero" jsonschema:"how risky calls are and what follows from it"`
 	Plugins   plugin.Config              `json:"plugins,omitzero" jsonschema:"programs and servers that are asked about calls and told of them"`
 	Bridge    Bridge                     `json:"bridge,omitzero" jsonschema:"guarded agents that run their tools themselves"`
+	Undo      Undo                       `json:"undo,omitzero" jsonschema:"what is kept of workspaces, so that calls can be taken back"`
 	Telemetry telemetry.Config           `json:"telemetry,omitzero" jsonschema:"what is measured and where it goes"`
 	Config    Self                       `json:"config,omitzero" jsonschema:"this file itself"`
 	Limits    Limits                     `json:"limits,omitzero" jsonschema:"bounds of time, size and number"`
@@ -167,6 +168,7 @@ func (f File) withDefaults() File {
 	}
 	enforces := f.Bridge.Enforces()
 	f.Bridge.EnforceText = &enforces
+	f.Undo = f.Undo.withDefaults()
 	if f.Agents.Defaults.ElevatedDefault == "" {
 		f.Agents.Defaults.ElevatedDefault = "off"
 	}

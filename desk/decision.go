@@ -48,6 +48,7 @@ var refusals = map[toolward.Code]string{
 	toolward.CodeHookTimeout:       "a plug-in did not answer in time",
 	toolward.CodeAuditUnavailable:  "it could not be recorded",
 	toolward.CodeNoSandbox:         "its sandbox could not be used",
+	toolward.CodeNotKept:           "what it would change could not be kept for taking it back",
 	toolward.CodeTargetChanged:     "its target changed meanwhile",
 	toolward.CodeLoop:              "it repeated without progress",
 	toolward.CodeAnomaly:           "the session behaves unusually",

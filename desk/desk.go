@@ -1,5 +1,5 @@
 // Package desk is what people may do: change the allowlist, let programs in, set a session's level, take a grant back, end a
-// sandbox, apply a changed configuration, read records and what follows from them. The table rights says who may, for the rows
+// sandbox, take calls back, apply a changed configuration, read records and what follows from them. The table rights says who may, for the rows
 // of every adapter.
 //
 // Each operation stands here once, for every adapter that people come through, and has the same steps in the same order:
@@ -22,6 +22,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/undo/kept"
 )
 
 // Recorder writes records. The audit log implements it.
@@ -39,6 +40,7 @@ type Options struct {
 	Levels    Levels
 	Approvals *approval.Manager
 	Sandboxes Sandboxes
+	Undo      *kept.Workspaces
 	Config    Configuration
 	Records   Records      // for reading
 	Source    audit.Source // what the record is kept in, for exports
@@ -55,6 +57,7 @@ type Desk struct {
 	levels    Levels
 	approvals *approval.Manager
 	sandboxes Sandboxes
+	undo      *kept.Workspaces
 	config    Configuration
 	records   Records
 	source    audit.Source
@@ -72,7 +75,7 @@ func New(o Options) (*Desk, error) {
 	}
 	return &Desk{
 		audit: o.Audit, allowlist: o.Allowlist, people: o.People, passkeys: o.Passkeys, devices: o.Devices, levels: o.Levels,
-		approvals: o.Approvals, sandboxes: o.Sandboxes, config: o.Config, records: o.Records, source: o.Source, log: o.Log,
+		approvals: o.Approvals, sandboxes: o.Sandboxes, undo: o.Undo, config: o.Config, records: o.Records, source: o.Source, log: o.Log,
 	}, nil
 }
 

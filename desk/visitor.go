@@ -54,6 +54,9 @@ const (
 	SeeSandboxes Operation = "see sandboxes"
 	EndSandboxes Operation = "end sandboxes"
 
+	SeeUndo       Operation = "see what calls changed"
+	TakeCallsBack Operation = "take calls back"
+
 	SeePolicy          Operation = "see which tools agents have"
 	ExplainCalls       Operation = "see what would happen to a call"
 	SeeConfiguration   Operation = "see a changed configuration"
@@ -91,6 +94,9 @@ var rights = map[Operation]identity.Right{
 	RevokeGrants: identity.RightAdmin,
 	SeeSandboxes: identity.RightWatch,
 	EndSandboxes: identity.RightAdmin,
+
+	SeeUndo:       identity.RightAnswer, // shows what is in files, as questions do
+	TakeCallsBack: identity.RightAdmin,  // it writes files, and no policy looks at that
 
 	SeePolicy:          identity.RightWatch,
 	ExplainCalls:       identity.RightWatch,

@@ -33,6 +33,7 @@ import (
 	"github.com/toolward/toolward/session"
 	"github.com/toolward/toolward/store"
 	"github.com/toolward/toolward/telemetry"
+	"github.com/toolward/toolward/undo/kept"
 )
 
 // Gateway is every part of a running gateway, wired together. Calls go through the one of package toolward in it.
@@ -53,6 +54,7 @@ type Gateway struct {
 	watcher  *anomaly.Watcher
 	warned   warned
 	places   *Territory
+	kept     *kept.Workspaces // nil if nothing is kept
 	toolbox  *builtin.Toolbox
 	tools    []*toolward.Tool
 	registry *plugin.Registry // plug-ins that are compiled in

@@ -34,7 +34,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	}
 	d := &Gateway{home: o.Home, version: o.Version, log: o.Log, secrets: redact.New()}
 	for _, part := range []func(context.Context, Options) error{
-		d.openState, d.openPeople, d.openTools, d.openPlugins, d.openConfig, d.openTelemetry, d.openWatcher, d.openSandboxes, d.openGateway, d.openAdapters,
+		d.openState, d.openPeople, d.openTools, d.openPlugins, d.openConfig, d.openTelemetry, d.openWatcher, d.openSandboxes, d.openUndo, d.openGateway, d.openAdapters,
 	} {
 		if err := part(ctx, o); err != nil {
 			d.Close()
@@ -194,7 +194,7 @@ func (g *Gateway) openGateway(_ context.Context, o Options) (err error) {
 	}
 	g.Gateway, err = toolward.New(toolward.Config{
 		Policy: g.policy, Approver: approver, Auditor: g.measured.Recorder(g.audit), Sessions: g.sessions,
-		Hooks: g.plugins, Watcher: g.watcher, Shadow: g.shadow, ObserveOnly: g.Observes(), Observer: g.measured, Log: g.log,
+		Hooks: g.plugins, Watcher: g.watcher, Shadow: g.shadow, ObserveOnly: g.Observes(), Observer: g.measured, Keeper: g.keeper(), Log: g.log,
 	})
 	if g.Observes() {
 		g.log.Warn("teg.shadow_mode (critical): " + ObserveWords)

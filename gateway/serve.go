@@ -20,6 +20,9 @@ func (g *Gateway) Serve(ctx context.Context) error {
 	}()
 	go g.shadow.follow(ctx)
 	go g.retain(ctx)
+	if g.kept != nil {
+		go g.kept.Collect(ctx)
+	}
 	select {
 	case <-ctx.Done():
 		return nil
@@ -76,6 +79,9 @@ func (g *Gateway) Close() {
 		g.logError("end commands", g.toolbox.Close())
 	}
 	g.closeSandboxes()
+	if g.kept != nil {
+		g.logError("close what is kept of workspaces", g.kept.Close())
+	}
 	if g.plugins != nil {
 		g.plugins.Close()
 	}

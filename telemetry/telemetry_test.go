@@ -199,7 +199,7 @@ func TestSpansOfACallReachTheCollectorAsOneTree(t *testing.T) {
 		}
 	}
 	slices.Sort(below)
-	if want := []string{"ask", "decode", "find", "hooks", "judge", "level", "look", "re-check", "record", "run", "watch"}; !slices.Equal(below, want) {
+	if want := []string{"ask", "decode", "find", "hooks", "judge", "keep", "level", "look", "re-check", "record", "run", "watch"}; !slices.Equal(below, want) {
 		t.Errorf("below the call: %v, want %v", below, want)
 	}
 	for _, private := range []string{"private-session", "private-path"} {

@@ -48,7 +48,7 @@ func (s *Store) Begin(ctx context.Context, c Call) error {
 		return err
 	}
 	if err := s.Collect(ctx, c.At); err != nil {
-		return err
+		return errors.Join(err, s.Drop(c.ID))
 	}
 	if _, kept := s.Call(c.ID); !kept { // its files fit, but not with its directories
 		return fmt.Errorf("keep %s: %w", c.Workspace, ErrTooMuch)
@@ -116,6 +116,16 @@ func (s *Store) end(id string, after Hash) error {
 		return err
 	}
 	s.calls[id] = &ended
+	return nil
+}
+
+// Drop forgets a call that did not run after all.
+func (s *Store) Drop(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.calls[id]; c != nil {
+		return s.forget(c)
+	}
 	return nil
 }
 

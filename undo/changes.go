@@ -1,6 +1,11 @@
 package undo
 
 import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path"
 	"strings"
 )
@@ -116,4 +121,23 @@ func alike(a, b *Entry) bool {
 		return a.Mode == b.Mode
 	}
 	return same(a, b)
+}
+
+// Content is what is kept of a file, if it has not more than most bytes.
+func (s *Store) Content(e *Entry, most int64) ([]byte, error) {
+	s.using.RLock()
+	defer s.using.RUnlock()
+	if e.Kind != File || e.Size > most {
+		return nil, fmt.Errorf("%d bytes are not shown", e.Size)
+	}
+	content, err := os.ReadFile(s.objects.path(e.Hash))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("file %s: %w", e.Hash, ErrGone)
+	case err != nil:
+		return nil, err
+	case sha256.Sum256(content) != e.Hash:
+		return nil, fmt.Errorf("file %s: %w", e.Hash, ErrDamaged)
+	}
+	return content, nil
 }

@@ -5,42 +5,87 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 )
 
-// Collect forgets the calls that are too old, and the oldest ones until what is kept fits, and removes what no call needs any
-// more. Calls that run keep what they need for as long as it fits at all.
+// Collect forgets the calls that are too old, and while what is kept does not fit the oldest ones of the workspace that needs the
+// most, and removes what no call needs any more. Calls that run keep what they need for as long as it fits at all.
 func (s *Store) Collect(ctx context.Context, now time.Time) error {
 	s.using.Lock()
 	defer s.using.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	oldest := s.byAge()
-	for len(oldest) > 0 && oldest[0].At.Before(now.Add(-s.limits.Age)) {
-		if err := s.forget(oldest[0]); err != nil {
+	for _, c := range s.byAge() {
+		if !c.At.Before(now.Add(-s.limits.Age)) {
+			break
+		}
+		if err := s.forget(c); err != nil {
 			return err
 		}
-		oldest = oldest[1:]
 	}
 	if err := s.sweep(ctx); err != nil {
 		return err
 	}
-	for s.Size() > s.limits.Total && len(oldest) > 0 {
+	for s.Size() > s.limits.Total && len(s.calls) > 0 {
+		largest, err := s.largest(ctx)
+		if err != nil {
+			return err
+		}
 		// A quarter at once: every sweep reads all that is kept.
-		for range 1 + len(oldest)/4 {
-			if err := s.forget(oldest[0]); err != nil {
+		for _, c := range largest[:1+len(largest)/4] {
+			if err := s.forget(c); err != nil {
 				return err
 			}
-			oldest = oldest[1:]
 		}
 		if err := s.sweep(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// largest are the calls in the workspace that needs the most, the oldest first. Its own history goes, whoever's turn it would be by
+// age: else an agent could push out what another one destroyed before, by filling a workspace of its own.
+func (s *Store) largest(ctx context.Context) ([]*Call, error) {
+	byWorkspace := map[string][]*Call{}
+	for _, c := range s.byAge() {
+		byWorkspace[string(c.Workspace)] = append(byWorkspace[string(c.Workspace)], c)
+	}
+	var largest []*Call
+	most := int64(-1)
+	for _, workspace := range slices.Sorted(maps.Keys(byWorkspace)) {
+		calls := byWorkspace[workspace]
+		size, err := s.sizeOf(ctx, calls)
+		if err != nil {
+			return nil, err
+		}
+		if size > most {
+			largest, most = calls, size
+		}
+	}
+	return largest, nil
+}
+
+// sizeOf is how many bytes calls need. What others need, too, counts in full.
+func (s *Store) sizeOf(ctx context.Context, calls []*Call) (size int64, err error) {
+	needed := map[Hash]bool{}
+	for _, c := range calls {
+		for _, top := range []Hash{c.Before, c.After} {
+			if err := s.objects.mark(ctx, top, needed); err != nil {
+				return 0, err
+			}
+		}
+	}
+	for h := range needed {
+		if info, err := os.Lstat(s.objects.path(h)); err == nil {
+			size += info.Size()
+		}
+	}
+	return size, nil
 }
 
 func (s *Store) byAge() []*Call {

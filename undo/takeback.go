@@ -22,10 +22,11 @@ const (
 // Request is what to take back.
 type Request struct {
 	ID     string   // of the call
+	With   []string // of others in the same workspace that are taken back with it, as if they were one
 	Paths  []string // within the workspace, with what is below them; none: all that the call changed
 	Choice Choice   // for what has changed since
 
-	// Everything takes back all that has happened to the workspace since before the call, whoever did it.
+	// Everything takes back all that has happened to the workspace since before the oldest of the calls, whoever did it.
 	Everything bool
 }
 
@@ -37,17 +38,18 @@ type Taken struct {
 	Lost      []Change // what it was is not kept, so it stays as it is
 }
 
-// errRunning says that nobody knows what a call changed.
-var errRunning = errors.New("the call runs, or nobody knows how it ended: take back everything since it instead")
+// ErrRunning says that nobody knows what a call changed.
+var ErrRunning = errors.New("the call runs, or nobody knows how it ended: take back everything since it instead")
 
 // Preview says what taking back would do, and changes nothing.
 func (s *Store) Preview(ctx context.Context, r Request) (*Taken, error) {
 	s.using.RLock()
 	defer s.using.RUnlock()
-	c, ok := s.Call(r.ID)
-	if !ok {
-		return nil, fmt.Errorf("the call %s: %w", r.ID, ErrGone)
+	calls, err := s.asked(r)
+	if err != nil {
+		return nil, err
 	}
+	c := &calls[0]
 	t := s.tree(string(c.Workspace))
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +57,7 @@ func (s *Store) Preview(ctx context.Context, r Request) (*Taken, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.plan(&c, r, now, t.top)
+	p, err := s.plan(calls, r, now, t.top)
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +70,12 @@ func (s *Store) Preview(ctx context.Context, r Request) (*Taken, error) {
 func (s *Store) TakeBack(ctx context.Context, r Request, as Call) (*Taken, error) {
 	s.using.RLock()
 	defer s.using.RUnlock()
-	c, ok := s.Call(r.ID)
-	if !ok {
-		return nil, fmt.Errorf("the call %s: %w", r.ID, ErrGone)
+	calls, err := s.asked(r)
+	if err != nil {
+		return nil, err
 	}
-	as.Workspace, as.Undoes = c.Workspace, c.ID
+	c := &calls[0]
+	as.Workspace, as.Undoes = c.Workspace, r.ID
 	t := s.tree(string(c.Workspace))
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +83,7 @@ func (s *Store) TakeBack(ctx context.Context, r Request, as Call) (*Taken, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.plan(&c, r, now, t.top)
+	p, err := s.plan(calls, r, now, t.top)
 	if err != nil || len(p.steps) == 0 {
 		return &p.taken, err
 	}
@@ -120,16 +123,15 @@ type plan struct {
 	taken   Taken
 }
 
-func (s *Store) plan(c *Call, r Request, now Hash, read *folder) (*plan, error) {
-	p := &plan{objects: s.objects, before: c.Before, now: read, choice: r.Choice, mark: fmt.Sprintf(".before-%d", c.Number), planned: map[string]*Entry{}}
-	after := c.After
-	switch {
-	case r.Everything:
-		after = now
-	case !c.Ended():
-		return p, errRunning
+func (s *Store) plan(calls []Call, r Request, now Hash, read *folder) (*plan, error) {
+	oldest := &calls[0]
+	p := &plan{objects: s.objects, before: oldest.Before, now: read, choice: r.Choice, mark: fmt.Sprintf(".before-%d", oldest.Number), planned: map[string]*Entry{}}
+	if r.Everything {
+		all := *oldest
+		all.After = now
+		calls = []Call{all}
 	}
-	changes, err := s.Changes(c.Before, after)
+	changes, err := s.merge(calls)
 	if err != nil {
 		return p, err
 	}
@@ -188,8 +190,9 @@ func (p *plan) current(at string) *Entry {
 	return nil
 }
 
-// add plans what becomes of one change of the call.
-func (p *plan) add(c Change) error {
+// add plans what becomes of one change of the calls.
+func (p *plan) add(m merged) error {
+	c := m.Change
 	current := p.current(c.Path)
 	since := Change{c.Path, c.After, current}
 	switch {
@@ -200,7 +203,7 @@ func (p *plan) add(c Change) error {
 		return nil
 	case c.Before == nil && isGitObject(c.Path):
 		return nil // something that was done since may need it, and nobody sees it
-	case !alike(current, c.After):
+	case m.touched || !alike(current, c.After):
 		return p.conflict(c, since)
 	}
 	return p.restore(c.Path, c.Before, current, since)

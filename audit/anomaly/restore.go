@@ -98,7 +98,7 @@ func (p *playback) decision(r *audit.Record) error {
 		p.open[r.Seq] = request
 	case past.Code == toolward.CodeInvalidArgs:
 		p.monitor.Invalid(r.Time, request)
-	case past.Code != toolward.CodeAuditUnavailable && past.Code != toolward.CodeNoSandbox:
+	case past.Code != toolward.CodeAuditUnavailable && past.Code != toolward.CodeNoSandbox && past.Code != toolward.CodeNotKept:
 		p.monitor.Denied(r.Time, request, past.Code)
 	}
 	return nil

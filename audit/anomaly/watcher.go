@@ -79,7 +79,7 @@ func (w *Watcher) Refused(ctx context.Context, r *toolward.Request, code toolwar
 	at := time.Now()
 	var report Report
 	switch code {
-	case toolward.CodeAuditUnavailable, toolward.CodeNoSandbox:
+	case toolward.CodeAuditUnavailable, toolward.CodeNoSandbox, toolward.CodeNotKept:
 		return
 	case toolward.CodeInvalidArgs:
 		report = w.Monitor.Invalid(at, r)

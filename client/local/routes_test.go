@@ -61,6 +61,9 @@ func TestEveryMethodHasARoute(t *testing.T) {
 		"Records":        func(ctx context.Context) error { return only(g.Records(ctx, nil)) },
 		"Decisions":      func(ctx context.Context) error { return only(g.Decisions(ctx, 1)) },
 		"ExportRecords":  func(ctx context.Context) error { return g.ExportRecords(ctx, "csv", new(bytes.Buffer)) },
+		"UndoCalls":      func(ctx context.Context) error { return only(g.UndoCalls(ctx, "", 1)) },
+		"UndoCall":       func(ctx context.Context) error { return only(g.UndoCall(ctx, id)) },
+		"TakeBack":       func(ctx context.Context) error { return only(g.TakeBack(ctx, local.UndoRequest{Call: id})) },
 		"Sessions":       func(ctx context.Context) error { return only(g.Sessions(ctx, 1)) },
 	} {
 		var refused *local.Error

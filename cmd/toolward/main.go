@@ -48,6 +48,7 @@ type commandLine struct {
 	Explain   explainCommand   `cmd:"" help:"Say what would happen to a call, and why. Without a tool: all of them."`
 	Level     levelCommand     `cmd:"" help:"How tense a session is."`
 	Audit     auditCommand     `cmd:"" help:"The record of every decision."`
+	Undo      undoCommand      `cmd:"" help:"Take back what calls did to workspaces. Alone: list them."`
 	Token     tokenCommand     `cmd:"" help:"Tokens of agents that come over HTTP."`
 	Devices   devicesCommand   `cmd:"" help:"Devices that connect over the gateway protocol."`
 	Login     loginCommand     `cmd:"" help:"Sign this terminal in, so that it may answer approvals."`

@@ -50,6 +50,9 @@ var rightOf = map[string]identity.Right{
 	"POST /v1/sandboxes/prune":            identity.RightAdmin,
 	"POST /v1/sandboxes/{name}/stop":      identity.RightAdmin,
 	"POST /v1/sandboxes/{name}/remove":    identity.RightAdmin,
+	"GET /v1/undo":                        identity.RightAnswer,
+	"GET /v1/undo/{id}":                   identity.RightAnswer,
+	"POST /v1/undo":                       identity.RightAdmin,
 	"POST /v1/shutdown":                   identity.RightAdmin,
 }
 

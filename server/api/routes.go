@@ -53,6 +53,9 @@ func (s *Server) rows() []door.Row[Caller] {
 		door.On("POST /v1/sandboxes/prune", desk.EndSandboxes, s.apiPruneSandboxes),
 		door.On("POST /v1/sandboxes/{name}/stop", desk.EndSandboxes, s.apiStopSandbox),
 		door.On("POST /v1/sandboxes/{name}/remove", desk.EndSandboxes, s.apiRemoveSandbox),
+		door.On("GET /v1/undo", desk.SeeUndo, s.apiUndoCalls),
+		door.On("GET /v1/undo/{id}", desk.SeeUndo, s.apiUndoCall),
+		door.On("POST /v1/undo", desk.TakeCallsBack, s.apiTakeBack),
 		door.On("POST /v1/shutdown", desk.ShutDown, s.apiShutdown),
 	}
 }

@@ -49,7 +49,7 @@ type logPage struct {
 
 var recordTypes = []audit.Type{
 	audit.TypeDecision, audit.TypeOutcome, audit.TypeApproval, audit.TypeGrant, audit.TypeLevel, audit.TypeAnomaly,
-	audit.TypeExternal, audit.TypeConfig, audit.TypeSandbox, audit.TypeCheckpoint, audit.TypeRetention,
+	audit.TypeExternal, audit.TypeConfig, audit.TypeSandbox, audit.TypeUndo, audit.TypeCheckpoint, audit.TypeRetention,
 }
 
 // typeOf reads the type of records that a page is restricted to.
