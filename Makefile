@@ -71,4 +71,4 @@ TIME  ?= 10m
 COUNT ?= 0
 fuzz-shell:
 	TOOLWARD_FUZZ_TIME=$(TIME) TOOLWARD_FUZZ_COUNT=$(COUNT) TOOLWARD_FUZZ_SEED=$(SEED) \
-	  $(GO) test -count=1 -v -timeout 0 -run 'TestBashAgreesAboutGenerated|TestZshDoesNoMoreOfGenerated' ./internal/shellfuzz
+	  $(GO) test -count=1 -v -timeout 0 -run 'TestBashAgreesAboutGenerated|TestZshDoesNoMoreOfGenerated|TestScriptsComeToTheSame' ./internal/shellfuzz

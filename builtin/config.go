@@ -45,6 +45,7 @@ type Config struct {
 
 	Shell           string   `json:"-"`                         // tools.exec.shell: absolute path of the shell; default bash, else sh
 	PathPrepend     []string `json:"-"`                         // tools.exec.pathPrepend: directories put in front of PATH
+	EnforceText     bool     `json:"-"`                         // bridge.enforceText: clients run what was judged
 	PassEnvironment []string `json:"passEnvironment,omitempty"` // further variables that commands inherit
 	NoBackground    bool     `json:"noBackground,omitempty"`    // commands never go to the background
 	SessionScope    bool     `json:"sessionScope,omitempty"`    // background commands belong to one session, not to the agent

@@ -158,7 +158,11 @@ func (b *Toolbox) prepare(plan *execPlan, places *place.Classifier) (err error) 
 	} else if b.shell == "" {
 		err = errNoShell
 	} else {
-		plan.job, err = command.ShellPlan(b.shell, plan.command, plan.dir, env)
+		text := plan.command
+		if plan.ruling != nil {
+			text = plan.ruling.ShellText()
+		}
+		plan.job, err = command.ShellPlan(b.shell, text, plan.dir, env)
 	}
 	if err != nil {
 		return fmt.Errorf("prepare the command: %w", err)

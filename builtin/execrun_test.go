@@ -165,7 +165,7 @@ func TestCommandsThroughTheGateway(t *testing.T) {
 	w.put("ws/go.mod", "module x\n")
 	for command, runs := range map[string]bool{
 		"ls -l | wc -l": true, "mkdir -p a/b && touch a/b/c": true, "grep -n module go.mod > out": true,
-		"python3 -c 'print(1)'": false, "cat ~/.ssh/id_rsa": false, "for i in 1; do ls; done": false, "curl https://example.org": false,
+		"python3 -c 'print(1)'": false, "cat ~/.ssh/id_rsa": false, "for i in 1; do ls; done": true, "while true; do ls; done": false, "for f in ~/.ssh/id_rsa; do cat $f; done": false, "curl https://example.org": false,
 		"rm -rf ..": false, "sh -c 'ls; cat ~/.ssh/id_rsa'": false, "touch ~/.bashrc": false,
 	} {
 		gate := gatetest.New(t, toolward.Ask, w.box.Tools()...)
@@ -178,6 +178,26 @@ func TestCommandsThroughTheGateway(t *testing.T) {
 		_, err := gate.Call(t.Context(), w.call("exec", args{"command": command}))
 		if runs != (err == nil) || runs == asked {
 			t.Errorf("%s: asked %t, %v", command, asked, err)
+		}
+	}
+}
+
+// TestTextsOfSeveralCommandsRun: what they come to runs, as a shell would have run the text.
+func TestTextsOfSeveralCommandsRun(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.commands.Configure(command.Configuration{Gateway: command.Config{Preset: command.Developer}, Writes: true}); err != nil {
+		t.Fatal(err)
+	}
+	w.put("ws/a", "1\n")
+	for text, want := range map[string]string{
+		"for i in 1 2; do echo \"n$i\"; done | sort -r":         "n2\nn1\n",
+		"X=a\ncat $X\necho \"$X-$(cat a)-$?\"":                  "1\na-1-0\n",
+		"cat > b <<'E'\n$x\nE\ncat b":                           "$x\n",
+		"if [ -f a ]; then echo yes; else echo no; fi":          "yes\n",
+		"(mkdir -p d && cd d && pwd) >/dev/null; ls \\\n  -d d": "d\n",
+	} {
+		if got := w.ok("exec", args{"command": text}); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

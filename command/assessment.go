@@ -19,6 +19,7 @@ type Assessment struct {
 	Reason shell.Reason `json:"reason,omitempty"` // why it was not understood
 	Detail string       `json:"detail,omitempty"` // the same, for people
 
+	Script    bool      `json:"script,omitempty"` // segments are what the text comes to; it is not run as it is written
 	Segments  []Segment `json:"segments"`
 	Satisfied bool      `json:"allowlistSatisfied"`
 
@@ -63,8 +64,11 @@ type Segment struct {
 	Wrappers []Wrapper `json:"wrappers,omitempty"` // outermost first
 	Program  Program   `json:"program"`
 	Args     []string  `json:"args"`              // of the program
-	Builtin  string    `json:"builtin,omitempty"` // "cd": what the executor does itself
-	Target   string    `json:"target,omitempty"`  // of cd: the absolute directory
+	Builtin  string    `json:"builtin,omitempty"` // "cd": what the executor does itself; others, and "=" for Variable, only a shell
+	Variable string    `json:"variable,omitempty"`
+	Before   string    `json:"before,omitempty"` // syntax around it, which needs a shell
+	After    string    `json:"after,omitempty"`
+	Target   string    `json:"target,omitempty"` // of cd: the absolute directory
 
 	Redirs  []Redirect `json:"redirs,omitempty"`
 	Heredoc *string    `json:"heredoc,omitempty"` // standard input
@@ -81,6 +85,7 @@ type Segment struct {
 	Script    string    `json:"script,omitempty"` // what the shell is given in its place, if the inner segments satisfy it
 	ScriptArg int       `json:"scriptArg"`        // position of the script in Argv; -1 if there is none
 
+	dynamic []dynamic      // words of which a part becomes known only when it runs
 	at      int            // position of the program in Argv
 	forms   []wordForms    // of words that are not as written
 	effects []shell.Effect // by its profile

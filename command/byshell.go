@@ -95,7 +95,7 @@ func (v *evaluation) afterwards(pipeline []Segment, depth int) {
 	for i := range pipeline {
 		s := &pipeline[i]
 		// The file of a redirection is there before a script begins.
-		opened := len(s.Inner) > 0 && slices.ContainsFunc(s.Redirs, func(r Redirect) bool { return r.Writes() && !r.Harmless() })
+		opened := len(s.Inner) > 0 && s.ScriptArg >= 0 && slices.ContainsFunc(s.Redirs, func(r Redirect) bool { return r.Writes() && !r.Harmless() })
 		if s.matchesFiles() && (writers.besides(i) || opened) {
 			s.found(Expansion, "another part of the command may write files that a pattern matches when it runs")
 			s.By = NotSatisfied
@@ -153,10 +153,10 @@ func mayWriteFiles(s *Segment) bool {
 			return true
 		}
 	}
-	if s.Builtin == "cd" || s.By == BySafeBins {
+	if s.Builtin != "" || s.By == BySafeBins {
 		return false
 	}
-	if len(s.Inner) > 0 {
+	if len(s.Inner) > 0 && s.ScriptArg >= 0 {
 		for i := range s.Inner {
 			if mayWriteFiles(&s.Inner[i]) {
 				return true

@@ -28,7 +28,7 @@ func (v *evaluation) conclude() {
 		if a.OK && len(a.Hidden) == 0 {
 			v.always(a.Segments)
 		}
-	} else if !heredocs(a.Segments) {
+	} else if !heredocs(a.Segments) || v.readsScripts() && !slices.Contains(a.Findings, modes.FindingHeredoc) {
 		a.Enforced = render(a.Segments)
 	}
 	a.ByShell = a.byShell()
@@ -76,7 +76,7 @@ func (v *evaluation) always(segments []Segment) {
 		if s.By != NotSatisfied {
 			continue
 		}
-		if len(s.Inner) > 0 && s.Blocked == "" {
+		if len(s.Inner) > 0 && s.ScriptArg >= 0 && s.Blocked == "" {
 			v.always(s.Inner)
 			continue
 		}

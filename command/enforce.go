@@ -2,6 +2,7 @@ package command
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/toolward/toolward/shell"
@@ -20,21 +21,31 @@ func render(segments []Segment) string {
 	}
 	b.Grow(size)
 	for i := range segments {
-		segments[i].render(&b)
+		s := &segments[i]
+		b.WriteString(s.Before)
+		s.render(&b)
+		b.WriteString(s.After)
 		if i < len(segments)-1 {
-			op := segments[i].Op
-			if op == shell.None {
-				op = shell.Sequence
-			}
-			b.WriteByte(' ')
-			b.WriteString(string(op))
-			b.WriteByte(' ')
+			b.WriteString(s.separator())
 		}
 		if body := segments[i].Heredoc; body != nil {
 			bodies.WriteString("\n" + *body + delimiter(*body))
 		}
 	}
 	return b.String() + bodies.String()
+}
+
+// separator is what stands before the next one.
+func (s *Segment) separator() string {
+	for _, word := range []string{" &", "then", "else", "elif"} {
+		if strings.HasSuffix(s.After, word) {
+			return " "
+		}
+	}
+	if s.Op == shell.None {
+		return " ; "
+	}
+	return " " + string(s.Op) + " "
 }
 
 // delimiter is a word that is no line of a here-document.
@@ -50,6 +61,16 @@ func (s *Segment) render(b *strings.Builder) {
 	if s.Builtin == "cd" {
 		b.WriteString("cd ")
 		writeQuoted(b, s.Target)
+		return
+	}
+	switch s.Builtin {
+	case "":
+	case "=":
+		b.WriteString(s.Variable + "=")
+		s.dynamic[0].render(b)
+		return
+	default:
+		b.WriteString(strings.Join(s.Argv, " "))
 		return
 	}
 	start := b.Len()
@@ -81,6 +102,10 @@ func (s *Segment) render(b *strings.Builder) {
 		if s.By == ByInner && s.at+1+i == s.ScriptArg {
 			arg = s.Script
 		}
+		if n := slices.IndexFunc(s.dynamic, func(d dynamic) bool { return d.at == s.at+1+i }); n >= 0 {
+			s.dynamic[n].render(next())
+			continue
+		}
 		writeQuoted(next(), arg)
 	}
 	if s.Heredoc != nil {
@@ -90,6 +115,21 @@ func (s *Segment) render(b *strings.Builder) {
 		next().WriteString(r.FD + r.Op + plainOrQuoted(r.Target))
 	}
 }
+
+// render writes the word in double quotes: what commands print is one word, or a part of it, whatever it is.
+func (d *dynamic) render(b *strings.Builder) {
+	b.WriteByte('"')
+	for _, p := range d.parts {
+		b.WriteString(quotedText.Replace(p.text))
+		b.WriteString(p.raw)
+		if len(p.segments) > 0 {
+			b.WriteString("$( " + render(p.segments) + " )")
+		}
+	}
+	b.WriteByte('"')
+}
+
+var quotedText = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`")
 
 // quote makes of a text one word that every POSIX shell leaves as it is.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'"'"'`) + "'" }

@@ -26,6 +26,7 @@ func (e *Evaluator) Evaluate(r *Request) *Assessment {
 	if err == nil {
 		v.out.OK, v.several = true, len(command.Segments) > 1
 		v.out.Segments = v.command(command, []string{r.Dir}, 0)
+	} else if v.script() { // what it comes to is understood
 	} else if refused, ok := errors.AsType[*shell.NotAnalysable](err); ok {
 		v.out.Reason, v.out.Detail = refused.Reason, refused.Error()
 	}

@@ -30,6 +30,9 @@ type Request struct {
 	// that shell may read in another way than it is judged here asks.
 	ByShell bool
 
+	// Enforced: that shell gets the text that was judged in the place of the one that was sent, if nobody is asked.
+	Enforced bool
+
 	// Sandboxed: the command would run in a sandbox.
 	Sandboxed bool
 }

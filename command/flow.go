@@ -32,10 +32,18 @@ func (v *evaluation) command(c *shell.Command, dirs []string, depth int) []Segme
 	loose := false // a cd was followed by something else than "&&"
 	ran := false   // a program: it may have removed the directory that a cd behind it names
 	before := shell.Sequence
+	var outer [][]state // of the shells around: what moves in "( )" moves nobody else
+	structured := depth
+	if slices.ContainsFunc(c.Segments, func(s shell.Segment) bool { return s.Structured() }) {
+		structured = max(depth, 1) // a shell runs it, and nobody looks again in between
+	}
 	for i := 0; i < len(segments); {
 		end := i + 1
-		for end < len(segments) && c.Segments[end-1].Op == shell.Pipe {
+		for end < len(segments) && c.Segments[end-1].Op == shell.Pipe && c.Segments[end-1].After == "" && c.Segments[end].Before == "" {
 			end++
+		}
+		for range strings.Count(c.Segments[i].Before, "( ") {
+			outer = append(outer, states)
 		}
 		runs, skips := reach(states, before)
 		starts := directories(runs)
@@ -49,7 +57,7 @@ func (v *evaluation) command(c *shell.Command, dirs []string, depth int) []Segme
 				loose = true
 			}
 		}
-		v.afterwards(segments[i:end], depth)
+		v.afterwards(segments[i:end], structured)
 		if last := &segments[end-1]; v.r.ByShell && end > i+1 && last.Builtin == "cd" {
 			// zsh runs the last part of a pipeline itself: what follows would start in another directory than with bash.
 			last.found(Expansion, "shells differ in where a pipeline that ends in cd leaves them")
@@ -62,6 +70,10 @@ func (v *evaluation) command(c *shell.Command, dirs []string, depth int) []Segme
 			states = distinct(append(v.moved(runs, &segments[i], ran), skips...))
 		default:
 			states = distinct(append(either(starts), skips...))
+		}
+		for range strings.Count(c.Segments[end-1].After, " )") {
+			n := len(outer) - 1
+			states, outer = distinct(either(directories(outer[n]))), outer[:n]
 		}
 		ran = ran || segments[i].Builtin != "cd"
 		before, i = c.Segments[end-1].Op, end
@@ -129,6 +141,7 @@ func (v *evaluation) moved(states []state, cd *Segment, ran bool) (after []state
 func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, dirs []string, loose bool, depth int) {
 	seg.Written, seg.Assigns, seg.Op = s.Argv(), s.Assigns, s.Op
 	seg.Dir, seg.OtherDir, seg.ScriptArg = dirs[0], dirs[1:], -1
+	seg.Before, seg.After = s.Before, s.After
 	words := v.expanded(s, seg)
 	seg.Argv = argvOf(words, seg.Written)
 	if s.Heredoc != nil {
@@ -139,7 +152,6 @@ func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, 
 				seg.found(Expansion, "it depends on an earlier cd what $PWD is")
 			}
 		}
-		v.mustAsk(modes.FindingHeredoc)
 	}
 	if len(dirs) > maxDirs {
 		seg.found(Expansion, "it is not known in which directory it starts")
@@ -148,7 +160,12 @@ func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, 
 		seg.found(Expansion, "it has more words than anybody reads")
 		return
 	}
-	plain := len(s.Redirs) == 0 && s.Heredoc == nil && len(s.Assigns) == 0
+	if s.Own {
+		v.own(seg, s, dirs, depth)
+		return
+	}
+	v.printed(seg, s, dirs, depth)
+	plain := len(seg.dynamic) == 0 && len(s.Redirs) == 0 && s.Heredoc == nil && len(s.Assigns) == 0
 	if seg.Argv[0] == "cd" && plain && changesDirectory(words) {
 		seg.Builtin, seg.By, seg.Args = "cd", ByBuiltin, seg.Argv[1:]
 		seg.Target = absolute(seg.Dir, seg.Args[0])
@@ -161,8 +178,20 @@ func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, 
 		v.redirections(seg, s.Redirs)
 		return
 	}
-	v.judge(seg, words, circumstances{feeding: feeding, fed: len(feeding) > 0, loose: loose, depth: depth})
+	c := circumstances{feeding: feeding, fed: len(feeding) > 0 || s.Fed, loose: loose, depth: depth}
+	if s.Fed {
+		c.feeding = nil // not all of it
+	}
+	unsure := len(seg.Asks) > 0
+	v.judge(seg, words, c)
+	if len(seg.dynamic) > 0 && (unsure || len(words) != len(s.Words) || !seg.takesAny()) {
+		seg.found(Expansion, "a command prints what it gets, which may be an option or the name of any file")
+		seg.By = NotSatisfied
+	}
 	v.redirections(seg, s.Redirs)
+	if s.Heredoc != nil && !v.readsDocument(seg, s.Heredoc) {
+		v.mustAsk(modes.FindingHeredoc)
+	}
 }
 
 func (v *evaluation) lookup(name string) (string, bool) { return v.getenv(name), true }

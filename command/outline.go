@@ -77,6 +77,8 @@ func (o *outliner) understanding(a *Assessment) {
 		o.add(0, display.LineNote, display.NoMark, "The program that asks runs this text itself, in its own shell and environment.", "", "")
 	case !a.OK:
 		o.add(0, display.LineNote, display.NoMark, "If it is allowed, "+exactly+".", "", "")
+	case a.Script && a.Satisfied && a.ByShell != "":
+		o.add(0, display.LineNote, display.NoMark, "Understood: a shell gets these programs with these words, and not the text.", "", "")
 	case a.ByShell != "":
 		o.add(0, display.LineFinding, display.MarkAsk, "Understood, but if it is allowed, "+exactly+":", a.ByShell, "")
 	default:
@@ -122,7 +124,11 @@ func (o *outliner) segment(s *Segment, dir string, depth int) {
 	o.heredoc(s.Heredoc, depth)
 	shown = append(shown, o.effects(s, depth)...)
 	if len(s.Inner) > 0 {
-		o.add(depth, display.LineNote, display.NoMark, "runs this script:", "", "")
+		label := "runs this script:"
+		if len(s.dynamic) > 0 {
+			label = "gets what these print:"
+		}
+		o.add(depth, display.LineNote, display.NoMark, label, "", "")
 		o.segments(s.Inner, s.Dir, depth+1)
 	}
 	o.verdict(s, shown, depth)
@@ -139,6 +145,8 @@ func (o *outliner) programs(s *Segment, depth int) {
 		o.add(depth, display.LineWrapper, display.NoMark, "started by", display.Words(append([]string{pathOf(&w.Program)}, w.Args...)...), note)
 	}
 	switch {
+	case s.Builtin != "" && s.Builtin != "cd":
+		o.add(depth, display.LineNote, display.NoMark, "the shell does it itself", "", "")
 	case s.Builtin == "cd":
 		o.add(depth, display.LineNote, display.NoMark, "goes to", display.Words(s.Target), "")
 	case s.Program.Found():

@@ -26,6 +26,8 @@ func (a *Assessment) byShell() string {
 
 func (s *Segment) byShell() string {
 	switch {
+	case s.Before+s.After != "", s.Builtin != "" && s.Builtin != "cd", len(s.dynamic) > 0:
+		return "it has groups, conditions, variables or what commands print"
 	case s.Builtin == "cd":
 		return ""
 	case s.Program.Word == "":
@@ -68,6 +70,15 @@ func (a *Assessment) Plan(dir place.Resolved, places Places, env []string) (job.
 		}
 	}
 	return plan, nil
+}
+
+// ShellText is what a shell gets that runs the command: what was judged if the text stands for more than it says, else the
+// text as it was given.
+func (a *Assessment) ShellText() string {
+	if a.Script && a.Enforced != "" {
+		return a.Enforced
+	}
+	return a.Command
 }
 
 // ShellPlan is what package job runs where a shell gets the text as it is written.

@@ -79,6 +79,9 @@ func harmlessRoles(roles []profiles.Role) bool {
 // listing reports whether what a pipeline prints are names of files below what it was judged to read. "echo
 // ~/.ssh/id_rsa | xargs cat" would read what nobody has looked at.
 func listing(pipeline []Segment) bool {
+	if len(pipeline) == 0 {
+		return false
+	}
 	for i := range pipeline {
 		s := &pipeline[i]
 		if s.By == NotSatisfied || s.Heredoc != nil {

@@ -63,6 +63,7 @@ func (f *File) Commands() command.Configuration {
 func (f *File) Builtin() builtin.Config {
 	c := f.Limits.Tools
 	c.Shell, c.PathPrepend = f.Tools.Exec.Shell, f.Tools.Exec.PathPrepend
+	c.EnforceText = f.Bridge.Enforces()
 	return c
 }
 

@@ -12,6 +12,7 @@ import (
 type Command struct {
 	Text     string // as analyzed: without white space around it
 	Segments []Segment
+	Script   bool // by [Script.Analyze]: the text itself must not run in the place of its segments
 }
 
 // Portable reports whether every POSIX shell understands the command as bash does. "sh -c" may be any of them: for dash,
@@ -70,6 +71,17 @@ type Segment struct {
 	Heredoc  *Heredoc // nil if standard input is not a here-document
 	Op       Operator // how the next segment follows; None for the last, unless it ends in ";"
 	From, To int      // where it stands, as byte offsets in the command's text, redirections included
+
+	// What only [Script.Analyze] gives.
+	Before, After string // syntax around it: "( ", "if ", "; then", " )", " &"
+	Own           bool   // a command of the shell itself, or Variable
+	Variable      string // that gets the value of the only word
+	Fed           bool   // a group is piped into it, or it stands in one that something is piped into
+}
+
+// Structured reports whether the segment is more than one of a list or a pipeline: only a shell can run it.
+func (s *Segment) Structured() bool {
+	return s.Before != "" || s.After != "" || s.Own || slices.ContainsFunc(s.Words, func(w Word) bool { return w.Parts != nil })
 }
 
 // Argv is the program and its arguments as written, with quotes removed and nothing expanded.
@@ -114,6 +126,9 @@ type Word struct {
 
 	// What a shell would expand in it.
 	Glob, Brace, Tilde, Param bool
+
+	// Parts are those of a word of which something becomes known only when it runs; nil for all others.
+	Parts []Part
 
 	node *syntax.Word
 }

@@ -78,13 +78,20 @@ func newAnalyst(root string, foreign bool) (*analyst, error) {
 	return &analyst{root, foreign, evaluator}, err
 }
 
-// Understand analyzes a text and expands it as it would be before it is approved.
-func (a *analyst) Understand(text string) (*Claim, Refusal) {
-	assessment := a.evaluator.Evaluate(&command.Request{
+func (a *analyst) assess(text string) *command.Assessment {
+	return a.evaluator.Evaluate(&command.Request{
 		Command: text, Dir: workDir, Getenv: Getenv, Level: toolward.Normal, Places: everywhere{}, ByShell: a.foreign,
 	})
-	if !assessment.OK {
+}
+
+// Understand analyzes a text and expands it as it would be before it is approved.
+func (a *analyst) Understand(text string) (*Claim, Refusal) {
+	assessment := a.assess(text)
+	switch {
+	case !assessment.OK:
 		return nil, Refusal(assessment.Reason)
+	case assessment.Script:
+		return nil, "script" // compared by what it comes to: see [Bash.Comes]
 	}
 	if a.foreign && slices.ContainsFunc(assessment.Segments, func(s command.Segment) bool { return matchesPrograms(&s) }) {
 		return nil, "matches-programs"

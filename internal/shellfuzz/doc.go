@@ -17,5 +17,7 @@
 // A zsh in such a sandbox ([NewZsh]) runs what analysis says of texts that somebody else's shell would run: it must do nothing
 // that is not claimed ([Bash.Exceeds]).
 //
+// Texts of several commands are run by bash as they are given and as what runs in their place ([Bash.Comes]).
+//
 // It is only used by tests, and needs Linux, bash, for the second part zsh, a C compiler and the right to make name spaces.
 package shellfuzz
