@@ -23,6 +23,7 @@ type commandSpec struct {
 	output  *transcript
 	onExit  func()                     // called once after the command has ended; may be nil
 	hint    func(output string) string // what may explain why it failed; may be nil
+	slow    string                     // what may explain why it took too long; may be ""
 }
 
 // drainWait is how long output is still read after a command has ended, from processes that it left behind.

@@ -38,7 +38,8 @@ type Confinement struct {
 	Why      string // by what setting the call works there, for people
 	// Environ is what every command inside gets, as far as it is known: what "$HOME" means there.
 	Environ []string
-	Offline bool // it has no network
+	Offline bool    // it has no network
+	CPUs    float64 // processors that it may use; 0 is no limit
 	// FoldCase: names that differ only in case are the same file. Otherwise .GIT/hooks would be nobody's.
 	FoldCase bool
 	// Acquire starts the sandbox, if it does not run, and keeps it until release is called. command is the text that will run in

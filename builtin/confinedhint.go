@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -17,9 +18,32 @@ var (
 	protectedInside = regexp.MustCompile(`(?i)\.git/(?:config|hooks\S*)'?: (?:device or resource busy|read-only file system)|could not lock config file|could not write config file`)
 )
 
+// limitsMet are what programs say when they meet a limit of their sandbox that the kernel keeps, and which one it is.
+var limitsMet = []struct {
+	said *regexp.Regexp
+	hint string
+}{
+	{
+		regexp.MustCompile(`(?i)\bfork\b[^\n]*(?:resource temporarily unavailable|EAGAIN)|can't fork|cannot fork|can't start new thread|unable to create (?:new )?native thread|` +
+			`pthread_create failed|(?:spawn|posix_spawn)\S*[^\n]{0,200}EAGAIN|failed to create new OS thread|clone: resource temporarily unavailable`),
+		"as many processes and threads as may run at once: sandbox.limits.pids",
+	},
+	{regexp.MustCompile(`(?i)too many open files|\bEMFILE\b`), "as many open files as a process may have: sandbox.limits.openFiles"},
+	{regexp.MustCompile(`(?i)file too large|\bEFBIG\b|file size limit exceeded`), "the largest file that may be written: sandbox.limits.fileSize"},
+	{
+		regexp.MustCompile(`(?i)no space left on device|\bENOSPC\b|disk quota exceeded`),
+		"a full file system: /tmp and others in memory hold a part of sandbox.limits.memory (sandbox.tmpfs says how much), or the disk is full",
+	},
+}
+
 // note adds to the words about the end of a command what explains it where its sandbox is to blame, as far as that can be told.
 func (s *session) note(end exit, ended, output string) string {
-	if s.spec.hint == nil || end.code == 0 || end.ending != endedItself {
+	switch {
+	case s.spec.hint == nil || end.code == 0:
+		return ended
+	case end.ending == endedTimeout && s.spec.slow != "":
+		return strings.TrimSpace(ended + "\n" + s.spec.slow)
+	case end.ending != endedItself:
 		return ended
 	}
 	return strings.TrimSpace(ended + "\n" + s.spec.hint(output))
@@ -44,6 +68,11 @@ func (b *Toolbox) hintFor(plan *execPlan) func(output string) string {
 			}
 			return "(The command ran in a sandbox, where hosts are reached through its proxy only: a program must keep to HTTPS_PROXY or ALL_PROXY)"
 		}
+		for _, limit := range limitsMet {
+			if limit.said.MatchString(output) {
+				return "(The command ran in a sandbox and met a limit of it: " + limit.hint + ")"
+			}
+		}
 		if unknownAuthor.MatchString(output) {
 			return "(The command ran in a sandbox, whose git knows who commits from user.name and user.email in the person's ~/.gitconfig as they were " +
 				"when the gateway started: there are none. People can set them there, or with git config in the project)"
@@ -53,6 +82,14 @@ func (b *Toolbox) hintFor(plan *execPlan) func(output string) string {
 		}
 		return ""
 	}
+}
+
+// slowness may explain why a confined command takes too long; "" if nothing bounds what it may compute.
+func (p *execPlan) slowness() string {
+	if p.box == nil || p.box.CPUs <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("(The command ran in a sandbox that may use %v processors: sandbox.limits.cpus)", p.box.CPUs)
 }
 
 // unreached are the hosts that programs inside did not get.

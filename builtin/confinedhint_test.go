@@ -28,6 +28,13 @@ func TestHintsOfConfinedCommands(t *testing.T) {
 		{"no network, of Go", "go get x", "dial tcp: lookup proxy.golang.org on [::1]:53: connection refused\n", false, "no network"},
 		{"a network", "curl x", "curl: (6) Could not resolve host: x\n", true, "HTTPS_PROXY"},
 		{"protected", "git config a b", "error: could not write config file .git/config: Device or resource busy\n", true, "cannot be changed"},
+		{"processes", "make -j", "sh: 1: Cannot fork\n", true, "sandbox.limits.pids"},
+		{"processes, of bash", "x", "bash: fork: retry: Resource temporarily unavailable\n", true, "sandbox.limits.pids"},
+		{"threads", "x", "RuntimeError: can't start new thread\n", true, "sandbox.limits.pids"},
+		{"processes, of node", "x", "Error: spawn sh EAGAIN\n", true, "sandbox.limits.pids"},
+		{"open files", "x", "OSError: [Errno 24] Too many open files: 'a'\n", true, "sandbox.limits.openFiles"},
+		{"a large file", "x", "dd: error writing 'a': File too large\n", true, "sandbox.limits.fileSize"},
+		{"a full file system", "x", "dd: error writing '/tmp/a': No space left on device\n", true, "sandbox.limits.memory"},
 		{"who commits", "git commit", "Author identity unknown\n\n*** Please tell me who you are.\n\nRun\n", true, "user.name and user.email"},
 		{"its own reason", "false", "no\n", false, ""},
 	} {
@@ -51,5 +58,11 @@ func TestHintsOfConfinedCommands(t *testing.T) {
 		if got := s.note(c.end, "ended", ""); got != c.want {
 			t.Errorf("%+v: %q", c.end, got)
 		}
+	}
+	slow := &session{execution: &execution{spec: commandSpec{
+		hint: func(string) string { return "why" }, slow: (&execPlan{box: &Confinement{CPUs: 0.5}}).slowness(),
+	}}}
+	if got := slow.note(exit{code: 1, ending: endedTimeout}, "late", ""); !strings.Contains(got, "0.5 processors: sandbox.limits.cpus") {
+		t.Errorf("a command that took too long: %q", got)
 	}
 }

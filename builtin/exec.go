@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/job"
 	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/sandbox"
 )
 
 const execSchema = `{
@@ -179,6 +180,7 @@ func (b *Toolbox) commandSpec(ctx context.Context, plan *execPlan) commandSpec {
 		grace:   time.Duration(b.cfg.KillGraceMs) * time.Millisecond,
 		output:  newTranscript(b.cfg.ResultChars/2, b.cfg.OutputChars, b.cfg.UnreadChars),
 		hint:    b.hintFor(plan),
+		slow:    plan.slowness(),
 	}
 }
 
@@ -317,7 +319,9 @@ func (e exit) describe(timeout time.Duration) string {
 	case e.ending != endedItself:
 		notes = append(notes, "Command was ended: "+string(e.ending))
 	case e.outOfMemory():
-		notes = append(notes, "The sandbox ran out of memory, and a program of the command was ended for it")
+		notes = append(notes, "The sandbox ran out of memory, and a program of the command was ended for it: sandbox.limits.memory")
+	case sandbox.CodeOf(e.err) == sandbox.CodeUnavailable:
+		notes = append(notes, "Command was ended with its sandbox: "+e.err.Error())
 	case e.err != nil:
 		notes = append(notes, "A part of the command was not started: "+e.err.Error())
 	case e.signal != 0:

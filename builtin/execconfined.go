@@ -21,7 +21,7 @@ import (
 )
 
 // errMemory says that the kernel has ended something of a command because the sandbox had no memory left.
-var errMemory = errors.New("the sandbox ran out of memory")
+var errMemory = errors.New("the sandbox ran out of memory: sandbox.limits.memory")
 
 // running is a command that was started, here or in a sandbox. *job.Job is one.
 type running interface {

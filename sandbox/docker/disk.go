@@ -24,6 +24,9 @@ func (b *box) watchDisk(spec *sandbox.Spec) {
 // breached stops everything at once, and tells.
 func (b *box) breached(reason string) {
 	e := b.engine
+	if b.client != nil {
+		b.client.End(reason)
+	}
 	e.log.Warn("a sandbox was ended", "name", b.name, "reason", reason)
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()

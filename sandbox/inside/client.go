@@ -198,6 +198,9 @@ func (c *Client) fail(reason error) {
 	}
 }
 
+// End ends the connection for a reason that everything is told that waits: what the sandbox is about to be ended for.
+func (c *Client) End(reason string) { c.fail(errors.New(reason)) }
+
 // giveUp ends the connection unless what was told to end has done so in time.
 func (c *Client) giveUp(answered <-chan struct{}, after time.Duration) {
 	timer := time.NewTimer(after)

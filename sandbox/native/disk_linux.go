@@ -25,6 +25,9 @@ func (b *box) breached(reason string) {
 	b.mu.Lock()
 	b.reason = reason
 	b.mu.Unlock()
+	if b.client != nil {
+		b.client.End(reason)
+	}
 	b.engine.log.Warn("a sandbox was ended", "name", b.state.Name, "reason", reason)
 	if b.group != nil {
 		b.group.kill()

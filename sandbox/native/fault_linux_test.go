@@ -286,8 +286,8 @@ func TestDiskLimitEndsTheSandbox(t *testing.T) {
 	if _, err := output(ctx, handle, "head -c 1000000 /dev/zero > small"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := output(ctx, handle, "head -c 5000000 /dev/zero > large; sleep 300"); sandbox.CodeOf(err) != sandbox.CodeUnavailable {
-		t.Errorf("a command that wrote too much: %v, want %s", err, sandbox.CodeUnavailable)
+	if _, err := output(ctx, handle, "head -c 5000000 /dev/zero > large; sleep 300"); sandbox.CodeOf(err) != sandbox.CodeUnavailable || !strings.Contains(err.Error(), "sandbox.limits.disk") {
+		t.Errorf("a command that wrote too much: %v, want %s and the limit", err, sandbox.CodeUnavailable)
 	}
 	select {
 	case <-handle.Done():

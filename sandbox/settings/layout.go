@@ -31,8 +31,9 @@ type Layout struct {
 	HomeDir      string // of the host, mounted at Home; "" if something else is there
 	Tools        []toolchain.Dir
 	Binds        []Bind
-	InPlace      bool // paths inside are those of the host
-	Offline      bool // there is no network
+	InPlace      bool    // paths inside are those of the host
+	Offline      bool    // there is no network
+	CPUs         float64 // processors that it may use; 0 is no limit
 	Table        *MountTable
 	// Environ is what every command inside gets, "NAME=value", as far as it is known before: an image may add to it.
 	Environ  []string
@@ -45,6 +46,9 @@ func (r *Resolved) Layout(site Site, q Request) (*Layout, error) {
 	l.Access, _ = r.AccessTo(q.Workspace)
 	network, err := ParseNetwork(r.view(site.Engine).Network, true)
 	l.Offline = err == nil && network == sandbox.NetworkNone
+	if cpus := r.view(site.Engine).Limits.CPUs; cpus != nil {
+		l.CPUs = *cpus
+	}
 	if l.Name, err = ContainerName(r.Docker.ContainerPrefix, r.Scope, l.ScopeKey); err != nil {
 		return nil, err
 	}
