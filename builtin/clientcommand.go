@@ -121,12 +121,7 @@ func (b *Toolbox) clientHere(r *toolward.Request, line string, facts *toolward.F
 	if plan.dir, err = at.commandDir(""); err != nil {
 		return err
 	}
-	facts.Bound = []string{"workdir " + plan.dir.Real}
-	if plan.env, err = b.rules.Build(b.environ, nil, command.RejectOverrides); err != nil {
-		return fmt.Errorf("environment: %w", err)
-	}
-	plan.env["PWD"] = plan.dir.Real
-	if err := b.judge(plan, r, at, command.HostParams{}, true, facts); err != nil {
+	if err := b.judgeClient(plan, r, at, facts); err != nil {
 		return err
 	}
 	plan.bindable = binding.Bindable{Host: string(toolward.HostGateway), Dir: plan.dir.Real}
@@ -140,6 +135,47 @@ func (b *Toolbox) clientHere(r *toolward.Request, line string, facts *toolward.F
 	facts.Bound = append(facts.Bound, "command "+plan.binding.Digest())
 	facts.Prepared = plan
 	return nil
+}
+
+// judgeClient judges the command of a plan in its directory, as one that the client's own shell runs.
+func (b *Toolbox) judgeClient(plan *execPlan, r *toolward.Request, at located, facts *toolward.Facts) (err error) {
+	facts.Bound = []string{"workdir " + plan.dir.Real}
+	if plan.env, err = b.rules.Build(b.environ, nil, command.RejectOverrides); err != nil {
+		return fmt.Errorf("environment: %w", err)
+	}
+	plan.env["PWD"] = plan.dir.Real
+	return b.judge(plan, r, at, command.HostParams{}, true, facts)
+}
+
+// PastCommand finds out what a command of the past would touch on this machine, where its client ran it. The directory need not
+// be there any more, and nothing is bound, because nothing will run. HostWhy says why it could not have run in a sandbox; "" if it
+// could.
+func (b *Toolbox) PastCommand(_ context.Context, r *toolward.Request, line string, machine bool) (toolward.Facts, error) {
+	facts := toolward.Facts{Command: line, Mutates: true}
+	if strings.ContainsRune(line, 0) {
+		return facts, &toolward.InvalidArgs{Field: "command", Text: "contains a NUL character"}
+	}
+	at, err := b.locateHere(r)
+	if err != nil {
+		return facts, err
+	}
+	plan := &execPlan{command: line}
+	if plan.dir, err = at.Resolve(at.workDir, at.workDir); err != nil {
+		return facts, pathError("workdir", err)
+	}
+	if err := b.judgeClient(plan, r, at, &facts); err != nil {
+		return facts, err
+	}
+	facts.Prepared = plan
+	switch why, asked := machineWanted(line); {
+	case asked:
+		facts.HostWhy = "the model asks for the machine: " + why
+	case machine:
+		facts.HostWhy = "the model asks for the machine"
+	case plan.ruling != nil && plan.ruling.OnlyOnMachine() != "":
+		facts.HostWhy = plan.ruling.OnlyOnMachine() + " works only on the machine"
+	}
+	return facts, nil
 }
 
 // Assessment is what is known of the command of a call, as it was judged; nil if nobody judged it.

@@ -205,6 +205,9 @@ type wordForms struct {
 	at, n  int    // what it became: n words of Argv
 }
 
+// Each visits every simple command of it, those of scripts in arguments and those that programs run.
+func (a *Assessment) Each(visit func(*Segment)) { eachSegment(a.Segments, visit) }
+
 // eachSegment visits segments, those of scripts in them, and the commands that programs run.
 func eachSegment(segments []Segment, visit func(*Segment)) {
 	for i := range segments {

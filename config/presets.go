@@ -16,6 +16,9 @@ import (
 // what is. With the preset developer goes what builds need of the network, where nobody has written anything about it.
 type Presets struct{ Files, Commands string }
 
+// Proposed are the presets that an installation proposes.
+var Proposed = Presets{Files: string(policy.PresetWorkspace), Commands: string(command.Developer)}
+
 // Write changes the source of a configuration where the presets differ, and says what it changed.
 func (p Presets) Write(source []byte, f *File, agent string) (changed []byte, said []string, err error) {
 	changed = source

@@ -23,6 +23,23 @@ func ShippedTools() ([]*toolward.Tool, error) {
 
 // Load reads a configuration file and checks it as the gateway of a home does.
 func Load(home, path string) (*config.Loaded, error) {
+	checks, err := checksOf(home)
+	if err != nil {
+		return nil, err
+	}
+	return config.Load(path, checks...)
+}
+
+// Parse is [Load] of a text that is no file.
+func Parse(home, name string, source []byte) (*config.Loaded, error) {
+	checks, err := checksOf(home)
+	if err != nil {
+		return nil, err
+	}
+	return config.Parse(name, source, checks...)
+}
+
+func checksOf(home string) ([]config.Check, error) {
 	tools, err := ShippedTools()
 	if err != nil {
 		return nil, err
@@ -31,8 +48,9 @@ func Load(home, path string) (*config.Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return config.Load(path,
-		config.CheckPolicy(tools, Surroundings()), config.CheckPlugins(registry.IDs()), config.CheckSandbox(settings.OnThisMachine(home)))
+	return []config.Check{
+		config.CheckPolicy(tools, Surroundings()), config.CheckPlugins(registry.IDs()), config.CheckSandbox(settings.OnThisMachine(home)),
+	}, nil
 }
 
 // Surroundings is what programs that only look know around a configuration.

@@ -44,7 +44,10 @@ func (c *installCommand) Run(inv *invocation) error {
 	if err := choosePresets(inv, c.Client, config.Presets{Files: c.Preset, Commands: c.Commands}); err != nil {
 		return err
 	}
-	return inv.done("installed", fmt.Sprintf("Toolward stands in front of %s. Prove it: toolward doctor", c.Client))
+	if err := inv.done("installed", fmt.Sprintf("Toolward stands in front of %s. Prove it: toolward doctor", c.Client)); err != nil {
+		return err
+	}
+	return inv.offerReport()
 }
 
 // targetOf is what a command line means.

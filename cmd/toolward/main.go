@@ -16,6 +16,7 @@ import (
 	"github.com/toolward/toolward/cmd/toolward-inside/entry"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/gateway/installation"
+	"github.com/toolward/toolward/gateway/trial"
 )
 
 func main() {
@@ -39,6 +40,7 @@ type commandLine struct {
 	Up        upCommand        `cmd:"" help:"Run the gateway and its web console."`
 	MCP       mcpCommand       `cmd:"" name:"mcp" help:"Serve MCP on standard input and output, as a thin client of the running gateway."`
 	Hook      hookCommand      `cmd:"" help:"Decide one hook event of a guarded agent (what installed hooks call)."`
+	Report    reportCommand    `cmd:"" help:"Say what past sessions of agents would have asked, run and stopped. Reads their transcripts; runs nothing."`
 	Install   installCommand   `cmd:"" help:"Put Toolward in front of an agent."`
 	Uninstall uninstallCommand `cmd:"" help:"Remove Toolward's hooks from an agent."`
 
@@ -65,7 +67,9 @@ type commandLine struct {
 
 // newParser makes a parser of the command line.
 func newParser(line *commandLine, options ...kong.Option) (*kong.Kong, error) {
-	return kong.New(line, append(options, kong.Name("toolward"), kong.Vars{"clients": strings.Join(installation.Clients(), ", ")})...)
+	return kong.New(line, append(options, kong.Name("toolward"), kong.Vars{
+		"clients": strings.Join(installation.Clients(), ", "), "readable": strings.Join(trial.TranscriptClients(), ","),
+	})...)
 }
 
 // run is the program without the process: it parses args, runs the command and returns the exit code.

@@ -29,6 +29,8 @@ type Candidate struct {
 	around   policy.Surroundings
 	snapshot *policy.Snapshot
 	commands *rememberedCommands
+	places   *gateway.Territory
+	toolbox  *builtin.Toolbox
 	close    func() error
 }
 
@@ -59,26 +61,29 @@ func OpenPast(home, file string) (*Candidate, error) {
 	return open(home, file, policy.Surroundings{Recipients: policy.PastRecipients{}})
 }
 
-func open(home, file string, around policy.Surroundings) (_ *Candidate, err error) {
-	around.ClientTools = bridge.ToolNames()
-	path := cmp.Or(file, filepath.Join(home, config.FileName))
-	c := &Candidate{home: home, around: around}
-	if c.loaded, err = gateway.Load(home, path); err != nil {
-		return nil, err
-	}
-	if c.loaded.Source == nil && file != "" {
-		return nil, fmt.Errorf("%s does not exist", file)
-	}
-	places, err := gateway.NewTerritory(home)
+func open(home, file string, around policy.Surroundings) (*Candidate, error) {
+	loaded, err := gateway.Load(home, cmp.Or(file, filepath.Join(home, config.FileName)))
 	if err != nil {
 		return nil, err
 	}
-	places.Protect(c.loaded.File.Plugins.Files())
+	if loaded.Source == nil && file != "" {
+		return nil, fmt.Errorf("%s does not exist", file)
+	}
+	return openLoaded(home, loaded, around)
+}
+
+func openLoaded(home string, loaded *config.Loaded, around policy.Surroundings) (_ *Candidate, err error) {
+	around.ClientTools = bridge.ToolNames()
+	c := &Candidate{home: home, around: around, loaded: loaded}
+	if c.places, err = gateway.NewTerritory(home); err != nil {
+		return nil, err
+	}
+	c.places.Protect(c.loaded.File.Plugins.Files())
 	approvals := allowlist.Open(home, allowlist.Options{})
-	c.commands = &rememberedCommands{Commands: command.NewCommands(approvals, places.Home, place.FoldsCase(home))}
+	c.commands = &rememberedCommands{Commands: command.NewCommands(approvals, c.places.Home, place.FoldsCase(home))}
 	c.close = func() error { approvals.Close(); return nil }
 	if _, err = c.commands.Configure(c.loaded.File.Commands()); err == nil {
-		err = c.open(places)
+		err = c.open()
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.close())
@@ -87,9 +92,9 @@ func open(home, file string, around policy.Surroundings) (_ *Candidate, err erro
 }
 
 // open makes the tools and compiles the policy for them.
-func (c *Candidate) open(places *gateway.Territory) error {
-	toolbox, err := builtin.New(c.loaded.File.Builtin(), builtin.Deps{
-		Places: places.Of, Commands: c.commands,
+func (c *Candidate) open() (err error) {
+	c.toolbox, err = builtin.New(c.loaded.File.Builtin(), builtin.Deps{
+		Places: c.places.Of, Commands: c.commands,
 		MayUse: func(caller toolward.Caller, tool string) bool {
 			found, _ := c.snapshot.Find(caller, tool)
 			return found != nil
@@ -99,7 +104,7 @@ func (c *Candidate) open(places *gateway.Territory) error {
 		return err
 	}
 	closeCommands := c.close
-	c.tools, c.close = toolbox.Tools(), func() error { return errors.Join(toolbox.Close(), closeCommands()) }
+	c.tools, c.close = c.toolbox.Tools(), func() error { return errors.Join(c.toolbox.Close(), closeCommands()) }
 	c.snapshot, err = c.compile(c.loaded.File.Policy())
 	return err
 }
