@@ -47,7 +47,7 @@ func (c *installCommand) Run(inv *invocation) error {
 	if err := inv.done("installed", fmt.Sprintf("Toolward stands in front of %s. Prove it: toolward doctor", c.Client)); err != nil {
 		return err
 	}
-	return inv.offerReport()
+	return inv.offerReport(!c.Yes)
 }
 
 // targetOf is what a command line means.

@@ -233,9 +233,9 @@ func clientsInWords() string {
 }
 
 // offerReport tells of the report after an installation, and shows it to a person who wants it.
-func (inv *invocation) offerReport() error {
+func (inv *invocation) offerReport(ask bool) error {
 	fmt.Fprintln(inv.words(), "toolward report shows what your last sessions would have asked.")
-	if !isTerminal(inv.stdin) || inv.json || !confirm(inv.stdin, inv.stderr, "Show it now, for the last 30 days?") {
+	if !ask || inv.json || !isTerminal(inv.stdin) || !confirm(inv.stdin, inv.stderr, "Show it now, for the last 30 days?") {
 		return nil
 	}
 	return inv.price([]string{""}, trial.Sessions{Since: time.Now().AddDate(0, 0, -30), Most: 10}, 10)
