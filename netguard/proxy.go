@@ -52,7 +52,7 @@ type Connection struct {
 
 // Bounds of a proxy.
 const (
-	maxConnections = 128
+	maxConnections = 256
 	handshakeTime  = 15 * time.Second
 	maxHead        = 64 << 10
 	// lingerTime is how long one direction may go on after the other has ended.
@@ -70,8 +70,15 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	slots := make(chan struct{}, maxConnections)
 	for {
+		// A program that opens more waits for its own, in the queue of the socket, where it costs the gateway nothing.
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
 		conn, err := l.Accept()
 		if err != nil {
+			<-slots
 			switch {
 			case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
 				return nil
@@ -84,12 +91,6 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 				continue
 			}
 			return err
-		}
-		select {
-		case slots <- struct{}{}:
-		default:
-			_ = conn.Close() // a program that opens more waits for its own
-			continue
 		}
 		serving.Go(func() {
 			defer func() { <-slots }()
