@@ -12,6 +12,8 @@ type Trace struct {
 	Code     Code        `json:"code,omitempty"` // with Deny
 	Via      string      `json:"via,omitempty"`  // with Allow: class, or grant <id>
 	Level    Level       `json:"level"`
+	Host     Host        `json:"host,omitempty"`    // where a command would run
+	HostWhy  string      `json:"hostWhy,omitempty"` // by which rule or request
 	Row      string      `json:"row,omitempty"`
 	Class    Class       `json:"class"`
 	Severity Severity    `json:"severity"`
@@ -44,6 +46,9 @@ func (g *Gateway) Explain(ctx context.Context, call Call, opts ExplainOptions) T
 	err := a.run(ctx)
 	if a.request != nil {
 		trace.Tool, trace.Digest, trace.Level = a.request.Tool.Name, a.request.Digest, a.request.Level
+		if a.request.Facts.Command != "" {
+			trace.Host, trace.HostWhy = a.request.Host(), a.request.Facts.HostWhy
+		}
 	}
 	j := a.judged
 	trace.Row, trace.Class, trace.Severity = j.Row, j.Class.Class, j.Class.Severity

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -23,16 +24,13 @@ func (b *Toolbox) ClientCommand(ctx context.Context, r *toolward.Request, line s
 	if strings.ContainsRune(line, 0) {
 		return facts, &toolward.InvalidArgs{Field: "command", Text: "contains a NUL character"}
 	}
-	why, asked := machineWanted(line)
-	if machine && !asked {
-		why, asked = "the client's own word for it", true
-	}
-	plan, err := b.clientConfined(ctx, r, line, command.HostParams{Machine: asked}, &facts)
+	plan, err := b.clientConfined(ctx, r, line, machineWanted(line, machine), &facts)
 	if err != nil || plan != nil {
 		return facts, err
 	}
-	if asked && facts.HostWhy == "" {
-		facts.HostWhy = "the model asks for the machine: " + why
+	if facts.HostWhy != "" {
+		// Whoever is asked reads why this one leaves the sandbox, and that these are the model's words where they are.
+		facts.Findings = append(facts.Findings, toolward.Finding{Code: "command_on_machine", Effect: toolward.EffectNote, Detail: "not in its sandbox: " + facts.HostWhy})
 	}
 	err = b.clientHere(r, line, &facts)
 	return facts, err
@@ -41,17 +39,21 @@ func (b *Toolbox) ClientCommand(ctx context.Context, r *toolward.Request, line s
 // machineLine is how a model asks for the machine in the text of a command, where its client has no other way.
 var machineLine = regexp.MustCompile(`\A# toolward: machine:[ \t]*([^\r\n]{0,500})`)
 
-// machineWanted reports whether the first line of a command asks for the machine, and the model's words for it.
-func machineWanted(line string) (why string, asked bool) {
-	found := machineLine.FindStringSubmatch(line)
-	if found == nil {
-		return "", false
+// machineWanted says that a model asks for the machine, and in which words: by the first line of its command, or by what its client
+// has for that. "" if it does not.
+func machineWanted(line string, machine bool) (why string) {
+	const asks = "the model asks for the machine"
+	switch found := machineLine.FindStringSubmatch(line); {
+	case found != nil && strings.TrimSpace(found[1]) != "":
+		return asks + ": " + strings.TrimSpace(found[1])
+	case found != nil || machine:
+		return asks
 	}
-	return strings.TrimSpace(found[1]), true
+	return ""
 }
 
 // clientConfined is the plan of a command that runs in a sandbox; nil if it runs on the machine.
-func (b *Toolbox) clientConfined(ctx context.Context, r *toolward.Request, line string, params command.HostParams, facts *toolward.Facts) (*execPlan, error) {
+func (b *Toolbox) clientConfined(ctx context.Context, r *toolward.Request, line, machine string, facts *toolward.Facts) (*execPlan, error) {
 	if b.deps.Sandboxes == nil {
 		return nil, nil
 	}
@@ -88,10 +90,11 @@ func (b *Toolbox) clientConfined(ctx context.Context, r *toolward.Request, line 
 		return nil, fmt.Errorf("environment: %w", err)
 	}
 	plan.env["PWD"] = plan.dir.Real
-	if err := b.judge(plan, r, at, params, false, &confined); err != nil {
+	if err := b.judge(plan, r, at, command.HostParams{Machine: machine != ""}, false, &confined); err != nil {
 		return nil, err
 	}
 	if plan.leaves() {
+		facts.HostWhy = cmp.Or(machine, "the settings for commands say so (tools.exec.host)")
 		return nil, nil
 	}
 	if plan.ruling != nil {
@@ -167,12 +170,8 @@ func (b *Toolbox) PastCommand(_ context.Context, r *toolward.Request, line strin
 		return facts, err
 	}
 	facts.Prepared = plan
-	switch why, asked := machineWanted(line); {
-	case asked:
-		facts.HostWhy = "the model asks for the machine: " + why
-	case machine:
-		facts.HostWhy = "the model asks for the machine"
-	case plan.ruling != nil && plan.ruling.OnlyOnMachine() != "":
+	facts.HostWhy = machineWanted(line, machine)
+	if facts.HostWhy == "" && plan.ruling != nil && plan.ruling.OnlyOnMachine() != "" {
 		facts.HostWhy = plan.ruling.OnlyOnMachine() + " works only on the machine"
 	}
 	return facts, nil

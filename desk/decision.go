@@ -17,7 +17,9 @@ type DecisionRecord struct {
 	Preview string `json:"preview"`
 	Digest  string `json:"digest"`
 	Level   string `json:"level"`
+	Host    string `json:"host"`
 	Facts   struct {
+		HostWhy string `json:"hostWhy"`
 		Action  string `json:"action"`
 		Targets []struct {
 			Path string `json:"path"`

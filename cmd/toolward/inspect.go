@@ -78,6 +78,13 @@ func (inv *invocation) printTrace(t toolward.Trace) {
 	if t.Row != "" {
 		fmt.Fprintf(inv.stdout, "class     %s, severity %s, row %s\n", t.Class, t.Severity, display.Line(t.Row))
 	}
+	if t.Host != "" {
+		fmt.Fprintf(inv.stdout, "runs on   %s", display.Line(string(t.Host)))
+		if t.HostWhy != "" {
+			fmt.Fprintf(inv.stdout, ": %s", display.Line(t.HostWhy))
+		}
+		fmt.Fprintln(inv.stdout)
+	}
 	for _, f := range t.Findings {
 		fmt.Fprintf(inv.stdout, "finding   %s (%s) %s\n", f.Code, f.Effect, display.Line(f.Detail))
 	}

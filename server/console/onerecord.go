@@ -73,6 +73,9 @@ func factsOfRecord(v *visitor, rec *audit.Record) []fact {
 	add("Agent", rec.Agent, link("agent", rec.Agent))
 	add("Session", rec.Session, v.base+"/sessions/one?"+url.Values{"session": {rec.Session}}.Encode())
 	add("Level", d.Level, "")
+	if d.Facts.HostWhy != "" {
+		add("Ran on", d.Host+": "+d.Facts.HostWhy, "")
+	}
 	add("Digest", shortDigest(d.Digest), link("text", d.Digest))
 	if rec.Ref != 0 {
 		add("Decided in", "record "+strconv.FormatInt(rec.Ref, 10), v.base+"/record/"+strconv.FormatInt(rec.Ref, 10))
