@@ -30,7 +30,7 @@ func limitsPage() string {
 		"[Plug-ins](hooks.md): one answer 1 MiB, 64 levels deep; 256 open questions to one program; 600 s for an answer; a result in an\n" +
 		"event 64 KiB of text; 16 events at once and 1,024 waiting; 64 calls of one handler that never ended; 1 KiB of its\n" +
 		"words for the model.\n\n" +
-		"[Connections out of a sandbox](sandbox.md#egress): 128 at once of each, more are closed; 15 s for a request to the proxy, 64 KiB for its\n" +
+		"[Connections out of a sandbox](sandbox.md#egress): 256 at once of each, more wait; 15 s for a request to the proxy, 64 KiB for its\n" +
 		"head, 8 MiB for a plain one; 3 addresses tried of at most 32, 10 s each; 1 minute for one direction after the other has ended; 1,024\n" +
 		"sessions that use one sandbox; 16,384 agents and hosts whose bytes are counted.\n\n" +
 		"[Rules](rules.md): 10,000; an expression 8,192 characters, 1,000 parts, 64 levels, two loops inside each other, patterns of\n" +

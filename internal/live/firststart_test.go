@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -142,7 +143,7 @@ func TestFirstStart(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(m.State, "sandbox", "machine.json"), string(text))
 	m.Start()
-	if again := kept(t, m); again != decided {
+	if again := kept(t, m); !reflect.DeepEqual(again, decided) {
 		t.Errorf("it became %+v", again)
 	}
 }

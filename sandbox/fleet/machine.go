@@ -24,11 +24,14 @@ import (
 // working must not run commands unconfined from then on, nor confine them where nobody expects it.
 type Machine struct {
 	Instance string        `json:"instance"`
-	Mode     settings.Mode `json:"mode,omitempty"`   // "" until it is decided
-	Due      bool          `json:"due,omitempty"`    // it is to be decided: no engine has answered yet
-	Engine   string        `json:"engine,omitempty"` // that worked
-	Why      string        `json:"why,omitempty"`
-	Decided  time.Time     `json:"decidedAt,omitzero"`
+	Mode     settings.Mode `json:"mode,omitempty"` // "" until it is decided
+	// Network is that of sandboxes where the configuration names none; "" is none. Homes that an older version has decided about have
+	// none: what runs there must not reach more by an update.
+	Network sandbox.NetworkMode `json:"network,omitempty"`
+	Due     bool                `json:"due,omitempty"`    // it is to be decided: no engine has answered yet
+	Engine  string              `json:"engine,omitempty"` // that worked
+	Why     string              `json:"why,omitempty"`
+	Decided time.Time           `json:"decidedAt,omitzero"`
 	// Tools are the person's toolchains, as they were found at the first start or by a probe since.
 	Tools *toolchain.Found `json:"toolchains,omitempty"`
 }
@@ -53,7 +56,7 @@ func ReadMachine(stateDir string) (m Machine, known bool, err error) {
 	if err == nil {
 		err = json.Unmarshal(content, &m)
 	}
-	if err == nil && (len(m.Instance) < 16 || m.Mode != "" && m.Mode != settings.ModeOff && m.Mode != settings.ModeNonMain) {
+	if err == nil && (len(m.Instance) < 16 || m.Mode != "" && m.Mode != settings.ModeOff && m.Mode != settings.ModeNonMain || m.Network != "" && m.Network != sandbox.NetworkEgress) {
 		err = errors.New("it is not what was written there")
 	}
 	if err != nil {
@@ -69,7 +72,7 @@ func ReadMachine(stateDir string) (m Machine, known bool, err error) {
 // machine.
 func (m *Machine) Surroundings(stateDir string) settings.Surroundings {
 	around := settings.OnThisMachine(stateDir)
-	around.Instance, around.Undecided = m.Instance, m.Default()
+	around.Instance, around.Undecided, around.Network = m.Instance, m.Default(), m.Network
 	if m.Tools != nil {
 		around.Tools = *m.Tools
 	}
@@ -129,6 +132,9 @@ func (m *Machine) Decide(ctx context.Context, stateDir string, engines []sandbox
 		why := lacks(found, r.DegradeOK)
 		if why == "" {
 			m.decided(settings.ModeNonMain, e.Name(), "the engine "+e.Name()+" works on this machine")
+			if found.Level != sandbox.LevelLandlock { // which cannot make a way to the proxy
+				m.Network = sandbox.NetworkEgress
+			}
 			return m.keep(stateDir)
 		}
 		reasons = append(reasons, e.Name()+": "+why)

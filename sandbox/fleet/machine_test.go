@@ -54,6 +54,7 @@ func TestFirstStartDecides(t *testing.T) {
 		"not whole":           {settings.Config{}, []sandbox.Engine{fakeOf("native", sandbox.LevelNoCgroup)}, settings.ModeOff, ""},
 		"not whole, agreed":   {settings.Config{DegradeOK: []string{"cgroup"}}, []sandbox.Engine{fakeOf("native", sandbox.LevelNoCgroup)}, settings.ModeNonMain, "native"},
 		"another is wanted":   {settings.Config{Engine: "docker"}, []sandbox.Engine{fakeOf("native", sandbox.LevelFull), fakeOf("docker", sandbox.LevelNone)}, settings.ModeOff, ""},
+		"Landlock, agreed":    {settings.Config{DegradeOK: []string{"namespaces", "cgroup"}}, []sandbox.Engine{fakeOf("native", sandbox.LevelLandlock)}, settings.ModeNonMain, "native"},
 		"docker is preferred": {settings.Config{Docker: settings.DockerConfig{Image: "x"}}, []sandbox.Engine{fakeOf("native", sandbox.LevelFull), fakeOf("docker", sandbox.LevelFull)}, settings.ModeNonMain, "docker"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,6 +62,18 @@ func TestFirstStartDecides(t *testing.T) {
 			first := decide(t, dir, true, c.config, c.engines...)
 			if first.Mode != c.mode || first.Engine != c.engine || first.Why == "" || first.Decided.IsZero() || len(first.Instance) != 32 {
 				t.Errorf("decided %+v", first)
+			}
+			around := first.Surroundings(dir)
+			compiled, problems := settings.Compile(settings.Configuration{Defaults: settings.Defaults{Config: c.config}}, around)
+			network := sandbox.NetworkNone
+			if c.mode == settings.ModeNonMain && name != "Landlock, agreed" {
+				network = sandbox.NetworkEgress
+			}
+			if r := compiled.Anyone(); len(problems) > 0 || r.NetworkOf(sandbox.EngineNative) != network || r.NetworkOf(sandbox.EngineDocker) != network {
+				t.Errorf("the network is %s, want %s", compiled.Anyone().Neutral.Network, network)
+			}
+			if r, _ := settings.Compile(settings.Configuration{Defaults: settings.Defaults{Config: settings.Config{Network: new("none")}}}, around); r.Anyone().NetworkOf(sandbox.EngineNative) != sandbox.NetworkNone {
+				t.Error("what is written does not count")
 			}
 			// It never changes by itself, whatever the engines can do by then.
 			for _, e := range []sandbox.Engine{fakeOf("native", sandbox.LevelFull), fakeOf("native", sandbox.LevelNone)} {

@@ -68,14 +68,14 @@ func (r *resolver) scope() Scope {
 }
 
 // docker is the docker engine's view: what is written for it, then what is written for every engine.
-func (r *resolver) docker() DockerConfig {
+func (r *resolver) docker(network sandbox.NetworkMode) DockerConfig {
 	return DockerConfig{
 		Image:           choose(r, "docker.image", DefaultImage, at("docker.image", func(c *Config) string { return c.Docker.Image })),
 		ContainerPrefix: choose(r, "docker.containerPrefix", DefaultPrefix, at("docker.containerPrefix", func(c *Config) string { return c.Docker.ContainerPrefix })),
 		Workdir:         choose(r, "docker.workdir", "", at("docker.workdir", func(c *Config) string { return c.Docker.Workdir })),
 		ReadOnlyRoot:    choose(r, "docker.readOnlyRoot", new(true), at("docker.readOnlyRoot", func(c *Config) *bool { return c.Docker.ReadOnlyRoot })),
 		Tmpfs:           choose(r, "docker.tmpfs", slices.Clone(defaultTmpfs), at("docker.tmpfs", dockerTmpfs), at("tmpfs", anyTmpfs)),
-		Network:         choose(r, "docker.network", new(string(sandbox.NetworkNone)), at("docker.network", dockerNetwork), at("network", anyNetwork)),
+		Network:         choose(r, "docker.network", new(string(network)), at("docker.network", dockerNetwork), at("network", anyNetwork)),
 		User:            choose(r, "docker.user", "", at("docker.user", dockerUser), at("user", anyUser)),
 		CapDrop:         choose(r, "docker.capDrop", []string{"ALL"}, at("docker.capDrop", func(c *Config) []string { return c.Docker.CapDrop })),
 		Env:             r.env("docker.env", dockerEnv, anyEnv),
@@ -104,7 +104,7 @@ func (r *resolver) docker() DockerConfig {
 
 // neutral is the view of every other engine. Where somebody wrote a setting only for docker it counts too: a limit that
 // was meant must not be lost because the machine chose another engine.
-func (r *resolver) neutral() Neutral {
+func (r *resolver) neutral(network sandbox.NetworkMode) Neutral {
 	return Neutral{
 		Limits: LimitsConfig{
 			Memory:    choose(r, "limits.memory", `"4g"`, at("limits.memory", anyMemory), at("docker.memory", dockerMemory)),
@@ -115,7 +115,7 @@ func (r *resolver) neutral() Neutral {
 			OpenFiles: choose(r, "limits.openFiles", new(int64(65536)), at("limits.openFiles", func(c *Config) *int64 { return c.Limits.OpenFiles })),
 			FileSize:  choose(r, "limits.fileSize", "", at("limits.fileSize", func(c *Config) Quantity { return c.Limits.FileSize })),
 		},
-		Network: *choose(r, "network", new(string(sandbox.NetworkNone)), at("network", anyNetwork), at("docker.network", dockerNetwork)),
+		Network: *choose(r, "network", new(string(network)), at("network", anyNetwork), at("docker.network", dockerNetwork)),
 		Tmpfs:   choose(r, "tmpfs", slices.Clone(defaultTmpfs), at("tmpfs", anyTmpfs), at("docker.tmpfs", dockerTmpfs)),
 		Env:     r.env("env", anyEnv, dockerEnv),
 		Binds:   r.binds("binds", anyBinds, dockerBinds),

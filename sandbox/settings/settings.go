@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"path/filepath"
@@ -49,6 +50,8 @@ type Surroundings struct {
 	Tools    toolchain.Found // of the person's machine
 	// Undecided is the mode where the configuration names none: what the first start found. "" is off, by nobody's word.
 	Undecided Mode
+	// Network is that of sandboxes where the configuration names none; "" is none.
+	Network sandbox.NetworkMode
 	// Registries are the package registries that the machine's own configuration names.
 	Registries []registries.Registry
 	FoldCase   bool
@@ -261,8 +264,14 @@ func (s *Settings) resolve(agent string, own *Config) *Resolved {
 	r.Hardlinks = choose(res, "fs.hardlinks", "refuse", at("fs.hardlinks", func(c *Config) string { return c.FS.Hardlinks })) == "read"
 	r.Detach = flag(res, "native.detach", false, func(c *Config) *bool { return c.Native.Detach })
 	r.Cgroup = choose(res, "native.cgroup", "", at("native.cgroup", func(c *Config) string { return c.Native.Cgroup }))
-	r.Docker = res.docker()
-	r.Neutral = res.neutral()
+	network := cmp.Or(s.around.Network, sandbox.NetworkNone)
+	r.Docker = res.docker(network)
+	r.Neutral = res.neutral(network)
+	for _, leaf := range []string{"network", "docker.network"} {
+		if s.around.Network != "" && res.sources[leaf].Level == FromDefault {
+			res.sources[leaf] = Source{FromProbe, globalPrefix + leaf}
+		}
+	}
 	r.explainDefaults()
 	r.Browser = res.browser()
 	r.Egress = res.egress()
