@@ -28,7 +28,7 @@ func Confined(r *toolward.Request) (confined, moves bool) {
 }
 
 // moving finds the words by which a shell changes its directory, or runs what may. One too many costs a little time.
-var moving = regexp.MustCompile(`(?:^|[^A-Za-z0-9_./-])(?:cd|pushd|popd|chdir|eval|source|\.)(?:[^A-Za-z0-9_./-]|$)`)
+var moving = regexp.MustCompile(`(?:^|[^A-Za-z0-9_./-])(?:cd|pushd|popd|chdir|eval|source)(?:[^A-Za-z0-9_./-]|$)|(?:^|[;&|({\n])[ \t]*\.[ \t]`)
 
 // StartForClient starts a command that was admitted for a client's shell, in its sandbox, with the shell's environment as far as
 // it may go in.

@@ -50,12 +50,21 @@ func (a *Assessment) OnlyOnMachine() (program string) {
 }
 
 func (s *Segment) onlyOnMachine() bool {
-	if s.Program.Word == "" {
-		return false
-	}
-	name := plainName(s.Program.Word)
+	name := s.programName()
 	words, listed := onlyOnMachine[name]
 	return listed && (words == nil || slices.Contains(words, s.operand())) || name == "git" && s.signs()
+}
+
+// programName is the plain name of the program, also of one that starts another and is not looked into; "" if there is none.
+func (s *Segment) programName() string {
+	word := s.Program.Word
+	if word == "" && s.Builtin == "" && len(s.Argv) > 0 {
+		word = s.Argv[0]
+	}
+	if word == "" {
+		return ""
+	}
+	return plainName(word)
 }
 
 // signing are the commands of git that make a signature with -S, for which git needs the person's key.
@@ -82,10 +91,11 @@ func (s *Segment) operand() string {
 
 // machineWords are what of the segment makes it one of the machine, for people.
 func (s *Segment) machineWords() []string {
-	if onlyOnMachine[plainName(s.Program.Word)] == nil && plainName(s.Program.Word) != "git" {
-		return []string{s.Program.Word}
+	name := s.programName()
+	if onlyOnMachine[name] == nil && name != "git" {
+		return []string{name}
 	}
-	return []string{s.Program.Word, s.operand()}
+	return []string{name, s.operand()}
 }
 
 // SingleProgram is the command as an argument list if it is one program that was found, and nothing that a shell would do for it:

@@ -21,8 +21,9 @@ func TestOnlyOnMachine(t *testing.T) {
 		"timeout 5 gh pr list":                "gh",
 		"npm publish":                         "npm publish",
 		"npm run publish":                     "",
-		"/usr/bin/ssh host ls":                "/usr/bin/ssh",
+		"/usr/bin/ssh host ls":                "ssh",
 		"echo docker":                         "",
+		"sudo ls":                             "sudo",
 		"cd sub && systemctl status x | head": "systemctl",
 		"for":                                 "",
 	} {
