@@ -60,7 +60,11 @@ func delimiter(body string) string {
 func (s *Segment) render(b *strings.Builder) {
 	if s.Builtin == "cd" {
 		b.WriteString("cd ")
-		writeQuoted(b, s.Target)
+		target := s.Target
+		if len(s.OtherDir) > 0 && relativeFile(s.Args[0]) {
+			target = "./" + s.Args[0] // below whichever directory it is by then
+		}
+		writeQuoted(b, target)
 		return
 	}
 	switch s.Builtin {

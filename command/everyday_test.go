@@ -8,21 +8,22 @@ import (
 	"github.com/toolward/toolward"
 )
 
-// everyday reads the commands of testdata/everyday.txt with what is expected of them.
-func everyday(t *testing.T) (commands []string, want []toolward.Verdict) {
+// listed reads the commands of a file with what is expected of them. ␤ is a line break.
+func listed(t testing.TB, name string) (commands []string, want []toolward.Verdict) {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/everyday.txt")
+	raw, err := os.ReadFile("testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(raw)) {
 		answer, command, ok := strings.Cut(strings.TrimSpace(line), " ")
+		command = strings.ReplaceAll(strings.TrimSpace(command), "␤", "\n")
 		switch {
 		case answer == "" || strings.HasPrefix(answer, "#"):
 		case ok && answer == "allow":
-			commands, want = append(commands, strings.TrimSpace(command)), append(want, toolward.Allow)
+			commands, want = append(commands, command), append(want, toolward.Allow)
 		case ok && answer == "ask":
-			commands, want = append(commands, strings.TrimSpace(command)), append(want, toolward.Ask)
+			commands, want = append(commands, command), append(want, toolward.Ask)
 		default:
 			t.Fatalf("not a line: %q", line)
 		}
@@ -30,10 +31,21 @@ func everyday(t *testing.T) (commands []string, want []toolward.Verdict) {
 	return commands, want
 }
 
-func TestEverydayCommands(t *testing.T) {
-	commands, want := everyday(t)
-	files := map[string]string{"/ws/mvnw": "x", "/ws/gradlew": "x", "/ws/bin/rails": "x", "/ws/scripts/deploy.sh": "f", "/ws/.git/HEAD": "f"}
-	for _, tool := range []string{"prisma", "tsc", "eslint", "jest", "playwright", "prettier"} {
+// everyday are the commands as developers type them.
+func everyday(t testing.TB) (commands []string, want []toolward.Verdict) {
+	return listed(t, "everyday.txt")
+}
+
+// everydayWorld is a project with its tools, on a machine that has every program of these commands.
+func everydayWorld(t testing.TB, commands []string) *world {
+	t.Helper()
+	files := map[string]string{
+		"/ws/mvnw": "x", "/ws/gradlew": "x", "/ws/bin/rails": "x", "/ws/scripts/deploy.sh": "f", "/ws/.git/HEAD": "f", "/usr/bin/[": "x", "/usr/bin/bash": "x",
+		"/ws/.git/config": "t:[remote \"origin\"]\nurl = git@github.com:acme/shop.git\n", "/ws/scripts/check.sh": "f", "/ws/scripts/build.sh": "x", "/ws/bin/server": "x",
+		"/ws/package.json": "f", "/ws/web/package.json": "f", "/ws/frontend/package.json": "f", "/ws/packages/core/package.json": "f", "/ws/src/a.ts": "f", "/ws/docs/a.md": "f",
+		"/ws/go.mod": "f", "/ws/.venv/bin/python": "x",
+	}
+	for _, tool := range []string{"prisma", "tsc", "eslint", "jest", "playwright", "prettier", "vitest"} {
 		files["/ws/node_modules/.bin/"+tool] = "x"
 	}
 	for _, command := range commands {
@@ -43,19 +55,57 @@ func TestEverydayCommands(t *testing.T) {
 			}
 		}
 	}
-	w := newWorld(t, files)
-	asks := 0
+	return newWorld(t, files)
+}
+
+// asking is how many commands of a list ask under the preset "developer".
+func asking(t testing.TB, name string, each func(command string, a *Assessment, want toolward.Verdict)) (asks, of int) {
+	t.Helper()
+	commands, want := listed(t, name)
+	w := everydayWorld(t, commands)
 	for i, command := range commands {
 		a := w.evaluate(t, onMiss(Developer), command)
 		if verdict(a) != toolward.Allow {
 			asks++
 		}
-		if verdict(a) != want[i] {
-			t.Errorf("%s: %s, want %s: %v %s", command, verdict(a), want[i], codes(a), a.Reason)
+		each(command, a, want[i])
+	}
+	return asks, len(commands)
+}
+
+func TestEverydayCommands(t *testing.T) {
+	for name, most := range map[string]float64{"everyday.txt": 12, "sessions.txt": 10.5} {
+		asks, of := asking(t, name, func(command string, a *Assessment, want toolward.Verdict) {
+			if verdict(a) != want {
+				t.Errorf("%s: %s: %s, want %s: %v %s", name, command, verdict(a), want, codes(a), a.Reason)
+			}
+		})
+		share := 100 * float64(asks) / float64(of)
+		if share > most {
+			t.Errorf("%s: more than %v %% ask", name, most)
 		}
+		t.Logf("%s: %d of %d commands ask (%.1f %%)", name, asks, of, share)
 	}
-	if asks*100 > 12*len(commands) {
-		t.Error("more than 12 % ask")
+}
+
+// BenchmarkQuestions says how many commands of two lists ask where they run on the machine, and how long one takes to judge.
+func BenchmarkQuestions(b *testing.B) {
+	for _, name := range []string{"everyday", "sessions"} {
+		b.Run(name, func(b *testing.B) {
+			commands, _ := listed(b, name+".txt")
+			w := everydayWorld(b, commands)
+			asks := 0
+			for i := 0; b.Loop(); i++ {
+				if a := w.evaluate(b, onMiss(Developer), commands[i%len(commands)]); i < len(commands) && verdict(a) != toolward.Allow {
+					asks++
+				}
+			}
+			for i := b.N; i < len(commands); i++ {
+				if verdict(w.evaluate(b, onMiss(Developer), commands[i])) != toolward.Allow {
+					asks++
+				}
+			}
+			b.ReportMetric(100*float64(asks)/float64(len(commands)), "%-ask")
+		})
 	}
-	t.Logf("%d of %d commands ask (%.1f %%)", asks, len(commands), 100*float64(asks)/float64(len(commands)))
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -106,9 +107,16 @@ func (v *evaluation) mayWrite(r place.Resolved, p permit) bool {
 	case place.Workspace:
 		return !slices.Contains(strings.Split(strings.ToLower(r.Real), "/"), ".git")
 	case place.Outside:
-		return p.everything || v.r.Places.InRoots(r.Real, true)
+		return p.everything || v.r.Places.InRoots(r.Real, true) || v.freshTemporary(r)
 	}
 	return false
+}
+
+// freshTemporary reports whether a path is a new file that everybody may make: directly in /tmp, with a name that is seen. What is
+// there already is somebody's, and nothing that lies there runs without a question.
+func (v *evaluation) freshTemporary(r place.Resolved) bool {
+	name := path.Base(r.Real)
+	return v.e.policy.Preset == Developer && r.Kind == place.KindMissing && path.Dir(r.Real) == "/tmp" && name[0] != '.' && !r.ViaLink
 }
 
 // mayEnter says in which directories programs may obey what they find.

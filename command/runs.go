@@ -26,7 +26,7 @@ func (v *evaluation) runs(seg *Segment, j *Judged, c circumstances) bool {
 			argv = append(argv, placeholder)
 		}
 		inner.open = true
-		inner.options = !slices.Contains(seg.Program.names(), "find") && !slices.Contains(argv, "--")
+		inner.options = !slices.Contains(seg.Program.names(), "find") && !slices.Contains(argv, "--") && !beginsPlainly(c.feeding)
 		inner.listed = slices.Contains(seg.Program.names(), "find") || !c.fed || listing(c.feeding) && !hasEffect(seg.effects, shell.Reads)
 	}
 	run := &Segment{Written: argv, Argv: argv, Dir: seg.Dir, OtherDir: seg.OtherDir, ScriptArg: -1}
@@ -42,6 +42,9 @@ func (v *evaluation) runs(seg *Segment, j *Judged, c circumstances) bool {
 // openly reports whether a command may get operands that are not known: only if it does nothing but read, whatever
 // they are.
 func (v *evaluation) openly(run *Segment, c circumstances) bool {
+	if run.profile && len(run.Effects) == 0 && len(run.Wrappers) == 0 && slices.Contains(showsAnything, run.Program.names()[0]) {
+		return true
+	}
 	if run.By == BySafeBins || !run.profile || len(run.Inner) > 0 {
 		return false
 	}
@@ -53,6 +56,19 @@ func (v *evaluation) openly(run *Segment, c circumstances) bool {
 	}
 	// "ls | xargs sort" reads a file named "-o…" as an option.
 	return !c.options || readsOnly(profiles.Of(run.Program.Path))
+}
+
+// showsAnything are programs that show their operands, or a part of them, whatever they are.
+var showsAnything = []string{"echo", "basename", "dirname"}
+
+// beginsPlainly reports whether the names that a pipeline lists begin with a directory: those that find prints do, with what it
+// was told to look in.
+func beginsPlainly(pipeline []Segment) bool {
+	if len(pipeline) == 0 || len(pipeline[0].Program.names()) != 1 || pipeline[0].Program.names()[0] != "find" || !listing(pipeline) {
+		return false
+	}
+	args := pipeline[0].Args
+	return len(args) > 0 && (args[0] == "." || strings.HasPrefix(args[0], "./") || strings.HasPrefix(args[0], "/") || args[0] != "" && (args[0][0] >= 'a' && args[0][0] <= 'z'))
 }
 
 // readsOnly reports whether no option of the program does anything but read.

@@ -24,6 +24,10 @@ func (v *evaluation) shellRun(seg *Segment, words []argument, c circumstances) {
 		return
 	}
 	script, file := scriptOf(words[at:])
+	if only := words[at:]; len(only) == 2 && only[0].text == "-n" && !strings.HasPrefix(only[1].text, "-") && !strings.HasPrefix(only[1].text, "+") {
+		v.checksSyntax(seg, only[1].text, c)
+		return
+	}
 	switch {
 	case !v.trusts(&seg.Program):
 		seg.found(BlockedWrapper, seg.Program.Word+" is not in a trusted directory")
@@ -37,6 +41,16 @@ func (v *evaluation) shellRun(seg *Segment, words []argument, c circumstances) {
 		v.scriptFile(seg, words[at+file].text, c)
 	default:
 		seg.found(BlockedWrapper, "this is not a way to start "+seg.Program.Word+" that is looked into")
+	}
+}
+
+// checksSyntax judges a shell that reads a script and runs nothing of it.
+func (v *evaluation) checksSyntax(seg *Segment, file string, c circumstances) {
+	seg.effects, seg.profile = []shell.Effect{{Kind: shell.Reads, Path: file, Via: "-n"}}, true
+	if v.trusts(&seg.Program) && v.e.policy.Preset == Developer && v.permits(seg, v.presetPermit(), c) {
+		seg.By = ByPreset
+	} else if len(seg.Asks) == 0 {
+		seg.found(NotListed, "nothing says yes to "+seg.Program.Path)
 	}
 }
 

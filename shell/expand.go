@@ -72,7 +72,8 @@ func (s *Segment) Expand(in Surroundings) (Expanded, error) {
 			out.find(finding)
 			many = many || finding == TooManyWords
 		}
-		if w.Glob && options && slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") }) {
+		matched := len(words) != 1 || words[0] != w.Text // "--include=*.ts" that fits no file is what is written
+		if w.Glob && matched && options && slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") }) {
 			// A stranger can leave a file named -exec, and "rm *" reads it as an option.
 			out.find(GlobOption)
 		}

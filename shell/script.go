@@ -207,6 +207,8 @@ func (s *scripted) command(stmt *syntax.Stmt) {
 		s.condition(c)
 	case *syntax.ForClause:
 		s.loop(c)
+	case *syntax.TestClause:
+		s.test(stmt, c)
 	case *syntax.TimeClause:
 		if c.PosixFormat || c.Stmt == nil {
 			s.refuse(Compound, stmt.Pos())
@@ -332,8 +334,8 @@ func (s *scripted) simple(stmt *syntax.Stmt, c *syntax.CallExpr) {
 	}
 	slices.SortFunc(segment.Assigns, func(a, b Assign) int { return strings.Compare(a.Name, b.Name) })
 	switch argv := segment.Argv(); {
-	case argv[0][0] == '-':
-		s.refuse(Compound, stmt.Pos()) // "time -- a" has an option
+	case argv[0][0] == '-' || slices.Contains(keywords, segment.Words[0].Source):
+		s.refuse(Compound, stmt.Pos()) // "time -- a" has an option, and "else a" is none of a shell's
 		return
 	case argv[0] == "cd" && s.apart:
 		s.refuse(Compound, stmt.Pos()) // where it leaves the rest would be a matter of what runs

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -33,6 +34,53 @@ func pipeline(stmt *syntax.Stmt) bool {
 		return (c.Op == syntax.Pipe || c.Op == syntax.PipeAll) && pipeline(c.X) && pipeline(c.Y)
 	}
 	return false
+}
+
+// test takes "[[ ]]" where "[" means the same: one file or text, or two texts that are no patterns.
+func (s *scripted) test(stmt *syntax.Stmt, c *syntax.TestClause) {
+	var words []Word
+	plain := func(expr syntax.TestExpr) {
+		node, ok := expr.(*syntax.Word)
+		if !ok {
+			s.refuse(Compound, c.Pos())
+			return
+		}
+		word := s.word(node)
+		if s.err == nil && word.Expands() {
+			s.refuse(Compound, c.Pos())
+			return
+		}
+		words = append(words, word)
+	}
+	operator := func(op string) { words = append(words, Word{Text: op, Source: op}) }
+	operator("[")
+	switch x := c.X.(type) {
+	case *syntax.UnaryTest:
+		if operator(x.Op.String()); !slices.Contains([]string{"-f", "-d", "-e", "-s", "-x", "-r", "-n", "-z"}, x.Op.String()) {
+			s.refuse(Compound, c.Pos())
+			return
+		}
+		plain(x.X)
+	case *syntax.BinaryTest:
+		op := x.Op.String()
+		if op == "==" {
+			op = "="
+		}
+		if plain(x.X); op != "=" && op != "!=" {
+			s.refuse(Compound, c.Pos())
+			return
+		}
+		operator(op)
+		plain(x.Y)
+	default:
+		s.refuse(Compound, c.Pos())
+	}
+	if s.err != nil {
+		return
+	}
+	operator("]")
+	s.segments = append(s.segments, Segment{Words: words, Before: s.before, From: int(stmt.Pos().Offset()), To: int(stmt.End().Offset())})
+	s.before = ""
 }
 
 func (s *scripted) subshell(c *syntax.Subshell) {

@@ -94,7 +94,7 @@ var scripts = []string{
 	"for f in a 'b c' *.go; do @ \"$f\"; done", "for f in x{1,2}; do @ $f; @; done && @", "for i in 1 2; do for j in a b; do p $i$j; done; done",
 	"X=5; @ $X", "Y='a b'; @ \"$Y\" \"x${Y}z\"", "Y=a && @ $Y", "X=5\n@\nX=6\n@ $X", "( X=7; @ $X ); @ $X", "X=9 @", "Z=9 @ $Z", "export Q=1; @", "export Q=1 && ( @ )\n@",
 	"@ |& @", "@ & wait", "( cd sub && @ ); @", "( cd sub; @ ) && @", "cd sub\n@", "@; p \"$?\"; @", "p \"$(@)\"", "echo \"$(a b | sort)\"; @", "V=$(sort a); [ -n \"$V\" ] && @",
-	"p\n@ || true", "set -e\n@\n@", "@; exit 3", "[ \"$(a)\" = a ] && @", "if [ -f x ]; then @; fi", "{ @; } | { @; @; }", "@ | ( @; @ )", "( @ & )\n@", "A=1 B=$A; @ \"$A\"", "f=x; for f in y; do @ $f; done; @ $f",
+	"p\n@ || true", "set -e\n@\n@", "@; exit 3", "[ \"$(a)\" = a ] && @", "if [ -f x ]; then @; fi", "{ @; } | { @; @; }", "@ | ( @; @ )", "( @ & )\n@", "N=3; @ $((N * 2 + 1)) x$(($N-1))", "for i in 1 2; do @ \"$((i+1))\"; done", "[[ -f x ]] && @", "if [[ a == b ]]; then @; else @; fi", "A=1 B=$A; @ \"$A\"", "f=x; for f in y; do @ $f; done; @ $f",
 }
 
 // Script makes a text of several commands.

@@ -25,7 +25,8 @@ func checkXargs(a *arguments) {
 	if len(argv) == 0 {
 		argv = []string{"echo"}
 	}
-	if mark != "" && marked(argv, mark) {
+	shows := argv[0] == "echo" || argv[0] == "/bin/echo" || argv[0] == "/usr/bin/echo"
+	if mark != "" && !shows && marked(argv, mark) {
 		// Text from the input becomes a program, or a part of a name or a script.
 		a.does(shell.Effect{Kind: shell.Unknown, Via: mark})
 	}
