@@ -48,6 +48,12 @@ func (g *Gateway) openMachine(ctx context.Context, records audit.Source) error {
 	for _, d := range g.machine.Tools.Dirs {
 		g.log.Info("sandboxes show a toolchain, read-only", "toolchain", d.Tool, "path", d.Path, "change", ToolchainsKey)
 	}
+	for _, d := range g.machine.Tools.Caches {
+		g.log.Info("sandboxes read a cache", "cache", d.Tool, "path", d.Path, "change", ToolchainsKey)
+	}
+	if withheld := g.machine.Tools.Withheld; len(withheld) > 0 {
+		g.log.Warn("sandboxes are not told settings that log in somewhere", "variables", withheld)
+	}
 	for _, r := range g.machine.Tools.Refused {
 		g.log.Warn("sandboxes do not show a toolchain", "toolchain", r.Tool, "path", r.Path, "why", r.Why)
 	}

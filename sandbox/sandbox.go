@@ -142,6 +142,9 @@ type Mount struct {
 	Target   string // absolute path inside
 	Writable bool
 	SELinux  string // "", "z" or "Z": as the configuration wants it labeled
+	// Layer is a directory of the host with the directories "upper" and "work". The source is read-only then, and what is
+	// written inside is in upper. Where the kernel does not lay one over the other, the mount is left out.
+	Layer string
 	// Pinned is the source as it was validated, opened O_PATH: what is mounted, whatever stands at the path by then.
 	// The Spec's maker closes it after Ensure has returned.
 	Pinned *os.File
@@ -157,6 +160,7 @@ const (
 	MountHome      MountKind = "home" // of the sandbox itself
 	MountBind      MountKind = "bind"
 	MountTools     MountKind = "toolchain" // of the person's machine
+	MountCache     MountKind = "cache"     // of the person's machine
 	MountSystem    MountKind = "system"    // small files that tell programs about the user and the machine
 )
 

@@ -190,11 +190,17 @@ func (inv *invocation) printTools(found *gateway.Toolchains) {
 	if found == nil {
 		return
 	}
-	if len(found.Dirs) > 0 {
+	if len(found.Dirs)+len(found.Caches) > 0 {
 		fmt.Fprintf(inv.stdout, "toolchains: shown read-only from the next start on; %s changes that\n", gateway.ToolchainsKey)
 	}
 	for _, d := range found.Dirs {
 		fmt.Fprintf(inv.stdout, "  ok  %s: %s\n", display.Line(d.Tool), display.Line(d.Path))
+	}
+	for _, d := range found.Caches {
+		fmt.Fprintf(inv.stdout, "  ok  %s: %s\n", display.Line(d.Tool), display.Line(d.Path))
+	}
+	for _, name := range found.Withheld {
+		fmt.Fprintf(inv.stdout, "  no  %s: it may log in somewhere\n", display.Line(name))
 	}
 	for _, r := range found.Refused {
 		fmt.Fprintf(inv.stdout, "  no  %s: %s: %s\n", display.Line(r.Tool), display.Line(r.Path), display.Line(r.Why))

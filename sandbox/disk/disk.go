@@ -58,6 +58,9 @@ func (b *Book) Of(spec *sandbox.Spec) *Watch {
 	}
 	w := &Watch{book: b, name: spec.Name, limit: spec.Limits.Disk}
 	for _, m := range spec.Mounts {
+		if m.Layer != "" {
+			w.sources = append(w.sources, m.Layer)
+		}
 		if m.Writable {
 			w.sources = append(w.sources, m.Source)
 		}

@@ -198,7 +198,7 @@ func asWritten(t *testing.T, c *container.InspectResponse, h *home) {
 	}
 	delete(mounts, agentTarget)
 	delete(mounts, doorTarget)
-	for _, system := range []string{"/etc/passwd", "/etc/group", "/etc/localtime"} {
+	for _, system := range []string{"/etc/passwd", "/etc/group", "/etc/localtime", "/etc/gitconfig"} {
 		if !strings.HasSuffix(mounts[system], " ro rprivate") {
 			t.Errorf("%s is %s", system, mounts[system])
 		}

@@ -82,7 +82,7 @@ func (m *Machine) Surroundings(stateDir string) settings.Surroundings {
 // FindTools looks for the person's toolchains, and keeps what it finds. A start does so once: what is shown to sandboxes later
 // does not follow what somebody has put into the home meanwhile, but people, who ask for it.
 func (m *Machine) FindTools(stateDir string) error {
-	found := toolchain.Detect(toolchain.Machine{Home: settings.OnThisMachine(stateDir).Home, Path: os.Getenv("PATH"), Getenv: os.Getenv})
+	found := toolchain.Detect(toolchain.Machine{Home: settings.OnThisMachine(stateDir).Home, Path: os.Getenv("PATH"), Getenv: os.Getenv, Environ: os.Environ()})
 	m.Tools = &found
 	return m.keep(stateDir)
 }

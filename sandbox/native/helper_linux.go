@@ -91,8 +91,9 @@ func cloneAttr(flags uintptr, who identity) *syscall.SysProcAttr {
 	root := os.Geteuid() == 0
 	attr.GidMappingsEnableSetgroups = root
 	attr.Credential = &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid), NoSetGroups: !root}
-	// What is executed as another user than 0 keeps only these.
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
+	// What is executed as another user than 0 keeps only these. CAP_DAC_OVERRIDE is for the kernel's own work directory of a
+	// layer, whose mode is 0; of the host it reaches what the user owns, and no more.
+	attr.AmbientCaps = []uintptr{unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
 	return attr
 }
 

@@ -16,6 +16,7 @@ import (
 // mounts is what a Spec mounts, as steps and descriptors for the helper.
 type mounts struct {
 	steps   []setup.Step
+	late    []setup.Step // what lies over others
 	rules   []setup.Rule
 	fds     []int
 	foreign bool // something writable belongs to another user than who runs inside
@@ -58,40 +59,66 @@ func (e *Engine) addMount(ctx context.Context, m *mounts, mount *sandbox.Mount, 
 	if !mount.Writable {
 		attr, right = hardened|setup.ReadOnly, setup.RightRead
 	}
+	if mount.Layer != "" {
+		return e.addLayered(ctx, m, mount, who)
+	}
 	m.rules = append(m.rules, setup.Rule{Path: target, Right: right})
+	step, err := e.mountStep(ctx, m, mount, who, target, attr)
+	if err == nil {
+		m.steps = append(m.steps, step)
+	}
+	return err
+}
+
+// addLayered has a layer of the sandbox's own laid over something of the machine, in a place that is gone afterwards.
+func (e *Engine) addLayered(ctx context.Context, m *mounts, mount *sandbox.Mount, who identity) error {
+	at := "/." + sandbox.Brand + "/layers-" + strconv.Itoa(len(m.late))
+	layer := sandbox.Mount{Kind: sandbox.MountHome, Source: mount.Layer, Writable: true}
+	lower, err := e.mountStep(ctx, m, mount, who, at+"/lower", hardened|setup.ReadOnly)
+	if err != nil {
+		return err
+	}
+	upper, err := e.mountStep(ctx, m, &layer, who, at+"/layer", hardened)
+	if err != nil {
+		return err
+	}
+	m.late = append(m.late, lower, upper, setup.Step{Kind: setup.Overlay, Source: at, Path: path.Clean(mount.Target), Attr: hardened})
+	m.rules = append(m.rules, setup.Rule{Path: path.Clean(mount.Target), Right: setup.RightWrite})
+	return nil
+}
+
+// mountStep is what mounts one thing of the host at a path.
+func (e *Engine) mountStep(ctx context.Context, m *mounts, mount *sandbox.Mount, who identity, target string, attr setup.Attr) (setup.Step, error) {
 	pinned := mount.Pinned
 	if pinned == nil {
 		opened, err := pin(mount.Source)
 		if err != nil {
-			return sandbox.Errorf(sandbox.CodeNotFound, "mount %s: %v", mount.Source, err)
+			return setup.Step{}, sandbox.Errorf(sandbox.CodeNotFound, "mount %s: %v", mount.Source, err)
 		}
 		defer opened.Close() // it was a path only
 		pinned = opened
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(int(pinned.Fd()), &st); err != nil {
-		return sandbox.Errorf(sandbox.CodeFailed, "mount %s: %v", mount.Source, err)
+		return setup.Step{}, sandbox.Errorf(sandbox.CodeFailed, "mount %s: %v", mount.Source, err)
 	}
 	if !e.root {
-		m.steps = append(m.steps, setup.Step{
-			Kind: setup.Pinned, Source: mount.Source, Path: target, Attr: attr, Device: st.Dev, Inode: st.Ino,
-		})
-		return nil
+		return setup.Step{Kind: setup.Pinned, Source: mount.Source, Path: target, Attr: attr, Device: st.Dev, Inode: st.Ino}, nil
 	}
 	mapping := idmap{}
 	// The workspace belongs to the sandbox, whoever owns it on the host. Other mounts keep the rights of their files.
-	own := mount.Kind == sandbox.MountWorkspace || mount.Kind == sandbox.MountAgent || mount.Kind == sandbox.MountHome
+	own := mount.Kind == sandbox.MountWorkspace || mount.Kind == sandbox.MountAgent || mount.Kind == sandbox.MountHome || mount.Layer != ""
 	if own && (int(st.Uid) != who.hostUID || int(st.Gid) != who.hostGID) {
 		mapping = idmap{int(st.Uid), int(st.Gid), who.hostUID, who.hostGID}
 		m.foreign = m.foreign || mount.Writable
 	}
 	fd, err := e.detach(ctx, pinned, attr, mapping)
 	if err != nil {
-		return sandbox.Errorf(sandbox.CodeUnavailable, "mount %s: %v", mount.Source, err)
+		return setup.Step{}, sandbox.Errorf(sandbox.CodeUnavailable, "mount %s: %v", mount.Source, err)
 	}
-	m.steps = append(m.steps, setup.Step{Kind: setup.Detached, Path: target, FD: uint32(len(m.fds))})
+	step := setup.Step{Kind: setup.Detached, Path: target, FD: uint32(len(m.fds))}
 	m.fds = append(m.fds, fd)
-	return nil
+	return step, nil
 }
 
 // pin opens a path that was resolved: a symbolic link on the way is another file than the one that was meant.

@@ -182,6 +182,7 @@ func (e *Engine) lastPlan(spec *sandbox.Spec, who identity, m *mounts) (*setup.P
 	slices.SortStableFunc(p.Steps, func(a, b setup.Step) int {
 		return cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/"))
 	})
+	p.Steps = append(p.Steps, m.late...)
 	p.Landlock = append(p.Landlock, m.rules...)
 	protected, err := protectedSteps(spec)
 	if err != nil {

@@ -30,6 +30,8 @@ type Layout struct {
 	Home         string // inside
 	HomeDir      string // of the host, mounted at Home; "" if something else is there
 	Tools        []toolchain.Dir
+	Caches       []toolchain.Dir
+	Layered      bool // what the sandbox adds to a cache is in a layer of its own
 	Binds        []Bind
 	InPlace      bool    // paths inside are those of the host
 	Offline      bool    // there is no network
@@ -68,6 +70,7 @@ func (r *Resolved) Layout(site Site, q Request) (*Layout, error) {
 	if l.HomeDir, err = r.homeDir(l); err != nil {
 		return nil, err
 	}
+	l.Caches, l.Layered = r.caches(site.Engine, l), layered(site.Engine, l)
 	l.settle()
 	l.Environ = []string{"PATH=" + task.DefaultPath}
 	for _, v := range r.variables(site.Engine, l) {

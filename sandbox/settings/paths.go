@@ -35,7 +35,7 @@ type Location struct {
 }
 
 // mountRank orders mounts at one target: a bind hides the workspace that it is mounted over.
-var mountRank = map[sandbox.MountKind]int{sandbox.MountBind: 0, sandbox.MountHome: 1, sandbox.MountTools: 2, sandbox.MountAgent: 3, sandbox.MountWorkspace: 4}
+var mountRank = map[sandbox.MountKind]int{sandbox.MountBind: 0, sandbox.MountHome: 1, sandbox.MountTools: 2, sandbox.MountCache: 2, sandbox.MountAgent: 3, sandbox.MountWorkspace: 4}
 
 // NewMountTable makes a table of mounts.
 func NewMountTable(workdir string, mounts []sandbox.Mount) *MountTable {

@@ -21,6 +21,7 @@ func (l *Layout) Mounts() []sandbox.Mount {
 		// Binds come last: they may lie in it.
 		mounts = slices.Insert(mounts, len(mounts)-len(l.Binds), sandbox.Mount{Kind: sandbox.MountHome, Source: l.HomeDir, Target: l.Home, Writable: true})
 	}
+	mounts = slices.Insert(mounts, len(mounts)-len(l.Binds), l.cacheMounts()...)
 	for _, d := range l.Tools {
 		mounts = slices.Insert(mounts, len(mounts)-len(l.Binds), sandbox.Mount{Kind: sandbox.MountTools, Source: d.Path, Target: d.Path})
 	}

@@ -141,6 +141,9 @@ func (r *Resolved) Spec(ctx context.Context, site Site, q Request, egress OpenEg
 	if err := plan.openHome(); err != nil {
 		return nil, err
 	}
+	if err := plan.pinCaches(); err != nil {
+		return nil, err
+	}
 	if err := r.showSystem(engine, plan); err != nil {
 		return nil, err
 	}
@@ -185,7 +188,7 @@ func (r *Resolved) draft(engine string, layout *Layout) (_ *Plan, err error) {
 func (p *Plan) pinMounts() error {
 	for i := range p.Spec.Mounts {
 		m := &p.Spec.Mounts[i]
-		if m.Kind == sandbox.MountHome || m.Pinned != nil {
+		if m.Kind == sandbox.MountHome || m.Kind == sandbox.MountCache || m.Pinned != nil {
 			continue // the home: it is made for who runs inside, which is not known yet
 		}
 		var err error

@@ -59,6 +59,13 @@ func (k *checker) toolchains(at string, c *ToolchainsConfig) {
 	}
 }
 
+// struckOut reports whether somebody has said that a directory is not to be shown.
+func (r *Resolved) struckOut(d toolchain.Dir) bool {
+	return slices.ContainsFunc(r.Toolchains.Without, func(w string) bool {
+		return d.Tool != "" && (w == everyTool || w == d.Tool) || path.IsAbs(w) && place.Within(d.Path, path.Clean(w))
+	})
+}
+
 // tools are the directories of toolchains that a sandbox of a layout shows. None of them takes the place of anything else, and
 // none lies where the agent can write: the workspace shows its own.
 func (r *Resolved) tools(engine string, l *Layout) (list []toolchain.Dir) {
@@ -73,10 +80,7 @@ func (r *Resolved) tools(engine string, l *Layout) (list []toolchain.Dir) {
 	slices.SortStableFunc(all, func(a, b toolchain.Dir) int { return strings.Count(a.Path, "/") - strings.Count(b.Path, "/") })
 	rules := r.bindRules(nil)
 	for _, d := range all {
-		struck := slices.ContainsFunc(r.Toolchains.Without, func(w string) bool {
-			return d.Tool != "" && (w == everyTool || w == d.Tool) || path.IsAbs(w) && place.Within(d.Path, path.Clean(w))
-		})
-		if struck || hidesSystem(d.Path) || place.Within(d.Path, l.Workdir) || place.Within(d.Path, l.WorkspaceDir) || place.Within(l.Home, d.Path) ||
+		if r.struckOut(d) || hidesSystem(d.Path) || place.Within(d.Path, l.Workdir) || place.Within(d.Path, l.WorkspaceDir) || place.Within(l.Home, d.Path) ||
 			slices.ContainsFunc(list, func(shown toolchain.Dir) bool { return place.Within(d.Path, shown.Path) }) ||
 			slices.ContainsFunc(l.Binds, func(b Bind) bool { return place.Within(d.Path, b.Target) }) {
 			continue
@@ -154,8 +158,16 @@ func (r *Resolved) toolVariables(engine string, l *Layout) []Variable {
 			own = append(own, d.Path, path.Join(d.Path, "bin"))
 		}
 	}
+	variables := r.cacheVariables(l)
+	for _, name := range slices.Sorted(maps.Keys(found.Env)) {
+		value := found.Env[name]
+		set := slices.ContainsFunc(variables, func(v Variable) bool { return v.Name == name })
+		if !set && (!path.IsAbs(value) || shown(value) || l.holdsCache(value) || name == "VIRTUAL_ENV") {
+			variables = append(variables, Variable{name, value})
+		}
+	}
 	if len(l.Tools) == 0 {
-		return nil
+		return variables
 	}
 	system := strings.Split(task.DefaultPath, ":")
 	all := slices.Concat(own, search, system)
@@ -168,11 +180,10 @@ func (r *Resolved) toolVariables(engine string, l *Layout) []Variable {
 			once = append(once, dir)
 		}
 	}
-	variables := []Variable{{"PATH", strings.Join(once, ":")}}
-	for _, name := range slices.Sorted(maps.Keys(found.Env)) {
-		if shown(found.Env[name]) {
-			variables = append(variables, Variable{name, found.Env[name]})
-		}
-	}
-	return variables
+	return append([]Variable{{"PATH", strings.Join(once, ":")}}, variables...)
+}
+
+// holdsCache reports whether a directory is a cache that is laid over, or holds one.
+func (l *Layout) holdsCache(dir string) bool {
+	return slices.ContainsFunc(l.cacheMounts(), func(m sandbox.Mount) bool { return m.Layer != "" && place.Within(m.Target, dir) })
 }

@@ -133,3 +133,58 @@ func TestAgentsStrikeOutAsWell(t *testing.T) {
 		}
 	}
 }
+
+// What the machine has fetched is read, and what a sandbox adds is its own: nothing of it is written back.
+func TestCachesAreReadAndNotWritten(t *testing.T) {
+	w, around := toolsWorld(t)
+	modules := w.Home + "/go/pkg/mod"
+	w.Write(t, modules+"/cache/download/x", "x")
+	w.Write(t, w.Home+"/.npm/_cacache/index", "x")
+	around.Tools.Caches = []toolchain.Dir{{Tool: toolchain.GoModules, Path: modules}, {Tool: "npm-cache", Path: w.Home + "/.npm/_cacache"}, {Tool: "go-build", Path: w.Home + "/.ssh"}}
+	around.Tools.Env = map[string]string{"GOPROXY": "https://proxy.example", "GOFLAGS": "-v"}
+	caches := func(p *Plan) (list []string) {
+		for _, m := range p.Spec.Mounts {
+			if m.Kind == sandbox.MountCache {
+				if m.Writable || m.Pinned == nil {
+					t.Errorf("%+v", m)
+				}
+				list = append(list, m.Source+" "+m.Target+map[bool]string{true: " layered"}[m.Layer != ""])
+			}
+		}
+		return list
+	}
+	native := toolPlan(t, w, around, Site{Engine: sandbox.EngineNative}, Config{})
+	if got, want := caches(native), []string{modules + " " + modules + " layered", w.Home + "/.npm/_cacache " + w.Home + "/.npm/_cacache layered"}; !slices.Equal(got, want) {
+		t.Errorf("native: %q, want %q", got, want)
+	}
+	if value(native.Spec.Env, "GOPROXY") != "https://proxy.example" || value(native.Spec.Env, "GOFLAGS") != "-v" {
+		t.Errorf("native: %q", native.Spec.Env)
+	}
+	for site, want := range map[Site]string{
+		{Engine: sandbox.EngineDocker}:                "/var/cache/machine/go",
+		{Engine: sandbox.EngineNative, InPlace: true}: modules + "/cache/download",
+	} {
+		plan := toolPlan(t, w, around, site, Config{})
+		if got := caches(plan); !slices.Equal(got, []string{modules + "/cache/download " + want}) {
+			t.Errorf("%+v: %q", site, got)
+		}
+		if value(plan.Spec.Env, "GOPROXY") != "file://"+want+",https://proxy.example" || value(plan.Spec.Env, "GOFLAGS") != "-v -modcacherw" {
+			t.Errorf("%+v: %q", site, plan.Spec.Env)
+		}
+	}
+	if got := caches(toolPlan(t, w, around, Site{Engine: sandbox.EngineNative}, Config{Toolchains: ToolchainsConfig{Without: []string{"npm-cache"}}})); len(got) != 1 {
+		t.Errorf("one struck out: %q", got)
+	}
+	if err := os.RemoveAll(w.Home + "/.npm"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(w.Home+"/.npm", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../.ssh", w.Home+"/.npm/_cacache"); err != nil {
+		t.Fatal(err)
+	}
+	if plan := toolPlan(t, w, around, Site{Engine: sandbox.EngineNative}, Config{}); len(caches(plan)) != 1 || len(plan.Left) != 1 {
+		t.Errorf("one that became a link: %q, %q", caches(plan), plan.Left)
+	}
+}

@@ -1,5 +1,7 @@
 package toolchain
 
+import "slices"
+
 // kind is one row of the table: where a toolchain lies, and which files there hold credentials. "~" is the home, "$NAME" what a
 // variable of the person's environment says; a row lists directories, so that what lies beside them is not shown: of ~/.cargo the
 // programs, not credentials.toml; of ~/.m2, ~/.gem and ~/.config nothing.
@@ -44,9 +46,9 @@ var kinds = []kind{
 // optional is the toolchain of what lies below /opt: the directories there whose programs are on the search path.
 const optional = "opt"
 
-// Names are those of the table, as configurations write them.
+// Names are those of the tables, as configurations write them.
 func Names() (names []string) {
-	for _, k := range kinds {
+	for _, k := range slices.Concat(kinds, cacheKinds) {
 		names = append(names, k.name)
 	}
 	return names

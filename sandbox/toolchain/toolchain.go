@@ -33,18 +33,24 @@ type Found struct {
 	Path    []string          `json:"path"` // the person's search path, of directories that lead nowhere else
 	Env     map[string]string `json:"env,omitempty"`
 	Refused []Refusal         `json:"refused,omitempty"`
+	// Caches are directories with what package managers have fetched and compilers have built.
+	Caches []Dir `json:"caches,omitempty"`
+	// Withheld are names of variables that are not told inside, because they log in somewhere.
+	Withheld []string `json:"withheld,omitempty"`
 }
 
 // Machine is where to look.
 type Machine struct {
-	Home   string // real
-	Path   string // the search path
-	Getenv func(string) string
+	Home    string // real
+	Path    string // the search path
+	Getenv  func(string) string
+	Environ []string // all of the environment, NAME=value
 }
 
 // Detect looks for every toolchain of the table.
 func Detect(m Machine) Found {
 	found := Found{Dirs: []Dir{}, Path: []string{}, Env: map[string]string{}}
+	m.Getenv = withGoEnv(m.Home, m.Getenv)
 	for i := range kinds {
 		k := &kinds[i]
 		dirs := k.dirs
@@ -75,6 +81,8 @@ func Detect(m Machine) Found {
 			found.Path = append(found.Path, dir)
 		}
 	}
+	found.caches(&m)
+	found.settings(&m, m.Environ)
 	return found
 }
 

@@ -1,6 +1,7 @@
 package toolchain
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,5 +117,51 @@ func TestCredentialsAreHidden(t *testing.T) {
 	odd := made(t, home, "a[b]*", ".npmrc")
 	if got := (Dir{"", filepath.Dir(odd)}).Hidden(); !slices.Equal(got, []string{odd}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// Caches and settings of package managers go along; an address that logs in does not, and is told by name.
+func TestCachesAndSettings(t *testing.T) {
+	home := newHome(t)
+	made(t, home, "go/pkg/mod/x@v1/x.go")
+	made(t, home, ".npm/_cacache/index")
+	made(t, home, "builds/x")
+	made(t, home, ".ssh/id")
+	made(t, home, ".config/go/env")
+	if err := os.WriteFile(filepath.Join(home, ".config/go/env"), []byte("GOPROXY=https://proxy.example,direct\nGOPRIVATE=git.example\nPATH=/evil\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../.ssh", filepath.Join(home, ".cache")); err != nil {
+		t.Fatal(err)
+	}
+	environ := []string{
+		"GOCACHE=" + home + "/builds", "GOPRIVATE=other.example", "GOSUMDB=off", "PIP_INDEX_URL=https://me:pw@pypi.example/simple", "PIP_TIMEOUT=10",
+		"npm_config_registry=https://npm.example/", "NPM_CONFIG__AUTHTOKEN=x", "npm_config_//npm.example/:_authToken=x", "npm_config_userconfig=/etc/npmrc",
+		"NODE_ENV=test", "PIP_EXTRA_INDEX_URL=https://a.example https://token@b.example", "npm_config_proxy=http://p.example?token=x", "SECRET=x",
+	}
+	found := Detect(Machine{Home: home, Environ: environ, Getenv: func(name string) string {
+		for _, v := range environ {
+			if value, ok := strings.CutPrefix(v, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}})
+	var caches []string
+	for _, d := range found.Caches {
+		caches = append(caches, d.Tool+" "+d.Path)
+	}
+	if want := []string{"go-modules " + home + "/go/pkg/mod", "go-build " + home + "/builds", "npm-cache " + home + "/.npm/_cacache"}; !slices.Equal(caches, want) {
+		t.Errorf("caches: %q, want %q", caches, want)
+	}
+	want := map[string]string{
+		"GOCACHE": home + "/builds", "GOPROXY": "https://proxy.example,direct", "GOPRIVATE": "other.example", "GOSUMDB": "off", "PIP_TIMEOUT": "10",
+		"npm_config_registry": "https://npm.example/", "NODE_ENV": "test",
+	}
+	if !maps.Equal(found.Env, want) {
+		t.Errorf("settings: %v, want %v", found.Env, want)
+	}
+	if told := []string{"NPM_CONFIG__AUTHTOKEN", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL", "npm_config_//npm.example/:_authToken", "npm_config_proxy", "npm_config_userconfig"}; !slices.Equal(found.Withheld, told) {
+		t.Errorf("withheld: %q", found.Withheld)
 	}
 }

@@ -145,6 +145,27 @@ func (b *builder) fileSystem(kind string, s *Step, options []option) error {
 	return b.attach(mount, s.Path)
 }
 
+// overlay mounts two directories as one. That the kernel refuses is no error: the machine's own files were to be read only, and
+// the sandbox is whole without them.
+func (b *builder) overlay(s *Step) error {
+	lower, layer := newRoot+s.Source+"/lower", newRoot+s.Source+"/layer"
+	failed := b.fileSystem("overlay", s, []option{
+		{"lowerdir", lower}, {"upperdir", layer + "/upper"}, {"workdir", layer + "/work"}, {"userxattr", ""},
+	})
+	for _, at := range []string{lower, layer} {
+		if err := unix.Unmount(at, unix.MNT_DETACH); err != nil {
+			return fail("umount", at, err) // it would be a second way to what is laid over it
+		}
+		if err := unix.Rmdir(at); err != nil {
+			return fail("rmdir", at, err)
+		}
+	}
+	if failed != nil {
+		return nil
+	}
+	return fail("rmdir", s.Source, unix.Rmdir(newRoot+s.Source))
+}
+
 func mountAttr(a Attr) int {
 	var flags int
 	if a&ReadOnly != 0 {

@@ -40,6 +40,9 @@ const (
 	Mask
 	// Attributes changes the attributes of the mount at Path.
 	Attributes
+	// Overlay lays what is at Source/layer/upper, below the new root, over what is at Source/lower, and mounts it at Path. Both
+	// go from where they are. Where the kernel does not, nothing is mounted.
+	Overlay
 	// Loopback brings up the loopback interface.
 	Loopback
 	// Setting writes Data to a file below /proc/sys that belongs to the namespaces of the sandbox.

@@ -142,6 +142,8 @@ func (b *builder) step(s *Step) error {
 		return fail("mount again", s.Path, b.again(s))
 	case Mask:
 		return fail("mask", s.Path, b.mask(s.Path))
+	case Overlay:
+		return b.overlay(s)
 	case Attributes:
 		fd, err := b.open(b.root, s.Path, unix.RESOLVE_NO_SYMLINKS)
 		if err != nil {
