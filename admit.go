@@ -251,6 +251,8 @@ func (a *admission) admit(ctx context.Context) (pass *Pass, err error) {
 		a.dropKept()
 		return nil, &Refusal{Tool: a.call.Tool, Code: CodeAuditUnavailable, Approval: a.answer.ApprovalID, Cause: err}
 	}
+	// A grant is for more calls than the one that a person saw when it was given.
+	a.request.Seen = a.answer.Decision.Allows() && a.answer.Grant == ""
 	return &Pass{
 		gateway: a.gateway, request: a.request, record: id, kept: a.kept, admission: ctx,
 		bound:    passBinding(a.request, a.request.Digest, a.snapshot.Revision()),

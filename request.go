@@ -13,6 +13,7 @@ type Request struct {
 	Level  Level
 	Inputs LevelInputs
 	Facts  Facts
+	Seen   bool // a person said yes to this very call, and saw it; known when it runs
 }
 
 // Host is where the call runs: where its tool says, else where the call says.

@@ -147,6 +147,8 @@ type Deps struct {
 	Commands Commands
 	// Sandboxes confines calls; nil: none is.
 	Sandboxes Sandboxes
+	// Light confines commands of this machine that nobody saw; nil: they run as they are.
+	Light Confiner
 	// Secret reports whether a text holds a secret. Nil: each may, and nothing of a client's environment goes into a sandbox.
 	Secret func(text string) bool
 	// MayUse reports whether the caller sees another tool; exec asks it about process before it leaves a command in

@@ -153,6 +153,9 @@ func (b *Toolbox) exec(ctx context.Context, r *toolward.Request) (toolward.Resul
 	if err := b.unchanged(plan); err != nil {
 		return failed("The command was not started: %v. Look at what changed and try again.", err), nil
 	}
+	if err := b.confineLightly(r, plan); err != nil {
+		return failed("The command was not started: %v", err), nil
+	}
 	if err := ctx.Err(); err != nil {
 		return toolward.Result{}, err
 	}

@@ -57,6 +57,7 @@ func (b *Toolbox) execFacts(ctx context.Context, r *toolward.Request) (toolward.
 		err = plan.confine(at.box)
 	} else if err = b.prepare(plan, at.Classifier); err == nil {
 		facts.Bound = append(facts.Bound, "command "+plan.binding.Digest())
+		b.lightFindings(plan, &facts)
 	}
 	facts.Prepared = plan
 	return facts, err

@@ -19,6 +19,7 @@ type Exec struct {
 	command.Config
 	Shell       string   `json:"shell,omitempty" jsonschema:"absolute path of the shell for what is run as text; default bash, else sh; of the gateway only, from the next start"`
 	PathPrepend []string `json:"pathPrepend,omitempty" jsonschema:"absolute directories in front of the search path; of the gateway only, from the next start"`
+	Light       *bool    `json:"lightConfinement,omitempty" jsonschema:"keys, Toolward's own files, settings that other programs obey and other processes are kept from commands of this machine that no person saw; default true; of the gateway only, from the next start"`
 }
 
 // withDefaults fills in what the gateway's section leaves out.
@@ -67,6 +68,9 @@ func (f *File) Builtin() builtin.Config {
 	return c
 }
 
+// ConfinesLightly reports whether commands of this machine that no person saw are confined.
+func (f *File) ConfinesLightly() bool { return f.Tools.Exec.Light == nil || *f.Tools.Exec.Light }
+
 // checkCommands checks the settings of commands.
 func checkCommands(f File) (errs []error) {
 	section := func(at string, t *Tools) {
@@ -80,6 +84,9 @@ func checkCommands(f File) (errs []error) {
 		section(at, t)
 		if t.Exec.Shell != "" {
 			errs = append(errs, keyError{at + "exec.shell", "an agent has no shell of its own: write it in tools.exec of the gateway"})
+		}
+		if t.Exec.Light != nil {
+			errs = append(errs, keyError{at + "exec.lightConfinement", "it is for commands of all agents: write it in tools.exec of the gateway"})
 		}
 		if len(t.Exec.PathPrepend) > 0 {
 			errs = append(errs, keyError{at + "exec.pathPrepend", "an agent has no search path of its own: write it in tools.exec of the gateway"})

@@ -132,6 +132,7 @@ func buildCatalog() []Check {
 		"tools.elevated.allowFrom.<p>.large warn many may ask for commands with more rights",
 	)
 	made("settings of commands",
+		"tools.exec.light_confinement warn commands on this machine that no person saw are not confined",
 		"tools.exec.unguarded critical every command runs, and nobody is asked",
 		"tools.exec.safe_bins_interpreter_unprofiled warn a stream filter without a profile is ignored",
 		"tools.exec.safe_bin_trusted_dirs_risky warn others can write to a trusted directory",

@@ -11,6 +11,7 @@ import (
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/modes"
+	"github.com/toolward/toolward/sandbox/light"
 )
 
 // manySenders is how many senders of a channel may have commands with more rights before that is worth a look.
@@ -31,6 +32,7 @@ func (e *examination) commands() error {
 	e.modes(file)
 	e.entries(file)
 	e.elevated()
+	e.confinement()
 	commands := e.file.Commands()
 	warnings, err := commands.Check()
 	if err != nil {
@@ -47,6 +49,23 @@ func (e *examination) commands() error {
 		}
 	}
 	return nil
+}
+
+// confinement looks whether commands that nobody saw are kept from what is not theirs.
+func (e *examination) confinement() {
+	const id = "tools.exec.light_confinement"
+	switch {
+	case e.Light == nil:
+	case !e.file.ConfinesLightly():
+		e.find(id, "remove tools.exec.lightConfinement", "tools.exec.lightConfinement is false: project code in an allowed command can read keys and change Toolward's own files")
+	default:
+		switch check := e.Light(); check.Mode {
+		case light.Landlock:
+			e.findAs(Info, id, check.Fix, "by Landlock alone, which keeps files apart and no processes: %s", check.Found)
+		case light.None:
+			e.find(id, check.Fix, "they ask instead: %s", check.Found)
+		}
+	}
 }
 
 // modes looks for agents whose commands run whatever they are. The file can only tighten.

@@ -16,6 +16,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/sandbox/light"
 )
 
 // Severity says how grave a finding is.
@@ -71,9 +72,11 @@ type Options struct {
 	Around policy.Surroundings
 	// Status asks a running gateway how it is. Nil, or an error, means that none answers.
 	Status func(context.Context) (Status, error)
-	Deep   bool // verify the record, look at remembered answers, and expect a gateway to answer
-	Fix    bool // tighten modes of files
-	Now    time.Time
+	// Light tries what confines commands of this machine. Nil: this system has nothing of the kind.
+	Light func() light.Check
+	Deep  bool // verify the record, look at remembered answers, and expect a gateway to answer
+	Fix   bool // tighten modes of files
+	Now   time.Time
 }
 
 // Status is what a running gateway says of itself.

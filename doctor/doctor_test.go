@@ -25,6 +25,7 @@ import (
 	"github.com/toolward/toolward/doctor"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
+	"github.com/toolward/toolward/sandbox/light"
 )
 
 var update = flag.Bool("update", false, "write generated files anew")
@@ -286,6 +287,19 @@ var situations = []situation{
 		want: []string{"critical tools.exec.unguarded", "critical tools.exec.unguarded"},
 	},
 	{
+		name: "commands that cannot be confined", options: confines(light.Check{Mode: light.None, Found: "no user namespaces", Fix: "a setting"}),
+		want: []string{"warn tools.exec.light_confinement"},
+	},
+	{
+		name: "commands by Landlock alone", options: confines(light.Check{Mode: light.Landlock, Found: "no user namespaces", Fix: "a setting"}),
+		want: []string{"info tools.exec.light_confinement"},
+	},
+	{
+		name: "commands that nobody confines", source: `{"tools": {"exec": {"lightConfinement": false}}}`, options: confines(light.Check{Mode: light.Namespaces}),
+		want: []string{"warn tools.exec.light_confinement"},
+	},
+	{name: "commands that are confined", options: confines(light.Check{Mode: light.Namespaces}), want: []string{}},
+	{
 		name: "commands that the file guards", source: `{"tools": {"exec": {"security": "full", "ask": "off"}}}`,
 		spoil: approvalsFile(`{"version": 1, "defaults": {"ask": "on-miss"}}`), want: []string{"warn config.insecure_or_dangerous_flags"},
 	},
@@ -340,6 +354,10 @@ func (s situation) prepare(t testing.TB) doctor.Options {
 		s.options(&o)
 	}
 	return o
+}
+
+func confines(check light.Check) func(*doctor.Options) {
+	return func(o *doctor.Options) { o.Light = func() light.Check { return check } }
 }
 
 // TestSituations spoils an installation in one way at a time.

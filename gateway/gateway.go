@@ -28,6 +28,7 @@ import (
 	"github.com/toolward/toolward/redact"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/fleet"
+	"github.com/toolward/toolward/sandbox/light"
 	"github.com/toolward/toolward/server"
 	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/session"
@@ -56,6 +57,7 @@ type Gateway struct {
 	places   *Territory
 	kept     *kept.Workspaces // nil if nothing is kept
 	toolbox  *builtin.Toolbox
+	light    *light.Light // nil: nothing is confined lightly
 	tools    []*toolward.Tool
 	registry *plugin.Registry // plug-ins that are compiled in
 	plugins  *plugin.Runner

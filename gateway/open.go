@@ -145,7 +145,8 @@ func (g *Gateway) openTools(ctx context.Context, o Options) (err error) {
 	if g.places, err = NewTerritory(g.home); err != nil {
 		return err
 	}
-	if g.toolbox, err = builtin.New(g.atStart.Builtin(), builtin.Deps{Places: g.places.Of, Commands: g.exec, Sandboxes: g, Secret: g.holdsSecret, MayUse: g.mayUse, Log: g.log}); err != nil {
+	g.openLight()
+	if g.toolbox, err = builtin.New(g.atStart.Builtin(), builtin.Deps{Places: g.places.Of, Commands: g.exec, Sandboxes: g, Light: Confiner(g.light), Secret: g.holdsSecret, MayUse: g.mayUse, Log: g.log}); err != nil {
 		return err
 	}
 	if err := g.openEgress(); err != nil {

@@ -58,7 +58,7 @@ func (l *lab) asked(t *testing.T) string {
 // A configuration is put in force in all parts or in none. The approver used to change before parts that could still fail.
 func TestAConfigurationCountsAsAWholeOrNotAtAll(t *testing.T) {
 	for _, at := range []int{0, 3, -1} {
-		l := newLab(t, map[string]string{config.FileName: `{"config": {"autoApply": true}}`}, nil)
+		l := newLab(t, map[string]string{config.FileName: unconfined}, nil)
 		before, logged := l.state(t), l.log.Len()
 		loaded, err := config.Parse("changed.jsonc", []byte(everythingChanged))
 		if err != nil {
@@ -83,7 +83,7 @@ func TestAConfigurationCountsAsAWholeOrNotAtAll(t *testing.T) {
 
 // What the test above compares does change where nothing fails.
 func TestAConfigurationCountsEverywhere(t *testing.T) {
-	l := newLab(t, map[string]string{config.FileName: `{"config": {"autoApply": true}}`}, nil)
+	l := newLab(t, map[string]string{config.FileName: unconfined}, nil)
 	defer l.Close()
 	var before, after []json.RawMessage
 	if err := json.Unmarshal([]byte(l.state(t)), &before); err != nil {

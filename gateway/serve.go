@@ -77,6 +77,9 @@ func (g *Gateway) Close() {
 	}
 	if g.toolbox != nil {
 		g.logError("end commands", g.toolbox.Close())
+		if g.light != nil {
+			g.light.Close()
+		}
 	}
 	g.closeSandboxes()
 	if g.kept != nil {

@@ -35,6 +35,7 @@ type Job struct {
 	leader  *os.Process   // whose process group the job is; nil if there is none now
 	members []*os.Process // programs that run now, without the leader
 	escaped []*os.Process // descendants that left the process group
+	places  []Elsewhere   // where programs were started that the job did not start itself
 }
 
 // Start runs a plan. It returns when the first program has started or everything is over. An error means that
@@ -114,6 +115,9 @@ func (j *Job) Stop(signal syscall.Signal) {
 
 // signal reaches the process group, the programs that left it, and their descendants that did. The caller holds mu.
 func (j *Job) signal(signal syscall.Signal) {
+	for _, place := range j.places {
+		place.Signal(signal)
+	}
 	roots := j.members
 	if j.leader != nil {
 		roots = append(roots[:len(roots):len(roots)], j.leader)
@@ -148,6 +152,9 @@ func (j *Job) Release() {
 		signalGroup(j.leader.Pid, syscall.SIGKILL)
 		_, _ = j.leader.Wait() // its status is known
 		j.leader = nil
+	}
+	for _, place := range j.places {
+		place.End()
 	}
 	for _, p := range j.escaped {
 		_ = p.Kill()    // it may have ended

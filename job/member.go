@@ -29,8 +29,12 @@ type member struct {
 	streams  [3]*os.File
 	owned    []*os.File // to be closed once it has started
 	process  *os.Process
-	status   status // known if it has ended or did not start
+	away     Started // in the place of process, if it was started elsewhere
+	status   status  // known if it has ended or did not start
 }
+
+// runs reports whether a program of the member was started.
+func (m *member) runs() bool { return m.process != nil || m.away != nil }
 
 func (m *member) close() {
 	for _, p := range m.programs {

@@ -28,6 +28,9 @@ type Segment struct {
 	Dir       string     // path of the directory that it was judged for: a cd that fails must not make it run elsewhere
 	Op        Operator   // how the next segment follows; None for the last, unless the text ends in ";"
 
+	// Elsewhere, if it is there, starts the program, in a place of its own, in place of the job.
+	Elsewhere Elsewhere
+
 	// Again, if it is there, looks once more at what the segment was judged by, just before it starts: a part before it
 	// may have made a link. An error is a refusal and ends the job.
 	Again func() error

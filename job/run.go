@@ -79,7 +79,7 @@ func (j *Job) advance() (members []member) {
 			j.refused(err)
 			return nil
 		}
-		if slices.ContainsFunc(members, func(m member) bool { return m.process != nil }) {
+		if slices.ContainsFunc(members, func(m member) bool { return m.runs() }) {
 			return members
 		}
 		j.settle(members)
@@ -230,6 +230,9 @@ func (j *Job) startProgram(m *member) error {
 	if err := m.compare(); err != nil {
 		return err
 	}
+	if m.Elsewhere != nil {
+		return j.startElsewhere(m, argv)
+	}
 	attributes.Sys = j.attributes(m)
 	start := func() (*os.Process, error) { return m.programs[0].start(argv, attributes, j.dir) }
 	starting := j.plan.Starting
@@ -256,18 +259,19 @@ func (j *Job) startProgram(m *member) error {
 // attributes puts a program into the process group of the job, or on the terminal. The caller holds mu.
 func (j *Job) attributes(m *member) *syscall.SysProcAttr {
 	if j.streams.Terminal {
-		for fd, f := range m.streams {
-			if f == j.streams.In || f == j.streams.Out || f == j.streams.Err {
-				return &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: fd}
-			}
-		}
-		return &syscall.SysProcAttr{Setsid: true}
+		fd := j.terminal(m)
+		return &syscall.SysProcAttr{Setsid: true, Setctty: fd >= 0, Ctty: max(fd, 0)}
 	}
 	attributes := &syscall.SysProcAttr{Setpgid: true}
 	if j.leader != nil {
 		attributes.Pgid = j.leader.Pid
 	}
 	return attributes
+}
+
+// terminal is which of the streams of a program is the terminal of the job; -1 if none is.
+func (j *Job) terminal(m *member) int {
+	return slices.IndexFunc(m.streams[:], func(f *os.File) bool { return f == j.streams.In || f == j.streams.Out || f == j.streams.Err })
 }
 
 // environment is the environment of one program. A name stands once: programs disagree about which of two counts. It
@@ -314,6 +318,8 @@ func (j *Job) wait(members []member) {
 	for i := range members {
 		m := &members[i]
 		switch {
+		case m.away != nil:
+			m.status = endOf(m.away.Wait())
 		case m.process == nil:
 		case m.process == j.leader: // only we change it before Release
 			leads = i

@@ -89,6 +89,7 @@ func (c *doctorCommand) security(inv *invocation) error {
 	}
 	report, err := doctor.Examine(inv, doctor.Options{
 		Home: inv.home, Config: loaded, Tools: tools, Around: gateway.Surroundings(), Deep: c.Deep, Fix: c.Fix, Now: time.Now(),
+		Light: gateway.LightCheck(&loaded.File),
 		Status: func(ctx context.Context) (doctor.Status, error) {
 			status, err := inv.daemon().Status(ctx)
 			return doctor.Status{Setup: status.Setup, Shadow: status.Mode == config.ModeShadow}, err

@@ -16,9 +16,11 @@ import (
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/gateway"
+	"github.com/toolward/toolward/job"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/redact"
+	"github.com/toolward/toolward/sandbox/light"
 )
 
 // Candidate is a policy that is tried without a gateway, with the tools that a gateway would have.
@@ -94,7 +96,7 @@ func openLoaded(home string, loaded *config.Loaded, around policy.Surroundings) 
 // open makes the tools and compiles the policy for them.
 func (c *Candidate) open() (err error) {
 	c.toolbox, err = builtin.New(c.loaded.File.Builtin(), builtin.Deps{
-		Places: c.places.Of, Commands: c.commands,
+		Places: c.places.Of, Commands: c.commands, Light: c.confiner(),
 		MayUse: func(caller toolward.Caller, tool string) bool {
 			found, _ := c.snapshot.Find(caller, tool)
 			return found != nil
@@ -108,6 +110,23 @@ func (c *Candidate) open() (err error) {
 	c.snapshot, err = c.compile(c.loaded.File.Policy())
 	return err
 }
+
+// confiner stands for light confinement. Cases and past calls are judged as on a machine that can confine, on whatever
+// machine they are tried: "toolward doctor" says what this one can.
+func (c *Candidate) confiner() builtin.Confiner {
+	if !c.loaded.File.ConfinesLightly() {
+		return nil
+	}
+	return confining{}
+}
+
+type confining struct{}
+
+func (confining) Check() light.Check { return light.Check{Mode: light.Namespaces} }
+
+func (confining) Confine(*job.Plan, *light.Scene) error { return errNothingRuns }
+
+var errNothingRuns = errors.New("nothing runs in a trial")
 
 // explain says what a gateway with this policy would make of a call in a session of that level.
 func (c *Candidate) explain(ctx context.Context, level toolward.Level, call toolward.Call) (toolward.Trace, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolward/toolward/sandbox/inside/join"
 	"github.com/toolward/toolward/sandbox/inside/serve"
+	"github.com/toolward/toolward/sandbox/light/box"
 	"github.com/toolward/toolward/sandbox/native/setup"
 )
 
@@ -28,6 +29,9 @@ func Main(subcommand, args []string) int {
 	}
 	if len(args) == 1 && args[0] == setup.Argument {
 		return setup.Main(subcommand)
+	}
+	if len(args) == 1 && args[0] == box.Argument {
+		return box.Main()
 	}
 	return serve.Main(args)
 }

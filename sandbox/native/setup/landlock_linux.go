@@ -39,6 +39,8 @@ func rightsOf(right Right, abi uint32, dir bool) uint64 {
 		rights = readRights | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	case RightWrite:
 		rights = handled(abi)
+	case RightList:
+		rights = unix.LANDLOCK_ACCESS_FS_READ_DIR
 	}
 	if !dir {
 		rights &= fileRights | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
@@ -54,8 +56,11 @@ type pathBeneath struct {
 	parent int32
 }
 
+// Restrict confines this thread, and what it starts, to what the rules of a plan allow.
+func Restrict(plan *Plan) error { return landlock(plan, nil, -1) }
+
 // landlock confines this thread, and what it starts, to what the rules allow. self is the program inside, which is
-// executed from a descriptor and is in no directory.
+// executed from a descriptor and is in no directory; -1: nothing of the kind is.
 func landlock(plan *Plan, fds []int, self int) error {
 	attr := rulesetAttr{fs: handled(plan.LandlockABI)}
 	size := unsafe.Sizeof(attr.fs)
@@ -93,11 +98,18 @@ func landlock(plan *Plan, fds []int, self int) error {
 			return fail("landlock_add_rule", rule.Path, err)
 		}
 	}
+	if self < 0 {
+		return restrict(int(ruleset))
+	}
 	// A program in memory is in no file system that Landlock watches: EBADFD, and no rule is needed.
 	if err := allow(int(ruleset), self, RightRead, plan.LandlockABI); err != 0 && err != unix.EBADFD {
 		return fail("landlock_add_rule", "the program inside", err)
 	}
-	if _, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, 0); errno != 0 {
+	return restrict(int(ruleset))
+}
+
+func restrict(ruleset int) error {
+	if _, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0, 0); errno != 0 {
 		return fail("landlock_restrict_self", "", errno)
 	}
 	return nil

@@ -83,6 +83,7 @@ const (
 	RightRead  Right = iota + 1 // read and execute
 	RightWrite                  // everything
 	RightUse                    // read and write what exists: devices, /proc
+	RightList                   // see the names in directories
 )
 
 // Rule is one rule for Landlock. What does not exist needs none.
