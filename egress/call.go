@@ -25,6 +25,7 @@ type flight struct {
 	to      target
 	route   route
 	wanted  []*Use // the commands that run in the sandbox: one of them wants it
+	earlier bool   // or what another one has left running there
 	id      string
 	cancel  context.CancelFunc
 	decided chan struct{}
@@ -77,7 +78,7 @@ func (p *Proxies) permit(ctx context.Context, name string, w *way, to target) (l
 	if f == nil {
 		deciding, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		f = &flight{
-			proxies: p, sandbox: name, way: w, to: to, route: way, wanted: now, id: rand.Text(), cancel: cancel,
+			proxies: p, sandbox: name, way: w, to: to, route: way, wanted: now, earlier: begun > uint64(len(now)), id: rand.Text(), cancel: cancel,
 			decided: make(chan struct{}), began: time.Now(),
 		}
 		w.flights[wish{to, begun}] = f

@@ -102,7 +102,7 @@ func (p *Proxies) facts(_ context.Context, r *toolward.Request) (toolward.Facts,
 	}
 	if flight != nil {
 		f.Sandbox, f.For = flight.sandbox, flight.wantedBy()
-		f.Findings = append(f.Findings, wanted(f.Sandbox, f.For))
+		f.Findings = append(f.Findings, wanted(f.Sandbox, f.For, flight.earlier)...)
 	}
 	return f, nil
 }
@@ -116,13 +116,20 @@ func inside(to target, named string) toolward.Finding {
 	return toolward.Finding{Code: findInternal, Effect: toolward.EffectNote, Detail: text}
 }
 
-// wanted tells people which command wants the host.
-func wanted(sandbox, command string) toolward.Finding {
-	text := "wanted by a command in the sandbox " + sandbox + ": " + command
+// wanted tells people which command wants the host. What an earlier command has left running there looks the same from outside: it
+// could wait for one whose name people trust.
+func wanted(sandbox, command string, earlier bool) []toolward.Finding {
 	if command == "" {
-		text = "wanted by a program that runs on in the sandbox " + sandbox + " after its command has ended"
+		return []toolward.Finding{{
+			Code: findWanted, Effect: toolward.EffectNote,
+			Detail: "wanted by a program that runs on in the sandbox " + sandbox + " after its command has ended",
+		}}
 	}
-	return toolward.Finding{Code: findWanted, Effect: toolward.EffectNote, Detail: text}
+	all := []toolward.Finding{{Code: findWanted, Effect: toolward.EffectNote, Detail: "wanted in the sandbox " + sandbox + " by: " + command}}
+	if earlier {
+		all = append(all, toolward.Finding{Code: findWanted, Effect: toolward.EffectNote, Detail: "or by something that an earlier command has left running there"})
+	}
+	return all
 }
 
 // bracketed is a host as it is written in a URL.
