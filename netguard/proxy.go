@@ -156,9 +156,29 @@ func (p *Proxy) connect(ctx context.Context, c *client) {
 	}
 	began := time.Now()
 	result := Connection{Host: name, Port: c.port}
-	result.Err = p.pass(ctx, c, leave, &result)
+	there, refused := p.dial(ctx, c, leave, name)
+	if refused != nil {
+		// Before the client knows, so that whoever waits for its end can say why.
+		result.Err, result.Took = refused, time.Since(began)
+		leave.End(result)
+		c.answerRefused(refused)
+		return
+	}
+	result.Err = p.pass(ctx, c, there, leave, &result)
 	result.Took = time.Since(began)
 	leave.End(result)
+}
+
+// dial makes the connection that was permitted.
+func (p *Proxy) dial(ctx context.Context, c *client, leave Leave, name string) (net.Conn, *Error) {
+	there, err := cmp.Or(leave.Guard(), p.Guard).Dial(ctx, bracketed(name), c.port)
+	if err == nil {
+		return there, nil
+	}
+	if refused, ok := errors.AsType[*Error](err); ok {
+		return nil, refused
+	}
+	return nil, &Error{Code: CodeConnect, Host: name}
 }
 
 // ask checks before anybody is asked: people are not to be bothered with what may not be reached whatever they say.
@@ -197,17 +217,8 @@ func (p *Proxy) host(c *client) (host, *Error) {
 	return h, refused
 }
 
-// pass makes the connection and passes bytes until it ends.
-func (p *Proxy) pass(ctx context.Context, c *client, leave Leave, result *Connection) error {
-	there, err := cmp.Or(leave.Guard(), p.Guard).Dial(ctx, bracketed(result.Host), c.port)
-	if err != nil {
-		refused, ok := errors.AsType[*Error](err)
-		if !ok {
-			refused = &Error{Code: CodeConnect, Host: result.Host}
-		}
-		c.answerRefused(refused)
-		return refused
-	}
+// pass passes bytes until the connection ends.
+func (p *Proxy) pass(ctx context.Context, c *client, there net.Conn, leave Leave, result *Connection) error {
 	defer there.Close()
 	stop := context.AfterFunc(ctx, func() { _ = there.Close() })
 	defer stop()
