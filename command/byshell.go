@@ -153,7 +153,7 @@ func mayWriteFiles(s *Segment) bool {
 			return true
 		}
 	}
-	if s.Builtin != "" || s.By == BySafeBins {
+	if s.Builtin != "" && s.Builtin != "source" || s.By == BySafeBins {
 		return false
 	}
 	if len(s.Inner) > 0 && s.ScriptArg >= 0 {

@@ -69,6 +69,10 @@ func (s *Segment) render(b *strings.Builder) {
 	}
 	switch s.Builtin {
 	case "":
+	case "source":
+		b.WriteString(". ")
+		writeQuoted(b, s.Target)
+		return
 	case "=":
 		b.WriteString(s.Variable + "=")
 		s.dynamic[0].render(b)

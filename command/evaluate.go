@@ -23,11 +23,13 @@ func (e *Evaluator) Evaluate(r *Request) *Assessment {
 	}
 	v.out.Hidden = shell.Obfuscations(r.Command)
 	command, err := shell.Analyze(r.Command)
-	if err == nil {
+	refused, _ := errors.AsType[*shell.NotAnalysable](err)
+	switch {
+	case (err != nil || ofShell(command)) && v.script(): // what it comes to is understood
+	case err == nil:
 		v.out.OK, v.several = true, len(command.Segments) > 1
 		v.out.Segments = v.command(command, []string{r.Dir}, 0)
-	} else if v.script() { // what it comes to is understood
-	} else if refused, ok := errors.AsType[*shell.NotAnalysable](err); ok {
+	case refused != nil:
 		v.out.Reason, v.out.Detail = refused.Reason, refused.Error()
 	}
 	v.out.Critical = critical(v.out, r.Command, &v.where)

@@ -56,6 +56,8 @@ type evaluation struct {
 
 	words []argument // room for those of the next segments
 
+	environment string // directory of programs that a part of the text put before all others
+
 	several  bool // commands: an earlier one may change what a later one finds
 	linked   bool // an earlier command may have made links
 	written  bool // an earlier command may have written files

@@ -20,6 +20,13 @@ func (v *evaluation) readsScripts() bool {
 	return v.e.policy.Preset == Developer && v.r.Getenv != nil && v.r.Places != nil && (!v.r.ByShell || v.r.Enforced)
 }
 
+// ofShell reports whether a command that was understood begins with one that only a shell has.
+func ofShell(c *shell.Command) bool {
+	return slices.ContainsFunc(c.Segments, func(s shell.Segment) bool {
+		return slices.Contains([]string{"source", ".", "set", "exit", "wait"}, s.Words[0].Text)
+	})
+}
+
 // script judges such a text. It changes nothing unless all of it may run, but that a rule which forbids a part forbids it.
 func (v *evaluation) script() (ok bool) {
 	if !v.readsScripts() {
@@ -30,18 +37,18 @@ func (v *evaluation) script() (ok bool) {
 		return false
 	}
 	asked := *v.out
-	v.out.OK, v.out.Script, v.several = true, true, true
+	v.out.OK, v.out.Script, v.several, v.environment = true, true, true, ""
 	v.out.Segments = v.command(text, []string{v.r.Dir}, 0)
 	if slices.ContainsFunc(text.Segments, func(s shell.Segment) bool { return s.Structured() }) {
 		// What stands later may run at the same time or before: judged again, all that a part may have done has happened.
-		v.bounds = bounds{}
+		v.bounds, v.environment = bounds{}, ""
 		v.out.Findings, v.out.Segments = nil, v.command(text, []string{v.r.Dir}, 0)
 	}
 	if len(v.out.Findings) == 0 && !slices.ContainsFunc(v.out.Segments, func(s Segment) bool { return s.By == NotSatisfied }) {
 		return true
 	}
 	asked.Forbidden, asked.Network = v.out.Forbidden, v.out.Network
-	*v.out = asked
+	*v.out, v.environment, v.bounds = asked, "", bounds{}
 	return false
 }
 
@@ -92,11 +99,39 @@ func (v *evaluation) says(argv []string) (string, bool) {
 func (v *evaluation) own(seg *Segment, s *shell.Segment, dirs []string, depth int) {
 	seg.Builtin, seg.By = s.Words[0].Text, ByBuiltin
 	seg.Variable, seg.Args = s.Variable, seg.Argv[1:]
+	if seg.Builtin == "source" || seg.Builtin == "." {
+		v.activate(seg, depth)
+		return
+	}
 	if s.Variable != "" {
 		seg.Builtin, seg.Args = "=", []string{}
 		seg.Argv = []string{s.Variable + "=" + s.Words[0].Text}
 		v.printed(seg, s, dirs, depth)
 	}
+}
+
+// activate judges the script that puts a virtual environment before all other programs: it is code of the project, and what it is
+// there for is to find programs of these names below it from now on.
+func (v *evaluation) activate(seg *Segment, depth int) {
+	seg.Builtin, seg.By, seg.Target = "source", NotSatisfied, absolute(seg.Dir, seg.Args[0])
+	seg.effects, seg.profile, seg.loads = []shell.Effect{{Kind: shell.Project, Via: "source"}, {Kind: shell.Enters, Path: seg.Args[0]}}, true, seg.Target
+	there := v.moment.real(seg.Target, regular)
+	switch {
+	case depth > 0 || len(seg.OtherDir) > 0 || there == "" || !place.Within(there, v.where.Workspace):
+		seg.found(BlockedWrapper, "it is not known what it runs")
+	case v.permits(seg, v.presetPermit(), circumstances{}):
+		seg.By, v.environment = ByPreset, path.Dir(seg.Target)
+	}
+}
+
+// program finds what a word starts: in a virtual environment that a part of the text activated, it has its own first.
+func (v *evaluation) program(word string, where Where) Program {
+	if v.environment != "" && !strings.Contains(word, "/") {
+		if p := v.moment.program(v.environment+"/"+word, where); p.Found() {
+			return p
+		}
+	}
+	return v.moment.program(word, where)
 }
 
 // dynamic is a word of which a part becomes known only when it runs.

@@ -21,7 +21,7 @@ func (v *evaluation) judge(seg *Segment, words []argument, c circumstances) {
 	where := v.where
 	where.Dir = seg.Dir
 	seg.Args = seg.Argv[u.Program+1 : len(seg.Argv) : len(seg.Argv)]
-	seg.Program = v.moment.program(seg.Argv[u.Program], where)
+	seg.Program = v.program(seg.Argv[u.Program], where)
 	seg.at = u.Program
 	if relative(seg.Program.Word) && (c.loose || len(seg.OtherDir) > 0) {
 		seg.block("it depends on an earlier cd which program this is")

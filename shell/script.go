@@ -125,6 +125,7 @@ type scripted struct {
 	moved    bool // a cd was before
 	apart    bool // in a shell of its own, a loop or a condition
 	turns    int
+	inner    bool   // in a shell of its own
 	before   string // syntax for the next segment
 }
 
@@ -342,6 +343,8 @@ func (s *scripted) simple(stmt *syntax.Stmt, c *syntax.CallExpr) {
 		return
 	case argv[0] == "cd":
 		s.moved = true
+	case activates(argv) && (!s.unsure || s.onlyMoved()) && !s.apart && !s.inner && len(c.Assigns)+len(segment.Redirs) == 0 && segment.Heredoc == nil && segment.Before == "":
+		segment.Own, segment.Assigns = true, nil
 	case ofShell(argv) && len(segment.Redirs) == 0 && segment.Heredoc == nil && len(c.Assigns) == 0:
 		segment.Own, segment.Assigns = true, nil
 	}

@@ -85,9 +85,9 @@ func (s *scripted) test(stmt *syntax.Stmt, c *syntax.TestClause) {
 
 func (s *scripted) subshell(c *syntax.Subshell) {
 	outer := *s
-	s.known, s.exported, s.unsure, s.apart = maps.Clone(s.known), maps.Clone(s.exported), false, false
+	s.known, s.exported, s.unsure, s.apart, s.inner = maps.Clone(s.known), maps.Clone(s.exported), false, false, true
 	s.enclosed("( ", c.Stmts, " )", c.Pos())
-	s.known, s.exported, s.unsure, s.apart, s.moved = outer.known, outer.exported, outer.unsure, outer.apart, outer.moved
+	s.known, s.exported, s.unsure, s.apart, s.moved, s.inner = outer.known, outer.exported, outer.unsure, outer.apart, outer.moved, outer.inner
 }
 
 func (s *scripted) condition(c *syntax.IfClause) {

@@ -407,6 +407,16 @@ func (s *scripted) says(segments []Segment) (string, bool) {
 	return "", false
 }
 
+// activates reports whether words make a virtual environment of Python that of the shell: "source .venv/bin/activate".
+func activates(argv []string) bool {
+	return len(argv) == 2 && (argv[0] == "source" || argv[0] == ".") && (argv[1] == "bin/activate" || strings.HasSuffix(argv[1], "/bin/activate"))
+}
+
+// onlyMoved reports whether nothing was before but "cd a &&".
+func (s *scripted) onlyMoved() bool {
+	return !slices.ContainsFunc(s.segments, func(before Segment) bool { return before.Words[0].Text != "cd" || before.Op != And })
+}
+
 // ofShell reports whether words are a command of the shell itself that touches nothing but how it goes on.
 func ofShell(argv []string) bool {
 	switch argv[0] {
