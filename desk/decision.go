@@ -18,6 +18,7 @@ type DecisionRecord struct {
 	Digest  string `json:"digest"`
 	Level   string `json:"level"`
 	Host    string `json:"host"`
+	Undo    string `json:"undo"`
 	Facts   struct {
 		HostWhy string `json:"hostWhy"`
 		Action  string `json:"action"`

@@ -2,8 +2,11 @@ package desk
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"time"
 
 	"github.com/toolward/toolward"
@@ -115,6 +118,10 @@ type UndoRequest struct {
 	// cut off.
 	Everything bool `json:"everything,omitempty"`
 	Preview    bool `json:"preview,omitempty"` // only say what would be done
+
+	// Seen is the stamp of a preview. If what would be done is not the same any more, nothing is done: what somebody has changed
+	// after a person looked must not be overwritten. "": nobody has looked.
+	Seen string `json:"seen,omitempty"`
 }
 
 // undoChoices are the words for what becomes of what has changed since.
@@ -124,6 +131,7 @@ var undoChoices = map[string]undo.Choice{"": undo.KeepTheirs, "keep": undo.KeepT
 type UndoAnswer struct {
 	Done       bool              `json:"done"`
 	Workspaces []UndoneWorkspace `json:"workspaces"`
+	Stamp      string            `json:"stamp,omitempty"`   // of what would be done
 	Unknown    []string          `json:"unknown,omitempty"` // calls of the session that run or were cut off: they are left out
 }
 
@@ -153,14 +161,27 @@ func (d *Desk) TakeBack(ctx context.Context, v Visitor, r UndoRequest) (UndoAnsw
 		return answer, err
 	}
 	answer.Unknown = unknown
-	conflicts := 0
+	conflicts, stamp := 0, sha256.New()
 	for _, one := range requests {
-		taken, err := d.undo.Preview(ctx, one.Request)
+		undecided := one.Request
+		undecided.Choice = undo.KeepTheirs
+		taken, err := d.undo.Preview(ctx, undecided)
 		if err != nil {
 			return answer, undoError(err)
 		}
 		conflicts += len(taken.Conflicts)
+		stampOf(stamp, taken.Conflicts)
+		stampOf(stamp, taken.Restored)
+		if r.Preview && one.Choice != undo.KeepTheirs {
+			if taken, err = d.undo.Preview(ctx, one.Request); err != nil {
+				return answer, undoError(err)
+			}
+		}
 		answer.Workspaces = append(answer.Workspaces, d.undone(one.workspace, "", taken))
+	}
+	answer.Stamp = hex.EncodeToString(stamp.Sum(nil))
+	if r.Seen != "" && r.Seen != answer.Stamp {
+		return answer, &Error{Changed, errors.New("something has changed since it was shown: look again")}
 	}
 	if r.Preview || conflicts > 0 && r.Changed == "" {
 		return answer, nil
@@ -175,6 +196,21 @@ func (d *Desk) TakeBack(ctx context.Context, v Visitor, r UndoRequest) (UndoAnsw
 	}
 	answer.Done = true
 	return answer, nil
+}
+
+// stampOf adds to a stamp what would be done, and what it is done to.
+func stampOf(stamp hash.Hash, changes []undo.Change) {
+	fmt.Fprintf(stamp, "%d;", len(changes))
+	for _, c := range changes {
+		fmt.Fprintf(stamp, "%q %v %v;", c.Path, entryOf(c.Before), entryOf(c.After))
+	}
+}
+
+func entryOf(e *undo.Entry) undo.Entry {
+	if e == nil {
+		return undo.Entry{}
+	}
+	return *e
 }
 
 // workspaceRequest is a request about one workspace.

@@ -33,6 +33,7 @@ import (
 	"github.com/toolward/toolward/server/protocol"
 	"github.com/toolward/toolward/session"
 	"github.com/toolward/toolward/store"
+	"github.com/toolward/toolward/undo/kept"
 )
 
 // Passphrase is what the person of every world signs in with.
@@ -85,7 +86,8 @@ type Options struct {
 	Protocol  *protocol.Config // of the gateway protocol; without it there is none
 	Agents    protocol.AgentList
 	Sandboxes Sandboxes
-	Commands  bool // commands are judged by the real parts, under the preset developer; else nobody looks at them
+	Undo      *kept.Workspaces // default none
+	Commands  bool             // commands are judged by the real parts, under the preset developer; else nobody looks at them
 }
 
 // New starts a world; it ends with the test.
@@ -138,7 +140,7 @@ func New(t testing.TB, o Options) *World {
 	}
 	w.Desk, err = desk.New(desk.Options{
 		Audit: w.Audit, People: w.People, Passkeys: w.Passkeys, Devices: w.Pairings, Levels: w.Levels, Approvals: w.Approvals,
-		Sandboxes: o.Sandboxes, Config: w.Config, Records: w.Audit, Source: parts.Records, Log: o.Log,
+		Sandboxes: o.Sandboxes, Undo: o.Undo, Config: w.Config, Records: w.Audit, Source: parts.Records, Log: o.Log,
 	})
 	must(t, err)
 	w.openProtocol(o)

@@ -13,6 +13,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/server/api"
+	"github.com/toolward/toolward/server/console/difference"
 )
 
 // deed is what a tool does, in a person's words; the title of its card.
@@ -121,9 +122,9 @@ func blocksOf(tool string, v *approval.View) []block {
 	text := func(name string) string { return textOf(v.Arguments, name) }
 	switch {
 	case v.Diff != "":
-		out = append(out, block{Label: "Change", Diff: readDiff(v.Diff)})
+		out = append(out, block{Label: "Change", Diff: difference.Read(v.Diff)})
 	case tool == "edit" && text("oldText")+text("newText") != "":
-		out = append(out, block{Label: "Change", Diff: diffOfEdit(text("oldText"), text("newText"))})
+		out = append(out, block{Label: "Change", Diff: difference.OfEdit(text("oldText"), text("newText"))})
 	case tool == "write" && text("content") != "":
 		out = append(out, block{Name: "New content", Label: "New content", Text: spans(text("content"))})
 	case tool == "apply_patch" && text("input") != "":

@@ -5,6 +5,7 @@ import (
 
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/server/api"
+	"github.com/toolward/toolward/server/console/difference"
 )
 
 // configCard is a changed configuration file that waits for a person.
@@ -26,7 +27,7 @@ func (s *Server) configCard(v *visitor) *configCard {
 		return nil
 	}
 	card := &configCard{
-		File: change.File, Revision: change.Revision, Block: block{Label: "Change", Diff: readDiff(change.Diff)},
+		File: change.File, Revision: change.Revision, Block: block{Label: "Change", Diff: difference.Read(change.Diff)},
 		More: max(0, len(change.Changes)-maxChanges),
 	}
 	for _, text := range change.Changes[:min(len(change.Changes), maxChanges)] {

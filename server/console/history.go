@@ -35,7 +35,7 @@ type historyPage struct {
 var withins = []choice{{Name: "At any time"}, {Value: "1h", Name: "In the last hour"}, {Value: "24h", Name: "In the last day"}, {Value: "168h", Name: "In the last week"}, {Value: "720h", Name: "In the last 30 days"}}
 
 func historyTabs(here string) (tabs []navItem) {
-	for _, tab := range []navItem{{Name: "Decisions", Path: "/decisions"}, {Name: "Live log", Path: "/log"}} {
+	for _, tab := range []navItem{{Name: "Decisions", Path: "/decisions"}, {Name: "Live log", Path: "/log"}, {Name: "What they changed", Path: "/undo"}} {
 		tab.Here = tab.Path == here
 		tabs = append(tabs, tab)
 	}

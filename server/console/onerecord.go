@@ -76,6 +76,7 @@ func factsOfRecord(v *visitor, rec *audit.Record) []fact {
 	if d.Facts.HostWhy != "" {
 		add("Ran on", d.Host+": "+d.Facts.HostWhy, "")
 	}
+	add("Changed", undoWords(d.Undo), undoLink(v, "call", d.Undo))
 	add("Digest", shortDigest(d.Digest), link("text", d.Digest))
 	if rec.Ref != 0 {
 		add("Decided in", "record "+strconv.FormatInt(rec.Ref, 10), v.base+"/record/"+strconv.FormatInt(rec.Ref, 10))

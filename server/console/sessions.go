@@ -84,6 +84,7 @@ type sessionPage struct {
 	Parent     *sessionRef
 	Calls      []entry
 	AllCalls   string
+	Undo       string // where all that it changed can be taken back
 	Anomalies  []anomalyLine
 	Levels     []choice
 	Clearable  bool
@@ -123,6 +124,7 @@ func (s *Server) showSession(w http.ResponseWriter, r *http.Request, v *visitor)
 		page: s.newPage(v, "Session", "/sessions"), Key: oneLine(string(key)), Agent: oneLine(key.Agent()), Raw: string(key),
 		Level: o.Level.String(), Signals: signalsOf(&o), Stamp: o.SourcesStamp(), Raised: o.RaisedStamp(), SourcesCut: o.SourcesCut, External: o.External || len(o.Sources) > 0,
 		AllCalls: v.base + "/decisions?" + url.Values{"session": {string(key)}}.Encode(),
+		Undo:     undoLink(v, "session", string(key)),
 		Levels:   levelChoices(o.Floor.Level), Clearable: o.Floor.Level != toolward.Normal || o.Suspicious,
 	}
 	p.Style = "sessions.css"

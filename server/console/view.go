@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/toolward/toolward/desk"
+	"github.com/toolward/toolward/server/console/difference"
 )
 
 // page is what every page's frame shows.
@@ -75,7 +76,7 @@ type block struct {
 	Label string
 	Where []span
 	Text  []span
-	Diff  *diffView
+	Diff  *difference.View
 	Size  string
 	Cut   bool // not all of the call is shown
 }

@@ -1,37 +1,41 @@
-package console
+// Package difference makes the lines of a unified difference ready for a page.
+package difference
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/toolward/toolward/display"
 )
 
 // Limits of a difference on a page.
 const (
-	maxDiffLines = 4000
-	maxDiffBytes = 64 << 10
+	maxLines = 4000
+	maxBytes = 64 << 10
 )
 
-// diffView is a unified difference, line by line, ready for a page.
-type diffView struct {
-	Lines   []diffLine
+// View is a unified difference, line by line, ready for a page.
+type View struct {
+	Lines   []Line
 	Added   int
 	Removed int
 	Cut     string // what is not shown, in words; "" if all is there
 }
 
-type diffLine struct {
+// Line is one line of it.
+type Line struct {
 	Kind   string // file, hunk, add, del, note or "" for context
 	Number string // of the line in the new file, of a removed one in the old; "" where there is none
-	Text   []span
+	Text   []display.Piece
 }
 
-// readDiff classifies the lines of a unified difference. It counts the lines that each hunk announces: a removed
+// Read classifies the lines of a unified difference. It counts the lines that each hunk announces: a removed
 // line "-- x" reads "--- x" in the text, and a line that looked like a file header would hide what is removed.
-func readDiff(text string) *diffView {
-	view := &diffView{}
-	if len(text) > maxDiffBytes {
-		cut := strings.LastIndexByte(text[:maxDiffBytes], '\n') + 1
+func Read(text string) *View {
+	view := &View{}
+	if len(text) > maxBytes {
+		cut := strings.LastIndexByte(text[:maxBytes], '\n') + 1
 		view.Cut = fmt.Sprintf("%d more bytes of this difference are not shown", len(text)-cut)
 		text = text[:cut]
 	}
@@ -61,11 +65,11 @@ func readDiff(text string) *diffView {
 		default:
 			kind = "note"
 		}
-		if len(view.Lines) == maxDiffLines {
+		if len(view.Lines) == maxLines {
 			view.Cut = "more lines of this difference are not shown"
 			break
 		}
-		view.Lines = append(view.Lines, diffLine{Kind: kind, Number: lineNumber(number), Text: spans(line)})
+		view.Lines = append(view.Lines, Line{Kind: kind, Number: lineNumber(number), Text: pieces(line)})
 	}
 	return view
 }
@@ -112,20 +116,24 @@ func smallNumber(text string) int {
 	return n
 }
 
-// diffOfEdit shows an edit whose file nobody could read as what it takes away and what it puts there.
-func diffOfEdit(oldText, newText string) *diffView {
-	view := &diffView{}
+// OfEdit shows an edit whose file nobody could read as what it takes away and what it puts there.
+func OfEdit(oldText, newText string) *View {
+	view := &View{}
 	add := func(text, kind, sign string, count *int) {
 		for line := range strings.Lines(text) {
 			*count++
-			if len(view.Lines) == maxDiffLines {
+			if len(view.Lines) == maxLines {
 				view.Cut = "more lines of this change are not shown"
 				return
 			}
-			view.Lines = append(view.Lines, diffLine{Kind: kind, Text: spans(sign + strings.TrimSuffix(line, "\n"))})
+			view.Lines = append(view.Lines, Line{Kind: kind, Text: pieces(sign + strings.TrimSuffix(line, "\n"))})
 		}
 	}
 	add(oldText, "del", "-", &view.Removed)
 	add(newText, "add", "+", &view.Added)
 	return view
+}
+
+func pieces(line string) []display.Piece {
+	return display.Show(line, display.Options{Lines: true}).Pieces
 }
