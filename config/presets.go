@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"slices"
@@ -18,6 +19,15 @@ type Presets struct{ Files, Commands string }
 
 // Proposed are the presets that an installation proposes.
 var Proposed = Presets{Files: string(policy.PresetWorkspace), Commands: string(command.Developer)}
+
+// Unwritten are the presets if a configuration does not speak of any; otherwise none, so that nothing that somebody has written, or
+// written in a comment, is decided for him.
+func (p Presets) Unwritten(source []byte) Presets {
+	if bytes.Contains(source, []byte("preset")) {
+		return Presets{}
+	}
+	return p
+}
 
 // Write changes the source of a configuration where the presets differ, and says what it changed.
 func (p Presets) Write(source []byte, f *File, agent string) (changed []byte, said []string, err error) {

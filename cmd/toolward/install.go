@@ -41,7 +41,7 @@ func (c *installCommand) Run(inv *invocation) error {
 	if err := applyPlan(inv, plan, c.Yes, "already installed"); err != nil {
 		return err
 	}
-	if err := choosePresets(inv, c.Client, config.Presets{Files: c.Preset, Commands: c.Commands}); err != nil {
+	if err := choosePresets(inv, c.Client, config.Presets{Files: c.Preset, Commands: c.Commands}, c.Yes); err != nil {
 		return err
 	}
 	if err := inv.done("installed", fmt.Sprintf("Toolward stands in front of %s. Prove it: toolward doctor", c.Client)); err != nil {

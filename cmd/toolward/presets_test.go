@@ -10,7 +10,8 @@ import (
 func TestPresetsAreAskedFor(t *testing.T) {
 	for typed, want := range map[string]config.Presets{
 		"workspace\ndeveloper\n": {Files: "workspace", Commands: "developer"},
-		"\ndeveloper\n":          {Files: "", Commands: "developer"},
+		"\n\n":                   {Files: "workspace", Commands: "developer"},
+		"keep\ndeveloper\n":      {Files: "", Commands: "developer"},
 		"strict\n":               {Files: "strict", Commands: ""},
 		"loose\nfull\n":          {},
 		"":                       {},

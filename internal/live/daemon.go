@@ -352,8 +352,8 @@ func (b *buildCache) programs(how build) (string, error) {
 func buildPrograms(dir string, how build) error {
 	const commands = "github.com/toolward/toolward/cmd/"
 	big := exec.Command("go", "build", "-o", dir, fmt.Sprintf("-race=%t", how.race), "-tags="+how.tags, commands+"toolward", commands+"toolward-hook")
-	// Nothing else is in a sandbox, not even what the race detector needs.
-	inside := exec.Command("go", "build", "-o", dir, commands+"toolward-inside")
+	// Nothing else is in a sandbox, not even what the race detector needs; and toolward-run is to be quick.
+	inside := exec.Command("go", "build", "-o", dir, commands+"toolward-inside", commands+"toolward-run")
 	inside.Env = append(os.Environ(), "CGO_ENABLED=0")
 	for _, build := range []*exec.Cmd{big, inside} {
 		if out, err := build.CombinedOutput(); err != nil {
