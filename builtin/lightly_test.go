@@ -50,7 +50,7 @@ func TestWhatIsConfined(t *testing.T) {
 			w := newWorld(t)
 			fake := &confiner{check: light.Check{Mode: light.Namespaces}}
 			w.box.deps.Light = fake
-			w.put("a.txt", "x")
+			w.put("ws/a.txt", "x")
 			if _, err := w.commands.Configure(command.Configuration{Gateway: command.Config{Preset: command.Developer}, Writes: true}); err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestWhatCannotBeConfinedAsks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.box.deps.Light = &confiner{check: light.Check{Mode: c.mode, Found: "user namespaces are off", Fix: "switch them on"}}
-			w.put("a.txt", "x")
+			w.put("ws/a.txt", "x")
 			facts := w.facts("exec", args{"command": c.command}).Facts
 			asks := slices.ContainsFunc(facts.Findings, func(f toolward.Finding) bool {
 				return f.Code == "command_unconfined" && f.Effect == toolward.EffectAsk && f.Detail != ""

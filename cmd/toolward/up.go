@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -39,6 +40,9 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 		level = slog.LevelDebug
 	}
 	log := display.NewLog(inv.stderr, level)
+	if err := leaveNoDump(); err != nil {
+		log.Warn("a crash may leave the gateway's memory, with keys in it, in a file", "err", err)
+	}
 	stateDir := home
 	if c.Demo {
 		stateDir = filepath.Join(home, ".toolward")
@@ -80,6 +84,17 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 			return err
 		}
 	}
+}
+
+// leaveNoDump keeps a crash from writing the memory of the gateway, in which keys are, to where programs of the same user
+// read it. What it starts can raise the limit for itself.
+func leaveNoDump() error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &limit); err != nil {
+		return err
+	}
+	limit.Cur = 0
+	return syscall.Setrlimit(syscall.RLIMIT_CORE, &limit)
 }
 
 // keepEcho remembers how the terminal is set; calling what it returns puts it back. Whoever is interrupted while
