@@ -1,7 +1,6 @@
 package toolward
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -78,5 +77,12 @@ func (p *Pass) endKept(ctx context.Context, started bool, result *Result) {
 		p.gateway.keeper.Drop(p.kept)
 		return
 	}
-	p.gateway.keeper.End(ctx, p.kept, cmp.Or(result, &Result{}).Running)
+	var running <-chan struct{}
+	if left := p.left.Load(); left != nil {
+		running = *left
+	}
+	if result != nil {
+		running = result.Running
+	}
+	p.gateway.keeper.End(ctx, p.kept, running)
 }

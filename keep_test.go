@@ -126,6 +126,26 @@ func TestAPassThatIsNotUsedIsDropped(t *testing.T) {
 	}
 }
 
+// A client reports the outcome of a command in the background while it runs.
+func TestWhatAClientsCallLeavesRunningIsPassedOn(t *testing.T) {
+	n := &notebook{}
+	_, g := keeping(t, n, true)
+	pass, err := g.Admit(t.Context(), call("write", `{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pass.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pass.Leaves(make(chan struct{}))
+	if err := pass.Close(t.Context(), toolward.OutcomeRecord{Status: toolward.StatusOK}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"begin", "end kept-1", "running"}; !slices.Equal(n.said, want) {
+		t.Errorf("%v, want %v", n.said, want)
+	}
+}
+
 func TestWhatNobodyCouldTakeBackIsAFindingThatAsks(t *testing.T) {
 	n := &notebook{gap: "the workspace is too large"}
 	h, g := keeping(t, n, true)

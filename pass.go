@@ -25,6 +25,7 @@ type Pass struct {
 	asks      bool              // the client must still ask its person
 	listed    bool              // the allowlist for commands let it run
 	state     atomic.Int32
+	left      atomic.Pointer[<-chan struct{}] // what it started, of a call that the client runs
 }
 
 const (
@@ -75,6 +76,10 @@ func (p *Pass) Start() error {
 	}
 	return nil
 }
+
+// Leaves says that what a call of the client's has started goes on until running is closed, although the client may report its
+// outcome before: a command in the background.
+func (p *Pass) Leaves(running <-chan struct{}) { p.left.Store(&running) }
 
 func (p *Pass) refuse(err error) error {
 	return errors.Join(err, p.Close(context.Background(), OutcomeRecord{Status: StatusUnused, Error: err.Error()}))

@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -87,6 +88,10 @@ func (o *Office) start(ctx context.Context, conn *net.UnixConn, ticket *Ticket, 
 	if err := ticket.redeem(); err != nil {
 		return err
 	}
+	running := make(chan struct{})
+	ended := sync.OnceFunc(func() { close(running) })
+	defer ended()
+	ticket.pass.Leaves(running)
 	terms.Reports = ticket.reports
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -110,6 +115,7 @@ func (o *Office) start(ctx context.Context, conn *net.UnixConn, ticket *Ticket, 
 	status, err := command.Wait(ctx)
 	ends.finish(err != nil)
 	note, dir := command.Ended(status, err, tail.bytes())
+	ended() // before the client can know
 	if note != "" {
 		send(conn, runclient.SaysNote, []byte(strings.TrimSuffix(note, "\n")+"\n"))
 	}

@@ -211,7 +211,7 @@ const endPatience = 2 * time.Minute
 // End implements [toolward.Keeper]. What goes on in the background ends for us when the next call of its workspace begins, at the
 // latest: what that one changes must not count as its.
 func (w *Workspaces) End(ctx context.Context, id string, running <-chan struct{}) {
-	if running == nil {
+	if running == nil || isClosed(running) {
 		w.end(ctx, id)
 		return
 	}
@@ -233,6 +233,15 @@ func (w *Workspaces) End(ctx context.Context, id string, running <-chan struct{}
 		case <-w.done:
 		}
 	}()
+}
+
+func isClosed(running <-chan struct{}) bool {
+	select {
+	case <-running:
+		return true
+	default:
+		return false
+	}
 }
 
 // endBackground ends what goes on in the background of a workspace.
