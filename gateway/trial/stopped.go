@@ -135,7 +135,20 @@ func (o *judged) touches(where place.Zone, kind shell.Kind) bool {
 	}
 	return o.does(func(e *command.Judged) bool {
 		return e.Place == where.String() && e.Verdict != toolward.Allow && (kind == "" || e.Kind == kind)
+	}) || o.redirects(where, kind == shell.Writes)
+}
+
+// redirects reports whether a redirection that asks is to or from a file of a place.
+func (o *judged) redirects(where place.Zone, writes bool) (found bool) {
+	if o.assessment == nil {
+		return false
+	}
+	o.assessment.Each(func(s *command.Segment) {
+		found = found || slices.ContainsFunc(s.Redirs, func(r command.Redirect) bool {
+			return r.File.Real != "" && r.File.Zone == where && r.Verdict != toolward.Allow && (!writes || r.Writes())
+		})
 	})
+	return found
 }
 
 // does reports whether a part of the command has such an effect.
