@@ -11,7 +11,8 @@ import (
 )
 
 // cacheKinds say where caches of the machine lie. None of them holds credentials: what logs in where they are filled from is
-// beside them (~/.npmrc, ~/.m2/settings.xml, ~/.gradle/gradle.properties, ~/.cargo/credentials.toml). The first directory counts.
+// beside them (~/.npmrc, ~/.m2/settings.xml, ~/.gradle/gradle.properties, ~/.cargo/credentials.toml). ~/.cargo/git is none of them: its
+// repositories keep the addresses that they came from, tokens included. The first directory counts.
 var cacheKinds = []kind{
 	{name: GoModules, dirs: []string{"$GOMODCACHE", "$GOPATH/pkg/mod", "~/go/pkg/mod"}},
 	{name: "go-build", dirs: []string{"$GOCACHE", "~/.cache/go-build"}},
@@ -19,7 +20,6 @@ var cacheKinds = []kind{
 	{name: "pip-cache", dirs: []string{"$PIP_CACHE_DIR", "~/.cache/pip"}},
 	{name: "uv-cache", dirs: []string{"$UV_CACHE_DIR", "~/.cache/uv"}},
 	{name: "cargo-registry", dirs: []string{"$CARGO_HOME/registry", "~/.cargo/registry"}},
-	{name: "cargo-git", dirs: []string{"$CARGO_HOME/git", "~/.cargo/git"}},
 	{name: "gradle-caches", dirs: []string{"$GRADLE_USER_HOME/caches", "~/.gradle/caches"}},
 	{name: "gradle-wrapper", dirs: []string{"$GRADLE_USER_HOME/wrapper", "~/.gradle/wrapper"}},
 	{name: "maven-repository", dirs: []string{"~/.m2/repository"}},
