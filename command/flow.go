@@ -189,6 +189,7 @@ func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, 
 		seg.By = NotSatisfied
 	}
 	v.redirections(seg, s.Redirs)
+	v.patched(seg)
 	if s.Heredoc != nil && !v.readsDocument(seg, s.Heredoc) {
 		v.mustAsk(modes.FindingHeredoc)
 	}
