@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -136,6 +137,15 @@ func (configSchemaCommand) Run(inv *invocation) error {
 // mustBeShown is how long a change must have been on the screen before the gateway takes an answer to it.
 const mustBeShown = 600 * time.Millisecond
 
+// noticed is the longest that a gateway takes to notice that its file has changed, also on a busy machine.
+const noticed = 10 * time.Second
+
+// configJustWritten reports whether the file is so new that the gateway may not have noticed.
+func (inv *invocation) configJustWritten() bool {
+	info, err := os.Stat(inv.configPath())
+	return err == nil && time.Since(info.ModTime()) < noticed
+}
+
 type configApplyCommand struct {
 	Yes bool `help:"Do not ask; the difference is printed all the same."`
 }
@@ -143,6 +153,10 @@ type configApplyCommand struct {
 // Run shows the difference that waits and, confirmed, puts exactly that in force.
 func (c *configApplyCommand) Run(inv *invocation) error {
 	change, err := inv.daemon().PendingConfig(inv)
+	for until := time.Now().Add(noticed); err != nil && time.Now().Before(until) && inv.configJustWritten(); {
+		time.Sleep(noticed / 20)
+		change, err = inv.daemon().PendingConfig(inv)
+	}
 	if err != nil {
 		return err
 	}
