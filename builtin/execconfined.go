@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -133,6 +134,9 @@ func (c *confinedCommand) follow(life context.Context, streams job.Streams) {
 	}
 	status, err := c.process.Wait(life)
 	copies.Wait()
+	if status.Warning != "" {
+		_, _ = fmt.Fprintf(streams.Out, "\ntoolward: %s\n", status.Warning) // nobody may read any more
+	}
 	c.result = job.Result{Code: status.Code, Signal: status.Signal}
 	switch {
 	case err != nil && life.Err() != nil:

@@ -98,8 +98,13 @@ func TestSandboxedSession(t *testing.T) {
 	if out, status := g.terminal.Run("toolward level get " + key); status != 0 || strings.Contains(out, "elevated") {
 		t.Errorf("a repository elevates the session: %d\n%s", status, out)
 	}
-	call("exec", map[string]any{"command": "echo id > fine/.git/hooks/post-merge"})
+	if got := call("exec", map[string]any{"command": "echo id > fine/.git/hooks/post-merge"}); !strings.Contains(got, "fine/.git/hooks (it is now hooks.quarantined-") {
+		t.Errorf("the result does not say what became of hooks: %q", got)
+	}
 	g.recorded(t, `"runs":true`)
+	if _, err := os.Lstat(filepath.Join(g.Workspace, "fine/.git/hooks")); err == nil {
+		t.Error("hooks that a command made are where git looks for them")
+	}
 	if out, status := g.terminal.Run("toolward level get " + key); status != 0 || !strings.Contains(out, "elevated") {
 		t.Errorf("the level is not raised: %d\n%s", status, out)
 	}

@@ -24,6 +24,7 @@ type Lease struct {
 	manager *Manager
 	box     *box
 	session string
+	patrol  *patrol
 	started atomic.Bool // a command
 	once    sync.Once
 }
@@ -73,7 +74,11 @@ func (l *Lease) Start(ctx context.Context, command sandbox.Command) (sandbox.Pro
 		}
 	}
 	l.started.Store(true)
-	return l.Handle.Start(ctx, command)
+	process, err := l.Handle.Start(ctx, command)
+	if err != nil || l.patrol == nil {
+		return process, err
+	}
+	return &looked{Process: process, patrol: l.patrol, session: l.session}, nil
 }
 
 // blocked are the variables of a command that may not go in.
@@ -110,5 +115,5 @@ func (m *Manager) lease(b *box, session string) *Lease {
 	}
 	b.sessions[session]++
 	b.used, b.unsaved = time.Now(), true
-	return &Lease{Handle: b.handle, Layout: b.layout, Resolved: b.resolved, Engine: b.engine, manager: m, box: b, session: session}
+	return &Lease{Handle: b.handle, Layout: b.layout, Resolved: b.resolved, Engine: b.engine, manager: m, box: b, session: session, patrol: b.patrol}
 }

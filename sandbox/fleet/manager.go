@@ -216,8 +216,8 @@ type making struct {
 	former   []Former // of a sandbox that has outlived its gateway: the sessions that have used it
 }
 
-// patrol looks, after commands, whether something protected has come to be in their sandbox. It does so beside them: a
-// command never waits for it.
+// patrol looks whether something protected has come to be in a sandbox: when a command has ended, before its result is handed back, and
+// beside those that run.
 type patrol struct {
 	survey *protected.Survey
 	event  Event // what all of its events say

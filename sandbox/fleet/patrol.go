@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/protected"
 	"github.com/toolward/toolward/sandbox/settings"
 )
@@ -14,7 +17,8 @@ import (
 // How often, and for how long, a sandbox is looked at for what is protected.
 const (
 	patrolEvery = 200 * time.Millisecond
-	patrolShare = 50 // a look that takes long is followed by that many times its length without one
+	patrolShare = 50          // a look that takes long is followed by that many times its length without one
+	lookEvery   = time.Second // while commands run
 	lastLook    = 10 * time.Second
 	maxTold     = 10 // paths in one event
 )
@@ -94,8 +98,8 @@ func (p *patrol) last() {
 }
 
 // report tells what a look has found. Whose command made it is not known where several have run: it is told for each.
-func (p *patrol) report(ctx context.Context, sessions []string) {
-	found, err := p.survey.Look(ctx)
+func (p *patrol) report(ctx context.Context, sessions []string) (found []protected.Appeared, err error) {
+	found, err = p.survey.Look(ctx)
 	p.mu.Lock()
 	partly := err != nil && ctx.Err() == nil && !p.partly
 	p.partly = p.partly || partly
@@ -108,10 +112,65 @@ func (p *patrol) report(ctx context.Context, sessions []string) {
 			p.tell(EventProtected, e)
 		}
 		if partly {
-			e.Why, e.Paths, e.Runs = "not everything that commands write can be looked at: "+err.Error(), nil, false
+			// In doubt it runs something: a tree that is too large is a way to hide it.
+			e.Why, e.Paths, e.Runs = "not everything that commands write can be looked at: "+err.Error(), nil, true
 			p.tell(EventProtected, e)
 		}
 	}
+	return found, err
+}
+
+// settle looks when a command has ended, before its result is handed back: what git on the machine would run is quarantined by then. It
+// says what people and models should know.
+func (p *patrol) settle(session string) (warning string) {
+	ctx, cancel := context.WithTimeout(context.Background(), lastLook)
+	defer cancel()
+	found, err := p.report(ctx, []string{session})
+	names := []string{}
+	for _, a := range found {
+		if a.Runs {
+			names = append(names, fate(a))
+		}
+	}
+	if len(names) > 0 {
+		warning = "git on the machine would run something because of what was made here: " + strings.Join(names[:min(len(names), maxTold)], ", ")
+		if more := len(names) - maxTold; more > 0 {
+			warning += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	if err != nil {
+		warning = joinWords(warning, "not everything that was written could be looked at, so do not run git there on the machine: "+err.Error())
+	}
+	return warning
+}
+
+// looked is a command after whose end its sandbox is looked at before anybody hears of it.
+type looked struct {
+	sandbox.Process
+	patrol  *patrol
+	session string
+	mu      sync.Mutex
+	warning string
+}
+
+// Wait looks also where the command was killed: what it has made is there all the same.
+func (l *looked) Wait(ctx context.Context) (sandbox.ExitStatus, error) {
+	status, err := l.Process.Wait(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.warning = joinWords(l.warning, l.patrol.settle(l.session))
+	status.Warning = joinWords(status.Warning, l.warning)
+	return status, err
+}
+
+func joinWords(first, second string) string { return strings.Trim(first+"; "+second, "; ") }
+
+// fate says what has become of something that git would run.
+func fate(a protected.Appeared) string {
+	if a.Moved == "" {
+		return fmt.Sprintf("%s (%v)", a.Path, a.Err)
+	}
+	return a.Path + " (it is now " + a.Moved + ")"
 }
 
 // describe says what was found, what runs by itself first.
@@ -131,7 +190,7 @@ func (e *Event) describe(found []protected.Appeared) {
 	e.Runs = found[0].Runs
 	e.Why = "commands made what programs of the machine obey"
 	if e.Runs {
-		e.Why += "; git runs " + e.Paths[0] + " as it is now"
+		e.Why += "; git would run something because of " + fate(found[0])
 	}
 	if more := len(found) - len(e.Paths); more > 0 {
 		e.Why += fmt.Sprintf("; %d more are not named", more)
@@ -157,13 +216,16 @@ func (m *Manager) ran(b *box, session string) {
 	}
 }
 
-// ranOn has what commands that still run may have made looked at.
-func (m *Manager) ranOn() {
+// ranOn has what commands that still run may have made looked at; with idle also what programs may have made that have left theirs.
+func (m *Manager) ranOn(idle bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, b := range m.boxes {
 		for session := range b.sessions {
 			m.ran(b, session)
+		}
+		if idle && len(b.sessions) == 0 && b.patrol != nil && b.alive() != nil {
+			m.ran(b, b.patrol.event.Session)
 		}
 	}
 }

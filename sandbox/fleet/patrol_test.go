@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,11 +42,9 @@ func TestCommandsAreLookedAfter(t *testing.T) {
 		if got := told(); len(got) != 1 || !got[0].Runs || got[0].Session != "agent:coder:a" || !slices.Equal(got[0].Paths, []string{m.home.Workspace + "/sub/.git/hooks"}) {
 			t.Fatalf("%+v", got)
 		}
-		made(".envrc") // a file tool would be refused: whoever made it, no command has ended
-		lease := m.lease(t, "b")
-		lease.Release()
+		made(".envrc") // a file tool would be refused: a program may have, that has left its command
 		time.Sleep(time.Hour)
-		if got := told(); len(got) != 1 {
+		if got := told(); len(got) != 2 || got[1].Runs {
 			t.Fatalf("%+v", got)
 		}
 		for i := range maxTold + 3 {
@@ -55,15 +54,54 @@ func TestCommandsAreLookedAfter(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := told()
-		if last := got[len(got)-1]; len(got) != 2 || last.Runs || len(last.Paths) != maxTold || !strings.Contains(last.Why, "4 more are not named") {
+		if last := got[len(got)-1]; len(got) != 3 || last.Runs || len(last.Paths) != maxTold || !strings.Contains(last.Why, "3 more are not named") {
 			t.Fatalf("%+v", got)
 		}
 		// What was there when it started again is what is read-only now.
 		command("b", "")
-		if got := told(); len(got) != 2 {
+		if got := told(); len(got) != 3 {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// What git would run has another name before anybody hears that the command has ended.
+func TestResultsWaitForQuarantine(t *testing.T) {
+	m := manage(t, newHome(t), newFake("native"), settings.Config{WorkspaceAccess: "rw"})
+	lease := m.lease(t, "a")
+	defer lease.Release()
+	lease.Handle = endsWith{lease.Handle, func() { makeFile(t, m.home.Workspace, "sub/.git/commondir") }}
+	p, err := lease.Start(t.Context(), sandbox.Command{Shell: "true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := p.Wait(t.Context())
+	if err != nil || !strings.Contains(status.Warning, "sub/.git/commondir (it is now commondir.quarantined-") {
+		t.Errorf("%+v %v", status, err)
+	}
+	if _, err := os.Lstat(filepath.Join(m.home.Workspace, "sub/.git/commondir")); !os.IsNotExist(err) {
+		t.Error("it is there")
+	}
+}
+
+// endsWith is a sandbox whose commands do something at their end.
+type endsWith struct {
+	sandbox.Handle
+	do func()
+}
+
+func (e endsWith) Start(context.Context, sandbox.Command) (sandbox.Process, error) {
+	return endingProcess{do: e.do}, nil
+}
+
+type endingProcess struct {
+	sandbox.Process
+	do func()
+}
+
+func (p endingProcess) Wait(context.Context) (sandbox.ExitStatus, error) {
+	p.do()
+	return sandbox.ExitStatus{}, nil
 }
 
 // A command that still runs is looked after, too.

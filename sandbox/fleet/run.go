@@ -117,15 +117,18 @@ func (m *Manager) Close() {
 
 // attend writes down what was used, and ends what nobody uses.
 func (m *Manager) attend() {
-	flush, prune := time.NewTicker(flushEvery), time.NewTicker(pruneEvery)
+	look, flush, prune := time.NewTicker(lookEvery), time.NewTicker(flushEvery), time.NewTicker(pruneEvery)
+	defer look.Stop()
 	defer flush.Stop()
 	defer prune.Stop()
 	for {
 		select {
 		case <-m.ended.Done():
 			return
+		case <-look.C:
+			m.ranOn(false)
 		case <-flush.C:
-			m.ranOn()
+			m.ranOn(true)
 			if err := m.flush(); err != nil {
 				m.options.Log.Error("sandboxes: when they were used last could not be written", "err", err)
 			}

@@ -3,6 +3,7 @@ package protected
 import (
 	"io/fs"
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,29 +14,55 @@ const maxGitFile = 64 << 10
 
 // runs reports whether git on the machine would run something because of a protected entry, as it is now. What "git init"
 // and "git clone" make runs nothing; in doubt it does.
-func (n *node) runs(dir *os.File, name string, at fileState) bool {
-	if n.name != ".git" && !n.inGit {
-		return name == ".git" && !pointsToOwn(dir)
+func (w *walker) runs(n *node, dir *os.File, name, inside string, at fileState) bool {
+	if !n.isGit() {
+		return name == ".git" && !w.pointsToOwn(dir, inside)
 	}
 	switch name {
+	case ".git":
+		return !w.pointsToOwn(dir, inside)
+	case "modules", "worktrees": // no directory: it leads to repositories that nobody looks at
+		return true
 	case "hooks":
 		return !at.kind.IsDir() || !onlySamples(dir)
 	case "config", "config.worktree":
 		content, err := readBelow(dir, name, maxGitFile+1)
 		return err != nil || len(content) > maxGitFile || !harmlessGitConfig(string(content), n.inGit)
-	case "commondir":
-		return !n.inGit // a worktree has one
+	case "commondir": // a worktree has one, which leads to the repository above it
+		content, err := readBelow(dir, name, maxGitFile)
+		return !n.inGit || err != nil || strings.TrimRight(string(content), "\n") != "../.."
 	}
 	return false
 }
 
-// pointsToOwn reports whether the file .git of a directory names a repository that the survey sees for itself.
-func pointsToOwn(dir *os.File) bool {
+// pointsToOwn reports whether the file .git of a directory names a repository that the survey sees for itself: below .git/modules or
+// .git/worktrees of the same mount, and by no link, which could lead to a repository that only looks like one of those.
+func (w *walker) pointsToOwn(dir *os.File, inside string) bool {
 	content, err := readBelow(dir, ".git", maxGitFile)
-	return err == nil && strings.HasPrefix(string(content), "gitdir: ") &&
-		(strings.Contains(string(content), "/.git/modules/") || strings.Contains(string(content), "/.git/worktrees/")) ||
-		err == nil && (strings.HasPrefix(string(content), "gitdir: .git/modules/") || strings.HasPrefix(string(content), "gitdir: .git/worktrees/"))
+	to, isLink := strings.CutPrefix(strings.TrimRight(string(content), "\n"), "gitdir: ")
+	if err != nil || !isLink {
+		return false
+	}
+	if !path.IsAbs(to) {
+		// After a name, ".." would be taken where a link leads.
+		up := to
+		for strings.HasPrefix(up, "../") {
+			up = up[len("../"):]
+		}
+		if slices.Contains(strings.Split(up, "/"), "..") {
+			return false
+		}
+		to = path.Join(inside, to)
+	} else if rel, below := strings.CutPrefix(to, w.top.mount.Source+"/"); below {
+		to = w.top.mount.Target + "/" + rel
+	} else if _, err := os.Lstat(w.top.mount.Target); w.top.mount.Source != w.top.mount.Target && !os.IsNotExist(err) {
+		return false // on the machine it is something else
+	}
+	rel, below := strings.CutPrefix(to, w.top.mount.Target+"/")
+	return below && path.Clean(to) == to && ownRepository.MatchString(rel) && leadsBelow(w.top.dir, rel)
 }
+
+var ownRepository = regexp.MustCompile(`(?:^|/)\.git/(?:modules|worktrees)/[^/]`)
 
 // onlySamples reports whether a directory of hooks has none that git would run.
 func onlySamples(dir *os.File) bool {
@@ -53,18 +80,22 @@ func onlySamples(dir *os.File) bool {
 var harmlessGit = map[string][]string{
 	"core": {
 		"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode", "symlinks",
-		"autocrlf", "eol",
+		"autocrlf", "eol", "abbrev", "quotepath", "safecrlf", "sparsecheckout", "sparsecheckoutcone", "untrackedcache", "whitespace",
 	},
 	"remote":     {"url", "pushurl", "fetch", "tagopt", "prune", "mirror", "promisor", "partialclonefilter", "skipfetchall"},
 	"branch":     {"remote", "merge", "rebase", "pushremote", "description"},
 	"submodule":  {"url", "active", "branch"},
 	"user":       {"name", "email"},
-	"extensions": {"objectformat", "partialclone", "refstorage"},
+	"extensions": {"objectformat", "partialclone", "refstorage", "worktreeconfig", "relativeworktrees"},
 	"init":       {"defaultbranch"},
 	"pull":       {"rebase", "ff"},
 	"push":       {"default", "autosetupremote"},
 	"fetch":      {"prune"},
 	"gc":         {"auto"},
+	"rebase":     {"autosquash", "autostash", "updaterefs"},
+	"rerere":     {"enabled", "autoupdate"},
+	"color":      {"ui"},
+	"index":      {"version", "sparse"},
 }
 
 var gitSection = regexp.MustCompile(`^\[([A-Za-z0-9-]+)(?:[ \t]+"[^"\\]*")?\][ \t]*`)
@@ -72,25 +103,50 @@ var gitSection = regexp.MustCompile(`^\[([A-Za-z0-9-]+)(?:[ \t]+"[^"\\]*")?\][ \
 // harmlessGitConfig reports whether nothing in a configuration of git runs a program, or reads more of it elsewhere. A
 // form that git does not write itself is none that this understands. A submodule's says where its files are.
 func harmlessGitConfig(text string, submodule bool) bool {
-	section := ""
+	harmless := true
+	eachSetting(text, func(section, _, line string) { harmless = harmless && harmlessSetting(section, line, submodule) })
+	return harmless
+}
+
+// harmlessPart is what of a configuration runs nothing.
+func harmlessPart(text string) string {
+	var kept strings.Builder
+	last := ""
+	eachSetting(text, func(section, header, line string) {
+		if !harmlessSetting(section, line, false) {
+			return
+		}
+		if header != last {
+			kept.WriteString(header + "\n")
+			last = header
+		}
+		kept.WriteString("\t" + line + "\n")
+	})
+	return kept.String()
+}
+
+// eachSetting takes a configuration apart: each line with a setting, and the section that it is in.
+func eachSetting(text string, found func(section, header, line string)) {
+	section, header := "", ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		if header := gitSection.FindStringSubmatch(line); header != nil {
-			section, line = strings.ToLower(header[1]), line[len(header[0]):]
+		if begins := gitSection.FindStringSubmatch(line); begins != nil {
+			section, header, line = strings.ToLower(begins[1]), strings.TrimSpace(begins[0]), line[len(begins[0]):]
 		}
-		if line == "" || line[0] == '#' || line[0] == ';' {
-			continue
-		}
-		key, value, _ := strings.Cut(line, "=")
-		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
-		own := submodule && section == "core" && key == "worktree" && strings.HasPrefix(value, "../")
-		if strings.HasSuffix(line, `\`) || !own && !slices.Contains(harmlessGit[section], key) {
-			return false
-		}
-		// "ext::sh -c …" is an address that git runs, "--upload-pack=…" one that is an option.
-		if strings.HasSuffix(key, "url") && (strings.Contains(value, "::") || strings.HasPrefix(strings.Trim(value, `"`), "-")) {
-			return false
+		if line != "" && line[0] != '#' && line[0] != ';' {
+			found(section, header, line)
 		}
 	}
-	return true
+}
+
+// harmlessSetting reports whether one line of a configuration runs nothing.
+func harmlessSetting(section, line string, submodule bool) bool {
+	key, value, _ := strings.Cut(line, "=")
+	key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
+	own := submodule && section == "core" && key == "worktree" && strings.HasPrefix(value, "../")
+	if strings.HasSuffix(line, `\`) || !own && !slices.Contains(harmlessGit[section], key) {
+		return false
+	}
+	// "ext::sh -c …" is an address that git runs, "--upload-pack=…" one that is an option.
+	return !strings.HasSuffix(key, "url") || !strings.Contains(value, "::") && !strings.HasPrefix(strings.Trim(value, `"`), "-")
 }

@@ -1,6 +1,7 @@
 package protected
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -39,7 +40,8 @@ type Survey struct {
 
 	mu   sync.Mutex
 	tops []*top
-	left int // entries that one look may still take
+	left int   // entries that one look may still take
+	part error // why the look has left something out
 	new  []Appeared
 }
 
@@ -61,7 +63,11 @@ type node struct {
 	below   []*node
 	guarded []*guarded
 	inGit   bool // below .git/modules or .git/worktrees
+	bare    bool // it has another name, and what git looks for in a repository
 }
+
+// isGit reports whether git takes a directory for a repository's own.
+func (n *node) isGit() bool { return n.name == ".git" || n.inGit || n.bare }
 
 // guarded is an entry with a protected name.
 type guarded struct {
@@ -77,6 +83,9 @@ type Appeared struct {
 	Path string // inside
 	// Runs: programs of the machine run what it says without asking anybody, as git does with hooks.
 	Runs bool
+	// Moved is the name that such a thing has been given in its directory, so that none of them finds it; Err why it has none.
+	Moved string
+	Err   error
 }
 
 // fileState tells a file, and a state of it, from others.
@@ -133,13 +142,13 @@ func (n *node) collect(inside string, found func(string, *guarded)) {
 	}
 }
 
-// Look finds what has come to be since the last look. An error means that not everything was looked at.
+// Look finds what has come to be since the last look, and takes its name from what runs something. An error means that not everything was looked at.
 func (s *Survey) Look(ctx context.Context) ([]Appeared, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.new = nil
+	s.new, s.part = nil, nil
 	err := s.walk(ctx, false)
-	return s.new, err
+	return s.new, cmp.Or(err, s.part)
 }
 
 func (s *Survey) Close() {
@@ -194,16 +203,25 @@ func (w *walker) visit(dir *os.File, n *node, inside string, depth int) error {
 		w.judge(dir, n, g, inside)
 	}
 	for _, below := range n.below {
-		if w.left--; w.left < 0 || depth > maxDepth {
+		if w.left--; w.left < 0 || depth > maxDepth && w.first {
 			return errTooLarge
+		}
+		if depth > maxDepth { // a deep tree is no way to keep the rest from being looked at
+			w.part = errTooLarge
+			continue
 		}
 		at, err := stateOf(dir, below.name)
 		if err != nil || !at.kind.IsDir() || below.settled && at == below.state && below.quiet() {
 			continue
 		}
 		child, err := openBelow(dir, below.name)
+		if errors.Is(err, fs.ErrPermission) && !w.first {
+			if child, err = openLocked(dir, below.name); errors.Is(err, fs.ErrPermission) && below.isGit() {
+				w.part = sandbox.Errorf(sandbox.CodeFailed, "%s cannot be read", path.Join(inside, below.name))
+			}
+		}
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || err != nil && isNoDirectory(err) {
-			continue // a directory that cannot be read is of no use to the sandbox either
+			continue // of no use to the sandbox either
 		}
 		if err != nil {
 			return sandbox.Errorf(sandbox.CodeFailed, "look for protected files: %v", err)
@@ -222,7 +240,7 @@ func isNoDirectory(err error) bool {
 
 // quiet reports whether nothing below a directory can change without changing it.
 func (n *node) quiet() bool {
-	return len(n.below) == 0 && !slices.ContainsFunc(n.guarded, func(g *guarded) bool { return !g.first })
+	return len(n.below) == 0 && !slices.ContainsFunc(n.guarded, func(g *guarded) bool { return !g.first || g.name == ".git" })
 }
 
 // read reads a directory anew, and keeps what is known of its entries.
@@ -236,6 +254,14 @@ func (w *walker) read(dir *os.File, n *node, now fileState) error {
 	}
 	n.state, n.settled = now, time.Since(now.changed) > settled
 	n.below, n.guarded = nil, nil
+	guard := func(name string) {
+		g := known[name]
+		if g == nil {
+			g = &guarded{name: name}
+		}
+		n.guarded = append(n.guarded, g)
+	}
+	var looks gitLooks
 	for {
 		entries, err := dir.ReadDir(1024)
 		for _, e := range entries {
@@ -243,56 +269,113 @@ func (w *walker) read(dir *os.File, n *node, now fileState) error {
 				n.settled = false
 				return errTooLarge
 			}
-			switch name := e.Name(); {
+			name := e.Name()
+			looks.see(e)
+			switch {
 			case n.guards(e):
-				g := known[name]
-				if g == nil {
-					g = &guarded{name: name}
-				}
-				n.guarded = append(n.guarded, g)
+				guard(name)
 			case e.IsDir():
 				b := below[name]
 				if b == nil {
-					b = &node{name: name, inGit: n.inGit || n.name == ".git" && (name == "modules" || name == "worktrees")}
+					b = &node{name: name}
 				}
+				b.inGit = n.inGit
 				n.below = append(n.below, b)
 			}
 		}
 		if err != nil { // io.EOF, or a directory that is going away
-			return nil
+			break
+		}
+	}
+	if n.bare = !n.inGit && n.name != ".git" && looks.repository(); n.bare {
+		n.below = slices.DeleteFunc(n.below, func(b *node) bool { return slices.Contains(looks.guarded, b.name) })
+		for _, name := range looks.guarded {
+			if !slices.ContainsFunc(n.guarded, func(g *guarded) bool { return g.name == name }) {
+				guard(name)
+			}
+		}
+	}
+	for _, b := range n.below {
+		b.inGit = b.inGit || n.isGit() && (b.name == "modules" || b.name == "worktrees")
+	}
+	// What the git of a prompt reads comes first: many files beside it are no way to keep it from being looked at.
+	slices.SortStableFunc(n.below, func(a, b *node) int { return cmp.Compare(gitFirst[b.name], gitFirst[a.name]) })
+	return nil
+}
+
+var gitFirst = map[string]int{".git": 1, "modules": 1, "worktrees": 1}
+
+// gitLooks is what of a directory's entries makes git take it for a repository, whatever its name is.
+type gitLooks struct {
+	head, objects, refs, common bool
+	guarded                     []string // what git obeys in one
+}
+
+func (l *gitLooks) see(e fs.DirEntry) {
+	switch name := e.Name(); name {
+	case "HEAD":
+		l.head = true
+	case "objects":
+		l.objects = true
+	case "refs":
+		l.refs = true
+	case "commondir":
+		l.common = true
+		l.guarded = append(l.guarded, name)
+	case "hooks", "config", "config.worktree":
+		l.guarded = append(l.guarded, name)
+	case "modules", "worktrees":
+		if !e.IsDir() {
+			l.guarded = append(l.guarded, name)
 		}
 	}
 }
 
+func (l *gitLooks) repository() bool { return l.head && (l.objects && l.refs || l.common) }
+
 // guards reports whether an entry is protected. Git keeps the configuration and the hooks of submodules below its own
-// directory, and what is no directory and named .git says where a repository lies.
+// directory, and what is no directory and named .git says where a repository lies. It makes no links in its own directory, by which the
+// repositories of submodules and worktrees would be others than those that are looked at.
 func (n *node) guards(e fs.DirEntry) bool {
-	parent := n.name
+	parent, name := n.name, e.Name()
 	if n.inGit {
 		parent = ".git"
 	}
-	return place.Guards(parent, e.Name()) || e.Name() == ".git" && !e.IsDir()
+	return place.Guards(parent, name) || name == ".git" && !e.IsDir() ||
+		parent == ".git" && (name == "modules" || name == "worktrees") && !e.IsDir()
 }
 
 // judge tells of an entry that was not there at the start, or is another one now: a directory above it may have been moved
-// away. It is told again if it runs something only then.
+// away. It is told again if it runs something only then. What runs something is quarantined.
 func (w *walker) judge(dir *os.File, n *node, g *guarded, inside string) {
 	at, err := stateOf(dir, g.name)
+	leads := g.name == ".git" // what it leads to may become another without it
 	switch {
 	case err != nil: // it is going away
 		return
 	case w.first:
 		g.first, g.state = true, at
+		g.runs = leads && w.runs(n, dir, g.name, inside, at)
 		return
-	case g.first && (at == g.state || !w.open && at.sameFile(g.state)):
+	case g.first && (at == g.state || !w.open && at.sameFile(g.state)) && (!leads || g.runs || !w.runs(n, dir, g.name, inside, at)):
 		return
-	case g.told && at == g.state && time.Since(at.changed) > settled:
+	case !leads && g.told && at == g.state && time.Since(at.changed) > settled:
 		return
 	}
 	g.first, g.state = false, at
-	runs := n.runs(dir, g.name, at)
-	if at := path.Join(inside, g.name); (!g.told || runs && !g.runs) && w.shown(&w.top.mount, at) {
-		w.new = append(w.new, Appeared{Path: at, Runs: runs})
+	runs := w.runs(n, dir, g.name, inside, at)
+	if p := path.Join(inside, g.name); (!g.told || runs) && w.shown(&w.top.mount, p) {
+		found := Appeared{Path: p, Runs: runs}
+		if runs {
+			found.Moved, found.Err = quarantine(dir, g.name)
+		}
+		if !g.told || !g.runs || found.Moved != "" {
+			w.new = append(w.new, found)
+		}
+		if found.Moved != "" { // what is there now is what was kept of it
+			runs, n.settled = false, false
+			g.state, _ = stateOf(dir, g.name)
+		}
 	}
 	g.told, g.runs = true, runs
 }

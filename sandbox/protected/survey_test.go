@@ -252,6 +252,105 @@ func TestRealRepositoriesRunNothing(t *testing.T) {
 	g.finds("!two/.git/config")
 }
 
+// left fails unless exactly these of the names are there.
+func (g *grounds) left(want bool, names ...string) {
+	g.Helper()
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(g.dir, name)); (err == nil) != want {
+			g.Errorf("%s: there is %t, want %t", name, err == nil, want)
+		}
+	}
+}
+
+// What leads git elsewhere by a link, a detour or a name that is not looked at loses its name, and so does what cannot be read.
+func TestQuarantineOfDetours(t *testing.T) {
+	g, elsewhere := newGrounds(t), newGrounds(t)
+	elsewhere.file(".git/worktrees/x/config", "[core] fsmonitor = id\n")
+	g.file("tree/.git", "gitdir: ../mine/.git/worktrees/x\n")
+	g.file("mine/.git/worktrees/x/commondir", "../..\n")
+	g.begin()
+	at := func(name string) string { return filepath.Join(g.dir, name) }
+	g.file("a/.git", "gitdir: ../.git/worktrees/../../evil\n")
+	g.file("b/.git", "gitdir: "+elsewhere.dir+"/.git/worktrees/x\n")
+	g.do(os.Symlink(elsewhere.dir, at("link")))
+	g.file("c/.git", "gitdir: ../link/.git/worktrees/x\n")
+	g.file("d/.git", "gitdir: ../d/link/../.git/worktrees/x\n")
+	g.file(".git/worktrees/w/commondir", "../../evil\n")
+	g.file("e/.git/HEAD", "x")
+	g.do(os.Symlink(elsewhere.dir, at("e/.git/modules")))
+	g.do(os.Symlink(elsewhere.dir, at(".git/worktrees/link"))) // nothing is led through it
+	g.file("g/.git", "gitdir: ../.git/worktrees/link\n")
+	g.file("bare/HEAD", "x")
+	g.file("bare/config", initialConfig+"[remote \"o\"]\n\turl = https://example.com/x\n[core]\n\tpager = id\n")
+	g.do(os.MkdirAll(at("bare/objects"), 0o755))
+	g.do(os.MkdirAll(at("bare/refs"), 0o755))
+	g.file("f/.git/commondir", "../evil\n")
+	g.do(os.Chmod(at("f/.git"), 0o111))
+	g.file("odd\n\xff/.git/hooks/post-checkout", "id")
+	g.do(os.Chmod(at("odd\n\xff/.git"), 0o555))
+	g.finds("!a/.git", "!b/.git", "!c/.git", "!d/.git", "!.git/worktrees/w/commondir", "!e/.git/modules", "!g/.git", "!bare/config",
+		"!f/.git/commondir", "!odd\n\xff/.git/hooks")
+	g.left(false, "a/.git", "b/.git", "c/.git", "d/.git", ".git/worktrees/w/commondir", "e/.git/modules", "g/.git", "f/.git/commondir",
+		"odd\n\xff/.git/hooks")
+	g.left(true, "link", "tree/.git")
+	elsewhere.left(true, ".git/worktrees/x/config")
+	if content, err := os.ReadFile(at("bare/config")); err != nil || !harmlessGitConfig(string(content), false) || !strings.Contains(string(content), "https://example.com/x") {
+		t.Errorf("what is left of a configuration: %s %v", content, err)
+	}
+	g.finds()
+	// What was there, and where it leads is another place now.
+	g.do(os.Rename(at("mine"), at("old")))
+	g.do(os.Symlink(elsewhere.dir, at("mine")))
+	g.finds("!tree/.git", "old/.git/worktrees/x/commondir")
+}
+
+// Programs that swap directories for links while they are looked at lead no look out of the workspace, and a deep tree beside it hides
+// nothing.
+func TestQuarantineIsNotLedAway(t *testing.T) {
+	g, elsewhere := newGrounds(t), newGrounds(t)
+	g.begin()
+	for i := range 50 {
+		g.file(fmt.Sprint("d", i, "/.git/config"), "[core] pager = id\n")
+		elsewhere.file(fmt.Sprint("d", i, "/.git/config"), "[core] pager = id\n")
+	}
+	g.do(os.MkdirAll(filepath.Join(g.dir, strings.Repeat("a/", maxDepth+5)), 0o755))
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := 0; ; i = (i + 1) % 50 {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			at := filepath.Join(g.dir, fmt.Sprint("d", i))
+			_ = os.Rename(at, at+"x")
+			_ = os.Symlink(filepath.Join(elsewhere.dir, fmt.Sprint("d", i)), at)
+			_ = os.Remove(at)
+			_ = os.Rename(at+"x", at)
+			_ = os.WriteFile(at+"/.git/config", []byte("[core] pager = id\n"), 0o644)
+		}
+	}()
+	for range 200 {
+		if _, err := g.survey.Look(t.Context()); sandbox.CodeOf(err) != sandbox.CodeConfig {
+			t.Fatalf("a tree that is too deep: %v", err)
+		}
+	}
+	close(stop)
+	<-ended
+	for i := range 50 {
+		if entries, err := os.ReadDir(filepath.Join(elsewhere.dir, fmt.Sprint("d", i), ".git")); err != nil || len(entries) != 1 || entries[0].Name() != "config" {
+			t.Errorf("%v %v", entries, err)
+		}
+	}
+	_, _ = g.survey.Look(t.Context())
+	for i := range 50 {
+		if content, err := os.ReadFile(filepath.Join(g.dir, fmt.Sprint("d", i), ".git/config")); err == nil && !harmlessGitConfig(string(content), false) {
+			t.Errorf("%d: %s", i, content)
+		}
+	}
+}
+
 // A look at 40,000 directories of which none has changed.
 func BenchmarkLookAtAnUnchangedTree(b *testing.B) {
 	g := newGrounds(b)
