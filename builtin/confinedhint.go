@@ -49,9 +49,12 @@ func (s *session) note(end exit, ended, output string) string {
 	return strings.TrimSpace(ended + "\n" + s.spec.hint(output))
 }
 
-// hintFor is what may explain why a confined command fails; nil for one of this machine.
+// hintFor is what may explain why a confined command fails; nil for one of this machine that nothing was kept from.
 func (b *Toolbox) hintFor(plan *execPlan) func(output string) string {
-	if plan.box == nil {
+	switch {
+	case plan.box == nil && plan.light:
+		return lightHint
+	case plan.box == nil:
 		return nil
 	}
 	return func(output string) string {

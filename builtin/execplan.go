@@ -28,6 +28,7 @@ type execPlan struct {
 	bindable binding.Bindable
 	binding  *binding.Binding
 	job      job.Plan
+	light    bool // it is confined lightly
 
 	box       *Confinement // nil: the command runs on this machine
 	inside    sandbox.Command

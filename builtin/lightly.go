@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"regexp"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/job"
 	"github.com/toolward/toolward/place"
@@ -56,7 +58,21 @@ func (b *Toolbox) confineLightly(r *toolward.Request, plan *execPlan) error {
 	if err != nil {
 		return err
 	}
+	plan.light = true
 	return b.deps.Light.Confine(&plan.job, plan.scene(at.Classifier))
+}
+
+// keptAway is what programs say when they miss what was kept from them.
+var keptAway = regexp.MustCompile(`(?i)read-only file system|device or resource busy|\bEROFS\b|\bEBUSY\b|publickey|host key verification failed|` +
+	`could not read username|cannot connect to the docker daemon|no new privileges|must be setuid root|effective uid is not 0|no secret key|gpg failed to sign`)
+
+// lightHint tells what may have kept a command from its work, and how it gets there.
+func lightHint(output string) string {
+	if !keptAway.MatchString(output) {
+		return ""
+	}
+	return "(No person saw this command, so keys, settings that other programs obey and other processes were kept from it. If it needs them, " +
+		"have a person allow exactly this command: toolward approvals, or an entry with its argv)"
 }
 
 // scene is what a confinement must know of a command.

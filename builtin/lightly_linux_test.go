@@ -34,7 +34,7 @@ func TestProofsReachNothing(t *testing.T) {
 	approvals := `{"version":1,"agents":{}}`
 	for name, text := range map[string]string{
 		".toolward/exec-approvals.json": approvals, ".toolward/audit.key": "k-e-y", ".toolward/state.db": "k-e-y", ".ssh/id_rsa": "k-e-y",
-		".config/gh/hosts.yml": "k-e-y", ".aws/credentials": "k-e-y",
+		".config/gh/hosts.yml": "k-e-y", ".aws/credentials": "k-e-y", ".bashrc": "",
 	} {
 		p := filepath.Join(w.home, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
@@ -64,4 +64,8 @@ func TestProofsReachNothing(t *testing.T) {
 		t.Errorf("ordinary work: %q", text)
 	}
 	w.holds("ws/made", "made\n")
+	result := w.finish(w.facts("exec", args{"command": "bash t.sh 'echo x > ~/.bashrc'"}))
+	if text := result.Content[0].Text; !strings.Contains(text, "were kept from it") {
+		t.Errorf("nobody is told why: %q", text)
+	}
 }

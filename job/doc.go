@@ -28,6 +28,8 @@
 //   - The tool keeps what it has: Streams are the pipe ends or the terminal that it made, Process is the id that it
 //     shows, Stop takes the signals that its timers send, Done comes before it drains the output, and Release ends what
 //     was left behind, as the last thing.
+//   - Again is asked just before a segment starts: what its paths mean may have been changed by one before it. Elsewhere
+//     starts its program in a place of its own (sandbox/light), which ends with the job; everything else stays as it is here.
 //
 // # What starts is what was judged
 //
