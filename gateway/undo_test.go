@@ -13,14 +13,14 @@ import (
 	"github.com/toolward/toolward/undo"
 )
 
-// openKeeping opens a gateway whose calls all run, with settings of the section undo.
-func openKeeping(t *testing.T, home, section string) *Gateway {
+// openKeeping opens a gateway with settings of the section undo, and somebody who answers every question alike.
+func openKeeping(t *testing.T, home, section string, says toolward.Decision) *Gateway {
 	t.Helper()
-	nobody := func(context.Context, *toolward.Question) toolward.Answer {
-		return toolward.Answer{Decision: toolward.DenyCall, By: "owner"}
+	owner := func(context.Context, *toolward.Question) toolward.Answer {
+		return toolward.Answer{Decision: says, By: "owner"}
 	}
 	g, err := Open(t.Context(), Options{
-		Home: filepath.Join(home, ".toolward"), Approver: Answering(nobody),
+		Home: filepath.Join(home, ".toolward"), Approver: Answering(owner),
 		Configuration: []byte(`{"undo": ` + section + `, "tools": {"exec": {"security": "full", "ask": "off"}},
 			"teg": {"preset": "workspace"}, "agents": {"defaults": {"sandbox": {"mode": "off"}}}}`),
 	})
@@ -69,7 +69,7 @@ func holds(t *testing.T, dir string, want map[string]string) {
 
 func TestWhatAnAdmittedCallDestroyedComesBack(t *testing.T) {
 	home := shortHome(t)
-	dir, g := project(t, home), openKeeping(t, home, `{}`)
+	dir, g := project(t, home), openKeeping(t, home, `{}`, toolward.AllowOnce)
 	for _, call := range []struct {
 		tool      string
 		arguments map[string]any
@@ -98,7 +98,7 @@ func TestWhatAnAdmittedCallDestroyedComesBack(t *testing.T) {
 
 func TestAFullDiskRefusesWhatCouldNotBeTakenBack(t *testing.T) {
 	home := shortHome(t)
-	dir, g := project(t, home), openKeeping(t, home, `{}`)
+	dir, g := project(t, home), openKeeping(t, home, `{}`, toolward.DenyCall)
 	objects := filepath.Join(home, ".toolward", "undo", "objects")
 	if err := errors.Join(os.RemoveAll(objects), os.Symlink("/dev/full", objects)); err != nil { // nothing can be put there
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestWhatIsNotCoveredAsks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err := makes(t, openKeeping(t, home, section), dir, "write", map[string]any{"path": "notes.txt", "content": "theirs"})
+		err := makes(t, openKeeping(t, home, section, toolward.DenyCall), dir, "write", map[string]any{"path": "notes.txt", "content": "theirs"})
 		refusal, _ := errors.AsType[*toolward.Refusal](err)
 		if asked := refusal != nil && refusal.Code == toolward.CodeDeniedByUser; asked != asks || !asks && err != nil {
 			t.Errorf("%s: %v", section, err)
