@@ -114,8 +114,9 @@ func (v *evaluation) remotesIn(file string) remotes {
 // repositoryAddress is the host and the path of a repository, whichever way it is talked to; not ok if the word is no address.
 func repositoryAddress(word string) (address string, ok bool) {
 	scheme, rest, isURL := strings.Cut(word, "://")
-	host, file, found := strings.Cut(rest, "/")
+	host, file, _ := strings.Cut(rest, "/")
 	if !isURL {
+		found := false
 		if host, file, found = strings.Cut(word, ":"); !found || strings.Contains(host, "/") {
 			return "", false
 		}
