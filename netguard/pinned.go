@@ -65,8 +65,8 @@ func Private(a netip.Addr) bool {
 	if a.IsLoopback() || slices.Contains(metadataAddresses, a) {
 		return false
 	}
-	within := func(r addressRange) bool { return r.inner && r.prefix.Contains(a) }
-	return slices.ContainsFunc(ranges4, within) || slices.ContainsFunc(ranges6, within)
+	inner := func(r addressRange) bool { return r.inner && r.prefix.Contains(a) }
+	return slices.ContainsFunc(ranges4, inner) || slices.ContainsFunc(ranges6, inner)
 }
 
 // ParseInternal reads "host:port" of a machine that may be one of the own network, and brings the host to its one form. It takes

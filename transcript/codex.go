@@ -148,7 +148,7 @@ func (c *Call) codexCommand() {
 		return
 	}
 	if dir := cmp.Or(a.WorkDir, a.Directory); dir != "" {
-		c.WorkDir = within(c.WorkDir, dir)
+		c.WorkDir = directoryFrom(c.WorkDir, dir)
 	}
 	if patch := heredocPatch.FindStringSubmatch(text); patch != nil && patch[1] == patch[3] {
 		c.Tool, c.Arguments = "apply_patch", object("input", patch[2])
@@ -189,8 +189,8 @@ func commandText(raw json.RawMessage) string {
 	return strings.Join(argv, " ")
 }
 
-// within is a directory, from another one if it is relative.
-func within(from, dir string) string {
+// directoryFrom is a directory, from another one if it is relative.
+func directoryFrom(from, dir string) string {
 	if filepath.IsAbs(dir) || from == "" {
 		return dir
 	}

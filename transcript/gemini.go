@@ -148,7 +148,7 @@ func (c *geminiChat) calls(list []geminiCall) error {
 		if one.Name == "run_shell_command" && json.Unmarshal(one.Args, &where) == nil {
 			for _, dir := range []string{where.Dir, where.Directory} {
 				if dir != "" {
-					call.WorkDir = within(c.project, dir)
+					call.WorkDir = directoryFrom(c.project, dir)
 				}
 			}
 		}

@@ -106,7 +106,7 @@ func (f *file) opencodeCall(c *Call, child bool) error {
 		Dir string `json:"workdir"`
 	}
 	if c.Tool == "bash" && json.Unmarshal(c.Arguments, &where) == nil && where.Dir != "" {
-		c.WorkDir = within(c.Project, where.Dir)
+		c.WorkDir = directoryFrom(c.Project, where.Dir)
 	}
 	return f.visit(c)
 }

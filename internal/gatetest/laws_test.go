@@ -1,6 +1,7 @@
 package gatetest_test
 
 import (
+	gocmp "cmp"
 	"errors"
 	"math/rand/v2"
 	"testing"
@@ -137,6 +138,9 @@ func (w *lawWorld) compareRecord(t *testing.T, trace *toolward.Trace, d *toolwar
 	want := toolward.Trace{
 		Tool: d.Tool, Verdict: d.Verdict, Code: d.Code, Level: d.Level, Row: d.Judgment.Row, Class: d.Judgment.Class.Class,
 		Severity: d.Judgment.Class.Severity, Digest: d.Digest, Findings: d.Judgment.Findings, Reasons: d.Judgment.Reasons,
+	}
+	if d.Facts.Command != "" {
+		want.Host, want.HostWhy = gocmp.Or(d.Facts.Host, d.Call.Host), d.Facts.HostWhy
 	}
 	got := *trace
 	got.Steps, got.Via = nil, ""

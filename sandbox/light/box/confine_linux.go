@@ -380,8 +380,8 @@ func (s *Setup) allow(plan *setup.Plan, dir string) {
 		switch {
 		case len(plan.Landlock) > maxRules:
 			return // what has no rule cannot be reached
-		case e.Type()&os.ModeSymlink != 0 || within(s.Hide, p) || within(s.Fresh, p):
-		case within(s.Read, p):
+		case e.Type()&os.ModeSymlink != 0 || isOneOf(s.Hide, p) || isOneOf(s.Fresh, p):
+		case isOneOf(s.Read, p):
 			plan.Landlock = append(plan.Landlock, setup.Rule{Path: p, Right: setup.RightRead})
 		case e.IsDir() && (above(s.Hide, p) || above(s.Fresh, p) || above(s.Read, p)):
 			s.allow(plan, p)
@@ -391,8 +391,8 @@ func (s *Setup) allow(plan *setup.Plan, dir string) {
 	}
 }
 
-// within reports whether a path is one of a list.
-func within(list []string, p string) bool {
+// isOneOf reports whether a path is one of a list.
+func isOneOf(list []string, p string) bool {
 	for _, l := range list {
 		if l == p {
 			return true
