@@ -23,6 +23,7 @@ type run struct {
 	rest     []byte // what was read of the daemon's words and not understood yet
 	streams  streams
 	raw      rawTerminal
+	signals  chan os.Signal
 }
 
 // Main runs the program with the arguments after its name and returns the exit status.
@@ -193,6 +194,7 @@ func (r *run) follow() int {
 			r.raw.restore()
 			return refuse(string(payload))
 		case says == SaysStreams && !r.streams.open:
+			r.catchSignals() // the first byte of output may be what somebody waits for to send one
 			if problem := r.streams.handOver(r.daemon, r.terminal); problem != "" {
 				return refuse(problem)
 			}

@@ -14,12 +14,16 @@ var passed = []os.Signal{
 	syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGTSTP, syscall.SIGWINCH,
 }
 
-// passSignals begins to hand signals to the command.
+// catchSignals keeps signals from ending this program, or from being lost, before there is a command that gets them.
+func (r *run) catchSignals() {
+	r.signals = make(chan os.Signal, 16)
+	signal.Notify(r.signals, passed...)
+}
+
+// passSignals hands the command what was caught, and what comes.
 func (r *run) passSignals() {
-	arrived := make(chan os.Signal, 16)
-	signal.Notify(arrived, passed...)
 	go func() {
-		for s := range arrived {
+		for s := range r.signals {
 			number, _ := s.(syscall.Signal)
 			switch number {
 			case syscall.SIGWINCH:
