@@ -127,6 +127,9 @@ func sandboxOff(p toolward.Params) bool {
 // lookIntoBash says when the command would leave the client's own sandbox. Where Toolward confines the session's commands, it is one
 // that runs on the machine by its own request, and is judged so.
 func lookIntoBash(l *factsFinder, r *toolward.Request, facts *toolward.Facts) {
+	if facts.Host == toolward.HostSandbox {
+		l.lookAtOwnRules(facts)
+	}
 	if sandboxOff(r.Params) && !l.confines(r.Call.Caller, r.Call.Session) {
 		facts.Findings = append(facts.Findings, toolward.Finding{
 			Code: "sandbox_off", Effect: toolward.EffectAsk, Detail: "the command would run outside the client's own sandbox",
@@ -176,12 +179,7 @@ func lookIntoSkill(l *factsFinder, r *toolward.Request, facts *toolward.Facts) {
 
 // skillShellOff reads the client's settings as the client does: managed settings decide, then the nearest file.
 func (l *factsFinder) skillShellOff() bool {
-	for _, path := range []string{
-		l.managed,
-		filepath.Join(l.project, ".claude", "settings.local.json"),
-		filepath.Join(l.project, ".claude", "settings.json"),
-		filepath.Join(l.config, "settings.json"),
-	} {
+	for _, path := range l.settingsFiles() {
 		data, err := os.ReadFile(path)
 		if os.IsNotExist(err) {
 			continue

@@ -148,6 +148,21 @@ func TestClaudeCodeConfined(t *testing.T) {
 	m.whereThingsRan(client)
 }
 
+// TestClaudeCodeOwnRules: what a person's own settings of the client deny is not run because the client sees a ticket in its place.
+func TestClaudeCodeOwnRules(t *testing.T) {
+	t.Parallel()
+	client := live.Need(t, claudeCode)
+	m := newWorkdayDesk(t)
+	m.install()
+	path := filepath.Join(m.Home, ".claude", "settings.json")
+	settings, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, path, strings.Replace(string(settings), "{", `{"permissions": {"deny": ["Bash(touch:*)"]},`, 1))
+	m.refused(m.claude(client, []scriptedmodel.Reply{touch("toolu_1", "marker")}), "toolu_1", "marker", "did not run")
+}
+
 // whereThingsRan: the record says of each call where it ran and why, also of what works only on the machine or asks for it.
 func (m *desk) whereThingsRan(client string) {
 	m.t.Helper()

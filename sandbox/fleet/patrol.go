@@ -65,7 +65,7 @@ func (p *patrol) look(ctx context.Context) bool {
 	}
 	p.mu.Unlock()
 	if len(sessions) > 0 {
-		p.report(ctx, sessions)
+		_, _ = p.report(ctx, sessions) // it tells itself what it found, and what it could not look at
 	}
 	if ctx.Err() != nil { // the look was broken off: the last one tells of them
 		p.mu.Lock()
@@ -93,7 +93,7 @@ func (p *patrol) last() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastLook)
 	defer cancel()
-	p.report(ctx, sessions)
+	_, _ = p.report(ctx, sessions) // it tells itself what it found, and what it could not look at
 	p.survey.Close()
 }
 

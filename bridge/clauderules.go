@@ -1,0 +1,107 @@
+package bridge
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/toolward/toolward"
+)
+
+// claudeRules are the client's own permission rules about commands, which it holds against the text that it runs. A confined command runs
+// as "toolward-run TICKET", so the client no longer sees what its person has forbidden: we hold them against the command in its place.
+type claudeRules struct{ Deny, Ask []string }
+
+// settingsFiles are the client's settings, nearest first.
+func (l *factsFinder) settingsFiles() []string {
+	return []string{
+		l.managed,
+		filepath.Join(l.project, ".claude", "settings.local.json"),
+		filepath.Join(l.project, ".claude", "settings.json"),
+		filepath.Join(l.config, "settings.json"),
+	}
+}
+
+// rules are the rules of all settings together, as the client takes them. A file that cannot be read hides none of the others; ok is
+// false then, because nobody knows what it forbids.
+func (l *factsFinder) rules() (all claudeRules, ok bool) {
+	ok = true
+	for _, path := range l.settingsFiles() {
+		data, err := os.ReadFile(path)
+		if os.IsNotExist(err) {
+			continue
+		}
+		var file struct{ Permissions claudeRules }
+		if err != nil || json.Unmarshal(data, &file) != nil {
+			ok = false
+			continue
+		}
+		all.Deny, all.Ask = append(all.Deny, file.Permissions.Deny...), append(all.Ask, file.Permissions.Ask...)
+	}
+	return all, ok
+}
+
+// betweenCommands is where one command of a text ends and another begins, as far as the client looks.
+var betweenCommands = regexp.MustCompile(`&&|\|\||[;&|\n(){}]`)
+
+// holds is the first of some rules that is about a command of the text; "" if none is.
+func holds(rules []string, text string) string {
+	parts := append(betweenCommands.Split(text, -1), text)
+	for _, rule := range rules {
+		pattern, ok := commandPattern(rule)
+		if !ok {
+			continue
+		}
+		for _, part := range parts {
+			if pattern.MatchString(strings.TrimSpace(part)) {
+				return rule
+			}
+		}
+	}
+	return ""
+}
+
+// commandPattern is what a rule such as Bash(git push:*) or Bash(rm *) says of a command.
+func commandPattern(rule string) (*regexp.Regexp, bool) {
+	inner, ok := strings.CutPrefix(rule, "Bash(")
+	inner, closed := strings.CutSuffix(inner, ")")
+	if !ok || !closed {
+		return nil, false
+	}
+	tail := ""
+	if prefix, ok := strings.CutSuffix(inner, ":*"); ok {
+		inner, tail = prefix, `(?:\s.*)?`
+	}
+	var b strings.Builder
+	for i, fixed := range strings.Split(inner, "*") {
+		if i > 0 {
+			b.WriteString(".*")
+		}
+		b.WriteString(regexp.QuoteMeta(fixed))
+	}
+	pattern, err := regexp.Compile(`(?s)\A(?:[A-Za-z_][A-Za-z0-9_]*=\S*\s+)*` + b.String() + tail + `\z`)
+	return pattern, err == nil
+}
+
+// lookAtOwnRules adds what the client's own rules say of a command that it will not see.
+func (l *factsFinder) lookAtOwnRules(facts *toolward.Facts) {
+	rules, ok := l.rules()
+	if denied := holds(rules.Deny, facts.Command); denied != "" {
+		facts.Findings = append(facts.Findings, toolward.Finding{
+			Code: "client_rule", Effect: toolward.EffectDeny, Detail: "the client's own settings deny " + denied,
+		})
+		return
+	}
+	asked := holds(rules.Ask, facts.Command)
+	switch {
+	case asked != "":
+		asked = "the client's own settings ask about " + asked
+	case !ok:
+		asked = "the client's own settings cannot be read, and may forbid it"
+	default:
+		return
+	}
+	facts.Findings = append(facts.Findings, toolward.Finding{Code: "client_rule", Effect: toolward.EffectAsk, Detail: asked})
+}
