@@ -81,6 +81,9 @@ func build(ctx context.Context, name string) (string, error) {
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", target, ".")
 	command.Dir = directory
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	// The compilers that it has started end with it: they would go on in directories that are nobody's any more.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w: %s", name, err, out)
 	}

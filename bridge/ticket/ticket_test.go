@@ -38,6 +38,7 @@ type world struct {
 	ended   atomic.Int64
 	terms   ticket.Terms
 	uid     atomic.Int64
+	mu      sync.Mutex // of what follows
 	refuse  error
 	moved   string // where the command ended
 	group   atomic.Int64
@@ -134,6 +135,8 @@ type running struct {
 }
 
 func (w *world) start(_ context.Context, _ *toolward.Pass, terms ticket.Terms) (ticket.Command, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.refuse != nil {
 		return nil, w.refuse
 	}
@@ -233,8 +236,11 @@ func TestOrderOfOutputs(t *testing.T) {
 	if got := w.shell(command + " 2>&1"); got != want {
 		t.Error("the lines come in another order")
 	}
-	if !w.terms.Merged || w.terms.Stdin {
-		t.Errorf("%+v", w.terms)
+	w.mu.Lock()
+	terms := w.terms
+	w.mu.Unlock()
+	if !terms.Merged || terms.Stdin {
+		t.Errorf("%+v", terms)
 	}
 	w.text = "echo appended"
 	_, command = w.issue(false)
@@ -280,6 +286,8 @@ func TestTicketsRefuse(t *testing.T) {
 		"another user": {func(w *world, _ *ticket.Ticket, c string) string { w.uid.Store(4711); return c }, "another user"},
 		"nobody":       {func(w *world, _ *ticket.Ticket, c string) string { w.uid.Store(-1); return c }, "refused toolward-run itself"},
 		"not started": {func(w *world, _ *ticket.Ticket, c string) string {
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			w.refuse = errors.New("there is no sandbox")
 			return c
 		}, "did not run: there is no sandbox"},

@@ -22,12 +22,16 @@ const buildPatience = 3 * time.Minute
 
 // probe finds out what this machine can do by doing it in a box that is thrown away.
 func (l *Light) probe() Check {
-	ctx, cancel := context.WithTimeout(context.Background(), buildPatience)
+	ctx, cancel := context.WithTimeout(l.life, buildPatience)
 	defer cancel()
-	if _, _, err := l.options.Program(ctx); err != nil {
+	_, _, err := l.options.Program(ctx)
+	if err == nil {
+		err = ctx.Err() // the gateway is stopping
+	}
+	if err != nil {
 		return Check{Mode: None, Found: err.Error(), Fix: "go install ./cmd/..."}
 	}
-	err := l.try(ctx, Namespaces)
+	err = l.try(ctx, Namespaces)
 	if err == nil {
 		return Check{Mode: Namespaces}
 	}

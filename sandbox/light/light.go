@@ -22,6 +22,8 @@ type Light struct {
 	log     *slog.Logger
 
 	check func() Check // what was found out, once
+	life  context.Context
+	end   context.CancelFunc // of what is being found out
 
 	mu     sync.Mutex
 	closed bool
@@ -56,6 +58,7 @@ func New(o Options) *Light {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &Light{options: o, log: o.Log}
+	l.life, l.end = context.WithCancel(context.Background())
 	l.check = sync.OnceValue(l.probe)
 	return l
 }
@@ -65,6 +68,8 @@ func (l *Light) Check() Check { return l.check() }
 
 // Close ends what waits to be used. Boxes of jobs end with their jobs.
 func (l *Light) Close() {
+	l.end()
+	l.check() // it waits for what is being tried, which ends now; what nobody has tried fails at once
 	l.mu.Lock()
 	l.closed = true
 	spare := l.spare
