@@ -102,7 +102,7 @@ func (s *Segment) machineWords() []string {
 // nil in every other case, also for what shells do themselves under a program's name. Started by itself such a program does, and
 // says, exactly what it does under a shell.
 func (a *Assessment) SingleProgram() []string {
-	if !a.OK || len(a.Segments) != 1 {
+	if !a.OK || a.Script || len(a.Segments) != 1 {
 		return nil
 	}
 	s := &a.Segments[0]

@@ -52,7 +52,7 @@ func (m *desk) claude(client string, replies []scriptedmodel.Reply, arguments ..
 	m.t.Helper()
 	model := scriptedmodel.Start(scriptedmodel.Steps(replies...))
 	m.t.Cleanup(model.Close)
-	ctx, cancel := context.WithTimeout(m.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(m.t.Context(), 2*time.Minute+time.Duration(len(replies))*6*time.Second)
 	defer cancel()
 	command := exec.CommandContext(ctx, filepath.Join(client, "claude"), append([]string{"-p", "go", "--output-format", "json"}, arguments...)...)
 	command.Env = append(m.Environment(), "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
