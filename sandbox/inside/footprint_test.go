@@ -35,7 +35,7 @@ var allowedImports = strings.Fields(`unsafe math/bits runtime errors sync/atomic
 	github.com/toolward/toolward/cmd/toolward-inside github.com/toolward/toolward/cmd/toolward-inside/entry
 	github.com/toolward/toolward/job github.com/toolward/toolward/sandbox/disk/usage github.com/toolward/toolward/sandbox/inside/join
 	github.com/toolward/toolward/sandbox/inside/serve github.com/toolward/toolward/sandbox/inside/wire
-	github.com/toolward/toolward/sandbox/native/setup github.com/toolward/toolward/sandbox/task`)
+	github.com/toolward/toolward/sandbox/light/box github.com/toolward/toolward/sandbox/native/setup github.com/toolward/toolward/sandbox/task`)
 
 func TestImportsOfTheProgramInside(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "github.com/toolward/toolward/cmd/toolward-inside")
