@@ -287,7 +287,7 @@ func (b *boxed) mustHaveSoundFiles() {
 func (b *boxed) mustBeSwept(running bool) {
 	b.t.Helper()
 	for _, name := range filesIn(b.t, filepath.Join(b.State, "sandbox")) {
-		if name != "containers.json" && name != "machine.json" {
+		if name != "containers.json" && name != "machine.json" && name != "remotes.json" {
 			b.t.Errorf("sandbox/%s is left", name)
 		}
 	}
