@@ -35,7 +35,8 @@ func TestCommandsAreLookedAfter(t *testing.T) {
 				made(name)
 			}
 			lease.Release()
-			time.Sleep(time.Hour) // of the bubble: everybody waits for everybody else
+			time.Sleep(time.Hour) // of the bubble
+			synctest.Wait()       // a look that began in the same instant
 		}
 		command("a", "src/main.go")
 		command("a", "sub/.git/hooks/post-merge")
@@ -44,6 +45,7 @@ func TestCommandsAreLookedAfter(t *testing.T) {
 		}
 		made(".envrc") // a file tool would be refused: a program may have, that has left its command
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if got := told(); len(got) != 2 || got[1].Runs {
 			t.Fatalf("%+v", got)
 		}
@@ -112,6 +114,7 @@ func TestLongCommandsAreLookedAfter(t *testing.T) {
 		defer lease.Release()
 		makeFile(t, m.home.Workspace, ".mcp.json")
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if kinds := m.events.kinds(); !slices.Equal(kinds, []EventKind{EventCreated, EventProtected}) {
 			t.Errorf("%v", kinds)
 		}

@@ -221,7 +221,8 @@ func (w *Workspaces) End(ctx context.Context, id string, running <-chan struct{}
 		w.mu.Unlock()
 		return
 	}
-	call.background = make(chan struct{})
+	next := make(chan struct{})
+	call.background = next
 	w.ends.Add(1)
 	w.mu.Unlock()
 	go func() {
@@ -229,7 +230,7 @@ func (w *Workspaces) End(ctx context.Context, id string, running <-chan struct{}
 		select {
 		case <-running:
 			w.end(context.WithoutCancel(ctx), id)
-		case <-call.background:
+		case <-next:
 		case <-w.done:
 		}
 	}()
