@@ -1,6 +1,7 @@
 package undo_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/toolward/toolward/undo"
 )
@@ -88,11 +90,13 @@ func TestNothingOutsideWhileLinksAreSwapped(t *testing.T) {
 		}
 	}()
 	began, took := 0, 0
-	for i := range 400 {
+	for i := range 120 {
 		still.Store(i%2 == 0) // a call that has begun is taken back while the links are swapped, and one begins meanwhile
 		id := fmt.Sprint(i)
-		err := s.Begin(t.Context(), undo.Call{ID: id, Workspace: []byte(root), At: begun})
-		if err != nil && !errors.Is(err, undo.ErrBusy) {
+		soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // it would try longer
+		err := s.Begin(soon, undo.Call{ID: id, Workspace: []byte(root), At: begun})
+		cancel()
+		if err != nil && !errors.Is(err, undo.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 		if err == nil {
@@ -126,4 +130,33 @@ func TestNothingOutsideWhileLinksAreSwapped(t *testing.T) {
 			t.Errorf("what is outside was kept, or %v", err)
 		}
 	}
+}
+
+// What others write in bursts into the workspace does not fail a call: it is read in between.
+func TestOthersWriteInBursts(t *testing.T) {
+	s, root := open(t, undo.Limits{}), t.TempDir()
+	write(t, filepath.Join(root, "mine"), "1")
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for burst := time.NewTicker(60 * time.Millisecond); ; {
+			for began := time.Now(); time.Since(began) < 40*time.Millisecond; {
+				name := filepath.Join(root, "theirs")
+				if os.WriteFile(name, nil, 0o644) != nil || os.Remove(name) != nil {
+					return
+				}
+			}
+			select {
+			case <-burst.C:
+			case <-done:
+				burst.Stop()
+				return
+			}
+		}
+	}()
+	for i := range 10 {
+		during(t, s, fmt.Sprint(i), root, func() { write(t, filepath.Join(root, "mine"), fmt.Sprint("2", i)) })
+	}
+	close(done)
+	<-ended
 }

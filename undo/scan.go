@@ -83,8 +83,35 @@ type scan struct {
 	bytes   int64 // of the files so far
 }
 
-// attempts is how often something that changes meanwhile is read.
-const attempts = 4
+// busyPatience is for how long something that changes meanwhile is read again. Servers in the background, other calls of the same agent
+// and a person's editor write at the same time, and a call should not fail for that.
+const busyPatience = 3 * time.Second
+
+// tries are those to read one thing that changes meanwhile. The zero value is before the first.
+type tries struct {
+	since time.Time // the first
+	pause time.Duration
+}
+
+// next waits, except before the first try. It stops a program that writes without a pause: then nobody could ever read a state that was.
+func (t *tries) next(ctx context.Context) error {
+	switch {
+	case t.since.IsZero():
+		t.since, t.pause = time.Now(), time.Millisecond
+		return ctx.Err()
+	case time.Since(t.since) > busyPatience:
+		return ErrBusy
+	}
+	timer := time.NewTimer(t.pause)
+	defer timer.Stop()
+	t.pause = min(2*t.pause, 100*time.Millisecond)
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // readTree reads a tree. old is what it was when it was last read; what has the same stamp is not read again.
 func readTree(ctx context.Context, o *objects, limits Limits, root string, old *folder) (*folder, error) {
@@ -103,9 +130,9 @@ func readTree(ctx context.Context, o *objects, limits Limits, root string, old *
 
 // folder reads one open directory.
 func (s *scan) folder(dir *os.File, at string, old *folder) (*folder, error) {
-	for range attempts {
-		if err := s.ctx.Err(); err != nil {
-			return nil, err
+	for t := (tries{}); ; {
+		if err := t.next(s.ctx); err != nil {
+			return nil, &PathError{path.Join(".", at), err}
 		}
 		entries, bytes := s.entries, s.bytes
 		f, err := s.folderOnce(dir, at, old)
@@ -117,7 +144,6 @@ func (s *scan) folder(dir *os.File, at string, old *folder) (*folder, error) {
 			return nil, &PathError{at, err}
 		}
 	}
-	return nil, &PathError{path.Join(".", at), ErrBusy}
 }
 
 // errAgain says that a directory has changed while it was read.
@@ -328,9 +354,9 @@ func (s *scan) file(dir *os.File, at string, i *item) error {
 		return s.vanished(at, err)
 	}
 	defer f.Close()
-	for range attempts {
-		if err := s.ctx.Err(); err != nil {
-			return err
+	for t := (tries{}); ; {
+		if err := t.next(s.ctx); err != nil {
+			return &PathError{at, err}
 		}
 		now := time.Now()
 		before, err := stampAt(f)
@@ -357,5 +383,4 @@ func (s *scan) file(dir *os.File, at string, i *item) error {
 			return &PathError{at, err}
 		}
 	}
-	return &PathError{at, ErrBusy}
 }
