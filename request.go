@@ -39,6 +39,7 @@ type Facts struct {
 	Elevated   bool             // asks for more rights than the host gives by itself
 	Mutates    bool             // changes state
 	Deletes    int              // files it deletes
+	Takes      []Take           // what it would delete or write over, for the keeper: it decides nothing else
 	BrowserOn  string           // sandbox, host or node, for browser calls
 	Scope      string           // self, tree or other, for calls about sessions
 

@@ -22,6 +22,16 @@ const (
 	OpMove   Op = "move"
 )
 
+// Take is something on this machine that a call would delete, move away or write over. A [Keeper] says of it whether anybody could
+// bring it back.
+type Take struct {
+	Path string // as the caller wrote it
+	Real string // absolute; "" if nobody knows where that is
+	Tree bool   // with all that lies below
+	Name string // only what has a name that matches this pattern, or lies below it; "": all
+	Git  string // only what git has in its index ("tracked"), or only what it has not ("untracked"); "": both
+}
+
 // Zone is the word for what the path of a target is. Which paths are in which zone is decided by package place, whose
 // [Zone] is the same in its order, the strictest first.
 type Zone string

@@ -42,6 +42,9 @@ func (b *Toolbox) judge(plan *execPlan, r *toolward.Request, at located, params 
 	facts.Analysis.Contained = at.box != nil
 	facts.Findings = append(facts.Findings, ruling.CallFindings()...)
 	facts.External = ruling.External()
+	if facts.Mutates {
+		facts.Takes = at.takes(ruling.Takes(at.Classifier))
+	}
 	return nil
 }
 

@@ -79,7 +79,7 @@ func (b *Toolbox) patchFacts(ctx context.Context, r *toolward.Request) (toolward
 		plan.steps = append(plan.steps, step)
 		facts.Targets = append(facts.Targets, targets...)
 	}
-	facts.Prepared = plan
+	facts.Prepared, facts.Takes = plan, at.takesTargets(facts.Targets)
 	return facts, nil
 }
 

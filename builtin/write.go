@@ -57,7 +57,8 @@ func (b *Toolbox) writeFacts(ctx context.Context, r *toolward.Request) (toolward
 		return toolward.Facts{}, err
 	}
 	plan.file = file
-	return toolward.Facts{Targets: []toolward.Target{target}, Sandbox: at.sandbox(), Bound: at.bound(), Mutates: true, Prepared: plan}, nil
+	targets := []toolward.Target{target}
+	return toolward.Facts{Targets: targets, Takes: at.takesTargets(targets), Sandbox: at.sandbox(), Bound: at.bound(), Mutates: true, Prepared: plan}, nil
 }
 
 // maxDiff is how long a difference for people may be, in bytes.
@@ -178,7 +179,8 @@ func (b *Toolbox) editFacts(ctx context.Context, r *toolward.Request) (toolward.
 		return toolward.Facts{}, err
 	}
 	plan.file = file
-	return toolward.Facts{Targets: []toolward.Target{target}, Sandbox: at.sandbox(), Bound: at.bound(), Mutates: true, Prepared: plan}, nil
+	targets := []toolward.Target{target}
+	return toolward.Facts{Targets: targets, Takes: at.takesTargets(targets), Sandbox: at.sandbox(), Bound: at.bound(), Mutates: true, Prepared: plan}, nil
 }
 
 // replacements reads the first replacement and the further ones.

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,12 +36,17 @@ func openKeeping(t *testing.T, home, section string, says toolward.Decision) *Ga
 // makes makes a call in a workspace.
 func makes(t *testing.T, g *Gateway, workspace, tool string, arguments map[string]any) error {
 	t.Helper()
+	return makesIn(t, g, "agent:main:x", workspace, tool, arguments)
+}
+
+func makesIn(t *testing.T, g *Gateway, session toolward.SessionKey, workspace, tool string, arguments map[string]any) error {
+	t.Helper()
 	raw, err := json.Marshal(arguments)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = g.Call(t.Context(), toolward.Call{
-		Tool: tool, Arguments: raw, Session: "agent:main:x", Surface: toolward.SurfaceMCP, WorkDir: workspace, Host: toolward.HostGateway,
+		Tool: tool, Arguments: raw, Session: session, Surface: toolward.SurfaceMCP, WorkDir: workspace, Host: toolward.HostGateway,
 		Caller: toolward.Caller{Agent: "main", Owner: true, Context: "main", Workspace: workspace},
 	})
 	return err
@@ -130,4 +137,69 @@ func TestWhatIsNotCoveredAsks(t *testing.T) {
 			t.Errorf("%s: %v", section, err)
 		}
 	}
+}
+
+// Of a workspace that is kept, only what no snapshot holds asks, and here everybody says no. All else runs.
+func TestWhatWouldLoseMoreThanIsKeptAsks(t *testing.T) {
+	home := shortHome(t)
+	var asked string
+	g, err := Open(t.Context(), Options{
+		Home: filepath.Join(home, ".toolward"), Approver: Answering(func(_ context.Context, q *toolward.Question) toolward.Answer {
+			for _, f := range q.Request.Facts.Findings {
+				asked += f.Code + " " + f.Detail
+			}
+			return toolward.Answer{Decision: toolward.DenyCall, By: "owner"}
+		}),
+		Configuration: []byte(`{"tools": {"exec": {"security": "full", "ask": "off"}}, "teg": {"preset": "workspace"},
+			"agents": {"defaults": {"sandbox": {"mode": "off"}}}}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	for i, tt := range []struct{ command, lost string }{
+		{"rm -rf src", ""},
+		{"rm -rf *", "build/db.sqlite: 209 MB"},
+		{"rm -rf .", "build/db.sqlite"},
+		{"rm -rf build", "build/db.sqlite"},
+		{"find . -name '*.txt' -delete", ""},
+		{"find . -delete", "build/db.sqlite"},
+		{"truncate -s 0 notes.txt", ""},
+		{"echo x > notes.txt", ""},
+		{"> build/db.sqlite", "build/db.sqlite"},
+		{"truncate -s 0 build/db.sqlite", "build/db.sqlite"},
+		{"touch build/db.sqlite", ""},
+		{"git rm -rf .", ""},
+		{"git clean -fdx", "build/db.sqlite"},
+		{"git clean -fdx src", ""},
+		{"git checkout -- .", ""},
+		{"git reset --hard", ""},
+	} {
+		dir, large := losable(t, filepath.Join(home, strconv.Itoa(i)))
+		asked = ""
+		calm := toolward.SessionKey("agent:main:" + strconv.Itoa(i)) // denials make a session tense
+		err := makesIn(t, g, calm, dir, "exec", map[string]any{"command": tt.command})
+		if strings.Contains(asked, "no_undo nobody could bring back "+tt.lost) != (tt.lost != "") || (err != nil) != (tt.lost != "") {
+			t.Errorf("%q: asked %q, want %q; %v", tt.command, asked, tt.lost, err)
+		}
+		if info, err := os.Stat(large); tt.lost != "" && (err != nil || info.Size() != 200<<20) {
+			t.Errorf("%q: it is gone", tt.command)
+		}
+	}
+}
+
+// losable is a project in a repository, with a file that git does not know and that is larger than is kept.
+func losable(t *testing.T, home string) (dir, large string) {
+	t.Helper()
+	dir = project(t, home)
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"}} {
+		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %s", args, out)
+		}
+	}
+	large = filepath.Join(dir, "build", "db.sqlite")
+	if err := errors.Join(os.Mkdir(filepath.Dir(large), 0o755), os.WriteFile(large, nil, 0o644), os.Truncate(large, 200<<20)); err != nil {
+		t.Fatal(err)
+	}
+	return dir, large
 }

@@ -261,7 +261,7 @@ func (s *scan) item(dir *os.File, in, name string, was *item) (*item, error) {
 	i := &item{named: named{name: name}, stamp: now, settled: now.settled(s.start)}
 	switch {
 	case i.stamp.device != s.device:
-		i.Entry = apart("another file system is mounted there")
+		i.Entry = apart(mounted)
 	case isDir:
 		err := s.subfolder(dir, at, i, was)
 		if err == nil && was != nil && i.folder == was.folder && i.Entry == was.Entry && i.stamp == was.stamp {
@@ -273,10 +273,18 @@ func (s *scan) item(dir *os.File, in, name string, was *item) (*item, error) {
 	case i.stamp.is(unix.S_IFLNK):
 		return i, s.link(dir, at, i)
 	default:
-		i.Entry = apart("it is no file, directory or link")
+		i.Entry = apart(noFile)
 	}
 	return i, nil
 }
+
+// Why something is not kept.
+const (
+	mounted    = "another file system is mounted there"
+	noFile     = "it is no file, directory or link"
+	unreadable = "this user may not read it"
+	tooLarge   = "it is larger than is kept"
+)
 
 func apart(why string) Entry { return Entry{Kind: Apart, Why: why} }
 
@@ -292,7 +300,7 @@ func (s *scan) vanished(at string, err error) error {
 func (s *scan) subfolder(dir *os.File, at string, i, was *item) error {
 	sub, err := openIn(dir, i.name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if errors.Is(err, fs.ErrPermission) {
-		i.Entry = apart("this user may not read it")
+		i.Entry = apart(unreadable)
 		return nil
 	}
 	if err != nil {
@@ -342,12 +350,12 @@ func (s *scan) link(dir *os.File, at string, i *item) error {
 // file reads a file. One that is written to meanwhile is read again: a state that never was must not be kept.
 func (s *scan) file(dir *os.File, at string, i *item) error {
 	if i.stamp.size > s.limits.File {
-		i.Entry = apart("it is larger than is kept")
+		i.Entry = apart(tooLarge)
 		return nil
 	}
 	f, err := openIn(dir, i.name, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrPermission) {
-		i.Entry = apart("this user may not read it")
+		i.Entry = apart(unreadable)
 		return nil
 	}
 	if err != nil {

@@ -45,15 +45,6 @@ type begun struct {
 	background chan struct{} // closed when nobody waits any more for what the call left running; nil as long as the call runs
 }
 
-// fit is whether a workspace can be kept.
-type fit struct {
-	gap string // why not
-	at  time.Time
-}
-
-// looksAgain is after what time a workspace that could not be kept is looked through again.
-const looksAgain = time.Minute
-
 // Open opens the store. Without one it keeps nothing, so that calls are refused, and tries again with the next.
 func Open(ctx context.Context, o Options) *Workspaces {
 	w := &Workspaces{options: o, open: map[string]*begun{}, fits: map[string]fit{}, done: make(chan struct{})}
@@ -92,54 +83,9 @@ func writes(r *toolward.Request) bool {
 	return f.Mutates && r.Call.Caller.Workspace != "" && (f.Analysis == nil || !f.Analysis.Reads)
 }
 
-// Gap implements [toolward.Keeper]. The first look at a workspace goes through all of its names; later ones go by that, because the
-// snapshots themselves find out when it does not fit any more.
-func (w *Workspaces) Gap(ctx context.Context, r *toolward.Request) string {
-	if !writes(r) {
-		return ""
-	}
-	workspace, err := w.options.Workspace(r.Call.Caller.Workspace)
-	if err != nil {
-		return "nobody could take it back, because no such directory is kept: " + err.Error()
-	}
-	w.mu.Lock()
-	known, ok := w.fits[workspace]
-	w.mu.Unlock()
-	if ok && (known.gap == "" || time.Since(known.at) < looksAgain) {
-		return known.gap
-	}
-	store, err := w.opened(ctx)
-	if err != nil {
-		return "" // Begin refuses it
-	}
-	return w.remember(workspace, store.Fits(ctx, workspace))
-}
-
-// maxFits bounds what is known of workspaces.
-const maxFits = 1000
-
-// remember notes whether a workspace can be kept. An error that may pass is no gap: Begin meets it again, and refuses.
-func (w *Workspaces) remember(workspace string, err error) (gap string) {
-	switch {
-	case errors.Is(err, undo.ErrTooMany):
-		gap = "nobody could take it back: the workspace has more files than are kept"
-	case errors.Is(err, undo.ErrTooMuch):
-		gap = "nobody could take it back: the workspace is larger than all that is kept"
-	case err != nil:
-		return ""
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.fits) >= maxFits {
-		clear(w.fits)
-	}
-	w.fits[workspace] = fit{gap, time.Now()}
-	return gap
-}
-
 // Begin implements [toolward.Keeper].
 func (w *Workspaces) Begin(ctx context.Context, r *toolward.Request) (id string, err error) {
-	if !writes(r) || w.Gap(ctx, r) != "" {
+	if !writes(r) || w.whole(ctx, r) != "" {
 		return "", nil
 	}
 	workspace, err := w.options.Workspace(r.Call.Caller.Workspace)
