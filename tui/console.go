@@ -102,6 +102,10 @@ func (c *console) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		return c, c.answeredAll(m)
 	case sandboxEndedMsg:
 		return c, c.sandboxEnded(m)
+	case undoKnownMsg:
+		return c, c.undoKnown(m)
+	case tookBackMsg:
+		return c, c.tookBack(m)
 	case levelMsg:
 		c.levelKnown(m)
 	case levelChangedMsg:
@@ -145,6 +149,8 @@ func (c *console) key(k tea.KeyPressMsg) tea.Cmd {
 		return c.sureKey(k)
 	case c.page == pageSandboxes && c.lists[c.page].ending != nil:
 		return c.endingSureKey(k)
+	case c.page == pageUndo && c.lists[c.page].taking != nil:
+		return c.undoSureKey(k)
 	case c.page == pageSessions && c.lists[c.page].change != nil:
 		return c.levelSureKey(k)
 	case name == "q":

@@ -36,6 +36,9 @@ type desk struct {
 
 	sandboxes []Sandbox
 	ended     []string
+	undo      []UndoCall
+	would     TakenBack // what taking back would do
+	taken     []string
 	signIns   []string
 	retries   int
 }
@@ -70,7 +73,7 @@ func (d *desk) run(cmd tea.Cmd) {
 		for _, one := range m {
 			d.run(one)
 		}
-	case shownMsg, answeredMsg, answeredAllMsg, listedMsg, revokedMsg, signedInMsg, levelMsg, levelChangedMsg, sandboxEndedMsg:
+	case shownMsg, answeredMsg, answeredAllMsg, listedMsg, revokedMsg, signedInMsg, levelMsg, levelChangedMsg, sandboxEndedMsg, undoKnownMsg, tookBackMsg:
 		d.tell(m)
 	}
 }

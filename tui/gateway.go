@@ -38,6 +38,12 @@ type Gateway interface {
 	Sandboxes(ctx context.Context) ([]Sandbox, error)
 	// EndSandbox stops a sandbox, or removes it so that the next call makes it anew.
 	EndSandbox(ctx context.Context, name string, remove bool) error
+	// UndoCalls lists the calls that can be taken back, the latest first, with what each changed.
+	UndoCalls(ctx context.Context) ([]UndoCall, error)
+	// UndoCall is one of them, with the differences.
+	UndoCall(ctx context.Context, id string) (UndoCall, error)
+	// TakeBack takes calls back, or says what that would do.
+	TakeBack(ctx context.Context, request TakeBack) (TakenBack, error)
 }
 
 // ErrNotSignedIn means that the gateway knows nobody in this terminal.
@@ -80,6 +86,7 @@ type Decision struct {
 	How     string // who or what decided
 	Session string
 	Level   string
+	Undo    string // the call on the page of what calls changed; "" if nothing was kept for it
 }
 
 // SessionLevel is what a conversation's level comes from, for whoever is about to clear it.
@@ -118,4 +125,60 @@ type Sandbox struct {
 	Pids     string
 	Note     string // what more is to be said of these three
 	Facts    []string
+}
+
+// The states of an UndoCall.
+const (
+	UndoDone    = "done"
+	UndoRunning = "running"
+	UndoUnknown = "unknown" // it was cut off
+)
+
+// UndoCall is a call that can be taken back.
+type UndoCall struct {
+	ID        string
+	At        time.Time
+	Agent     string
+	Session   string
+	Tool      string
+	Text      string // what it does
+	Workspace string
+	State     string
+	Undoes    string // the call that this one took back
+	Changes   []Change
+	Total     int // how many there are, if not all of them stand there
+}
+
+// Change is what a call changed in its workspace.
+type Change struct {
+	Path string
+	What string
+	Diff string
+}
+
+// TakeBack says what to take back: one call, or all that a session did.
+type TakeBack struct {
+	Call       string
+	Session    string
+	Everything bool   // all that happened to the workspace since the call began, whoever did it
+	Changed    string // what becomes of what somebody has changed since: "keep", "replace", "beside"; "": if there is any, nothing is done
+	Preview    bool   // only say what would be done
+	Seen       string // the stamp of what a person has read
+}
+
+// TakenBack is what was taken back, or would be.
+type TakenBack struct {
+	Done       bool
+	Workspaces []TakenWorkspace
+	Stamp      string
+	Unknown    []string // calls of the session that are left out, because they run or were cut off
+}
+
+// TakenWorkspace is what becomes of one workspace.
+type TakenWorkspace struct {
+	Workspace string
+	ID        string // by which this is taken back itself
+	Restored  []Change
+	Conflicts []Change // changed since by somebody else
+	Lost      []Change // not kept
 }

@@ -49,6 +49,10 @@ func (c *console) fetch(p page) tea.Cmd {
 			var list []Sandbox
 			list, m.err = c.gateway.Sandboxes(ctx)
 			m.items = itemsOf(list, sandboxItem)
+		case pageUndo:
+			var list []UndoCall
+			list, m.err = c.gateway.UndoCalls(ctx)
+			m.items = itemsOf(list, undoItem)
 		}
 		return m
 	})
@@ -72,7 +76,7 @@ func (c *console) listed(m listedMsg) {
 	l.items, l.known = m.items, true
 	at := slices.IndexFunc(l.items, func(i item) bool { return i.id == before })
 	if at < 0 { // what was selected is gone: nothing is done to what has taken its place
-		l.sure, l.change, l.ending, l.scroll = false, nil, nil, 0
+		l.sure, l.change, l.ending, l.taking, l.scroll = false, nil, nil, nil, 0
 		at = min(l.at, len(l.items)-1)
 	}
 	l.at = max(0, at)
@@ -90,6 +94,9 @@ func (c *console) listKey(k tea.KeyPressMsg) tea.Cmd {
 	l := &c.lists[c.page]
 	move := func(by int) {
 		l.at, l.scroll = max(0, min(l.at+by, len(l.items)-1)), 0
+	}
+	if name := k.String(); c.page == pageUndo && (name == "d" || name == "t" || name == "s") {
+		return tea.Batch(c.undoKey(name), tea.ClearScreen)
 	}
 	switch k.String() {
 	case "esc":
@@ -165,6 +172,9 @@ func decisionItem(d Decision) item {
 	}
 	how, about := display.Line(d.How), display.Line(d.About)
 	more := []string{how, display.Line(d.Tool) + "  " + about, "agent " + display.Line(d.Agent) + ", session " + display.Line(d.Session)}
+	if d.Undo != "" {
+		more = append(more, "what it changed: "+display.Line(d.Undo)+" on page 6")
+	}
 	if d.Level != "" && d.Level != toolward.Normal.String() {
 		more = append(more, "level "+display.Line(d.Level))
 	}

@@ -19,6 +19,7 @@ const (
 	pageSessions
 	pageGrants
 	pageSandboxes
+	pageUndo
 	pages
 )
 
@@ -55,12 +56,24 @@ type console struct {
 // patience bounds one request, so that a gateway that hangs does not look like one that thinks.
 type patience = context.Context
 
-const longestRequest = 10 * time.Second
+const (
+	longestRequest = 10 * time.Second
+	longestUndo    = 5 * time.Minute // of one that looks through workspaces, or brings many files back
+)
 
 // ask runs a request beside the screen.
 func (c *console) ask(request func(patience) tea.Msg) tea.Cmd {
+	return c.askFor(longestRequest, request)
+}
+
+// askLong is ask for what may take its time.
+func (c *console) askLong(request func(patience) tea.Msg) tea.Cmd {
+	return c.askFor(longestUndo, request)
+}
+
+func (c *console) askFor(longest time.Duration, request func(patience) tea.Msg) tea.Cmd {
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(c.ctx, longestRequest)
+		ctx, cancel := context.WithTimeout(c.ctx, longest)
 		defer cancel()
 		return request(ctx)
 	}
@@ -134,6 +147,8 @@ type list struct {
 	sure   bool         // the person is asked whether to take the selected grant back
 	change *levelChange // the person is asked whether to change a level so
 	ending *ending      // the person is asked whether to end a sandbox so
+	taking *takingBack  // the person reads what a call changed, or is asked whether to take something back
+	turns  int          // of taking
 }
 
 // item is one row of a list. Its texts are safe.
@@ -182,4 +197,17 @@ type levelChange struct {
 	known bool // what is cleared is on the screen
 	read  bool // to its last row
 	now   SessionLevel
+}
+
+// takingBack is what a person reads about a call, or is about to take back.
+type takingBack struct {
+	turn int  // tells this showing from the one before
+	only bool // its differences are shown, and nothing is asked
+
+	known   bool // what would be done is on the screen
+	read    bool // to its last row
+	sent    bool
+	call    UndoCall
+	request TakeBack
+	now     TakenBack
 }

@@ -51,7 +51,7 @@ func (c *console) paint(list []row) string {
 
 // head is the first two rows: the pages, and what there is to tell.
 func (c *console) head() []row {
-	names := []string{"Queue", "Decisions", "Sessions", "Grants", "Sandboxes"}
+	names := []string{"Queue", "Decisions", "Sessions", "Grants", "Sandboxes", "Undo"}
 	if n := len(c.queue.calls); n > 0 {
 		names[0] = fmt.Sprintf("Queue (%d)", n)
 	}
@@ -104,7 +104,7 @@ func (c *console) queueScreen() ([]row, *tea.Cursor) {
 		for range height {
 			list = append(list, row{})
 		}
-		return append(list, c.rule(""), row{text: "Calls that wait for an answer appear here."}, row{text: "1-5: pages   ?: help   q: leave"}), nil
+		return append(list, c.rule(""), row{text: "Calls that wait for an answer appear here."}, row{text: "1-6: pages   ?: help   q: leave"}), nil
 	}
 	note := fmt.Sprintf("rows %d to %d of %d", f.offset+1, min(len(f.rows), f.offset+height), len(f.rows))
 	if len(f.rows) <= height {
@@ -204,9 +204,8 @@ func (c *console) answerRows() ([]row, *tea.Cursor) {
 func (c *console) listScreen() []row {
 	l := &c.lists[c.page]
 	out := c.head()
-	height := c.height - 2 - 1 - 2
-	below := min(8, height/2)
-	above := height - below
+	below := c.belowHeight()
+	above := c.listHeight() - below
 	first := max(0, min(l.at-above/2, len(l.items)-above))
 	for i := first; i < first+above; i++ {
 		switch {
@@ -228,6 +227,8 @@ func (c *console) listScreen() []row {
 		l.change.rows(more)
 	case l.ending != nil:
 		l.ending.rows(more)
+	case l.taking != nil:
+		l.taking.rows(more)
 	case l.at < len(l.items):
 		for _, text := range l.items[l.at].more {
 			more.line("", "", text)
@@ -236,6 +237,9 @@ func (c *console) listScreen() []row {
 	l.scroll = max(0, min(l.scroll, len(more.list)-below))
 	if l.change != nil && l.change.known {
 		l.change.read = l.change.read || l.scroll+below >= len(more.list)
+	}
+	if l.taking != nil && l.taking.known {
+		l.taking.read = l.taking.read || l.scroll+below >= len(more.list)
 	}
 	note := ""
 	if len(more.list) > below {
@@ -257,15 +261,30 @@ func (c *console) listScreen() []row {
 	case l.ending != nil:
 		out = append(out, row{"y: yes   any other key: no", yellow})
 	case c.page == pageSandboxes:
-		out = append(out, row{text: cut("s: stop   x: recreate   Up, Down: choose   1-5: pages   Esc: queue   q: leave", c.width)})
+		out = append(out, row{text: cut("s: stop   x: recreate   Up, Down: choose   1-6: pages   Esc: queue   q: leave", c.width)})
+	case l.taking != nil:
+		out = append(out, row{cut(l.taking.hint(), c.width), yellow})
+	case c.page == pageUndo:
+		out = append(out, row{text: cut("d: differences   t: take back   s: back to before its session   Esc: queue", c.width)})
 	case l.sure:
 		out = append(out, row{"Revoke this grant? y: yes   any other key: no", yellow})
 	case c.page == pageGrants:
-		out = append(out, row{text: "Up, Down: choose   x: revoke   1-5: pages   Esc: queue   q: leave"})
+		out = append(out, row{text: "Up, Down: choose   x: revoke   1-6: pages   Esc: queue   q: leave"})
 	default:
-		out = append(out, row{text: "Up, Down: choose   1-5: pages   Esc: queue   q: leave"})
+		out = append(out, row{text: "Up, Down: choose   1-6: pages   Esc: queue   q: leave"})
 	}
 	return append(out, row{})
+}
+
+// listHeight is how many rows a list has, with what is known of its selected item.
+func (c *console) listHeight() int { return c.height - 2 - 1 - 2 }
+
+// belowHeight is how many of them are below the list. What somebody is asked about files gets most of the screen.
+func (c *console) belowHeight() int {
+	if c.page == pageUndo && c.lists[pageUndo].taking != nil {
+		return c.listHeight() - 3
+	}
+	return min(8, c.listHeight()/2)
 }
 
 func (c *console) signInScreen() ([]row, *tea.Cursor) {
@@ -300,7 +319,8 @@ s                one answer for all identical calls, and back
 t, u             in Always: for a shorter time, for fewer calls
 e, l, c          in Sessions: elevate, lock down, clear
 s, x             in Sandboxes: stop, recreate
-1 2 3 4 5        queue, decisions, sessions, grants, sandboxes
+d, t, s          in Undo: differences, take back, the whole session
+1 2 3 4 5 6      queue, decisions, sessions, grants, sandboxes, undo
 Ctrl-L           draw again      q, Ctrl-C   leave
 
 Deny has the focus when a call comes in front, and Enter

@@ -83,9 +83,9 @@ func (g desk) Decisions(ctx context.Context) ([]tui.Decision, error) {
 	var out []tui.Decision
 	for _, raw := range records {
 		var r struct {
-			Seq                                       int64
-			TS                                        time.Time
-			AgentID, Tool, Verdict, Level, SessionKey string
+			Seq                                             int64
+			TS                                              time.Time
+			AgentID, Tool, Verdict, Level, SessionKey, Undo string
 		}
 		if err := json.Unmarshal(raw, &r); err != nil {
 			return nil, fmt.Errorf("a decision of the record: %w", err)
@@ -96,7 +96,7 @@ func (g desk) Decisions(ctx context.Context) ([]tui.Decision, error) {
 		}
 		out = append(out, tui.Decision{
 			Seq: r.Seq, At: r.TS, Allowed: r.Verdict == toolward.Allow.String(), Agent: r.AgentID, Tool: r.Tool,
-			About: about, How: how, Session: r.SessionKey, Level: r.Level,
+			About: about, How: how, Session: r.SessionKey, Level: r.Level, Undo: r.Undo,
 		})
 	}
 	return out, nil
