@@ -90,7 +90,7 @@ func (d *doctor) confinedCanary(ctx context.Context, one installed) {
 		d.add("confined", Failed, "see: toolward sandbox probe", "%s: a confined command did not run: %v: %s", one.path, err, clipped(strings.TrimSpace(string(out))))
 		return
 	}
-	d.add("confined", Passed, "", "%s: commands run in a sandbox of their session, through toolward-run", one.path)
+	d.add("confined", Passed, "", "%s: commands that nobody sees run confined, through toolward-run", one.path)
 }
 
 func (d *doctor) judgeCanary(path string, ended *os.ProcessState, err error, stdout []byte, stderr string) (blocks bool) {

@@ -171,8 +171,8 @@ func (s *claudeSession) allowed(ctx context.Context, pass *toolward.Pass) decide
 // rewritten is the call that the client makes in the place of its own, and the ticket in it if it has one; nil if it makes its
 // own. A confined command without a ticket is an error: the client's shell would run it with everything its user may do.
 func (s *claudeSession) rewritten(ctx context.Context, row *form, pass *toolward.Pass) (*ticket.Ticket, json.RawMessage, error) {
-	if s.h.config.Confined != nil {
-		if confined, moves := s.h.config.Confined(pass.Request()); confined {
+	if s.h.config.ByTicket != nil {
+		if yes, moves := s.h.config.ByTicket(pass.Request()); yes {
 			return s.ticketed(ctx, row, pass, moves)
 		}
 	}

@@ -127,7 +127,7 @@ func sandboxOff(p toolward.Params) bool {
 // lookIntoBash says when the command would leave the client's own sandbox. Where Toolward confines the session's commands, it is one
 // that runs on the machine by its own request, and is judged so.
 func lookIntoBash(l *factsFinder, r *toolward.Request, facts *toolward.Facts) {
-	if facts.Host == toolward.HostSandbox {
+	if l.hidden(r, facts) {
 		l.lookAtOwnRules(facts)
 	}
 	if sandboxOff(r.Params) && !l.confines(r.Call.Caller, r.Call.Session) {

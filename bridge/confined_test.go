@@ -60,7 +60,7 @@ func newConfinedRig(t *testing.T) *confinedRig {
 	}
 	r.shellRig = newShellRig(t, func(c *bridge.Config) {
 		c.Confines = func(toolward.Caller) bool { return true }
-		c.Confined = func(q *toolward.Request) (bool, bool) {
+		c.ByTicket = func(q *toolward.Request) (bool, bool) {
 			return q.Facts.Command != "", strings.Contains(q.Facts.Command, "cd ")
 		}
 		c.Tickets = func() *ticket.Office { return r.office }
@@ -218,7 +218,7 @@ func TestBackgroundCommands(t *testing.T) {
 func TestNoTickets(t *testing.T) {
 	r := newConfinedRig(t)
 	r.config.Tickets = func() *ticket.Office { return nil }
-	r.config.Confined = func(*toolward.Request) (bool, bool) { return true, false }
+	r.config.ByTicket = func(*toolward.Request) (bool, bool) { return true, false }
 	r.restart()
 	if word, reason := said(t, r.post("PreToolUse", r.command("PreToolUse-Bash.json", "toolu_1", map[string]any{"command": "ls"}, nil))); word != "deny" {
 		t.Errorf("%s %s", word, reason)

@@ -25,6 +25,18 @@ type factsFinder struct {
 	commands  commandFacts
 	enforces  bool // what runs without a question is rewritten to what was judged
 	confined  func(toolward.Caller) bool
+	byTicket  func(*toolward.Request) (yes, moves bool)
+}
+
+// hidden reports whether a command runs under another text, so that the client does not see what it is.
+func (l *factsFinder) hidden(r *toolward.Request, facts *toolward.Facts) bool {
+	if l.byTicket == nil {
+		return false
+	}
+	judged := *r
+	judged.Facts = *facts
+	yes, _ := l.byTicket(&judged)
+	return yes
 }
 
 // confines reports whether Toolward confines the commands of a session where nothing else is said.
@@ -49,6 +61,7 @@ type factsFinders struct {
 	commands commandFacts
 	enforces bool
 	confined func(toolward.Caller) bool
+	byTicket func(*toolward.Request) (yes, moves bool)
 
 	mu    sync.Mutex
 	known map[string]*factsFinder
@@ -81,7 +94,7 @@ func (l *factsFinders) of(workspace string) (*factsFinder, error) {
 	made := &factsFinder{
 		places: places, home: canonical.Home, project: workspace, workspace: real,
 		config: filepath.Join(l.layout.Home, l.client.directory), managed: l.client.managed(),
-		commands: l.commands, enforces: l.enforces, confined: l.confined,
+		commands: l.commands, enforces: l.enforces, confined: l.confined, byTicket: l.byTicket,
 	}
 	l.known[workspace] = made
 	return made, nil

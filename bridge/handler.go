@@ -44,9 +44,9 @@ type Config struct {
 	// Command finds out what a command would do that the client's POSIX shell is to run where it stands. machine: the client
 	// asks for the machine. Nil: commands are not analyzed, and ask.
 	Command func(ctx context.Context, r *toolward.Request, command string, machine bool) (toolward.Facts, error)
-	// Confined reports whether an admitted command must not be run by the client's shell itself but through a ticket, and
-	// whether that shell follows it into another directory. Nil: none must.
-	Confined func(*toolward.Request) (confined, moves bool)
+	// ByTicket reports whether a command must not be run by the client's shell itself but through a ticket, and whether that
+	// shell follows it into another directory. Nil: none must.
+	ByTicket func(*toolward.Request) (yes, moves bool)
 	// Confines reports whether commands of a caller are confined where nothing else is said. Nil: none are.
 	Confines func(toolward.Caller) bool
 	// Tickets gives what confined commands are started by. Nil, or an answer of nil: such a command is refused.

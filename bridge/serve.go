@@ -54,7 +54,7 @@ func (h *Handler) guest(row *client) (_ *guest, err error) {
 	agent := cmp.Or(c.Agent, row.name)
 	g := &guest{
 		client: row, h: h, agent: agent, forms: map[string]*form{}, calls: newCalls(c.MaxOpen, h.log),
-		finders: factsFinders{client: row, layout: c.Layout, agent: agent, shared: c.Places, commands: c.Command, enforces: c.EnforceText, confined: c.Confines},
+		finders: factsFinders{client: row, layout: c.Layout, agent: agent, shared: c.Places, commands: c.Command, enforces: c.EnforceText, confined: c.Confines, byTicket: c.ByTicket},
 	}
 	for name, tool := range row.tools {
 		if g.forms[name], err = tool.compile(); err != nil {

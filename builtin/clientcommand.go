@@ -120,24 +120,36 @@ func (b *Toolbox) clientHere(r *toolward.Request, line string, facts *toolward.F
 	if err != nil {
 		return err
 	}
-	plan := &execPlan{command: line}
+	plan := &execPlan{command: line, clientDir: at.workDir}
 	if plan.dir, err = at.commandDir(""); err != nil {
 		return err
 	}
 	if err := b.judgeClient(plan, r, at, facts); err != nil {
 		return err
 	}
-	plan.bindable = binding.Bindable{Host: string(toolward.HostGateway), Dir: plan.dir.Real}
-	if plan.ruling != nil {
-		plan.bindable = plan.ruling.Bindable(plan.bindable)
-	}
-	plan.bindable.Text = line
-	if plan.binding, err = b.binder.Bind(plan.bindable); err != nil {
-		return fmt.Errorf("bind the command: %w", err)
+	if err := b.bindClient(plan, at, facts); err != nil {
+		return err
 	}
 	facts.Bound = append(facts.Bound, "command "+plan.binding.Digest())
 	facts.Prepared = plan
 	return nil
+}
+
+// bindClient binds what a client's command is judged by. What nobody may see is prepared to be started by us, confined: the client's own
+// shell would run it with everything its user may do.
+func (b *Toolbox) bindClient(plan *execPlan, at located, facts *toolward.Facts) error {
+	if plan.light = b.unseen(plan) && b.deps.ByTicket != nil && b.deps.ByTicket(); plan.light {
+		if err := b.makeJob(plan, at.Classifier); err != nil {
+			return err
+		}
+		b.lightFindings(plan, facts)
+	}
+	plan.bindable = binding.Bindable{Host: string(toolward.HostGateway), Dir: plan.dir.Real}
+	if plan.ruling != nil {
+		plan.bindable = plan.ruling.Bindable(plan.bindable)
+	}
+	plan.bindable.Text = plan.command
+	return b.bind(plan)
 }
 
 // judgeClient judges the command of a plan in its directory, as one that the client's own shell runs.

@@ -17,11 +17,11 @@ import (
 	"github.com/toolward/toolward/sandbox/settings"
 )
 
-// Confined reports whether a command of a client was admitted for a sandbox, so that only [Toolbox.StartForClient] may start it,
-// and whether it may take the client's shell into another directory.
-func Confined(r *toolward.Request) (confined, moves bool) {
+// ByTicket reports whether only [Toolbox.StartForClient] may start a command of a client: one that runs in a sandbox, and one of this
+// machine that no person saw in this form. moves: it may take the client's shell into another directory.
+func ByTicket(r *toolward.Request) (yes, moves bool) {
 	plan, ok := r.Facts.Prepared.(*execPlan)
-	if !ok || plan.box == nil {
+	if !ok || plan.box == nil && (!plan.light || r.Seen) {
 		return false, false
 	}
 	return true, moving.MatchString(plan.command)
@@ -30,22 +30,30 @@ func Confined(r *toolward.Request) (confined, moves bool) {
 // moving finds the words by which a shell changes its directory, or runs what may. One too many costs a little time.
 var moving = regexp.MustCompile(`(?:^|[^A-Za-z0-9_./-])(?:cd|pushd|popd|chdir|eval|source)(?:[^A-Za-z0-9_./-]|$)|(?:^|[;&|({\n])[ \t]*\.[ \t]`)
 
-// StartForClient starts a command that was admitted for a client's shell, in its sandbox, with the shell's environment as far as
-// it may go in.
+// StartForClient starts a command that was admitted for a client's shell, where it was admitted for.
 func (b *Toolbox) StartForClient(ctx context.Context, pass *toolward.Pass, terms ticket.Terms) (ticket.Command, error) {
 	r := pass.Request()
-	plan, ok := r.Facts.Prepared.(*execPlan)
-	if !ok || plan.box == nil {
+	yes, _ := ByTicket(r)
+	plan, _ := r.Facts.Prepared.(*execPlan)
+	if !yes {
 		return nil, errNotPrepared
 	}
 	if err := sameDirectory(terms.Dir, plan.clientDir); err != nil {
 		return nil, err
 	}
+	if plan.box == nil {
+		return b.startLightly(r, plan, &terms)
+	}
+	return b.startInside(ctx, r, plan, &terms)
+}
+
+// startInside starts a command in its sandbox, with the shell's environment as far as it may go in.
+func (b *Toolbox) startInside(ctx context.Context, r *toolward.Request, plan *execPlan, terms *ticket.Terms) (ticket.Command, error) {
 	handle, release, err := plan.box.Acquire(ctx, plan.command)
 	if err != nil {
 		return nil, err
 	}
-	command, left := b.commandFor(plan, &terms)
+	command, left := b.commandFor(plan, terms)
 	process, err := handle.Start(ctx, command)
 	if err != nil {
 		release()
@@ -164,7 +172,7 @@ func (c *clientRun) onMachine(inside string) string {
 const mostSaid = 1000
 
 // clientsOwn are the variables of clients and of Toolward itself: no command misses them.
-var clientsOwn = regexp.MustCompile(`^(?:ANTHROPIC|CLAUDE|OPENAI|CODEX|GEMINI|COPILOT|OPENCODE|TOOLWARD)_`)
+var clientsOwn = regexp.MustCompile(`^(?:(?:ANTHROPIC|CLAUDE|OPENAI|CODEX|GEMINI|COPILOT|OPENCODE|TOOLWARD)_|CLAUDECODE$)`)
 
 // leftOut are the variables that did not go along and of which the session has not been told.
 func (b *Toolbox) leftOut(session toolward.SessionKey, names []string) (news []string) {

@@ -149,6 +149,8 @@ type Deps struct {
 	Sandboxes Sandboxes
 	// Light confines commands of this machine that nobody saw; nil: they run as they are.
 	Light Confiner
+	// ByTicket reports whether a command of a client can be started here, in the place of the client's shell. Nil: none can.
+	ByTicket func() bool
 	// Secret reports whether a text holds a secret. Nil: each may, and nothing of a client's environment goes into a sandbox.
 	Secret func(text string) bool
 	// MayUse reports whether the caller sees another tool; exec asks it about process before it leaves a command in

@@ -147,7 +147,7 @@ func (b *Toolbox) scope(r *toolward.Request) string {
 
 func (b *Toolbox) exec(ctx context.Context, r *toolward.Request) (toolward.Result, error) {
 	plan, ok := r.Facts.Prepared.(*execPlan)
-	if !ok || plan.box == nil && len(plan.job.Segments) == 0 {
+	if !ok || plan.clientDir != "" || plan.box == nil && len(plan.job.Segments) == 0 {
 		return toolward.Result{}, errNotPrepared
 	}
 	if err := b.unchanged(plan); err != nil {

@@ -28,7 +28,7 @@ type execPlan struct {
 	bindable binding.Bindable
 	binding  *binding.Binding
 	job      job.Plan
-	light    bool // it is confined lightly
+	light    bool // it is confined lightly, unless a person sees it
 
 	box       *Confinement // nil: the command runs on this machine
 	inside    sandbox.Command
@@ -150,11 +150,19 @@ func hostParams(p toolward.Params) command.HostParams {
 
 // prepare makes what will run of what was judged, and binds both to the files as they are now.
 func (b *Toolbox) prepare(plan *execPlan, places *place.Classifier) (err error) {
-	env := command.EnvironmentList(plan.env)
+	if err := b.makeJob(plan, places); err != nil {
+		return err
+	}
 	plan.bindable = binding.Bindable{Host: string(toolward.HostGateway), Dir: plan.dir.Real, Env: plan.overrides, Text: plan.command}
 	if plan.ruling != nil {
 		plan.bindable = plan.ruling.Bindable(plan.bindable)
 	}
+	return b.bind(plan)
+}
+
+// makeJob makes what will run of what was judged.
+func (b *Toolbox) makeJob(plan *execPlan, places *place.Classifier) (err error) {
+	env := command.EnvironmentList(plan.env)
 	if plan.ruling != nil && plan.ruling.ByShell == "" {
 		plan.job, err = plan.ruling.Plan(plan.dir, places, env)
 	} else if b.shell == "" {
@@ -169,6 +177,10 @@ func (b *Toolbox) prepare(plan *execPlan, places *place.Classifier) (err error) 
 	if err != nil {
 		return fmt.Errorf("prepare the command: %w", err)
 	}
+	return nil
+}
+
+func (b *Toolbox) bind(plan *execPlan) (err error) {
 	if plan.binding, err = b.binder.Bind(plan.bindable); err != nil {
 		return fmt.Errorf("bind the command: %w", err)
 	}

@@ -40,7 +40,7 @@ func (g *Gateway) openAdapters(ctx context.Context, o Options) (err error) {
 		Gateway: g.Gateway, Sessions: g.sessions, Layout: layout, Attended: settings.Bridge.Attended, Log: g.log,
 		Redact: g.secrets.Clean, Places: g.places.Of, EnforceText: settings.Bridge.Enforces(),
 		Command: g.toolbox.ClientCommand, Started: g.toolbox.RecordUse,
-		Confined: builtin.Confined, Confines: g.runsForClients, Tickets: g.tickets,
+		ByTicket: builtin.ByTicket, Confines: g.runsForClients, Tickets: g.tickets,
 	})
 	if err != nil {
 		return err

@@ -49,11 +49,11 @@ func (g *Gateway) worksInside(call *toolward.Call, caller toolward.Caller) (yes 
 // runsForClients reports whether the commands of a client are confined where nothing else is said: it has a workspace of its own, and
 // toolward-run was found.
 func (g *Gateway) runsForClients(caller toolward.Caller) bool {
-	if g.sandboxes == nil || g.tickets == nil || caller.Workspace == "" {
+	if g.sandboxes == nil || caller.Workspace == "" {
 		return false
 	}
 	yes, _, _ := g.sandboxes.Settings().Confines(requestOf(caller))
-	return yes && g.tickets() != nil
+	return yes && g.issuesTickets()
 }
 
 // requestOf is which sandbox a caller's session needs, if it needs one.

@@ -13,7 +13,7 @@ import (
 // runProgram stands in a client's shell for a command that runs inside.
 const runProgram = "toolward-run"
 
-// openTickets makes what confined commands of clients are started by, when the first is to be. Without toolward-run there is nothing
+// openTickets makes what commands of clients are started by that are confined, when the first is to be. Without toolward-run there is nothing
 // that could stand for them: then it is nil, and clients run their commands themselves, judged as before.
 func (g *Gateway) openTickets() *ticket.Office {
 	ctx, cancel := context.WithTimeout(context.Background(), buildPatience)
@@ -37,6 +37,9 @@ func (g *Gateway) openTickets() *ticket.Office {
 	}
 	return office
 }
+
+// issuesTickets reports whether commands of clients can be started here in the place of their shells.
+func (g *Gateway) issuesTickets() bool { return g.tickets != nil && g.tickets() != nil }
 
 // quoted is a word that every POSIX shell reads as this text.
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -14,6 +14,7 @@ type Result struct {
 	Code   int            // as a shell reports it: 128+n if signal n ended the last program
 	Signal syscall.Signal // that ended the last program; 0 if it exited
 	Err    error          // why segments that were due did not run: a *Refusal, or ErrStopped; nil otherwise
+	Dir    string         // where it stood at its end
 }
 
 // Job is a running or finished plan. Its programs are one process group (on systems other than Linux one for each
@@ -111,6 +112,23 @@ func (j *Job) Stop(signal syscall.Signal) {
 	defer j.mu.Unlock()
 	j.stopped = true
 	j.signal(signal)
+}
+
+// Signal hands a signal to all processes of the job, as a terminal does. Those that end a shell keep further segments from starting.
+func (j *Job) Signal(signal syscall.Signal) {
+	switch signal {
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGKILL:
+		j.Stop(signal)
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, place := range j.places {
+		place.Signal(signal)
+	}
+	if j.leader != nil && j.leader.Pid > 1 { // 0 and 1 would be our own group and everybody
+		_ = syscall.Kill(-j.leader.Pid, signal) // a group without members is what we want
+	}
 }
 
 // signal reaches the process group, the programs that left it, and their descendants that did. The caller holds mu.

@@ -107,6 +107,7 @@ func (j *Job) settle(members []member) {
 func (j *Job) end() {
 	j.streams.close()
 	_ = j.dir.Close() // nothing was written
+	j.result.Dir = j.path
 	close(j.done)
 }
 
