@@ -24,6 +24,7 @@ type run struct {
 	streams  streams
 	raw      rawTerminal
 	signals  chan os.Signal
+	asked    asking
 }
 
 // Main runs the program with the arguments after its name and returns the exit status.
@@ -186,6 +187,8 @@ func (r *run) follow() int {
 		says, payload, ok := r.frame()
 		switch {
 		case !ok && r.streams.open:
+			_ = syscall.Shutdown(r.daemon, syscall.SHUT_RDWR) // one that lives ends the command
+			r.lastOutput()                                    // what it has written before is there
 			r.raw.restore()
 			return refuse("the daemon ended while the command ran. What the command had done by then is done")
 		case !ok:
@@ -217,9 +220,19 @@ func (r *run) follow() int {
 
 // end ends as the command did.
 func (r *run) end(exit Exit, note []byte) int {
-	r.streams.wait()
+	if exit.Signal == 0 {
+		r.asked.forget(exit.Heard)
+	}
+	r.lastOutput()
 	r.raw.restore()
 	hookclient.WriteAll(2, note)
+	if why := r.streams.lost.Load(); why != nil {
+		// A program learns that its output does not fit, and says so; this one's was told later, and of a pipe, or had ended by then.
+		hookclient.WriteAll(2, []byte("toolward: not all of the command's output could be written: "+why.Error()+"\n"))
+		if exit.Code == 0 && exit.Signal == 0 || exit.Signal == byte(syscall.SIGPIPE) {
+			return 1
+		}
+	}
 	if r.moves && exit.Dir != "" {
 		hookclient.WriteAll(3, []byte(exit.Dir))
 	}

@@ -2,6 +2,7 @@ package runclient
 
 import (
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/toolward/toolward/bridge/hookclient"
@@ -14,6 +15,7 @@ type streams struct {
 	open   bool // the daemon has its ends
 
 	outputs sync.WaitGroup
+	lost    atomic.Pointer[syscall.Errno] // why output could not be written; nil: it could, or nobody reads it
 }
 
 // look finds out what the standard streams are.
@@ -83,7 +85,7 @@ func (s *streams) handOver(daemon int, terminal bool) (problem string) {
 	}
 	for near, to := range map[int]int{out: 1, err: 2} {
 		if near >= 0 {
-			s.outputs.Go(func() { carry(near, to) })
+			s.outputs.Go(func() { s.carry(near, to) })
 		}
 	}
 	return ""
@@ -109,7 +111,7 @@ func carryInput(to int) {
 
 // carry hands over what the command writes. Where nobody reads it any more, its end of the pipe is closed: then the
 // command is told as it would be without us.
-func carry(from, to int) {
+func (s *streams) carry(from, to int) {
 	defer syscall.Close(from)
 	enlarge(from)
 	if moved := moveAll(from, to); moved {
@@ -121,10 +123,33 @@ func carry(from, to int) {
 		if again(from, err) {
 			continue
 		}
-		if err != nil || n <= 0 || !hookclient.WriteAll(to, buf[:n]) {
+		if err != nil || n <= 0 {
+			return
+		}
+		if err := writeAll(to, buf[:n]); err != 0 {
+			if err != syscall.EPIPE && err != syscall.EBADF { // nobody wants it
+				s.lost.CompareAndSwap(nil, &err)
+			}
 			return
 		}
 	}
+}
+
+func writeAll(fd int, data []byte) syscall.Errno {
+	for len(data) > 0 {
+		n, err := syscall.Write(fd, data)
+		if again(fd, err) {
+			continue
+		}
+		if number, ok := err.(syscall.Errno); ok {
+			return number
+		}
+		if n <= 0 {
+			return syscall.EIO
+		}
+		data = data[n:]
+	}
+	return 0
 }
 
 // again reports whether a system call is to be repeated. A descriptor that does not block is made to; see hookclient.

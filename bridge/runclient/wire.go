@@ -56,18 +56,19 @@ func AppendFrame(b []byte, says byte, payload []byte) []byte {
 type Exit struct {
 	Code   byte
 	Signal byte   // 0: it ended itself
+	Heard  byte   // how many signals that end programs it got, of those that toolward-run has told of
 	Dir    string // where the client's shell is to be then; "" for where it is
 }
 
 // Append appends the payload of SaysExit.
-func (e Exit) Append(b []byte) []byte { return append(append(b, e.Code, e.Signal), e.Dir...) }
+func (e Exit) Append(b []byte) []byte { return append(append(b, e.Code, e.Signal, e.Heard), e.Dir...) }
 
 // parseExit reads what Append writes.
 func parseExit(b []byte) (e Exit, ok bool) {
-	if len(b) < 2 || b[1] > 64 {
+	if len(b) < 3 || b[1] > 64 {
 		return e, false
 	}
-	return Exit{Code: b[0], Signal: b[1], Dir: string(b[2:])}, true
+	return Exit{Code: b[0], Signal: b[1], Heard: b[2], Dir: string(b[3:])}, true
 }
 
 // told is what toolward-run says.

@@ -82,9 +82,9 @@ func (e *ends) carry(command Command, last *tail) {
 			_, err := io.Copy(&noting{e, into, last}, from.stream)
 			if errors.Is(err, syscall.EPIPE) {
 				// Nobody reads it: the command learns of it as it would without us.
-				_ = command.Signal(syscall.SIGPIPE)     // it may have ended
-				_, _ = io.Copy(io.Discard, from.stream) // it ends with the command
+				_ = command.Signal(syscall.SIGPIPE) // it may have ended
 			}
+			_, _ = io.Copy(io.Discard, from.stream) // it ends with the command
 		})
 	}
 	in := command.Stdin()

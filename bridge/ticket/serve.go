@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/toolward/toolward/bridge/runclient"
@@ -95,31 +94,30 @@ func (o *Office) start(ctx context.Context, conn *net.UnixConn, ticket *Ticket, 
 	terms.Reports = ticket.reports
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	watch := &watch{conn: conn, cancel: cancel, ends: ends}
+	defer watch.over()
+	go watch.listen()
 	command, err := o.options.Start(ctx, ticket.pass, terms)
 	if err != nil {
+		if exit := watch.exit(runclient.Exit{}); exit.Signal != 0 {
+			send(conn, runclient.SaysExit, exit.Append(nil))
+			return nil
+		}
 		o.log.Warn("a client's command could not be started", "session", ticket.pass.Request().Call.Session, "err", err)
 		return fmt.Errorf("the command did not run: %w", err)
 	}
-	gone := make(chan struct{})
-	go listen(conn, command, gone)
-	go func() {
-		select {
-		case <-gone: // killed, also by SIGKILL: its command ends with it, at once
-			_ = command.Signal(syscall.SIGKILL) // it may have ended
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	watch.begin(command)
 	var tail tail
 	ends.carry(command, &tail)
 	status, err := command.Wait(ctx)
+	watch.end(status)
 	ends.finish(err != nil)
 	note, dir := command.Ended(status, err, tail.bytes())
-	ended() // before the client can know
-	if note != "" {
+	ended()                             // before the client can know
+	if note != "" && ctx.Err() == nil { // a start that was given up is not worth a word
 		send(conn, runclient.SaysNote, []byte(strings.TrimSuffix(note, "\n")+"\n"))
 	}
-	send(conn, runclient.SaysExit, exitOf(status, err, dir).Append(nil))
+	send(conn, runclient.SaysExit, watch.exit(exitOf(status, err, dir)).Append(nil))
 	return nil
 }
 
@@ -138,25 +136,6 @@ func send(conn *net.UnixConn, says byte, payload []byte) {
 	payload = payload[:min(len(payload), runclient.MaxFrame)]
 	_ = conn.SetWriteDeadline(time.Now().Add(answerTime))
 	_, _ = conn.Write(runclient.AppendFrame(nil, says, payload)) // one that has gone needs no answer
-}
-
-// listen hands the command what toolward-run says, until it says no more.
-func listen(conn *net.UnixConn, command Command, gone chan<- struct{}) {
-	defer close(gone)
-	var told [runclient.ToldSize]byte
-	for {
-		if _, err := io.ReadFull(conn, told[:]); err != nil {
-			return
-		}
-		switch says, value := runclient.ParseTold(told); says {
-		case runclient.TellsSignal:
-			_ = command.Signal(syscall.Signal(value)) // it may have ended, and odd numbers are refused
-		case runclient.TellsSize:
-			_ = command.Resize(sandbox.Size{Cols: uint16(value >> 16), Rows: uint16(value)}) // a size is not worth an error
-		default:
-			return
-		}
-	}
 }
 
 // readTerms reads what toolward-run says of where it stands.

@@ -40,7 +40,8 @@ type world struct {
 	uid     atomic.Int64
 	mu      sync.Mutex // of what follows
 	refuse  error
-	moved   string // where the command ended
+	making  func(context.Context) error // in the place of what makes a sandbox
+	moved   string                      // where the command ended
 	group   atomic.Int64
 	gateway *toolward.Gateway
 }
@@ -134,11 +135,16 @@ type running struct {
 	world    *world
 }
 
-func (w *world) start(_ context.Context, _ *toolward.Pass, terms ticket.Terms) (ticket.Command, error) {
+func (w *world) start(ctx context.Context, _ *toolward.Pass, terms ticket.Terms) (ticket.Command, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.refuse != nil {
 		return nil, w.refuse
+	}
+	if w.making != nil {
+		if err := w.making(ctx); err != nil {
+			return nil, err
+		}
 	}
 	w.started.Add(1)
 	w.terms = terms
@@ -169,7 +175,12 @@ func (r *running) Stderr() io.Reader     { return r.err }
 
 func (r *running) Resize(sandbox.Size) error { return nil }
 
-func (r *running) Signal(s syscall.Signal) error { return syscall.Kill(-r.cmd.Process.Pid, s) }
+func (r *running) Signal(s syscall.Signal) error {
+	if errors.Is(syscall.Kill(-r.cmd.Process.Pid, s), syscall.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return nil
+}
 
 func (r *running) Wait(ctx context.Context) (sandbox.ExitStatus, error) {
 	ended := make(chan *os.ProcessState, 1)
@@ -383,6 +394,7 @@ func TestKilled(t *testing.T) {
 
 // TestSignals: what the shell is sent reaches the command.
 func TestSignals(t *testing.T) {
+	byDefault(t)
 	for _, sent := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1} {
 		t.Run(sent.String(), func(t *testing.T) {
 			w := newWorld(t)
