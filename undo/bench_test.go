@@ -40,15 +40,20 @@ func project(b *testing.B) string {
 }
 
 // BenchmarkKeep is what keeping a workspace of 20,000 files and 300 MB costs a call: the first time, beside "cp -a" of it, and when
-// nothing has changed, beside "find" with the times of all files, which is the floor of looking at them.
+// nothing has changed, beside "find" with the times of all files, which is the floor of looking at them; and after a restart, with
+// what was read before it and without.
 func BenchmarkKeep(b *testing.B) {
 	root := project(b)
 	dir := filepath.Join(b.TempDir(), "undo")
-	s, err := undo.Open(b.Context(), dir, undo.Limits{})
-	if err != nil {
-		b.Fatal(err)
+	var s *undo.Store
+	open := func() {
+		var err error
+		if s, err = undo.Open(b.Context(), dir, undo.Limits{}); err != nil {
+			b.Fatal(err)
+		}
 	}
-	defer s.Close()
+	open()
+	defer func() { _ = s.Close() }()
 	keep := func(id string) time.Duration {
 		start := time.Now()
 		if err := s.Begin(b.Context(), undo.Call{ID: id, Workspace: []byte(root), At: begun}); err != nil {
@@ -66,6 +71,20 @@ func BenchmarkKeep(b *testing.B) {
 	copied := run("cp", "-a", root, filepath.Join(b.TempDir(), "copy"))
 	first := keep("first")
 	keep("settled")
+	restarted := func(id string, forget bool) time.Duration {
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+		if forget {
+			if err := os.RemoveAll(filepath.Join(dir, "read")); err != nil {
+				b.Fatal(err)
+			}
+		}
+		open()
+		return keep(id)
+	}
+	unread := restarted("restarted, and nothing is known", true)
+	restart := restarted("restarted", false)
 	var again, floor []time.Duration
 	for i := 0; b.Loop(); i++ {
 		again = append(again, keep(fmt.Sprint(i)))
@@ -76,6 +95,8 @@ func BenchmarkKeep(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(first.Seconds(), "first-s")
 	b.ReportMetric(first.Seconds()/copied.Seconds(), "first/cp")
+	b.ReportMetric(float64(restart.Microseconds())/1000, "restart-ms")
+	b.ReportMetric(float64(unread.Microseconds())/1000, "restart-unread-ms")
 	b.ReportMetric(float64(again[len(again)/2].Microseconds())/1000, "unchanged-ms-p50")
 	b.ReportMetric(float64(again[len(again)/2])/float64(floor[len(floor)/2]), "unchanged/find")
 }

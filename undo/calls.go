@@ -97,6 +97,10 @@ func (s *Store) End(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	if t.written == nil {
+		// What has just been read as a whole is written down at once: a gateway may be killed. That it fails costs time, later.
+		_ = s.remember(string(c.Workspace), t)
+	}
 	return s.end(id, after)
 }
 

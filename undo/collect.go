@@ -107,9 +107,10 @@ func (s *Store) sweep(ctx context.Context) error {
 			}
 		}
 	}
-	// What was read of a workspace may name objects that go now.
 	for _, t := range s.trees {
-		t.top = nil
+		if t.top != nil {
+			t.top.without(func(h Hash) bool { return !needed[h] })
+		}
 	}
 	return s.objects.remove(ctx, func(h Hash) bool { return !needed[h] })
 }

@@ -18,7 +18,7 @@ func Open(ctx context.Context, dir string, limits Limits) (*Store, error) {
 		dir: dir, limits: limits.orDefaults(), objects: &objects{dir: filepath.Join(dir, "objects")},
 		trees: map[string]*tree{}, calls: map[string]*Call{},
 	}
-	for _, d := range []string{dir, s.objects.dir, s.callsDir(), s.journalDir()} {
+	for _, d := range []string{dir, s.objects.dir, s.callsDir(), s.journalDir(), s.recallDir()} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("open the undo store: %w", err)
 		}

@@ -46,6 +46,7 @@ type folder struct {
 	stamp   stamp
 	settled bool // the names in it are known while the stamp stays the same
 	hash    Hash
+	lost    bool   // the directory is not kept any more under its hash: it must be written again
 	items   []item // by name
 }
 
@@ -184,7 +185,7 @@ func (s *scan) folderOnce(dir *os.File, at string, old *folder) (*folder, error)
 	if after.modified != before.modified || after.changed != before.changed {
 		return nil, errAgain
 	}
-	if f.items == nil && old != nil && len(names) == len(old.items) {
+	if f.items == nil && old != nil && len(names) == len(old.items) && !old.lost {
 		if f.settled == old.settled && before == old.stamp {
 			return old, nil
 		}

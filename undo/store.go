@@ -2,6 +2,7 @@ package undo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -28,16 +29,17 @@ type Store struct {
 
 // tree is a workspace as it was last read. Its lock is held by whoever reads or changes the workspace.
 type tree struct {
-	mu   sync.Mutex
-	top  *folder
-	turn int64 // of the last use; under the store's lock
+	mu      sync.Mutex
+	top     *folder
+	written *folder // what is written down of it
+	turn    int64   // of the last use; under the store's lock
 }
 
 // forgetAfter is after how many uses of other workspaces what was read of one goes.
 const forgetAfter = 64
 
-// Close gives the store free for another process.
-func (s *Store) Close() error { return s.lock.Close() }
+// Close writes down what was read of workspaces, and gives the store free for another process.
+func (s *Store) Close() error { return errors.Join(s.Remember(), s.lock.Close()) }
 
 // Size is how many bytes are kept.
 func (s *Store) Size() int64 { return s.objects.bytes.Load() }
@@ -45,6 +47,10 @@ func (s *Store) Size() int64 { return s.objects.bytes.Load() }
 // keep reads a workspace and keeps what is new in it. The caller holds the tree's lock, and keeps the store from collecting until
 // a call names what keep returns.
 func (s *Store) keep(ctx context.Context, workspace string, t *tree) (Hash, error) {
+	if t.top == nil {
+		t.top = s.recall(workspace)
+		t.written = t.top
+	}
 	top, err := readTree(ctx, s.objects, s.limits, workspace, t.top)
 	if err != nil {
 		return Hash{}, fmt.Errorf("keep %s: %w", workspace, err)
@@ -66,7 +72,7 @@ func (s *Store) tree(workspace string) *tree {
 	t.turn = s.turns
 	for _, other := range s.trees {
 		if s.turns-other.turn >= forgetAfter && other.mu.TryLock() {
-			other.top = nil
+			other.top, other.written = nil, nil
 			other.mu.Unlock()
 		}
 	}

@@ -244,7 +244,7 @@ func (w *Workspaces) Collect(ctx context.Context) {
 	for {
 		store, err := w.opened(ctx)
 		if err == nil {
-			err = store.Collect(ctx, time.Now())
+			err = errors.Join(store.Collect(ctx, time.Now()), store.Remember())
 		}
 		if err != nil && ctx.Err() == nil {
 			w.options.Log.Error("what is kept of workspaces could not be tidied", "err", err)
