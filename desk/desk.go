@@ -1,5 +1,5 @@
 // Package desk is what people may do: change the allowlist, let programs in, set a session's level, take a grant back, end a
-// sandbox, take calls back, apply a changed configuration, read records and what follows from them. The table rights says who may, for the rows
+// sandbox, open one of its ports, take calls back, apply a changed configuration, read records and what follows from them. The table rights says who may, for the rows
 // of every adapter.
 //
 // Each operation stands here once, for every adapter that people come through, and has the same steps in the same order:
@@ -40,6 +40,7 @@ type Options struct {
 	Levels    Levels
 	Approvals *approval.Manager
 	Sandboxes Sandboxes
+	Forwards  Forwards
 	Undo      *kept.Workspaces
 	Config    Configuration
 	Records   Records      // for reading
@@ -57,6 +58,7 @@ type Desk struct {
 	levels    Levels
 	approvals *approval.Manager
 	sandboxes Sandboxes
+	forwards  Forwards
 	undo      *kept.Workspaces
 	config    Configuration
 	records   Records
@@ -75,7 +77,7 @@ func New(o Options) (*Desk, error) {
 	}
 	return &Desk{
 		audit: o.Audit, allowlist: o.Allowlist, people: o.People, passkeys: o.Passkeys, devices: o.Devices, levels: o.Levels,
-		approvals: o.Approvals, sandboxes: o.Sandboxes, undo: o.Undo, config: o.Config, records: o.Records, source: o.Source, log: o.Log,
+		approvals: o.Approvals, sandboxes: o.Sandboxes, forwards: o.Forwards, undo: o.Undo, config: o.Config, records: o.Records, source: o.Source, log: o.Log,
 	}, nil
 }
 

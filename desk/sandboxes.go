@@ -10,11 +10,13 @@ import (
 	"github.com/toolward/toolward/sandbox/fleet"
 )
 
-// Sandboxes has the sandboxes of the gateway, as far as people end them.
+// Sandboxes has the sandboxes of the gateway, as far as people end them and look into them.
 type Sandboxes interface {
 	Stop(ctx context.Context, name, why string) error
 	Remove(ctx context.Context, name, why string) error
 	Prune(ctx context.Context) (fleet.Pruned, error)
+	// Ports are those on which programs in one listen, and whether there are more.
+	Ports(ctx context.Context, name string) ([]fleet.Listening, bool, error)
 }
 
 // endPatience is how long a person who ends a sandbox waits until it has ended.

@@ -26,6 +26,10 @@ func (b *boxes) end(how, name string) error {
 
 func (b *boxes) Stop(_ context.Context, name, _ string) error   { return b.end("stop", name) }
 func (b *boxes) Remove(_ context.Context, name, _ string) error { return b.end("remove", name) }
+func (b *boxes) Ports(context.Context, string) ([]fleet.Listening, bool, error) {
+	return []fleet.Listening{{Port: 3000, Program: "node", Local: true}}, false, b.err
+}
+
 func (b *boxes) Prune(context.Context) (fleet.Pruned, error) {
 	return fleet.Pruned{Removed: []string{"old"}}, b.end("prune", "all")
 }

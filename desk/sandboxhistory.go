@@ -49,6 +49,11 @@ type SandboxEvent struct {
 	Session string          `json:"session,omitempty"` // whose call it was, if it was a call
 	Why     string          `json:"why,omitempty"`
 	Paths   []string        `json:"paths,omitempty"` // inside, that commands made where nothing may be
+	// Of a port on which a program listens, or that is forwarded.
+	Port      uint16 `json:"port,omitempty"`
+	Program   string `json:"program,omitempty"`
+	LocalPort uint16 `json:"localPort,omitempty"`
+	By        string `json:"by,omitempty"`
 }
 
 // SandboxHistory is what the record has of a sandbox, newest first, for as long as a search may take. warning says that there may be
@@ -146,16 +151,16 @@ func (d *Desk) sandboxLife(ctx context.Context, name string) ([]SandboxEvent, er
 	for _, r := range records {
 		var e struct {
 			Data struct {
-				Event   fleet.EventKind `json:"event"`
-				Sandbox string          `json:"sandbox"`
-				Why     string          `json:"why"`
-				Paths   []string        `json:"paths"`
+				SandboxEvent
+				Sandbox string `json:"sandbox"`
 			} `json:"data"`
 		}
 		if json.Unmarshal([]byte(r.JSON), &e) != nil || e.Data.Sandbox != name {
 			continue
 		}
-		events = append(events, SandboxEvent{Seq: r.Seq, At: r.Time, Event: e.Data.Event, Session: r.Session, Why: e.Data.Why, Paths: e.Data.Paths})
+		event := e.Data.SandboxEvent
+		event.Seq, event.At, event.Session = r.Seq, r.Time, r.Session
+		events = append(events, event)
 	}
 	return events, nil
 }

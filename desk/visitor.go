@@ -53,6 +53,7 @@ const (
 	RevokeGrants Operation = "revoke grants"
 	SeeSandboxes Operation = "see sandboxes"
 	EndSandboxes Operation = "end sandboxes"
+	ForwardPorts Operation = "forward ports of sandboxes"
 
 	SeeUndo       Operation = "see what calls changed"
 	TakeCallsBack Operation = "take calls back"
@@ -94,6 +95,7 @@ var rights = map[Operation]identity.Right{
 	RevokeGrants: identity.RightAdmin,
 	SeeSandboxes: identity.RightWatch,
 	EndSandboxes: identity.RightAdmin,
+	ForwardPorts: identity.RightAdmin, // it opens a sandbox to every program of the machine
 
 	SeeUndo:       identity.RightAnswer, // shows what is in files, as questions do
 	TakeCallsBack: identity.RightAdmin,  // it writes files, and no policy looks at that

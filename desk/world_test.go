@@ -34,6 +34,7 @@ type world struct {
 	passkeys  *identity.Passkeys
 	sessions  *session.Tracker
 	boxes     *boxes
+	forwards  *forwards
 	file      *file
 	db        *store.DB
 	approvals *approval.Manager
@@ -80,9 +81,9 @@ func newWorld(t *testing.T) *world {
 	must(t, err)
 	w.sessions, err = session.New(session.Options{Store: store.NewSessions(db), Settings: session.Settings{DefaultLevel: toolward.Normal}})
 	must(t, err)
-	w.boxes, w.file = &boxes{}, &file{}
+	w.boxes, w.forwards, w.file = &boxes{}, &forwards{}, &file{}
 	w.desk, err = desk.New(desk.Options{
-		Audit: w, Allowlist: w.allowlist, People: w.keeper, Passkeys: w.passkeys, Devices: w.devices, Levels: w.sessions, Sandboxes: w.boxes, Config: w.file,
+		Audit: w, Allowlist: w.allowlist, People: w.keeper, Passkeys: w.passkeys, Devices: w.devices, Levels: w.sessions, Sandboxes: w.boxes, Forwards: w.forwards, Config: w.file,
 	})
 	must(t, err)
 	return w

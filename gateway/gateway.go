@@ -28,6 +28,7 @@ import (
 	"github.com/toolward/toolward/redact"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/fleet"
+	"github.com/toolward/toolward/sandbox/forward"
 	"github.com/toolward/toolward/sandbox/light"
 	"github.com/toolward/toolward/server"
 	"github.com/toolward/toolward/server/protocol"
@@ -80,6 +81,7 @@ type Gateway struct {
 	newHome   bool // nothing can be left in it of an earlier run
 	engines   []sandbox.Engine
 	sandboxes *fleet.Manager
+	forwards  *forward.Forwards
 	egress    *egress.Proxies
 	measured  *telemetry.Telemetry
 	streams   context.CancelFunc // ends the streams of local MCP clients

@@ -25,7 +25,7 @@ func (g *Gateway) openProtocol(ctx context.Context, settings config.File, listen
 	g.secrets.Hold(nonEmpty(who.Auth.Token, who.Auth.Password)...)
 	if g.desk, err = desk.New(desk.Options{
 		Audit: g.audit, Allowlist: g.commands, People: g.people, Passkeys: g.passkeys, Devices: g.pairings, Levels: levels{g.sessions, g.watcher},
-		Approvals: g.approver, Sandboxes: g.sandboxes, Undo: g.kept, Config: g, Records: g.audit, Source: records, Log: g.log,
+		Approvals: g.approver, Sandboxes: g.sandboxes, Forwards: g.forwards, Undo: g.kept, Config: g, Records: g.audit, Source: records, Log: g.log,
 	}); err != nil {
 		return err
 	}

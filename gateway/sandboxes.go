@@ -12,6 +12,7 @@ import (
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/docker"
 	"github.com/toolward/toolward/sandbox/fleet"
+	"github.com/toolward/toolward/sandbox/forward"
 	"github.com/toolward/toolward/sandbox/inside"
 	"github.com/toolward/toolward/sandbox/native"
 	"github.com/toolward/toolward/sandbox/settings"
@@ -89,6 +90,7 @@ func (g *Gateway) openSandboxes(ctx context.Context, _ Options) (err error) {
 	g.sandboxes = fleet.NewManager(fleet.ManagerOptions{
 		Engines: g.engines, StateDir: g.home, Settings: compiled, NewHome: g.newHome, Egress: g.egress, Observe: g.recordSandbox, Log: g.log,
 	})
+	g.forwards = forward.New(g.sandboxes, g.forwardEnded, g.log)
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	return g.sandboxes.Start(ctx)
@@ -145,6 +147,9 @@ func (g *Gateway) recordSandbox(e fleet.Event) {
 	if len(e.Paths) > 0 {
 		data["paths"], data["runs"] = e.Paths, e.Runs
 	}
+	if e.Port != 0 {
+		data["port"], data["program"] = int(e.Port), e.Program
+	}
 	if e.Kind == fleet.EventProtected && e.Runs && e.Session != "" {
 		// The next process in this directory, on this machine, may run files that the sandbox left behind.
 		g.logError("raise the level of "+e.Session,
@@ -155,6 +160,9 @@ func (g *Gateway) recordSandbox(e fleet.Event) {
 
 // closeSandboxes lets go of sandboxes; those that cannot outlive the gateway end.
 func (g *Gateway) closeSandboxes() {
+	if g.forwards != nil {
+		g.forwards.Close()
+	}
 	if g.sandboxes != nil {
 		g.sandboxes.Close()
 	}

@@ -76,6 +76,12 @@ type Handle interface {
 	// List returns entries of a directory in order of names, and whether there are more.
 	List(ctx context.Context, path string, options ListOptions) (entries []Entry, more bool, err error)
 
+	// Ports are those on which programs inside listen, in order, without Toolward's own, and whether there are more. The kernel says so, to the
+	// program inside, and no command's output.
+	Ports(ctx context.Context) (ports []Port, more bool, err error)
+	// Connect connects to a port on the sandbox's own loopback address. The context bounds only the connecting.
+	Connect(ctx context.Context, port uint16) (Connection, error)
+
 	// Stats is what the sandbox uses.
 	Stats(ctx context.Context) (Stats, error)
 	// State is the sandbox as its engine knows it.
@@ -273,6 +279,13 @@ type Process interface {
 	Signal(signal syscall.Signal) error
 	// Wait waits for the end and for all output to be handed over.
 	Wait(ctx context.Context) (ExitStatus, error)
+}
+
+// Connection is a TCP connection to a program inside. Read, Write and Close may be called at the same time.
+type Connection interface {
+	io.ReadWriteCloser
+	// CloseWrite says that nothing more is written; reading goes on.
+	CloseWrite() error
 }
 
 // State is what an engine knows of a sandbox.

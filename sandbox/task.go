@@ -18,6 +18,7 @@ type (
 	RemoveOptions = task.RemoveOptions
 	ListOptions   = task.ListOptions
 	Stats         = task.Stats
+	Port          = task.Port
 	Code          = task.Code
 	Error         = task.Error
 )

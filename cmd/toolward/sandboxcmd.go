@@ -13,6 +13,8 @@ import (
 
 type sandboxCommand struct {
 	List     sandboxListCommand     `cmd:"" help:"List the sandboxes."`
+	Ports    sandboxPortsCommand    `cmd:"" help:"List the ports on which programs in sandboxes listen."`
+	Forward  sandboxForwardCommand  `cmd:"" help:"Open a port of a sandbox on this machine's loopback address."`
 	Explain  sandboxExplainCommand  `cmd:"" help:"Say whether a session is sandboxed, why, and by which settings."`
 	Recreate sandboxRecreateCommand `cmd:"" help:"Remove sandboxes; the next call makes them anew."`
 	Prune    sandboxPruneCommand    `cmd:"" help:"End the sandboxes that are old or unused, now."`
@@ -60,7 +62,7 @@ func (c *sandboxListCommand) Run(inv *invocation) error {
 }
 
 func (inv *invocation) printSandboxes(list []local.Sandbox) error {
-	return inv.table("NAME\tENGINE\tSTATE\tIMAGE\tAGE\tIDLE\tIN USE\tCPU\tMEMORY\tOF", func(row func(...any)) {
+	return inv.table("NAME\tENGINE\tSTATE\tIMAGE\tAGE\tIDLE\tIN USE\tCPU\tMEMORY\tPORTS\tOF", func(row func(...any)) {
 		for _, i := range list {
 			state, image := "stopped", i.Image
 			switch {
@@ -75,7 +77,7 @@ func (inv *invocation) printSandboxes(list []local.Sandbox) error {
 				image += " (not the configured one)"
 			}
 			words := i.Words()
-			row(i.Name, i.Engine, state, image, since(i.Created), since(i.Used), i.Users, words.CPU, words.Memory, i.ScopeKey)
+			row(i.Name, i.Engine, state, image, since(i.Created), since(i.Used), i.Users, words.CPU, words.Memory, portNumbers(i.Ports), i.ScopeKey)
 		}
 	})
 }

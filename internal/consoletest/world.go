@@ -86,6 +86,7 @@ type Options struct {
 	Protocol  *protocol.Config // of the gateway protocol; without it there is none
 	Agents    protocol.AgentList
 	Sandboxes Sandboxes
+	Forwards  desk.Forwards    // default none
 	Undo      *kept.Workspaces // default none
 	Commands  bool             // commands are judged by the real parts, under the preset developer; else nobody looks at them
 }
@@ -140,7 +141,7 @@ func New(t testing.TB, o Options) *World {
 	}
 	w.Desk, err = desk.New(desk.Options{
 		Audit: w.Audit, People: w.People, Passkeys: w.Passkeys, Devices: w.Pairings, Levels: w.Levels, Approvals: w.Approvals,
-		Sandboxes: o.Sandboxes, Undo: o.Undo, Config: w.Config, Records: w.Audit, Source: parts.Records, Log: o.Log,
+		Sandboxes: o.Sandboxes, Forwards: o.Forwards, Undo: o.Undo, Config: w.Config, Records: w.Audit, Source: parts.Records, Log: o.Log,
 	})
 	must(t, err)
 	w.openProtocol(o)

@@ -65,6 +65,10 @@ func (b *exampleBoxes) Stop(context.Context, string, string) error { return erro
 
 func (b *exampleBoxes) Remove(context.Context, string, string) error { return errors.New("an example") }
 
+func (b *exampleBoxes) Ports(context.Context, string) ([]fleet.Listening, bool, error) {
+	return []fleet.Listening{{Port: 3000, Program: "node", PID: 41, Local: true}, {Port: 5173, Program: "vite\u202etxt", PID: 44, Local: true}}, false, nil
+}
+
 func (b *exampleBoxes) Prune(context.Context) (fleet.Pruned, error) { return fleet.Pruned{}, nil }
 
 func exampleSettings(t *testing.T, c settings.Configuration, around settings.Surroundings) *settings.Settings {

@@ -209,6 +209,14 @@ func (b *box) Rename(ctx context.Context, from, to string) error {
 	return b.client.Rename(ctx, from, to)
 }
 
+// Ports are those on which programs inside listen.
+func (b *box) Ports(ctx context.Context) ([]sandbox.Port, bool, error) { return b.client.Ports(ctx) }
+
+// Connect connects to a port inside.
+func (b *box) Connect(ctx context.Context, port uint16) (sandbox.Connection, error) {
+	return b.client.Connect(ctx, port)
+}
+
 // List returns entries of a directory.
 func (b *box) List(ctx context.Context, path string, options sandbox.ListOptions) ([]sandbox.Entry, bool, error) {
 	return b.client.List(ctx, path, options)

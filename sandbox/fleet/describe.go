@@ -210,21 +210,22 @@ func sessionNames(sessions map[string]int) []string {
 
 // Info is one sandbox as people see it.
 type Info struct {
-	Name       string    `json:"containerName"`
-	ScopeKey   string    `json:"sessionKey"`
-	Agent      string    `json:"agentId,omitempty"`
-	Engine     string    `json:"engine"`
-	EngineID   string    `json:"engineId,omitempty"`
-	Running    bool      `json:"running"`
-	Image      string    `json:"image"`
-	ImageMatch bool      `json:"imageMatch"`
-	Users      int       `json:"users"`    // calls that use it now
-	Sessions   []string  `json:"sessions"` // whose calls these are
-	Created    time.Time `json:"createdAt"`
-	Used       time.Time `json:"lastUsedAt"`
-	Missing    bool      `json:"missing,omitempty"`  // the engine does not know it; a native one that is stopped is never known
-	Detached   bool      `json:"detached,omitempty"` // it goes on when its gateway ends
-	Silent     bool      `json:"silent,omitempty"`   // the engine did not answer: whether it runs is not known
+	Name       string      `json:"containerName"`
+	ScopeKey   string      `json:"sessionKey"`
+	Agent      string      `json:"agentId,omitempty"`
+	Engine     string      `json:"engine"`
+	EngineID   string      `json:"engineId,omitempty"`
+	Running    bool        `json:"running"`
+	Image      string      `json:"image"`
+	ImageMatch bool        `json:"imageMatch"`
+	Users      int         `json:"users"`    // calls that use it now
+	Sessions   []string    `json:"sessions"` // whose calls these are
+	Ports      []Listening `json:"ports"`    // on which programs inside listened at the last look
+	Created    time.Time   `json:"createdAt"`
+	Used       time.Time   `json:"lastUsedAt"`
+	Missing    bool        `json:"missing,omitempty"`  // the engine does not know it; a native one that is stopped is never known
+	Detached   bool        `json:"detached,omitempty"` // it goes on when its gateway ends
+	Silent     bool        `json:"silent,omitempty"`   // the engine did not answer: whether it runs is not known
 
 	Level           string              `json:"level,omitempty"` // what its engine enforces, in words; "" until that was tried
 	Scope           settings.Scope      `json:"scope"`

@@ -30,6 +30,7 @@ type fakeEngine struct {
 	made     func() // called when Ensure has made one
 	stuck    bool   // Remove removes nothing
 	slow     time.Duration
+	ports    []sandbox.Port // on which programs inside listen
 }
 
 type fakeBox struct {
@@ -155,6 +156,12 @@ type fakeHandle struct {
 	e    *fakeEngine
 	box  *fakeBox
 	done chan struct{}
+}
+
+func (h *fakeHandle) Ports(context.Context) ([]sandbox.Port, bool, error) {
+	h.e.mu.Lock()
+	defer h.e.mu.Unlock()
+	return h.e.ports, false, nil
 }
 
 func (h *fakeHandle) Done() <-chan struct{} { return h.done }

@@ -30,7 +30,7 @@ func (m *Manager) List(ctx context.Context) ([]Info, error) {
 		i := Info{
 			Name: e.Name, ScopeKey: e.ScopeKey, Agent: settings.ScopeAgentID(e.ScopeKey), Engine: e.Engine, EngineID: cmp.Or(state.EngineID, e.EngineID),
 			Running: state.Running, Detached: state.Detached, Image: cmp.Or(state.Image, e.Image), Created: time.UnixMilli(e.CreatedMs), Used: time.UnixMilli(e.UsedMs),
-			Missing: !found && failed[e.Engine] == nil && e.Engine != sandbox.EngineNative, Silent: failed[e.Engine] != nil, Sessions: []string{},
+			Missing: !found && failed[e.Engine] == nil && e.Engine != sandbox.EngineNative, Silent: failed[e.Engine] != nil, Sessions: []string{}, Ports: []Listening{},
 		}
 		if level, known := m.levelOf(e.Engine); known {
 			i.Level = level.Words()
@@ -39,7 +39,7 @@ func (m *Manager) List(ctx context.Context) ([]Info, error) {
 		m.mu.Lock()
 		var as *made
 		if b := m.boxes[e.Name]; b != nil {
-			i.Users, i.Sessions, as = b.users, sessionNames(b.sessions), b.made
+			i.Users, i.Sessions, i.Ports, as = b.users, sessionNames(b.sessions), b.portsOf(), b.made
 			if b.used.After(i.Used) {
 				i.Used = b.used
 			}

@@ -54,6 +54,7 @@ func (l *Lease) Release() {
 		b.used, b.unsaved = time.Now(), true
 		if l.started.Load() {
 			l.manager.ran(b, l.session)
+			l.manager.listen(b)
 		}
 		if b.sessions[l.session]--; b.sessions[l.session] <= 0 {
 			delete(b.sessions, l.session)

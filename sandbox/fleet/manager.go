@@ -37,6 +37,9 @@ type Event struct {
 	// With EventProtected: paths inside, and whether git runs one of them as it is.
 	Paths []string `json:"paths,omitempty"`
 	Runs  bool     `json:"runs,omitempty"`
+	// With EventListening: the port, and what the program calls itself.
+	Port    uint16 `json:"port,omitempty"`
+	Program string `json:"program,omitempty"`
 }
 
 // EventKind says what happened.
@@ -56,6 +59,7 @@ const (
 	EventFound     EventKind = "found"     // it has gone on without a gateway
 	EventFailed    EventKind = "failed"    // it could not be made
 	EventProtected EventKind = "protected" // commands have made what is protected, where there was none at the start
+	EventListening EventKind = "listening" // a program inside listens on a port, and goes on
 )
 
 // Manager has the sandboxes of one Toolward home: it makes them when they are needed, makes them anew when they are not
@@ -98,7 +102,8 @@ type box struct {
 	layout   *settings.Layout
 	resolved *settings.Resolved
 	patrol   *patrol // nil: nothing is protected, or nothing has run
-	made     *made   // what the sandbox was made as; nil: not by this gateway, or not used by it yet
+	ears     ears
+	made     *made // what the sandbox was made as; nil: not by this gateway, or not used by it yet
 }
 
 // readyBox is a box that a request may use without a second look.

@@ -221,6 +221,9 @@ func (m *Manager) ranOn(idle bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, b := range m.boxes {
+		if idle || len(b.sessions) > 0 {
+			m.listen(b)
+		}
 		for session := range b.sessions {
 			m.ran(b, session)
 		}

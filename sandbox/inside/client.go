@@ -16,8 +16,9 @@ import (
 
 // Bounds on this side.
 const (
-	maxCommands = 48 // at the same time; the other streams are for file operations
-	maxCalls    = wire.MaxStreams - maxCommands
+	maxCommands    = 48 // at the same time
+	maxConnections = 64
+	maxCalls       = wire.MaxStreams - maxCommands - maxConnections // file operations
 	// stallTime is how long the program inside may leave a frame unread, and how long it may take to give up something
 	// after it was told to: one that does neither is dead or hostile.
 	stallTime = 15 * time.Second
@@ -37,6 +38,7 @@ type Client struct {
 	streams  map[uint32]stream
 	last     uint32 // stream
 	commands int
+	dialed   int // connections that have not ended
 	err      error
 	done     chan struct{} // closed with err
 }

@@ -223,6 +223,14 @@ func FuzzPeer(f *testing.F) {
 			func() { client.WriteFile(ctx, "/w/f", make([]byte, 1<<20), sandbox.WriteOptions{}) },
 			func() { client.List(ctx, "/w", sandbox.ListOptions{Limit: 100}) },
 			func() { client.Stats(ctx) },
+			func() { client.Ports(ctx) },
+			func() {
+				if conn, err := client.Connect(ctx, 3000); err == nil {
+					go conn.Write(make([]byte, 1<<20))
+					io.Copy(io.Discard, conn)
+					conn.Close()
+				}
+			},
 		}
 		for _, task := range tasks {
 			go func() { task(); done <- struct{}{} }()

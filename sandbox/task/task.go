@@ -134,6 +134,14 @@ type ListOptions struct {
 	Exact bool // the path is a real one: a symbolic link in it is CodeChanged
 }
 
+// Port is a TCP port on which programs in a sandbox listen.
+type Port struct {
+	Number  uint16
+	Local   bool   // it is reached at the sandbox's own loopback address; false: at others only
+	PID     int    // of one that listens, inside; 0 is not known
+	Program string // its name, as it calls itself
+}
+
 // Stats is what a sandbox uses.
 type Stats struct {
 	CPU        time.Duration // of all processors together, since it was started

@@ -123,7 +123,8 @@ var eventWords = map[fleet.EventKind]string{
 	fleet.EventKept: "kept, although it is not what the configuration says", fleet.EventStopped: "stopped", fleet.EventRemoved: "removed",
 	fleet.EventEnded: "ended", fleet.EventAdopted: "taken over from an earlier run", fleet.EventFailed: "could not be made",
 	fleet.EventLeft: "left running by a gateway that ended", fleet.EventFound: "found again by the next gateway",
-	fleet.EventProtected: "protected paths were made inside:",
+	fleet.EventProtected: "protected paths were made inside:", fleet.EventListening: "a program listens:",
+	desk.EventForwarded: "opened to this machine:", desk.EventForwardEnded: "no longer open to this machine:",
 }
 
 func newLifePart(v *visitor, events []desk.SandboxEvent) (part lifePart) {
@@ -134,7 +135,7 @@ func newLifePart(v *visitor, events []desk.SandboxEvent) (part lifePart) {
 			words = strings.ToLower(string(e.Event))
 		}
 		part.Events = append(part.Events, eventView{
-			Words: words, Why: oneLine(desk.Shortened(strings.TrimSpace(strings.Join(e.Paths, ", ") + " " + e.Why))), Session: oneLine(e.Session),
+			Words: words, Why: oneLine(desk.Shortened(e.About())), Session: oneLine(e.Session),
 			Odd:  e.Event == fleet.EventEnded || e.Event == fleet.EventFailed || e.Event == fleet.EventProtected,
 			Time: e.At, Clock: clockOf(e.At), Seq: seq, Href: v.base + "/record/" + seq,
 		})

@@ -44,6 +44,9 @@ func (st *stream) operation(c *wire.Call) (answer []byte, err error) {
 	case wire.OpList:
 		entries, more, err := f.list(c, st.gone)
 		return wire.EncodeEntries(entries, more), err
+	case wire.OpPorts:
+		ports, more, err := ports(st.gone)
+		return wire.EncodePorts(ports, more), err
 	}
 	return wire.EncodeStats(st.server.stats()), nil
 }

@@ -174,7 +174,7 @@ func (s *server) request(h wire.Header) error {
 	if command != nil {
 		st.stderr = wire.NewAllowance()
 	}
-	if command != nil && (command.Stdin || command.Terminal != nil) || call != nil && call.More {
+	if command != nil && (command.Stdin || command.Terminal != nil) || call != nil && (call.More || call.Op == wire.OpConnect) {
 		st.input = wire.NewInbox(func(n int) { _ = s.out.send(wire.Credit, st.id, wire.EncodeCredit(wire.Stdin, n)) }) // the receiver notices
 	}
 	s.mu.Lock()
@@ -194,9 +194,12 @@ func (s *server) request(h wire.Header) error {
 func (st *stream) serve(command *task.Command, call *wire.Call) {
 	var t wire.Type
 	var answer []byte
-	if command != nil {
+	switch {
+	case command != nil:
 		t, answer = st.run(command)
-	} else {
+	case call.Op == wire.OpConnect:
+		t, answer = st.connect(call.Port)
+	default:
 		t, answer = st.operate(call)
 	}
 	s := st.server

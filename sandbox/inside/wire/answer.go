@@ -127,6 +127,37 @@ func DecodeStats(b []byte) (task.Stats, error) {
 	return s, d.End()
 }
 
+// EncodePorts encodes the ports on which programs listen.
+func EncodePorts(ports []task.Port, more bool) []byte {
+	var e Encoder
+	e.Bool(more)
+	e.Uint32(uint32(len(ports)))
+	for _, p := range ports {
+		e.Uint16(p.Number)
+		e.Bool(p.Local)
+		e.Uint32(uint32(p.PID))
+		e.String(p.Program)
+	}
+	return e
+}
+
+// DecodePorts decodes ports, which must be in order.
+func DecodePorts(b []byte) (ports []task.Port, more bool, err error) {
+	d := NewDecoder(b)
+	more = d.Bool()
+	last := uint16(0)
+	for range d.Count(MaxPorts, 11) {
+		p := task.Port{Number: d.Uint16(), Local: d.Bool(), PID: int(d.Uint32()), Program: clean(d.String(maxName))}
+		if p.Number <= last || p.PID > 1<<30 {
+			d.Refuse()
+			break
+		}
+		last = p.Number
+		ports = append(ports, p)
+	}
+	return ports, more, d.End()
+}
+
 // codes are the failures that the program inside can report, by number. What a code means for the sandbox as a whole
 // (unavailable, conflict, config) is not its to say.
 var codes = [...]task.Code{

@@ -2,7 +2,8 @@
 //
 // A frame is a length (4 bytes, of the payload), a type (1), a stream (4) and the payload; numbers are big-endian. Stream
 // 0 is the connection: its only request is [Hello]. Every other stream is one request of the gateway and ends with an
-// answer: [Response], [Exit] or [Error]. Bytes of files and of standard streams flow only as far as the receiver has
+// answer: [Response], [Exit] or [Error]. A connection is first answered by a Response, then carries bytes both ways, each way to its
+// own EOF, and ends as a command does. Bytes of files and of standard streams flow only as far as the receiver has
 // given credit, which begins at [Window] for each direction, so that nobody can make the other side keep more.
 //
 // Both sides decode strictly: an unknown type, a length out of bounds, a missing or left-over byte is an error, and an
@@ -17,13 +18,13 @@ import (
 
 // Bounds of the protocol.
 const (
-	Version    = 2
+	Version    = 3
 	NonceSize  = 32
 	HeaderSize = 9
 	MaxFrame   = 1 << 20
 	MaxPayload = MaxFrame - HeaderSize
 	Window     = 256 << 10 // bytes that may be under way in one direction of one stream
-	MaxStreams = 64        // at the same time
+	MaxStreams = 128       // at the same time
 	MaxPath    = 4096
 )
 
@@ -37,8 +38,8 @@ const (
 	Stdin                    // gateway: bytes for a command or a file
 	Stdout                   // inside: bytes of a command or a file
 	Stderr                   // inside
-	EOF                      // gateway: no more Stdin
-	Exit                     // inside: the command has ended
+	EOF                      // gateway: no more Stdin; inside: a connection has no more Stdout
+	Exit                     // inside: the command, or the connection, has ended
 	Resize                   // gateway: the terminal has another size
 	Signal                   // gateway: a signal for the command; signal 0 ends whatever the stream is
 	Credit                   // both: so many more bytes may be sent

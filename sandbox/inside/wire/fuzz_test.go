@@ -31,6 +31,7 @@ func messages() [][]byte {
 		EncodeEntries([]task.Entry{{Name: "a", Type: task.TypeRegular}, {Name: "b"}}, true),
 		EncodeStats(task.Stats{CPU: time.Second, Memory: 1, MemoryPeak: 2, Pids: 3, OOMKills: 4}),
 		EncodeError(task.Errorf(task.CodeEscape, "text")), EncodeCredit(Stdout, 5),
+		EncodePorts([]task.Port{{Number: 80}, {Number: 3000, Local: true, PID: 7, Program: "node"}}, true),
 	}
 	for _, c := range []Call{
 		{Op: OpStat, Path: "/w", Follow: true},
@@ -42,6 +43,8 @@ func messages() [][]byte {
 		{Op: OpRename, Path: "/w", Target: "/x"},
 		{Op: OpList, Path: "/w", Limit: 5, Exact: true},
 		{Op: OpStats},
+		{Op: OpPorts},
+		{Op: OpConnect, Port: 3000},
 	} {
 		list = append(list, c.Encode())
 	}
@@ -86,7 +89,8 @@ func FuzzMessages(f *testing.F) {
 		if of, n, err := DecodeCredit(b); err == nil {
 			same("credit", EncodeCredit(of, n))
 		}
-		DecodeStarted(b) // its text is cleaned
+		DecodePorts(b) // its texts are cleaned
+		DecodeStarted(b)
 		DecodeError(b)
 	})
 }
@@ -157,6 +161,10 @@ func TestMessagesAreDecodedStrictly(t *testing.T) {
 		"a negative size":      third(DecodeInfo(EncodeInfo(&task.FileInfo{Path: "/a", Identity: task.Identity{Size: -1}}))),
 		"credit for nothing":   third(DecodeCredit(EncodeCredit(Exit, 5))),
 		"too much credit":      third(DecodeCredit(EncodeCredit(Stdout, Window+1))),
+		"ports out of order":   third(DecodePorts(EncodePorts([]task.Port{{Number: 2}, {Number: 1}}, false))),
+		"a port twice":         third(DecodePorts(EncodePorts([]task.Port{{Number: 2}, {Number: 2}}, false))),
+		"port 0":               third(DecodePorts(EncodePorts([]task.Port{{}}, false))),
+		"a connection to 0":    third(DecodeRequest((&Call{Op: OpConnect}).Encode())),
 		"no greeting":          second(DecodeHello([]byte("GET / HTTP/1.1\r\n"))),
 	} {
 		if !errors.Is(broken, ErrProtocol) {
@@ -176,7 +184,7 @@ func third[A, B any](_ A, _ B, err error) error { return err }
 func decodes(b []byte) (n int) {
 	for _, err := range []error{
 		second(DecodeHello(b)), second(DecodeWelcome(b)), third(DecodeRequest(b)), second(DecodeExit(b)), third(DecodeInfo(b)),
-		third(DecodeEntries(b, 100)), second(DecodeStats(b)), third(DecodeCredit(b)), second(DecodeStarted(b)), second(DecodeError(b)),
+		third(DecodeEntries(b, 100)), second(DecodeStats(b)), third(DecodeCredit(b)), second(DecodeStarted(b)), second(DecodeError(b)), third(DecodePorts(b)),
 	} {
 		if err == nil {
 			n++

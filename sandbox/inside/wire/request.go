@@ -13,6 +13,7 @@ const (
 	maxReported = 1 << 10 // bytes of a message for people
 	MaxEntries  = 10_000  // of a directory in one answer
 	maxName     = 255
+	MaxPorts    = 256 // in one answer
 	maxSegments = 4096
 )
 
@@ -30,6 +31,8 @@ const (
 	OpRename
 	OpList
 	OpStats
+	OpPorts
+	OpConnect
 )
 
 // Call is a request other than OpStart. What an operation does not need is zero and not sent.
@@ -45,13 +48,17 @@ type Call struct {
 	Options task.WriteOptions
 	Data    []byte // OpWrite: the beginning
 	More    bool   // OpWrite: more follows as Stdin
+	Port    uint16 // OpConnect
 }
+
+// pathless reports whether an operation is about no file.
+func (o Operation) pathless() bool { return o == OpStats || o == OpPorts || o == OpConnect }
 
 // Encode encodes it.
 func (c *Call) Encode() []byte {
 	e := make(Encoder, 0, 64+len(c.Path)+len(c.Data))
 	e.Byte(byte(c.Op))
-	if c.Op != OpStats {
+	if !c.Op.pathless() {
 		e.String(c.Path)
 	}
 	switch c.Op {
@@ -73,6 +80,8 @@ func (c *Call) Encode() []byte {
 	case OpList:
 		e.Int64(c.Limit)
 		e.Bool(c.Exact)
+	case OpConnect:
+		e.Uint16(c.Port)
 	}
 	return e
 }
@@ -86,7 +95,7 @@ func DecodeRequest(b []byte) (*task.Command, *Call, error) {
 		return command, nil, d.End()
 	}
 	c := &Call{Op: op}
-	if op != OpStats {
+	if !op.pathless() {
 		c.Path = d.String(MaxPath)
 	}
 	switch op {
@@ -103,7 +112,11 @@ func DecodeRequest(b []byte) (*task.Command, *Call, error) {
 		c.Target = d.String(MaxPath)
 	case OpList:
 		c.Limit, c.Exact = d.Size(), d.Bool()
-	case OpMkdir, OpStats:
+	case OpConnect:
+		if c.Port = d.Uint16(); c.Port == 0 {
+			d.Refuse()
+		}
+	case OpMkdir, OpStats, OpPorts:
 	default:
 		d.Refuse()
 	}
