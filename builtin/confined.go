@@ -38,6 +38,7 @@ type Confinement struct {
 	Why      string // by what setting the call works there, for people
 	// Environ is what every command inside gets, as far as it is known: what "$HOME" means there.
 	Environ []string
+	Private bool    // in the place of the workspace it has a directory of its own
 	Offline bool    // it has no network
 	CPUs    float64 // processors that it may use; 0 is no limit
 	// FoldCase: names that differ only in case are the same file. Otherwise .GIT/hooks would be nobody's.

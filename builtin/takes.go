@@ -29,23 +29,23 @@ func (l located) taken(one toolward.Take) (takes []toolward.Take) {
 	if inside == "" {
 		return []toolward.Take{one}
 	}
-	if at, err := l.table.Map(inside, "", false, settings.Host); err == nil && at.Writable && isPersons(at.Mount) {
+	if at, err := l.table.Map(inside, "", false, settings.Host); err == nil && at.Writable && l.isPersons(at.Mount) {
 		one.Real = at.Host
 		takes = append(takes, one)
 	}
 	for i := range l.box.Mounts {
 		m := &l.box.Mounts[i]
 		below := m.Target != inside && place.Within(m.Target, inside)
-		if one.Tree && below && m.Writable && isPersons(m.Kind) && l.table.Shows(m, m.Target) {
+		if one.Tree && below && m.Writable && l.isPersons(m.Kind) && l.table.Shows(m, m.Target) {
 			takes = append(takes, toolward.Take{Path: m.Target, Real: m.Source, Tree: true, Name: one.Name, Git: one.Git})
 		}
 	}
 	return takes
 }
 
-// isPersons reports whether a mount shows files of the person, to be written.
-func isPersons(kind sandbox.MountKind) bool {
-	return kind == sandbox.MountWorkspace || kind == sandbox.MountBind || kind == sandbox.MountAgent
+// isPersons reports whether a mount shows files of the person: not what a sandbox has for its own use.
+func (l located) isPersons(kind sandbox.MountKind) bool {
+	return kind == sandbox.MountWorkspace && !l.box.Private || kind == sandbox.MountBind || kind == sandbox.MountAgent
 }
 
 // takesTargets is what a file tool takes of its targets in a sandbox. On the machine they say it themselves.

@@ -86,7 +86,7 @@ func (g *Gateway) Confinement(ctx context.Context, call *toolward.Call) (*builti
 		Mounts: layout.Mounts(), FoldCase: layout.FoldCase,
 		Env:     g.sandboxes.Settings().For(caller.Agent).EnvRules(),
 		Environ: layout.Environ,
-		Offline: layout.Offline, CPUs: layout.CPUs,
+		Offline: layout.Offline, CPUs: layout.CPUs, Private: layout.Access == settings.AccessNone,
 		Acquire: func(ctx context.Context, command string) (sandbox.Handle, func(), error) {
 			handle, use, release, err := g.acquire(ctx, call, request, layout.Name, identity, command)
 			used.Store(use)

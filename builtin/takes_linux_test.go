@@ -144,6 +144,20 @@ func TestWhatCommandsTakeAtAnotherPath(t *testing.T) {
 	}
 }
 
+// A private directory is the sandbox's own: nothing in it is a person's.
+func TestWhatCommandsTakeOfAPrivateDirectory(t *testing.T) {
+	w := takesWorld(t)
+	w.boxed("/srv/project")
+	box := *w.box.deps.Sandboxes.(oneBox).confinement
+	box.Private = true
+	w.box.deps.Sandboxes = oneBox{&box}
+	for command, want := range map[string]string{"rm -rf build": "", "rm -rf .": "tree ./outside/data", "echo x > /data/x": "./outside/data/x"} {
+		if got := w.taken(w.facts("exec", args{"command": command})); got != want {
+			t.Errorf("%q takes %q, want %q", command, got, want)
+		}
+	}
+}
+
 // On the machine the analysis asks about what lies outside the workspace.
 func TestWhatCommandsTakeOnTheMachine(t *testing.T) {
 	w := takesWorld(t)
