@@ -163,6 +163,53 @@ func TestClaudeCodeOwnRules(t *testing.T) {
 	m.refused(m.claude(client, []scriptedmodel.Reply{touch("toolu_1", "marker")}), "toolu_1", "marker", "did not run")
 }
 
+// TestClaudeCodeLosses: inside, what undo brings back runs without a question; what nobody could bring back waits for a person, and
+// nobody is there.
+func TestClaudeCodeLosses(t *testing.T) {
+	t.Parallel()
+	client := live.Need(t, claudeCode)
+	live.Need(t, live.Program("git"))
+	m := newWorkdayDesk(t)
+	m.install()
+	large := filepath.Join(m.Workspace, "build", "db.sqlite")
+	if err := os.Mkdir(filepath.Dir(large), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, large, "")
+	if err := os.Truncate(large, 200<<20); err != nil {
+		t.Fatal(err)
+	}
+	steps := []struct {
+		command string
+		asks    bool
+	}{
+		{"echo x > x.go; git checkout -- .", false},
+		{"> x.go", false},
+		{"git reset --hard", false},
+		{"truncate -s 0 x.go", false},
+		{"rm -rf sub", false},
+		{"git rm -rfq .", false},
+		{"rm -rf build", true},
+		{"git clean -fdx", true},
+	}
+	var replies []scriptedmodel.Reply
+	for i, step := range steps {
+		replies = append(replies, call(fmt.Sprintf("toolu_loss%d", i), "Bash", map[string]any{"command": step.command}))
+	}
+	model := m.claude(client, replies)
+	for i, step := range steps {
+		if r, ok := model.Result(fmt.Sprintf("toolu_loss%d", i)); !ok || r.IsError != step.asks {
+			t.Errorf("%s: the model is told %+v", step.command, r)
+		}
+	}
+	if info, err := os.Stat(large); err != nil || info.Size() != 200<<20 {
+		t.Errorf("what nobody could bring back is gone: %v", err)
+	}
+	if m.ran("x.go") {
+		t.Error("what could be taken back did not run")
+	}
+}
+
 // whereThingsRan: the record says of each call where it ran and why, also of what works only on the machine or asks for it.
 func (m *desk) whereThingsRan(client string) {
 	m.t.Helper()
