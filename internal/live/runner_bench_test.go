@@ -1,55 +1,27 @@
 package live_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/toolward/toolward/internal/live"
 )
 
-// runnerDesk is a machine on which commands of guarded agents run in a sandbox.
+// runnerDesk is a [ticketDesk] of a benchmark.
 type runnerDesk struct {
-	*live.Machine
+	*ticketDesk
 	b *testing.B
-	n int
 }
 
 func newRunnerDesk(b *testing.B) *runnerDesk {
 	b.Helper()
-	m := &runnerDesk{live.NewQuickMachine(b, confinedAgent), b, 0}
-	m.Start()
-	return m
+	return &runnerDesk{newTicketDesk(b, confinedAgent), b}
 }
 
-// ticketed has a command decided, and is the shell that runs what the client is told to run in its place.
+// ticketed has a command decided, and is the program that the client is told to run in its place.
 func (m *runnerDesk) ticketed(text string) *exec.Cmd {
 	m.b.Helper()
-	m.n++
-	event, err := json.Marshal(map[string]any{
-		"hook_event_name": "PreToolUse", "session_id": "bench", "cwd": m.Workspace, "tool_name": "Bash", "tool_input": map[string]any{"command": text},
-		"tool_use_id": "call" + strconv.Itoa(m.n),
-	})
-	if err != nil {
-		m.b.Fatal(err)
-	}
-	hook := exec.Command(m.Program("toolward-hook"), "claude-code", "PreToolUse", "--home", m.State)
-	hook.Env, hook.Stdin = append(m.Environment(), "CLAUDE_PROJECT_DIR="+m.Workspace), bytes.NewReader(event)
-	said, err := hook.Output()
-	if err != nil {
-		m.b.Fatal(err)
-	}
-	var answer struct {
-		HookSpecificOutput struct{ UpdatedInput struct{ Command string } }
-	}
-	if err := json.Unmarshal(said, &answer); err != nil || answer.HookSpecificOutput.UpdatedInput.Command == "" {
-		m.b.Fatalf("%v: %s", err, said)
-	}
-	words := strings.Fields(strings.ReplaceAll(answer.HookSpecificOutput.UpdatedInput.Command, "'", ""))
+	words := strings.Fields(strings.ReplaceAll(m.told(text), "'", ""))
 	c := exec.Command(words[0], words[1:]...)
 	c.Dir, c.Env = m.Workspace, m.Environment()
 	return c
