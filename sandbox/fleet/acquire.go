@@ -151,6 +151,9 @@ func (k *making) decide(ctx context.Context, plan *settings.Plan, entry Register
 	if e.Label == "" && entry.Engine != k.engine.Name() {
 		e.Recorded = "" // that was another one
 	}
+	if k.replaced(plan) {
+		e.Label, e.Recorded, e.Security = "", "", true
+	}
 	k.m.mu.Lock()
 	used := k.box.used
 	users := k.box.users
@@ -266,6 +269,12 @@ func (k *making) done(ctx context.Context, plan *settings.Plan, handle sandbox.H
 	b, old := k.box, k.box.handle
 	b.handle, b.engine, b.layout, b.resolved = handle, k.engine.Name(), &plan.Layout, k.resolved
 	b.made = madeAs(b.made, plan, kind, fresh || old != handle && b.engine == sandbox.EngineNative && k.former == nil)
+	if fresh || old != handle {
+		b.workspace = nil
+	}
+	if fresh || old != handle && b.engine == sandbox.EngineNative && k.former == nil {
+		b.workspace = mountedWorkspace(plan)
+	}
 	before := k.m.patrols(b, plan, fresh || old != handle, k.request.Session)
 	for _, f := range k.former { // nobody has looked at what their programs have made meanwhile
 		k.m.ran(b, f.Session)

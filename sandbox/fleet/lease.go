@@ -99,10 +99,11 @@ func (l *Lease) blocked(command *sandbox.Command) []string {
 
 // quick leases a sandbox that was found right for this very request before.
 func (m *Manager) quick(q settings.Request) *Lease {
+	before, layout := m.readyFor(q)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.ready[q]
-	if !ok || m.closed || r.box.alive() == nil || !r.until.IsZero() && time.Now().After(r.until) {
+	if !ok || r.box != before.box || r.box.layout != layout || m.closed || r.box.alive() == nil || !r.until.IsZero() && time.Now().After(r.until) {
 		return nil
 	}
 	return m.lease(r.box, q.Session)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -100,10 +101,12 @@ type box struct {
 	used     time.Time
 	unsaved  bool // used has changed since it was written
 	layout   *settings.Layout
-	resolved *settings.Resolved
-	patrol   *patrol // nil: nothing is protected, or nothing has run
-	ears     ears
-	made     *made // what the sandbox was made as; nil: not by this gateway, or not used by it yet
+	// workspace is the agent's directory that is mounted; nil if none is, or an earlier gateway has done it.
+	workspace os.FileInfo
+	resolved  *settings.Resolved
+	patrol    *patrol // nil: nothing is protected, or nothing has run
+	ears      ears
+	made      *made // what the sandbox was made as; nil: not by this gateway, or not used by it yet
 }
 
 // readyBox is a box that a request may use without a second look.

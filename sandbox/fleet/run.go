@@ -55,15 +55,10 @@ func (m *Manager) Start(ctx context.Context) error {
 // Layout says where everything is in the sandbox of a request, without making one. Its private directory is made: the
 // first call is judged by what is there.
 func (m *Manager) Layout(ctx context.Context, q settings.Request) (*settings.Layout, error) {
-	m.mu.Lock()
-	compiled := m.settings
-	if r, ok := m.ready[q]; ok && r.box.layout != nil {
-		layout := r.box.layout
-		m.mu.Unlock()
+	if _, layout := m.readyFor(q); layout != nil {
 		return layout, nil
 	}
-	m.mu.Unlock()
-	resolved := compiled.For(q.Agent)
+	resolved := m.Settings().For(q.Agent)
 	_, site, err := m.pick(ctx, resolved)
 	if err != nil {
 		return nil, err
