@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -248,50 +249,54 @@ func TestTicketOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestSwappedDirectory: between the decision and the start, the directory that a command was judged for becomes another.
+// TestSwappedDirectory: between the decision and the start, or between two calls, a directory becomes another by a link. The command of the
+// one is not run in the other; and when everything is as before, so are calls.
 func TestSwappedDirectory(t *testing.T) {
 	m := newTicketDesk(t, quietAgent)
 	other := filepath.Join(m.Home, "other")
-	for _, dir := range []string{other, filepath.Join(m.Workspace, "sub")} {
+	sub := filepath.Join(m.Workspace, "sub")
+	for _, dir := range []string{other, sub} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		writeFile(t, filepath.Join(dir, "precious"), "x")
 	}
-	for _, c := range []struct {
-		name, path string
-		inside     bool // the command runs there by its text, not because its shell stands there
-	}{
-		{"the workspace", m.Workspace, false},
-		{"a directory that its text names", filepath.Join(m.Workspace, "sub"), true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			text := "rm -f precious; touch ran"
-			if c.inside {
-				text = "cd sub && " + text
-			}
-			command := m.told(text)
-			if err := os.Rename(c.path, c.path+".away"); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(other, c.path); err != nil {
-				t.Fatal(err)
-			}
-			got := m.shell(command)
-			if err := os.Remove(c.path); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Rename(c.path+".away", c.path); err != nil {
-				t.Fatal(err)
-			}
-			if got.code == 0 || strings.Count(got.err, "\n") < 1 {
-				t.Errorf("%+v", got)
-			}
-			t.Logf("%+v", got)
-			left, _ := filepath.Glob(filepath.Join(other, "*"))
-			if len(left) != 1 || filepath.Base(left[0]) != "precious" {
-				t.Errorf("other has %v", left)
-			}
-		})
+	for i, path := range []string{m.Workspace, m.Workspace, sub} { // before there is a sandbox, and with one
+		text := "rm -f sub/precious; touch sub/ran"
+		command := m.told(text)
+		if err := errors.Join(os.Rename(path, path+".away"), os.Symlink(other, path)); err != nil {
+			t.Fatal(err)
+		}
+		got := m.shell(command)
+		if err := errors.Join(os.Remove(path), os.Rename(path+".away", path)); err != nil {
+			t.Fatal(err)
+		}
+		left, _ := filepath.Glob(filepath.Join(other, "*"))
+		if len(left) != 1 || filepath.Base(left[0]) != "precious" {
+			t.Errorf("%d: the other directory has %v", i, left)
+		}
+		if _, err := os.Stat(filepath.Join(sub, "ran")); got.code == 0 && err != nil || got.code != 0 && strings.Count(got.err, "\n") < 1 {
+			t.Errorf("%d: %+v", i, got)
+		}
+		if got := m.shell(m.told("touch sub/precious; rm -f sub/ran; ls sub")); got != (seen{out: "precious\n"}) {
+			t.Errorf("%d: as before: %+v", i, got)
+		}
+	}
+}
+
+// TestWorkspaceAnew: a project that is removed and made again at its path is the one that commands see.
+func TestWorkspaceAnew(t *testing.T) {
+	m := newTicketDesk(t, quietAgent)
+	if got := m.shell(m.told("touch old; ls")); got != (seen{out: "old\n"}) {
+		t.Fatalf("%+v", got)
+	}
+	if err := errors.Join(os.RemoveAll(m.Workspace), os.Mkdir(m.Workspace, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.shell(m.told("touch new; ls")); got != (seen{out: "new\n"}) {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Stat(filepath.Join(m.Workspace, "new")); err != nil {
+		t.Error(err)
 	}
 }
