@@ -55,7 +55,10 @@ func (c *console) head() []row {
 	if n := len(c.queue.calls); n > 0 {
 		names[0] = fmt.Sprintf("Queue (%d)", n)
 	}
-	const help = "? help"
+	help := "? help"
+	if c.page == pages-1 {
+		help = " " + help // its bracket stands beside it
+	}
 	text := "Toolward " + c.tabs(names)
 	if len(text)+len(help) > c.width {
 		text = c.tabs(names)

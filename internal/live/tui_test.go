@@ -105,6 +105,13 @@ func TestTerminalConsole(t *testing.T) {
 		p.See("[2 Decisions]", "Allowed by owner (terminal)", "Denied by owner (terminal)", "touch allowed")
 		p.Press("3")
 		p.See("[3 Sessions]", "agent:coder:", "Level normal", "Last call: exec, allow")
+		p.Press("6")
+		p.See("[6 Undo]", "1 change", "exec touch allowed", "allowed: created a file")
+		p.Press("t")
+		p.See("Take back exec touch allowed?", "taken back: allowed", "y: take back")
+		p.Press("y")
+		p.See("Taken back: 1 change", "undo take back ")
+		mustNotExist(t, marker("allowed"))
 		p.Press("1")
 		p.See("[1 Queue]")
 	})
@@ -388,7 +395,7 @@ func TestTerminalConsole(t *testing.T) {
 func (p *consolePane) keepsShape(columns, rows int) {
 	p.t.Helper()
 	screen := strings.Split(strings.TrimSuffix(p.Screen(false), "\n"), "\n")
-	if len(screen) != rows || !strings.HasPrefix(screen[0], "Toolward [1 Queue (1)]") || !strings.HasSuffix(screen[0], "? help") ||
+	if len(screen) != rows || !strings.HasPrefix(strings.TrimPrefix(screen[0], "Toolward "), "[1 Queue (1)]") || !strings.HasSuffix(screen[0], "? help") ||
 		screen[3] != strings.Repeat("─", columns) || !strings.HasPrefix(screen[rows-3], "────") || !strings.Contains(screen[rows-2], "Allow once") {
 		p.t.Errorf("the screen has lost its shape:\n%s", strings.Join(screen, "\n"))
 	}
