@@ -26,7 +26,7 @@ func Open(ctx context.Context, dir string, limits Limits) (*Store, error) {
 	if err := s.takeLock(); err != nil {
 		return nil, fmt.Errorf("open the undo store: %w", err)
 	}
-	if err := errors.Join(s.objects.measure(), s.readCalls()); err != nil {
+	if err := errors.Join(s.objects.measure(), s.readCalls(), s.dropUnfinished()); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the undo store: %w", err), s.Close())
 	}
 	if err := s.finishJournals(ctx); err != nil {

@@ -101,7 +101,18 @@ func (s *Store) remember(workspace string, t *tree) error {
 	return s.tidyRecalled()
 }
 
-// tidyRecalled removes what was never completed, and all but the newest.
+// dropUnfinished removes what a process that was killed never completed.
+func (s *Store) dropUnfinished() error {
+	entries, err := os.ReadDir(s.recallDir())
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "new-") {
+			err = errors.Join(err, os.Remove(filepath.Join(s.recallDir(), e.Name())))
+		}
+	}
+	return err
+}
+
+// tidyRecalled removes all but the newest.
 func (s *Store) tidyRecalled() error {
 	entries, err := os.ReadDir(s.recallDir())
 	if err != nil {

@@ -269,6 +269,11 @@ func TestOnlySoManyWorkspacesAreRemembered(t *testing.T) {
 		}
 		r.call(s, nil)
 	})
+	// And what was never completed goes.
+	if err := os.WriteFile(filepath.Join(r.dir, "read", "new-1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.with(Limits{}, func(*Store) {})
 	left, err := os.ReadDir(filepath.Join(r.dir, "read"))
 	if err != nil || len(left) != mostRecalled {
 		t.Errorf("%d, %v", len(left), err)
