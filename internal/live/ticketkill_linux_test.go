@@ -34,20 +34,43 @@ const quietAgent = `{
 // Nothing runs twice or without a record, and nothing of what was killed stays. TOOLWARD_KILLS says how often.
 func TestKilledRunners(t *testing.T) {
 	kills := live.Count(t, "TOOLWARD_KILLS", someKills, allKills)
-	k := &runnerKills{
-		ticketDesk: newTicketDesk(t, quietAgent), t: t, random: rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))),
-		marker: strconv.Itoa(2_000_000 + os.Getpid()), // seconds that nobody else sleeps
+	for _, engine := range []string{"native", "docker"} {
+		t.Run(engine, func(t *testing.T) {
+			k := &runnerKills{
+				t: t, random: rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))),
+				marker: strconv.Itoa(2_000_000 + os.Getpid()), // seconds that nobody else sleeps
+			}
+			if engine == "native" {
+				k.ticketDesk = newTicketDesk(t, quietAgent)
+			} else {
+				kills = max(1, kills/5) // a container takes long to make
+				k.ticketDesk = k.containers()
+			}
+			k.signIn()
+			if got := k.shell(k.told("true")); got != (seen{}) { // the sandbox is there
+				t.Fatalf("%+v", got)
+			}
+			for range kills {
+				k.round()
+				if t.Failed() {
+					return
+				}
+			}
+			k.end()
+			if len(k.ran()) == 0 {
+				t.Error("no command ever began in time")
+			}
+			t.Logf("%d kills: %d commands were decided, %d began, the last of what was killed went after %v", kills, k.decided, len(k.ran()), k.slowest)
+		})
 	}
-	k.signIn()
-	k.shell(k.told("true")) // the sandbox is there
-	for range kills {
-		k.round()
-		if t.Failed() {
-			return
-		}
-	}
-	k.end()
-	t.Logf("%d kills: %d commands were decided, %d began, the last of what was killed went after %v", kills, k.decided, len(k.ran()), k.slowest)
+}
+
+// containers is a desk whose sandboxes are containers.
+func (k *runnerKills) containers() *ticketDesk {
+	b := newBoxed(k.t, "docker", "")
+	b.Configure(strings.Replace(quietAgent, `"mode": "all"`, fmt.Sprintf(`"mode": "all", "engine": "docker", "degradeOk": ["cgroup"], "docker": {"image": %q}`, b.image()), 1))
+	b.start()
+	return &ticketDesk{Machine: b.Machine, t: k.t}
 }
 
 type runnerKills struct {
