@@ -3,9 +3,6 @@ package server_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +13,6 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/internal/consoletest"
 	"github.com/toolward/toolward/sandbox"
-	"github.com/toolward/toolward/sandbox/forward"
 	"github.com/toolward/toolward/server/api"
 )
 
@@ -111,64 +107,4 @@ func TestSandboxesThroughTheAPI(t *testing.T) {
 	plain, person := person(t)
 	_ = plain
 	person.want(404, "GET", "/v1/sandboxes", nil, nil)
-}
-
-// Whoever asks at the socket without a sign-in, as an agent does, neither sees what listens nor opens it.
-func TestPortsThroughTheAPI(t *testing.T) {
-	forwards := forward.New(listeners{}, func(forward.Forward, string) {}, slog.New(slog.DiscardHandler))
-	t.Cleanup(forwards.Close)
-	w := consoletest.New(t, consoletest.Options{Sandboxes: &boxes{names: []string{"a"}}, Forwards: forwards})
-	wire := &apiClient{t: t, http: w.SocketClient(), base: "http://toolward"}
-	wire.want(401, "GET", "/v1/sandboxes/a/ports", nil, nil)
-	wire.want(401, "GET", "/v1/forwards", nil, nil)
-	wire.want(401, "POST", "/v1/sandboxes/a/forwards", api.ForwardRequest{Port: 3000}, nil)
-	wire.want(401, "POST", "/v1/sandboxes/a/forwards/3000/stop", struct{}{}, nil)
-	if list := forwards.List(); len(list) > 0 {
-		t.Fatalf("an agent has opened %+v", list)
-	}
-	wire.want(200, "POST", "/v1/login", api.Passphrase{Passphrase: consoletest.Passphrase}, nil)
-	wire.want(404, "POST", "/v1/sandboxes/b/forwards", api.ForwardRequest{Port: 3000}, nil)
-	wire.want(404, "POST", "/v1/sandboxes/a/forwards", api.ForwardRequest{Port: 3001}, nil)
-	wire.want(400, "POST", "/v1/sandboxes/a/forwards", api.ForwardRequest{Port: 3000, To: 80}, nil)
-	wire.want(400, "POST", "/v1/sandboxes/a/forwards/x/stop", struct{}{}, nil)
-	wire.want(404, "POST", "/v1/sandboxes/a/forwards/3000/stop", struct{}{}, nil)
-	var started api.StartedForward
-	wire.want(200, "POST", "/v1/sandboxes/a/forwards", api.ForwardRequest{Port: 3000}, &started)
-	if started.Sandbox != "a" || started.Port != 3000 || started.At != fmt.Sprintf("http://127.0.0.1:%d/", started.Local) {
-		t.Errorf("%+v", started)
-	}
-	var ports api.SandboxPorts
-	wire.want(200, "GET", "/v1/sandboxes/a/ports", nil, &ports)
-	if len(ports.Ports) != 1 || ports.Ports[0].Port != 3000 || len(ports.Forwards) != 1 || ports.Forwards[0].Local != started.Local {
-		t.Errorf("%+v", ports)
-	}
-	wire.want(404, "GET", "/v1/sandboxes/b/ports", nil, nil)
-	wire.want(200, "POST", "/v1/sandboxes/a/forwards/3000/stop", struct{}{}, nil)
-	var all api.PortForwards
-	if wire.want(200, "GET", "/v1/forwards", nil, &all); len(all.Forwards) > 0 {
-		t.Errorf("%+v", all)
-	}
-	records, err := w.Audit.Query(t.Context(), audit.Filter{Type: audit.TypeSandbox, Text: "forwarded"})
-	must(t, err)
-	if len(records) != 1 || !strings.Contains(records[0].JSON, `"by":`) {
-		t.Errorf("%+v", records)
-	}
-}
-
-// listeners are the sandbox "a", in which something listens at port 3000.
-type listeners struct{}
-
-func (listeners) Running(name string) (sandbox.Handle, error) {
-	if name != "a" {
-		return nil, sandbox.Errorf(sandbox.CodeNotFound, "no %s", name)
-	}
-	return listener{}, nil
-}
-
-type listener struct{ sandbox.Handle }
-
-func (listener) State() sandbox.State  { return sandbox.State{} }
-func (listener) Done() <-chan struct{} { return nil }
-func (listener) Ports(context.Context) ([]sandbox.Port, bool, error) {
-	return []sandbox.Port{{Number: 3000, Local: true}}, false, nil
 }

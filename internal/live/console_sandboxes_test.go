@@ -19,6 +19,7 @@ import (
 	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/fleet"
+	"github.com/toolward/toolward/sandbox/forward"
 )
 
 // exampleBoxes are sandboxes as engines might tell of them, for pages that are looked at.
@@ -71,6 +72,17 @@ func (b *exampleBoxes) Ports(context.Context, string) ([]fleet.Listening, bool, 
 
 func (b *exampleBoxes) Prune(context.Context) (fleet.Pruned, error) { return fleet.Pruned{}, nil }
 
+// exampleForwards have one port open, and another number than inside.
+type exampleForwards struct{}
+
+func (exampleForwards) Start(context.Context, string, uint16, uint16, func(forward.Forward) error) (forward.Forward, error) {
+	return forward.Forward{}, errors.New("an example")
+}
+func (exampleForwards) Stop(string, uint16, string) error { return errors.New("an example") }
+func (exampleForwards) List() []forward.Forward {
+	return []forward.Forward{{Sandbox: "toolward-sbx-agent-coder-ff01e048", Port: 3000, Local: 41873, Why: "port 3000 of the machine is taken"}}
+}
+
 func exampleSettings(t *testing.T, c settings.Configuration, around settings.Surroundings) *settings.Settings {
 	t.Helper()
 	around.StateDir, around.Home = "/home/ada/.toolward", "/home/ada"
@@ -112,7 +124,7 @@ func exampleSandboxes(t *testing.T) *consoletest.World {
 		},
 	}
 	b.found = exampleFound()
-	w := consoletest.New(t, consoletest.Options{Sandboxes: b})
+	w := consoletest.New(t, consoletest.Options{Forwards: exampleForwards{}, Sandboxes: b})
 	exampleSandboxRecords(t, w)
 	return w
 }

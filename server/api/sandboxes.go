@@ -51,10 +51,12 @@ func (l *SandboxList) Choose(browsersOnly, all bool, agent, session string) (cho
 // SandboxDetail is the answer of GET /v1/sandboxes/{name}.
 type SandboxDetail struct {
 	*fleet.Detail
-	Usage    *fleet.Usage          `json:"usage,omitempty"`
-	Commands []desk.SandboxCommand `json:"commands"` // the latest calls in it, newest first
-	Events   []desk.SandboxEvent   `json:"events"`   // of its life, newest first
-	Warning  string                `json:"warning,omitempty"`
+	Usage     *fleet.Usage          `json:"usage,omitempty"`
+	Commands  []desk.SandboxCommand `json:"commands"` // the latest calls in it, newest first
+	Events    []desk.SandboxEvent   `json:"events"`   // of its life, newest first
+	Warning   string                `json:"warning,omitempty"`
+	Forwards  []PortForward         `json:"forwards"`            // of its ports
+	MorePorts bool                  `json:"morePorts,omitempty"` // than ports has
 }
 
 func NoSandboxes() error {
@@ -124,6 +126,10 @@ func (s *Server) DescribeSandbox(r *http.Request, v desk.Visitor) (*SandboxDetai
 		return nil, err
 	}
 	d := &SandboxDetail{Detail: detail, Usage: s.WithUsage(ctx, []fleet.Info{detail.Info})[0].Usage}
+	ports, err := s.desk.SandboxPorts(ctx, v, name)
+	if d.Forwards = ports.Forwards; err == nil { // else what the last look has found stays
+		d.Ports, d.MorePorts = ports.Ports, ports.More
+	}
 	if d.Commands, d.Events, d.Warning, err = s.desk.SandboxHistory(r.Context(), v, &detail.Info); err != nil {
 		return nil, Problem(err)
 	}

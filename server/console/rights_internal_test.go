@@ -36,6 +36,8 @@ var rightOf = map[string]identity.Right{
 	"POST /sandboxes/stop":                    identity.RightAdmin,
 	"POST /sandboxes/recreate":                identity.RightAdmin,
 	"POST /sandboxes/prune":                   identity.RightAdmin,
+	"POST /sandboxes/forward":                 identity.RightAdmin,
+	"POST /sandboxes/unforward":               identity.RightAdmin,
 	"GET /grants":                             identity.RightWatch,
 	"POST /grants/{id}/revoke":                identity.RightAdmin,
 	"GET /sign-ins":                           identity.RightAdmin,

@@ -35,6 +35,8 @@ func (s *Server) rows() []door.Row[*visitor] {
 		door.On("GET /sandboxes/events", desk.SeeSandboxes, s.followSandboxes),
 		door.On("POST /sandboxes/stop", desk.EndSandboxes, s.stopFromPage),
 		door.On("POST /sandboxes/recreate", desk.EndSandboxes, s.recreateFromPage),
+		door.On("POST /sandboxes/forward", desk.ForwardPorts, s.forwardFromPage),
+		door.On("POST /sandboxes/unforward", desk.ForwardPorts, s.unforwardFromPage),
 		door.On("POST /sandboxes/prune", desk.EndSandboxes, s.pruneFromPage),
 		door.On("GET /undo", desk.SeeUndo, s.showUndo),
 		door.On("GET /undo/one", desk.SeeUndo, s.showUndoOne),

@@ -108,8 +108,11 @@ func (f *sandboxFollower) tell(ctx context.Context) error {
 	if f.name == "" {
 		return f.tellPart("engines", "engines", f.server.newEnginesPart())
 	}
-	if !f.news || len(infos) == 0 {
+	if len(infos) == 0 {
 		return nil
+	}
+	if err := f.tellPorts(ctx, infos[0]); err != nil || !f.news {
+		return err
 	}
 	f.news = false
 	commands, events, _, err := f.server.desk.SandboxHistory(ctx, f.visitor.atDesk(), &infos[0])

@@ -165,7 +165,7 @@ func endedNews(query url.Values) string {
 		}
 		return said
 	}
-	return ""
+	return portNews(query)
 }
 
 // sandboxPage is one sandbox.
@@ -178,6 +178,7 @@ type sandboxPage struct {
 	Mounts    []mountView
 	Protected [][]span
 	Unknown   bool // which paths are protected
+	Ports     portsPart
 	Calls     callsPart
 	Life      lifePart
 	Settings  []settingView
@@ -211,7 +212,7 @@ func (s *Server) renderSandbox(w http.ResponseWriter, r *http.Request, v *visito
 	p := sandboxPage{
 		page: s.newPage(v, "Sandbox", "/sandboxes"), Box: newBoxView(v, &api.Sandbox{Info: d.Info, Usage: d.Usage}, time.Now()), Seen: seenOf(&d.Info),
 		May: v.atDesk().May(desk.EndSandboxes) == nil, Facts: factsOfSandbox(d.Detail), Unknown: !d.ProtectedKnown, Lost: lostWords(d.Detail),
-		Calls: newCallsPart(v, d.Commands), Life: newLifePart(v, d.Events),
+		Ports: newPortsPart(v, &d.Info, d.MorePorts, d.Forwards), Calls: newCallsPart(v, d.Commands), Life: newLifePart(v, d.Events),
 	}
 	p.Style, p.Script, p.Live = "sandboxes.css", "sandboxes.js", true
 	p.Notices = notices
@@ -314,22 +315,28 @@ func (s *Server) recreateFromPage(w http.ResponseWriter, r *http.Request, v *vis
 	return s.endFromPage(w, r, v, desk.RemoveSandbox)
 }
 
-// endFromPage ends the very sandbox that the page showed.
-func (s *Server) endFromPage(w http.ResponseWriter, r *http.Request, v *visitor, how desk.Ending) error {
+// postedSandbox is the one that a form names.
+func (s *Server) postedSandbox(r *http.Request) (*fleet.Detail, error) {
 	if s.sandboxes == nil {
-		return api.NoSandboxes()
+		return nil, api.NoSandboxes()
 	}
 	if err := parseForm(r); err != nil {
-		return err
+		return nil, err
 	}
 	name := r.PostForm.Get("name")
-	r.URL.RawQuery = url.Values{"name": {name}}.Encode() // of the page that is shown if nothing is ended
+	r.URL.RawQuery = url.Values{"name": {name}}.Encode() // of the page that is shown if nothing is done
 	ctx, cancel := context.WithTimeout(r.Context(), api.SandboxPatience)
 	defer cancel()
-	now, err := s.api.FindSandbox(ctx, name)
+	return s.api.FindSandbox(ctx, name)
+}
+
+// endFromPage ends the very sandbox that the page showed.
+func (s *Server) endFromPage(w http.ResponseWriter, r *http.Request, v *visitor, how desk.Ending) error {
+	now, err := s.postedSandbox(r)
 	if err != nil {
 		return err
 	}
+	name := now.Name
 	if r.PostForm.Get("seen") != seenOf(&now.Info) {
 		return s.renderSandbox(w, r, v, http.StatusConflict, notice{"warn", "Nothing was ended: the sandbox has changed since the page showed it. Look at it again."})
 	}

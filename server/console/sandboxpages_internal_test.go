@@ -29,8 +29,9 @@ func TestSandboxesWithoutTheRight(t *testing.T) {
 	for _, c := range []struct {
 		may  bool
 		want int
-	}{{true, 2}, {false, 0}} {
-		p := &sandboxPage{May: c.may}
+	}{{true, 4}, {false, 0}} {
+		ports := []portView{{Number: "3000", Listens: true, Local: true}, {Number: "3001", At: "http://127.0.0.1:3001/"}, {Number: "3002", Listens: true}}
+		p := &sandboxPage{May: c.may, Ports: portsPart{May: c.may, Ports: ports}}
 		html, err := renderPart("sandbox", p)
 		if err != nil || strings.Count(html, "<form method=\"post\" action=\"/sandboxes/") != c.want {
 			t.Errorf("may %v: %v, %d forms", c.may, err, strings.Count(html, "<form"))

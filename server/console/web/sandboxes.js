@@ -27,7 +27,7 @@ if (boxes) {
     if (gone) gone.hidden = boxes.childElementCount > 0;
   });
   source.addEventListener("figures", (event) => put(JSON.parse(event.data)));
-  for (const part of ["calls", "life", "engines"]) {
+  for (const part of ["ports", "calls", "life", "engines"]) {
     source.addEventListener(part, (event) => replace(document.querySelector("[data-" + part + "]"), event));
   }
 }
