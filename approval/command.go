@@ -30,8 +30,12 @@ func (m *Manager) proposeEntries(r *toolward.Request) []Proposal {
 			return nil
 		}
 	}
-	text := fmt.Sprintf("for agent %s, run without a question on this machine, in any directory: %s. This has no end date: it holds until "+
-		"somebody removes it (toolward approvals allowlist remove)", shown(r.Call.Caller.Agent), strings.Join(list, "; "))
+	where := "on this machine"
+	if slices.ContainsFunc(entries, func(e toolward.CommandEntry) bool { return e.Host != "" }) {
+		where += ", not in the sandbox of its other commands"
+	}
+	text := fmt.Sprintf("for agent %s, run without a question %s, in any directory: %s. This has no end date: it holds until "+
+		"somebody removes it (toolward approvals allowlist remove)", shown(r.Call.Caller.Agent), where, strings.Join(list, "; "))
 	if utf8.RuneCountInString(text) > longestSaving {
 		return nil
 	}

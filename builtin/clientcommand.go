@@ -32,7 +32,12 @@ func (b *Toolbox) ClientCommand(ctx context.Context, r *toolward.Request, line s
 		// Whoever is asked reads why this one leaves the sandbox, and that these are the model's words where they are.
 		facts.Findings = append(facts.Findings, toolward.Finding{Code: "command_on_machine", Effect: toolward.EffectNote, Detail: "not in its sandbox: " + facts.HostWhy})
 	}
-	err = b.clientHere(r, line, &facts)
+	if err = b.clientHere(r, line, &facts); err == nil && facts.HostWhy != "" && facts.Analysis != nil {
+		// "Always" is the answer to what is asked: this command on the machine, and not wherever it runs by itself.
+		for i := range facts.Analysis.Always {
+			facts.Analysis.Always[i].Host = toolward.HostGateway
+		}
+	}
 	return facts, err
 }
 
@@ -100,6 +105,10 @@ func (b *Toolbox) clientConfined(ctx context.Context, r *toolward.Request, line,
 	if plan.ruling != nil {
 		if what := plan.ruling.OnlyOnMachine(); what != "" {
 			facts.HostWhy = what + " works only on the machine"
+			return nil, nil
+		}
+		if what := plan.ruling.ListedForMachine(); what != "" {
+			facts.HostWhy = "an entry has " + what + " run on the machine"
 			return nil, nil
 		}
 	}

@@ -166,6 +166,7 @@ func TestPasteIsNotRun(t *testing.T) {
 	id := w.background("PS1='READY> ' exec bash --norc --noprofile -i", args{"pty": true})
 	w.shows(id, "READY> ")
 	w.ok("process", args{"action": "paste", "sessionId": id, "text": "touch pasted\ntouch pasted\n"})
+	w.shows(id, "pasted") // ^C takes away what the shell has not read
 	w.ok("process", args{"action": "send-keys", "sessionId": id, "keys": []any{"C-c"}})
 	w.shows(id, "^C")
 	w.ok("process", args{"action": "paste", "sessionId": id, "text": "touch typed\n", "bracketed": false})

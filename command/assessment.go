@@ -85,15 +85,16 @@ type Segment struct {
 	Script    string    `json:"script,omitempty"` // what the shell is given in its place, if the inner segments satisfy it
 	ScriptArg int       `json:"scriptArg"`        // position of the script in Argv; -1 if there is none
 
-	dynamic []dynamic      // words of which a part becomes known only when it runs
-	at      int            // position of the program in Argv
-	forms   []wordForms    // of words that are not as written
-	effects []shell.Effect // by its profile
-	profile bool           // it has one
-	shell   bool           // the program is one, or has one in it
-	loads   string         // script that a shell is given
-	globs   bool           // words are patterns for files, which another shell matches again
-	loose   []string       // those that may match a name with a dash in front
+	dynamic   []dynamic      // words of which a part becomes known only when it runs
+	at        int            // position of the program in Argv
+	forms     []wordForms    // of words that are not as written
+	effects   []shell.Effect // by its profile
+	profile   bool           // it has one
+	shell     bool           // the program is one, or has one in it
+	loads     string         // script that a shell is given
+	globs     bool           // words are patterns for files, which another shell matches again
+	loose     []string       // those that may match a name with a dash in front
+	toMachine bool           // an entry has it run on the machine
 }
 
 // Wrapper is a program that only starts another one.
@@ -159,9 +160,10 @@ const (
 
 // Always is an entry that "always" would save.
 type Always struct {
-	Pattern string   `json:"pattern"`
-	Effects []string `json:"effects"`
-	Argv    []string `json:"argv,omitempty"` // only with exactly these arguments
+	Pattern string        `json:"pattern"`
+	Effects []string      `json:"effects"`
+	Argv    []string      `json:"argv,omitempty"` // only with exactly these arguments
+	Host    toolward.Host `json:"host,omitempty"` // see [allowlist.Entry]
 }
 
 // LoadedFile is a file whose contents decide what runs.

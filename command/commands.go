@@ -171,7 +171,7 @@ func (c *Commands) Allow(ctx context.Context, agent string, entries []toolward.C
 	now := time.Now().UnixMilli()
 	_, err := c.file.Update(ctx, func(f *allowlist.File) (changed bool, err error) {
 		for _, e := range entries {
-			entry := allowlist.Entry{Pattern: e.Pattern, Effects: slices.Clone(e.Effects), Argv: slices.Clone(e.Argv)}
+			entry := allowlist.Entry{Pattern: e.Pattern, Effects: slices.Clone(e.Effects), Argv: slices.Clone(e.Argv), Host: string(e.Host)}
 			changed = f.Allow(cmp.Or(agent, allowlist.MainAgent), entry, now) || changed
 		}
 		return changed, nil

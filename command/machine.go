@@ -49,6 +49,20 @@ func (a *Assessment) OnlyOnMachine() (program string) {
 	return program
 }
 
+// ListedForMachine is the first program of the command that an entry has run on the machine, whether or not it lets it; "" if there is
+// none, or if nobody knows.
+func (a *Assessment) ListedForMachine() (program string) {
+	if !a.OK {
+		return ""
+	}
+	eachSegment(a.Segments, func(s *Segment) {
+		if program == "" && s.toMachine {
+			program = s.programName()
+		}
+	})
+	return program
+}
+
 func (s *Segment) onlyOnMachine() bool {
 	name := s.programName()
 	words, listed := onlyOnMachine[name]

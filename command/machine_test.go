@@ -1,8 +1,12 @@
 package command
 
 import (
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/toolward/toolward/command/allowlist"
 )
 
 func TestOnlyOnMachine(t *testing.T) {
@@ -67,3 +71,24 @@ func TestSingleProgram(t *testing.T) {
 }
 
 func onPath(name string) (string, bool) { return DefaultPath, name == "PATH" }
+
+// An entry for the machine counts whether or not it lets the command run: where it runs is one question, what it may is another.
+func TestListedForMachine(t *testing.T) {
+	head, err := exec.LookPath("head")
+	if err != nil {
+		t.Skip(err)
+	}
+	entry := allowlist.Entry{Pattern: "/**/wc", Host: allowlist.OnMachine}
+	exactly := allowlist.Entry{Pattern: "/**/head", Argv: []string{head, "-1", "x"}, Host: allowlist.OnMachine}
+	evaluator, _, err := New(Policy{Entries: []allowlist.Listed{{Entry: entry}, {Entry: exactly}, {Entry: allowlist.Entry{Pattern: "/**/cat"}}}}, t.TempDir(), NewResolver(Disk{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{
+		"wc -l x": "wc", "cat x | wc": "wc", "cat x": "", "head -1 x": "head", "head -2 x": "", "for": "", "cd sub && wc /etc/shadow": "wc",
+	} {
+		if got := evaluator.Evaluate(&Request{Command: command, Dir: t.TempDir(), Getenv: os.LookupEnv, Sandboxed: true}).ListedForMachine(); got != want {
+			t.Errorf("%q: %q, want %q", command, got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/modes"
 	"github.com/toolward/toolward/shell"
 )
@@ -88,6 +89,7 @@ func (v *evaluation) satisfy(seg *Segment, args []argument, c circumstances) {
 	}
 	if v.e.entries.star != nil && v.r.Level == toolward.Normal {
 		seg.By, seg.Entry = ByAllowlist, &v.e.entries.star.Listed
+		seg.toMachine = seg.Entry.Host == allowlist.OnMachine
 		return
 	}
 	name := path.Base(seg.Program.Word)
@@ -116,6 +118,7 @@ func (v *evaluation) byEntry(seg *Segment, c circumstances) bool {
 		if entry.Argv != nil && !entry.exactly(seg) {
 			continue
 		}
+		seg.toMachine = seg.toMachine || entry.Host == allowlist.OnMachine
 		// An entry that names the program exactly means this one, wherever it lies; but not what it looks up itself.
 		if seg.Program.Hijack != "" && (leadsHere(v.where.Path) || !entry.pattern.names(&seg.Program)) {
 			seg.found(PathHijack, seg.Program.Hijack)

@@ -91,6 +91,9 @@ type (
 	AllowlistChange = api.AllowlistChanged
 )
 
+// OnMachine is the host of an [AllowlistEntry] for the machine itself.
+const OnMachine = api.OnMachine
+
 // Allowlist is exec-approvals.json as the gateway has sent it.
 type Allowlist struct{ json.RawMessage }
 

@@ -93,11 +93,16 @@ type allowlistAddCommand struct {
 	Agent   string   `help:"For this agent only." default:"*"`
 	Effects []string `help:"What it may do: read, write, network; default: as the preset says."`
 	Argv    []string `help:"Only with exactly these words: the program and its arguments, separated by commas."`
+	Machine bool     `help:"On the machine also where other commands run in a sandbox."`
 }
 
 // Run adds an entry.
 func (c *allowlistAddCommand) Run(inv *invocation) error {
-	change, err := inv.daemon().AllowProgram(inv, local.AllowlistEntry{Agent: c.Agent, Pattern: c.Pattern, Effects: c.Effects, Argv: c.Argv})
+	entry := local.AllowlistEntry{Agent: c.Agent, Pattern: c.Pattern, Effects: c.Effects, Argv: c.Argv}
+	if c.Machine {
+		entry.Host = local.OnMachine
+	}
+	change, err := inv.daemon().AllowProgram(inv, entry)
 	if err != nil {
 		return err
 	}

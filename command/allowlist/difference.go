@@ -83,6 +83,9 @@ func (e Entry) String() string {
 	if e.Effects != nil {
 		text += " with the effects " + cmp.Or(strings.Join(e.Effects, ", "), "none")
 	}
+	if e.Host != "" {
+		text += ", on the machine also where other commands run in a sandbox"
+	}
 	if e.ArgPattern != "" {
 		text += " (covers nothing: argPattern is not understood)"
 	}
@@ -93,6 +96,9 @@ func (e Entry) String() string {
 func (e Entry) Check() error {
 	if pattern := strings.TrimSpace(e.Pattern); pattern != "*" && !strings.ContainsAny(pattern, "/~") {
 		return &InvalidContent{fmt.Errorf("the pattern %q is no path: name the program by its path, or by one with * in it", e.Pattern)}
+	}
+	if e.Host != "" && e.Host != OnMachine {
+		return &InvalidContent{fmt.Errorf("the host %q is not %q", e.Host, OnMachine)}
 	}
 	for _, effect := range e.Effects {
 		if !slices.Contains(entryEffects, effect) {

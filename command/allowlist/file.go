@@ -64,12 +64,17 @@ type Entry struct {
 	Effects []string `json:"effects,omitzero"`
 	// Argv, if set, is the only argv that the entry covers: the program as it was resolved, and its arguments.
 	Argv []string `json:"argv,omitempty"`
+	// Host, if it is [OnMachine], has the program run on the machine also where other commands run in a sandbox.
+	Host string `json:"host,omitempty"`
 	// ArgPattern is a restriction that other tools write and this one cannot read. An entry that has it covers nothing.
 	ArgPattern       string `json:"argPattern,omitempty"`
 	LastUsedAt       int64  `json:"lastUsedAt,omitempty"` // milliseconds since 1970
 	LastUsedCommand  string `json:"lastUsedCommand,omitempty"`
 	LastResolvedPath string `json:"lastResolvedPath,omitempty"`
 }
+
+// OnMachine is the only host that an entry can name: the gateway's own.
+const OnMachine = "gateway"
 
 // The effects that an entry can name.
 const (
@@ -140,9 +145,13 @@ func (f *File) Allow(agent string, e Entry, nowMs int64) bool {
 		return true
 	}
 	old := &a.Allowlist[i]
+	changed := e.Host != "" && old.Host != e.Host
+	if changed {
+		old.Host = e.Host
+	}
 	switch {
 	case old.Effects == nil:
-		return false
+		return changed
 	case e.Effects == nil:
 		old.Effects = nil
 		return true
@@ -153,7 +162,7 @@ func (f *File) Allow(agent string, e Entry, nowMs int64) bool {
 			old.Effects = append(old.Effects, effect)
 		}
 	}
-	return len(old.Effects) > before
+	return changed || len(old.Effects) > before
 }
 
 // Remove takes the entries of a pattern, or the one of an id, from an agent, and the agent with its last content. It

@@ -83,6 +83,8 @@ func TestParse(t *testing.T) {
 		"effects null":        {`{"version":1,"agents":{"main":{"allowlist":[{"pattern":"/a","effects":null}]}}}`, "* main"},
 		"argv empty":          {`{"version":1,"agents":{"main":{"allowlist":[{"pattern":"/a","argv":[]}]}}}`, "* main"},
 		"argv with a number":  {`{"version":1,"agents":{"main":{"allowlist":[{"pattern":"/a","argv":["a",1]}]}}}`, "* main"},
+		"on the machine":      {`{"version":1,"agents":{"main":{"allowlist":[{"pattern":"/a","host":"gateway"}]}}}`, "* main /a@gateway"},
+		"another host":        {`{"version":1,"agents":{"main":{"allowlist":[{"pattern":"/a","host":"node"},"/b"]}}}`, "* main /b"},
 		"foreign restriction": {`{"version":1,"agents":{"main":{"allowlist":[{"pattern":"/a","argPattern":"^x$"},"/b"]}}}`, "* main /b"},
 		"default and main":    {`{"version":1,"agents":{"default":{"allowlist":["/B","/c"]},"main":{"allowlist":["/a","/b"]}}}`, "* main /a /b /c"},
 		"not another's":       {`{"version":1,"agents":{"x":{"allowlist":["/x"]},"*":{"allowlist":["/s"]}}}`, "* /s main"},
@@ -93,6 +95,9 @@ func TestParse(t *testing.T) {
 			patterns := map[string]string{}
 			for _, e := range file.allowlist(MainAgent) {
 				patterns[e.Agent] += " " + e.Pattern
+				if e.Host != "" {
+					patterns[e.Agent] += "@" + e.Host
+				}
 			}
 			got = "*" + patterns["*"] + " main" + patterns["main"]
 		}

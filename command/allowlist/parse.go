@@ -207,7 +207,7 @@ func (p *parser) entry(at string, item any) (e Entry, ok bool) {
 		p.problem(at, "is neither a text nor an object")
 		return e, false
 	}
-	p.unknown(at, object, "id", "pattern", "effects", "argv", "argPattern", "lastUsedAt", "lastUsedCommand", "lastResolvedPath")
+	p.unknown(at, object, "id", "pattern", "effects", "argv", "host", "argPattern", "lastUsedAt", "lastUsedCommand", "lastResolvedPath")
 	if e.Pattern = p.trimmed(at, object, "pattern"); e.Pattern == "" {
 		p.problem(at, "has no pattern")
 		return e, false
@@ -226,6 +226,12 @@ func (p *parser) entry(at string, item any) (e Entry, ok bool) {
 	if !okArgv {
 		p.problem(at+".argv", "is not a list of texts; the entry is left out")
 		return e, false
+	}
+	if value, there := object["host"]; there && value != OnMachine {
+		p.problem(at+".host", "is not %q; the entry is left out", OnMachine)
+		return e, false
+	} else if there {
+		e.Host = OnMachine
 	}
 	if value, there := object["argPattern"]; there {
 		text, _ := value.(string)

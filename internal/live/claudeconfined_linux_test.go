@@ -219,7 +219,9 @@ func (m *desk) whereThingsRan(client string) {
 		{"git push origin feature", "gateway", "git push works only on the machine"},
 		{"# toolward: machine: the device is only there\nls", "gateway", "the model asks for the machine: the device is only there"},
 		{"cd /usr && ls | head -1", "sandbox", "mode"},
+		{"wc -c x.go", "gateway", "an entry has wc run on the machine"},
 	}
+	writeFile(m.t, filepath.Join(m.State, "exec-approvals.json"), `{"version": 1, "agents": {"claude-code": {"allowlist": [{"pattern": "/**/wc", "host": "gateway"}]}}}`)
 	p := m.watches()
 	var replies []scriptedmodel.Reply
 	for i, step := range steps {

@@ -53,7 +53,11 @@ type CommandEntry struct {
 	Pattern string   `json:"pattern"`
 	Effects []string `json:"effects,omitempty"`
 	Argv    []string `json:"argv,omitempty"`
+	Host    string   `json:"host,omitempty"` // gateway: on the machine also where other commands run in a sandbox
 }
+
+// OnMachine is the host of a [CommandEntry] for the machine itself.
+const OnMachine = allowlist.OnMachine
 
 // AllowlistChanged is the answer to a change of the allowlist.
 type AllowlistChanged struct {
@@ -95,7 +99,7 @@ func (s *Server) apiAllowCommand(w http.ResponseWriter, r *http.Request, c Calle
 	if err := door.ReadJSON(r, &body); err != nil {
 		return err
 	}
-	entry := allowlist.Entry{Pattern: body.Pattern, Effects: body.Effects, Argv: body.Argv}
+	entry := allowlist.Entry{Pattern: body.Pattern, Effects: body.Effects, Argv: body.Argv, Host: body.Host}
 	return sendChange(w)(s.desk.AllowProgram(r.Context(), c.visitor(), body.Agent, entry))
 }
 
