@@ -12,8 +12,9 @@ import (
 	"github.com/toolward/toolward/internal/live"
 )
 
-// onLocalhost is an agent in a sandbox, and a service of this machine that listens on its loopback address alone.
-func onLocalhost(t *testing.T, settings string, environment ...string) *confinedClient {
+// onLocalhost is an agent in a sandbox, and a service of this machine that listens on its loopback address alone: one that asks, unless egress
+// lists it, where %s stands for its port.
+func onLocalhost(t *testing.T, settings, egress string, environment ...string) *confinedClient {
 	t.Helper()
 	service := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintln(rw, "the machine's service") }))
 	t.Cleanup(service.Close)
@@ -24,7 +25,7 @@ func onLocalhost(t *testing.T, settings string, environment ...string) *confined
 	m := live.NewMachineWithHosts(t, "", nil)
 	m.Extra = append(m.Extra, environment...)
 	c := &confinedClient{port: u.Port(), guardedMachine: guard(t, m, fmt.Sprintf(`{"agents": {"defaults": {"sandbox": {
-		"mode": "all", "workspaceAccess": "rw", "network": "egress", %s, "egress": {"hostPorts": [%s]}}}}}`, settings, u.Port()))}
+		"mode": "all", "workspaceAccess": "rw", "network": "egress", %s, "egress": {"hostPorts": [%s]%s}}}}}`, settings, u.Port(), strings.ReplaceAll(egress, "%s", u.Port())))}
 	return c
 }
 
@@ -69,7 +70,7 @@ func (c *confinedClient) tryLocalhost(t *testing.T, server string) {
 func TestLocalhostNative(t *testing.T) {
 	live.Need(t, live.Program("curl"))
 	live.Need(t, live.Program("python3"))
-	c := onLocalhost(t, `"engine": "native", "degradeOk": ["cgroup"]`)
+	c := onLocalhost(t, `"engine": "native", "degradeOk": ["cgroup"]`, "")
 	c.get = "curl -sS -m 100"
 	c.tryLocalhost(t, "python3 -m http.server")
 }
@@ -77,11 +78,32 @@ func TestLocalhostNative(t *testing.T) {
 func TestLocalhostDocker(t *testing.T) {
 	host := live.Docker(t)
 	b := &boxed{t: t, engine: "docker"}
-	c := onLocalhost(t, fmt.Sprintf(`"engine": "docker", "docker": {"image": %q}`, b.image()), "DOCKER_HOST="+host)
+	c := onLocalhost(t, fmt.Sprintf(`"engine": "docker", "docker": {"image": %q}`, b.image()), "", "DOCKER_HOST="+host)
 	c.get, b.Machine = "wget -qO-", c.Machine
 	t.Cleanup(b.forget)
 	if out, status := c.Run("sandbox", "image", "build", "--busybox", "--name", b.image()); status != 0 {
 		t.Fatalf("image build: %d\n%s", status, out)
 	}
 	c.tryLocalhost(t, "httpd -f -p")
+}
+
+// A service of the machine that the configuration lists is reached without a question, at its own port of localhost and by the machine's
+// name; another one of the machine is not reached by that.
+func TestLocalhostListed(t *testing.T) {
+	live.Need(t, live.Program("curl"))
+	c := onLocalhost(t, `"engine": "native", "degradeOk": ["cgroup"]`, `, "internal": ["host.toolward.internal:%s"], "unlisted": "deny"`)
+	c.session = c.connect(t)
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	got := c.run(t, "http_proxy= curl -sS -m 100 http://localhost:"+c.port+"/ && curl -sS -m 100 http://host.toolward.internal:"+c.port+"/")
+	if strings.Count(got, "the machine's service") != 2 {
+		t.Errorf("a listed service: %q", got)
+	}
+	_, port, _ := net.SplitHostPort(other.Listener.Addr().String())
+	if got = c.run(t, "curl -sS -m 100 http://host.toolward.internal:"+port+"/; curl -sS --noproxy '*' -m 5 http://localhost:"+port+"/"); !strings.Contains(got, "was not reached") || strings.Contains(got, "404 page") {
+		t.Errorf("another one: %q", got)
+	}
+	if ids := c.questions(t); len(ids) > 0 {
+		t.Errorf("people are asked about it: %v", ids)
+	}
 }

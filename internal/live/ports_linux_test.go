@@ -154,7 +154,7 @@ func (c *confinedClient) checkPortRecords(t *testing.T) {
 func TestPortsNative(t *testing.T) {
 	live.Need(t, live.Program("curl"))
 	live.Need(t, live.Program("python3"))
-	c := onLocalhost(t, `"engine": "native", "degradeOk": ["cgroup"]`)
+	c := onLocalhost(t, `"engine": "native", "degradeOk": ["cgroup"]`, "")
 	c.get = "curl -sS -m 100"
 	c.tryPorts(t, "python3 -m http.server")
 }
@@ -162,7 +162,7 @@ func TestPortsNative(t *testing.T) {
 func TestPortsDocker(t *testing.T) {
 	host := live.Docker(t)
 	b := &boxed{t: t, engine: "docker"}
-	c := onLocalhost(t, fmt.Sprintf(`"engine": "docker", "docker": {"image": %q}`, b.image()), "DOCKER_HOST="+host)
+	c := onLocalhost(t, fmt.Sprintf(`"engine": "docker", "docker": {"image": %q}`, b.image()), "", "DOCKER_HOST="+host)
 	c.get, b.Machine = "wget -qO-", c.Machine
 	t.Cleanup(b.forget)
 	if out, status := c.Run("sandbox", "image", "build", "--busybox", "--name", b.image()); status != 0 {
