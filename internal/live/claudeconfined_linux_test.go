@@ -1,6 +1,8 @@
 package live_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -81,6 +83,9 @@ var workday = []struct {
 	{command: "cat /etc/hostname >/dev/null && echo read"},
 	{command: "umask; id -un"},
 	{command: "echo $SHELL | xargs basename; echo $0 | wc -l"},
+	{command: "npm ci --no-audit --no-fund --no-update-notifier --loglevel=error | sed 's/ in .*//' && npm test --silent --no-update-notifier"},
+	{command: "python3 -m venv .venv && .venv/bin/pip install -q --no-index --disable-pip-version-check ./greeting-1.0-py3-none-any.whl && .venv/bin/python -c 'import greeting; print(greeting.word)'"},
+	{command: "source .venv/bin/activate && python -c 'import greeting, sys; print(sys.prefix.rsplit(\"/\", 1)[1])'"},
 	{command: "git clean -fdxq -e notes.md && git reset -q --hard && git status --short"},
 }
 
@@ -242,9 +247,43 @@ func newWorkdayDesk(t *testing.T) *desk {
 	m := &desk{live.NewMachine(t, confinedAgent), t}
 	writeFile(t, filepath.Join(m.Home, ".gitconfig"), "[user]\n\tname = A Person\n\temail = a@example.org\n[init]\n\tdefaultBranch = main\n")
 	m.project()
+	m.dependencies()
 	if err := os.Remove(filepath.Join(m.Workspace, ".env")); err != nil {
 		t.Fatal(err)
 	}
 	m.Start()
 	return m
+}
+
+// dependencies gives the project what npm and pip install without a network.
+func (m *desk) dependencies() {
+	m.t.Helper()
+	m.write("package.json", `{"name": "app", "version": "1.0.0", "scripts": {"test": "node -e \"console.log(require('dep'))\""}, "dependencies": {"dep": "file:./dep"}}`)
+	m.write("package-lock.json", `{"name": "app", "version": "1.0.0", "lockfileVersion": 3, "requires": true, "packages": {
+  "": {"name": "app", "version": "1.0.0", "dependencies": {"dep": "file:./dep"}}, "dep": {"version": "1.0.0"}, "node_modules/dep": {"resolved": "dep", "link": true}}}`)
+	if err := os.Mkdir(filepath.Join(m.Workspace, "dep"), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	m.write("dep/package.json", `{"name": "dep", "version": "1.0.0", "main": "index.js"}`)
+	m.write("dep/index.js", "module.exports = 'a dependency'\n")
+	var wheel bytes.Buffer
+	w := zip.NewWriter(&wheel)
+	for _, file := range []struct{ name, content string }{
+		{"greeting.py", "word = 'hello from a wheel'\n"},
+		{"greeting-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n"},
+		{"greeting-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+		{"greeting-1.0.dist-info/RECORD", "greeting.py,,\ngreeting-1.0.dist-info/METADATA,,\ngreeting-1.0.dist-info/WHEEL,,\ngreeting-1.0.dist-info/RECORD,,\n"},
+	} {
+		part, err := w.Create(file.name)
+		if err == nil {
+			_, err = part.Write([]byte(file.content))
+		}
+		if err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		m.t.Fatal(err)
+	}
+	m.write("greeting-1.0-py3-none-any.whl", wheel.String())
 }
