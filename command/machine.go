@@ -1,6 +1,7 @@
 package command
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -129,6 +130,8 @@ func (a *Assessment) SingleProgram() []string {
 		return nil
 	case slices.Contains(shellsOwn, name):
 		return nil
+	case strings.Contains(name, "/") && !path.IsAbs(name):
+		return nil // a script sees in $0 the path by which the kernel was asked for it, and shows it
 	}
 	return s.Written
 }

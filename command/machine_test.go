@@ -1,8 +1,10 @@
 package command
 
 import (
+	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -64,6 +66,22 @@ func TestSingleProgram(t *testing.T) {
 		"cd sub": "", "time ls": "", "ls; ls": "", "ls &": "", "! ls": "", "timeout 5 ls": "", "kill 1": "", "ls ~": "",
 	} {
 		got := evaluator.Evaluate(&Request{Command: command, Dir: t.TempDir(), Getenv: onPath}).SingleProgram()
+		if strings.Join(got, "|") != want {
+			t.Errorf("%q: %q", command, got)
+		}
+	}
+}
+
+// A script says in $0 how it was called: only a shell calls it by a path that begins here.
+func TestSingleProgramOfTheProject(t *testing.T) {
+	evaluator, _, err := New(Policy{}, t.TempDir(), NewResolver(Disk{}))
+	dir := t.TempDir()
+	script := filepath.Join(dir, "run.sh")
+	if err := errors.Join(err, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{"./run.sh a": "", script + " a": script + "|a"} {
+		got := evaluator.Evaluate(&Request{Command: command, Dir: dir, Getenv: onPath}).SingleProgram()
 		if strings.Join(got, "|") != want {
 			t.Errorf("%q: %q", command, got)
 		}

@@ -126,6 +126,7 @@ type scripted struct {
 	apart    bool // in a shell of its own, a loop or a condition
 	turns    int
 	inner    bool   // in a shell of its own
+	breaks   bool   // in a loop that break leaves, and in the same shell as that
 	before   string // syntax for the next segment
 }
 
@@ -155,16 +156,16 @@ func (s *scripted) statement(stmt *syntax.Stmt) {
 		return
 	}
 	at := len(s.segments)
-	unsure, apart := s.unsure, s.apart
+	unsure, apart, breaks := s.unsure, s.apart, s.breaks
 	if stmt.Background {
-		s.unsure, s.apart = true, true
+		s.unsure, s.apart, s.breaks = true, true, false
 	}
 	if stmt.Negated {
 		s.before += "! "
 		s.unsure, s.apart = true, true
 	}
 	s.command(stmt)
-	s.unsure, s.apart = unsure, apart
+	s.unsure, s.apart, s.breaks = unsure, apart, breaks
 	if s.err != nil {
 		return
 	}
@@ -246,14 +247,14 @@ func (s *scripted) redirections(stmt *syntax.Stmt) {
 }
 
 func (s *scripted) binary(c *syntax.BinaryCmd) {
-	at, unsure, apart := len(s.segments), s.unsure, s.apart
+	at, unsure, apart, breaks := len(s.segments), s.unsure, s.apart, s.breaks
 	piped := c.Op == syntax.Pipe || c.Op == syntax.PipeAll
 	if _, timed := c.Y.Cmd.(*syntax.TimeClause); timed && piped {
 		s.refuse(Compound, c.OpPos) // there it is a program
 		return
 	}
 	if piped {
-		s.unsure, s.apart = true, true // each in a shell of its own
+		s.unsure, s.apart, s.breaks = true, true, false // each in a shell of its own
 	}
 	if s.statement(c.X); s.err != nil {
 		return
@@ -296,7 +297,7 @@ func (s *scripted) binary(c *syntax.BinaryCmd) {
 			s.segments[i].Fed = s.segments[i].Fed || many
 		}
 	}
-	s.unsure, s.apart = unsure, apart
+	s.unsure, s.apart, s.breaks = unsure, apart, breaks
 }
 
 // simple takes one program with its arguments, variables and redirections.
@@ -343,6 +344,12 @@ func (s *scripted) simple(stmt *syntax.Stmt, c *syntax.CallExpr) {
 		return
 	case argv[0] == "cd":
 		s.moved = true
+	case argv[0] == "break":
+		if !s.breaks || len(argv) > 1 || len(c.Assigns)+len(segment.Redirs) > 0 || segment.Heredoc != nil {
+			s.refuse(Compound, stmt.Pos()) // in a shell of its own it leaves nothing, and "break 2" leaves more than its loop
+			return
+		}
+		segment.Own, segment.Assigns = true, nil
 	case activates(argv) && (!s.unsure || s.onlyMoved()) && !s.apart && !s.inner && len(c.Assigns)+len(segment.Redirs) == 0 && segment.Heredoc == nil && segment.Before == "":
 		segment.Own, segment.Assigns = true, nil
 	case ofShell(argv) && len(segment.Redirs) == 0 && segment.Heredoc == nil && len(c.Assigns) == 0:

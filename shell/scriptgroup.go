@@ -85,9 +85,10 @@ func (s *scripted) test(stmt *syntax.Stmt, c *syntax.TestClause) {
 
 func (s *scripted) subshell(c *syntax.Subshell) {
 	outer := *s
-	s.known, s.exported, s.unsure, s.apart, s.inner = maps.Clone(s.known), maps.Clone(s.exported), false, false, true
+	s.known, s.exported, s.unsure, s.apart, s.inner, s.breaks = maps.Clone(s.known), maps.Clone(s.exported), false, false, true, false
 	s.enclosed("( ", c.Stmts, " )", c.Pos())
-	s.known, s.exported, s.unsure, s.apart, s.moved, s.inner = outer.known, outer.exported, outer.unsure, outer.apart, outer.moved, outer.inner
+	s.known, s.exported, s.unsure, s.apart, s.moved = outer.known, outer.exported, outer.unsure, outer.apart, outer.moved
+	s.inner, s.breaks = outer.inner, outer.breaks
 }
 
 func (s *scripted) condition(c *syntax.IfClause) {
@@ -152,8 +153,13 @@ func (s *scripted) loop(c *syntax.ForClause) {
 		return
 	}
 	first := len(s.segments)
-	s.before += "{ "
-	apart := s.apart
+	before, after := "{ ", "}"
+	apart, unsure, breaks := s.apart, s.unsure, s.breaks
+	if s.breaks = hasBreak(c.Do); s.breaks {
+		// A loop of one turn, which holds them all: break leaves it, and what stands later may not run.
+		before, after, s.unsure = "for "+over.Name.Value+" in 1; do ", "done", true
+	}
+	s.before += before
 	s.apart = true
 	for _, item := range items {
 		s.known[over.Name.Value] = value{text: item}
@@ -166,15 +172,29 @@ func (s *scripted) loop(c *syntax.ForClause) {
 			return
 		}
 	}
-	s.apart = apart
-	if s.unsure { // it may not have run
+	broken := s.breaks
+	s.apart, s.unsure, s.breaks = apart, unsure, breaks
+	if s.unsure || broken { // it may not have run
 		s.known[over.Name.Value] = value{lost: true}
 	}
 	if strings.HasSuffix(s.segments[len(s.segments)-1].After, " &") || first == len(s.segments) {
-		s.after(" }")
+		s.after(" " + after)
 		return
 	}
-	s.after("; }")
+	s.after("; " + after)
+}
+
+// hasBreak reports whether a loop may be left before its end.
+func hasBreak(body []*syntax.Stmt) (has bool) {
+	for _, stmt := range body {
+		syntax.Walk(stmt, func(node syntax.Node) bool {
+			if c, ok := node.(*syntax.CallExpr); ok && len(c.Args) > 0 && c.Args[0].Lit() == "break" {
+				has = true
+			}
+			return !has
+		})
+	}
+	return has
 }
 
 // items are the words that one word after "in" stands for.

@@ -95,6 +95,8 @@ var scripts = []string{
 	"X=5; @ $X", "Y='a b'; @ \"$Y\" \"x${Y}z\"", "Y=a && @ $Y", "X=5\n@\nX=6\n@ $X", "( X=7; @ $X ); @ $X", "X=9 @", "Z=9 @ $Z", "export Q=1; @", "export Q=1 && ( @ )\n@",
 	"@ |& @", "@ & wait", "( cd sub && @ ); @", "( cd sub; @ ) && @", "cd sub\n@", "@; p \"$?\"; @", "p \"$(@)\"", "echo \"$(a b | sort)\"; @", "V=$(sort a); [ -n \"$V\" ] && @",
 	"p\n@ || true", "set -e\n@\n@", "@; exit 3", "[ \"$(a)\" = a ] && @", "if [ -f x ]; then @; fi", "{ @; } | { @; @; }", "@ | ( @; @ )", "( @ & )\n@", "N=3; @ $((N * 2 + 1)) x$(($N-1))", "for i in 1 2; do @ \"$((i+1))\"; done", "[[ -f x ]] && @", "if [[ a == b ]]; then @; else @; fi", "A=1 B=$A; @ \"$A\"", "f=x; for f in y; do @ $f; done; @ $f",
+	"for i in 1 2; do @ || break; done; @", "for f in a b; do if [ -f x ]; then break; fi; @ $f; done", "for i in 1 2; do for j in a b; do @ && break; @ $j; done; @ $i; done; @",
+	"for i in 1 2 3; do @; [ $i = 2 ] && break; @ $i; done || @", "for i in a b; do { @ || break; }; ! @ || break; done && @",
 }
 
 // Script makes a text of several commands.
