@@ -18,8 +18,10 @@ type Listening struct {
 
 // Bounds of what is remembered and recorded of ports.
 const (
-	portsTime = 3 * time.Second // one look may take so long
-	portsTold = 32              // of one sandbox since it was started: tests open ports by the hundred
+	// portsAfter is how long after a command a look begins: commands come one after another, and the next is not to wait for it.
+	portsAfter = 300 * time.Millisecond
+	portsTime  = 3 * time.Second // one look may take so long
+	portsTold  = 32              // of one sandbox since it was started: tests open ports by the hundred
 )
 
 // ears is what was heard of the ports of a sandbox. Guarded by the Manager's mutex.
@@ -72,6 +74,10 @@ func (m *Manager) listen(b *box) {
 
 // hear looks at the ports of a box once, and tells of those that stay: seen in two looks, and not told of before.
 func (m *Manager) hear(b *box, handle sandbox.Handle) {
+	select {
+	case <-time.After(portsAfter):
+	case <-m.ended.Done():
+	}
 	ctx, cancel := context.WithTimeout(m.ended, portsTime)
 	defer cancel()
 	ports, _, err := handle.Ports(ctx)
