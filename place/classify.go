@@ -228,12 +228,25 @@ func (c *Classifier) byName(name, after string) Zone {
 	return Workspace
 }
 
-func (c *Classifier) byBase(base string, inside bool) Zone {
-	if place, ok := c.rules.bases[base]; ok {
-		return place
+// isSecret reports whether a base name in lower case is that of a secret. Keys came from other systems, and by their names in capitals
+// too: CLIENT.P12.
+func (c *Classifier) isSecret(base string) bool {
+	if c.rules.bases[base] == Secret {
+		return true
 	}
 	if kind, ok := strings.CutPrefix(base, ".env."); ok && !slices.Contains(envHarmless, kind) {
+		return true
+	}
+	dot := strings.LastIndexByte(base, '.')
+	return dot >= 0 && c.rules.extensions[base[dot:]] == Secret
+}
+
+func (c *Classifier) byBase(base string, inside bool) Zone {
+	if c.isSecret(strings.ToLower(base)) {
 		return Secret
+	}
+	if place, ok := c.rules.bases[base]; ok {
+		return place
 	}
 	if dot := strings.LastIndexByte(base, '.'); dot >= 0 {
 		if place, ok := c.rules.extensions[base[dot:]]; ok {

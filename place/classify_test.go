@@ -220,3 +220,16 @@ func TestFilesThatLaterRunsObey(t *testing.T) {
 		}
 	}
 }
+
+// Keys have their names in capitals on other systems, and are keys here, too. What is no key by its name in lower case is none.
+func TestSecretNamesInCapitals(t *testing.T) {
+	c := classifier(t, layout())
+	for name, want := range map[string]Zone{
+		"CLIENT.P12": Secret, "ID_RSA": Secret, "Id_Ed25519": Secret, "server.PEM": Secret, ".ENV": Secret, ".Env.Production": Secret,
+		".ENV.EXAMPLE": Workspace, "ID_RSA.pub": Workspace, "KEYBOARD.md": Workspace, "P12": Workspace,
+	} {
+		if got := c.Classify("/home/u/proj/sub/" + name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
