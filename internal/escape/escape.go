@@ -79,13 +79,7 @@ func start(t *testing.T, target Target, probe string, change func(*sandbox.Spec)
 		t.Fatal(err)
 	}
 	if probe != "" {
-		data, err := os.ReadFile(probe)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(workspace, "probe"), data, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		copyProbe(t, probe, workspace)
 	}
 	spec := target.Spec(t, workspace)
 	if change != nil {
@@ -105,6 +99,17 @@ func start(t *testing.T, target Target, probe string, change func(*sandbox.Spec)
 		}
 	})
 	return handle, workspace
+}
+
+func copyProbe(t *testing.T, probe, workspace string) {
+	t.Helper()
+	data, err := os.ReadFile(probe)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(workspace, "probe"), data, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 const tmpfsMagic = 0x01021994 // type of Linux's file system in memory
@@ -164,7 +169,21 @@ func run(t *testing.T, handle sandbox.Handle, argv ...string) (output string, st
 // attempts runs the attempts of the table.
 func attempts(t *testing.T, target Target, probe string) {
 	handle, workspace := start(t, target, probe, nil)
-	host := newHost(t, target.Hidden)
+	attemptsIn(t, cmp.Or(target.Table, target.Engine.Name()), workspace, target.Hidden, func(command string) (string, int) {
+		out, status := run(t, handle, strings.Fields(command)...)
+		return out, status.Code
+	})
+}
+
+// RunAttemptsIn runs the attempts of a table by whatever way commands get into the sandbox of a workspace.
+func RunAttemptsIn(t *testing.T, table, workspace string, hidden []string, run func(command string) (output string, code int)) {
+	copyProbe(t, build(t), workspace)
+	attemptsIn(t, table, workspace, hidden, run)
+}
+
+func attemptsIn(t *testing.T, table, workspace string, hidden []string, run func(command string) (output string, code int)) {
+	t.Helper()
+	host := newHost(t, hidden)
 	data, err := json.Marshal(host.target)
 	if err != nil {
 		t.Fatal(err)
@@ -172,11 +191,11 @@ func attempts(t *testing.T, target Target, probe string) {
 	if err := os.WriteFile(filepath.Join(workspace, "target.json"), data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, status := run(t, handle, "./probe", "battery", "target.json")
-	if status.Code != 0 {
-		t.Fatalf("the probe ended with %+v after:\n%s", status, out)
+	out, code := run("./probe battery target.json")
+	if code != 0 {
+		t.Fatalf("the probe ended with %d after:\n%s", code, out)
 	}
-	table, seen := cmp.Or(target.Table, target.Engine.Name()), map[string]bool{}
+	seen := map[string]bool{}
 	lines := bufio.NewScanner(strings.NewReader(out))
 	for lines.Scan() {
 		attempt, outcome, ok := strings.Cut(lines.Text(), "\t")

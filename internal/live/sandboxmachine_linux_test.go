@@ -22,6 +22,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolward/toolward/internal/escape"
 	"github.com/toolward/toolward/internal/live"
 	"github.com/toolward/toolward/server/api"
 )
@@ -81,6 +82,9 @@ func asUser(t *testing.T, engine string) {
 			t.Skip("not run: ordinary users cannot use the container engine: its socket has no group of its own")
 		}
 		credential.Groups, extra = []uint32{group}, append(extra, "DOCKER_HOST="+host)
+	}
+	if probe := os.Getenv(escape.ProbeVariable); probe != "" {
+		extra = append(extra, escape.ProbeVariable+"="+probe)
 	}
 	if strings.HasPrefix(t.Name(), "TestFullDisk") { // only root can mount one
 		disk := t.TempDir()
