@@ -169,8 +169,13 @@ func (l *lightRun) Stderr() io.Reader {
 	return l.ours.err
 }
 
-// Signal goes to all processes of the command.
+// Signal goes to all processes of the command; [os.ErrProcessDone] if there is none any more.
 func (l *lightRun) Signal(signal syscall.Signal) error {
+	select {
+	case <-l.Done():
+		return os.ErrProcessDone
+	default:
+	}
 	l.Job.Signal(signal)
 	return nil
 }
