@@ -64,7 +64,7 @@ type sessionDesk struct {
 
 func newSessionDesk(t *testing.T, config string) *sessionDesk {
 	t.Helper()
-	m := &sessionDesk{Machine: live.NewMachine(t, config), t: t}
+	m := &sessionDesk{Machine: live.NewQuickMachine(t, config), t: t} // each of hundreds of hooks would wait a second at its end
 	(&desk{m.Machine, t}).lendGoCache()
 	own := filepath.Join(m.Home, ".local", "bin")
 	python, err := exec.LookPath("python3")
