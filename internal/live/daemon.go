@@ -162,6 +162,7 @@ func (m *Machine) Environment() []string {
 	return append([]string{
 		"HOME=" + m.Home, "TOOLWARD_HOME=" + m.State, "PATH=" + m.bin + ":" + os.Getenv("PATH"),
 		"TERM=dumb", "NO_COLOR=1", "LANG=C.UTF-8", "SHELL=/bin/bash",
+		"GORACE=atexit_sleep_ms=0", // each hook with the race detector in it would wait a second at its end
 	}, m.Extra...)
 }
 
