@@ -276,9 +276,11 @@ func (k *making) done(ctx context.Context, plan *settings.Plan, handle sandbox.H
 		b.workspace = mountedWorkspace(plan)
 	}
 	before := k.m.patrols(b, plan, fresh || old != handle, k.request.Session)
-	for _, f := range k.former { // nobody has looked at what their programs have made meanwhile
-		k.m.ran(b, f.Session)
+	former := []string{}
+	for _, f := range k.former {
+		former = append(former, f.Session)
 	}
+	k.m.ran(b, former...) // nobody has looked at what their programs have made meanwhile
 	closed := k.m.closed
 	if len(k.m.ready) >= maxReady {
 		clear(k.m.ready)

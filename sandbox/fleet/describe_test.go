@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -97,6 +98,35 @@ func TestListWithAStuckEngine(t *testing.T) {
 		}
 		close(docker.release)
 	})
+}
+
+// A container engine that is away is told of to whoever lists sandboxes where it has one, and not where it has none.
+func TestListWithAnEngineAway(t *testing.T) {
+	native, docker := newFake("native"), newFake("docker")
+	w := newHome(t)
+	m := NewManager(ManagerOptions{Engines: []sandbox.Engine{native, docker}, StateDir: w.State, Settings: w.settings(t, settings.Config{})})
+	if err := m.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	lease, err := m.Acquire(t.Context(), settings.Request{Agent: "coder", Session: "agent:coder:a", Workspace: w.Workspace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease.Release()
+	docker.listErr = sandbox.Errorf(sandbox.CodeUnavailable, "nobody answers")
+	if list, err := m.List(t.Context()); len(list) != 1 || list[0].Silent || err != nil {
+		t.Errorf("nothing is in it: %+v, %v", list, err)
+	}
+	err = m.registry.Update(func(entries []Registered) ([]Registered, bool) {
+		return append(entries, Registered{Name: "tw-1", ScopeKey: "agent:coder:b", Engine: sandbox.EngineDocker}), true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := m.List(t.Context()); len(list) != 2 || !strings.Contains(fmt.Sprint(err), "engine docker: nobody answers") {
+		t.Errorf("one is in it: %+v, %v", list, err)
+	}
 }
 
 // What engines can do is told without waiting for them.

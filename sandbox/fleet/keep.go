@@ -23,6 +23,11 @@ func (m *Manager) List(ctx context.Context) ([]Info, error) {
 	entries, warning := m.registry.List()
 	states, failed := m.states(ctx)
 	current := m.Settings()
+	// A container engine that is away, and in which nothing of ours is written down, is not the concern of whoever looks for
+	// sandboxes: doctor and probe tell of it.
+	maps.DeleteFunc(failed, func(engine string, err error) bool {
+		return warning == nil && sandbox.CodeOf(err) == sandbox.CodeUnavailable && !slices.ContainsFunc(entries, func(e Registered) bool { return e.Engine == engine })
+	})
 	infos := []Info{}
 	for _, e := range entries {
 		resolved := current.ForScope(e.ScopeKey)

@@ -231,6 +231,8 @@ type patrol struct {
 	event  Event // what all of its events say
 	tell   func(EventKind, Event)
 
+	looking sync.Mutex // held while one looks and tells
+
 	mu      sync.Mutex
 	wrote   map[string]bool // sessions whose commands have ended since the last look
 	walking bool

@@ -27,12 +27,14 @@ func newPatrol(m *Manager, s *protected.Survey, e Event) *patrol {
 	return &patrol{survey: s, event: e, tell: m.tell, wrote: map[string]bool{}}
 }
 
-// after is called when a command of a session has ended, or has run for a while. It reports whether somebody has to walk:
-// then the caller sees to that walk is called.
-func (p *patrol) after(session string) (walk bool) {
+// after is called when a command of each of the sessions has ended, or has run for a while. It reports whether somebody has
+// to walk: then the caller sees to that walk is called.
+func (p *patrol) after(sessions []string) (walk bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wrote[session] = true
+	for _, session := range sessions {
+		p.wrote[session] = true
+	}
 	walk = !p.walking && !p.ended
 	p.walking = p.walking || walk
 	return walk
@@ -58,51 +60,55 @@ func (p *patrol) walk(ended context.Context) {
 // look looks once; false if nothing has run since the last time.
 func (p *patrol) look(ctx context.Context) bool {
 	p.mu.Lock()
-	sessions := slices.Sorted(maps.Keys(p.wrote))
-	clear(p.wrote)
-	if len(sessions) == 0 {
-		p.walking = false
-	}
+	p.walking = len(p.wrote) > 0
+	walking := p.walking
 	p.mu.Unlock()
-	if len(sessions) > 0 {
-		_, _ = p.report(ctx, sessions) // it tells itself what it found, and what it could not look at
+	if walking {
+		_, _ = p.report(ctx) // it tells itself what it found, and what it could not look at
 	}
-	if ctx.Err() != nil { // the look was broken off: the last one tells of them
-		p.mu.Lock()
-		for _, session := range sessions {
-			p.wrote[session] = true
-		}
-		p.mu.Unlock()
-	}
-	return len(sessions) > 0
+	return walking
 }
 
 // last looks once more, whether or not a command has ended, and lets go of the sandbox.
 func (p *patrol) last() {
 	p.mu.Lock()
-	sessions := slices.Sorted(maps.Keys(p.wrote))
 	ended := p.ended
 	p.ended = true
-	clear(p.wrote)
 	p.mu.Unlock()
 	if ended {
 		return
 	}
-	if len(sessions) == 0 {
-		sessions = []string{p.event.Session}
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastLook)
 	defer cancel()
-	_, _ = p.report(ctx, sessions) // it tells itself what it found, and what it could not look at
+	_, _ = p.report(ctx) // it tells itself what it found, and what it could not look at
 	p.survey.Close()
 }
 
-// report tells what a look has found. Whose command made it is not known where several have run: it is told for each.
-func (p *patrol) report(ctx context.Context, sessions []string) (found []protected.Appeared, err error) {
+// report tells what a look has found. Whose command made it is not known where several have run: it is told for each that has
+// since the look before. A look finds a thing once, so none begins before the one before it has told what it found: else one
+// session would be told what another has made, and the other would not.
+func (p *patrol) report(ctx context.Context, more ...string) (found []protected.Appeared, err error) {
+	p.looking.Lock()
+	defer p.looking.Unlock()
+	p.mu.Lock()
+	for _, session := range more {
+		p.wrote[session] = true
+	}
+	sessions := slices.Sorted(maps.Keys(p.wrote))
+	clear(p.wrote)
+	p.mu.Unlock()
+	if len(sessions) == 0 {
+		sessions = []string{p.event.Session}
+	}
 	found, err = p.survey.Look(ctx)
 	p.mu.Lock()
 	partly := err != nil && ctx.Err() == nil && !p.partly
 	p.partly = p.partly || partly
+	if ctx.Err() != nil { // it was broken off: the next one tells of them
+		for _, session := range sessions {
+			p.wrote[session] = true
+		}
+	}
 	p.mu.Unlock()
 	for _, session := range sessions {
 		e := p.event
@@ -125,7 +131,7 @@ func (p *patrol) report(ctx context.Context, sessions []string) (found []protect
 func (p *patrol) settle(session string) (warning string) {
 	ctx, cancel := context.WithTimeout(context.Background(), lastLook)
 	defer cancel()
-	found, err := p.report(ctx, []string{session})
+	found, err := p.report(ctx, session)
 	names := []string{}
 	for _, a := range found {
 		if a.Runs {
@@ -210,8 +216,8 @@ func (m *Manager) patrols(b *box, plan *settings.Plan, anew bool, session string
 }
 
 // ran has what a command may have made looked at. The caller holds the mutex.
-func (m *Manager) ran(b *box, session string) {
-	if p := b.patrol; p != nil && !m.closed && p.after(session) {
+func (m *Manager) ran(b *box, sessions ...string) {
+	if p := b.patrol; p != nil && !m.closed && len(sessions) > 0 && p.after(sessions) {
 		m.workers.Go(func() { p.walk(m.ended) })
 	}
 }
@@ -224,9 +230,7 @@ func (m *Manager) ranOn(idle bool) {
 		if idle || len(b.sessions) > 0 {
 			m.listen(b)
 		}
-		for session := range b.sessions {
-			m.ran(b, session)
-		}
+		m.ran(b, slices.Collect(maps.Keys(b.sessions))...)
 		if idle && len(b.sessions) == 0 && b.patrol != nil && b.alive() != nil {
 			m.ran(b, b.patrol.event.Session)
 		}
