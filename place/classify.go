@@ -45,7 +45,7 @@ func compile(table []row, home string, fold func(string) string) rules {
 	r := rules{
 		trees: map[string]Zone{}, anywhere: map[string]Zone{}, pairs: map[string]Zone{}, heads: map[string]bool{},
 		bases: map[string]Zone{}, extensions: map[string]Zone{}, workspace: map[string]Zone{}, beginnings: map[string]Zone{},
-		guarded: map[string]bool{}, short: map[string]string{},
+		guarded: map[string]bool{}, short: map[string]string{}, homes: map[string]Zone{},
 	}
 	put := func(m map[string]Zone, name string, p Zone) {
 		if old, ok := m[name]; !ok || p < old {
@@ -68,6 +68,7 @@ func compile(table []row, home string, fold func(string) string) rules {
 				put(r.trees, name, row.place)
 			case atHome:
 				put(r.trees, strings.TrimSuffix(home, "/")+"/"+name, row.place)
+				put(r.homes, name, row.place)
 				guard(firstElement(name))
 			case anywhere:
 				guard(firstElement(name))
@@ -110,7 +111,7 @@ func (c *Classifier) Classify(real string) Zone {
 	if inside {
 		result = Workspace
 	}
-	result = min(result, c.byTree(p), bySystemPath(p))
+	result = min(result, c.byTree(p), c.byAccount(p), bySystemPath(p))
 
 	// In the workspace only the part below its root counts, so that a workspace which itself lies in a
 	// directory with a guarded name (a worktree under .claude) is usable.
@@ -154,6 +155,31 @@ func (c *Classifier) byTree(p string) Zone {
 	return result
 }
 
+// byAccount looks a path up in the home of whoever's account it lies in: this account may read others' keys, or be root.
+func (c *Classifier) byAccount(p string) Zone {
+	rest := ""
+	for _, home := range accountHomes {
+		if below, ok := strings.CutPrefix(p, home+"/"); ok {
+			rest = below
+		}
+	}
+	for _, homes := range homesOf {
+		if below, ok := strings.CutPrefix(p, c.fold(homes)); ok {
+			_, rest, _ = strings.Cut(below, "/")
+		}
+	}
+	result := Workspace
+	for i := 1; i <= len(rest); i++ {
+		if i < len(rest) && rest[i] != '/' {
+			continue
+		}
+		if place, ok := c.rules.homes[rest[:i]]; ok {
+			result = min(result, place)
+		}
+	}
+	return result
+}
+
 // bySystemPath knows the two families of system paths that a list cannot name.
 func bySystemPath(p string) Zone {
 	if strings.HasPrefix(p, "/etc/cron") {
@@ -169,7 +195,8 @@ func bySystemPath(p string) Zone {
 		if after, ok := strings.CutPrefix(rest, "task/"); ok {
 			_, rest, _ = strings.Cut(after, "/")
 		}
-		if slices.Contains(procSecret, firstElement(rest)) {
+		own := pid == "self" || pid == "thread-self"
+		if name := firstElement(rest); slices.Contains(procSecret, name) || !own && slices.Contains(procOthers, name) {
 			return Secret
 		}
 	}

@@ -29,6 +29,7 @@ type Classifier struct {
 // rules is the table, indexed.
 type rules struct {
 	trees      map[string]Zone // absolute path → place of it and all below
+	homes      map[string]Zone // path in an account's home → place of it and all below
 	deepest    int             // longest key of trees, in bytes
 	anywhere   map[string]Zone // one element
 	pairs      map[string]Zone // two elements "first/second"

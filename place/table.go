@@ -27,7 +27,35 @@ var table = []row{
 		".ssh", ".aws", ".gnupg", ".azure", ".kube", ".password-store", ".config/gcloud",
 		".docker/config.json", ".netrc", ".npmrc", ".pypirc", ".git-credentials", ".config/gh/hosts.yml",
 	}},
-	{Secret, atRoot, []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d"}},
+	// What agents sign in with.
+	{Secret, atHome, []string{
+		".claude/.credentials.json", ".claude.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".qwen/oauth_creds.json",
+		".local/share/opencode/auth.json", ".config/github-copilot", ".openclaw/credentials", ".cache/huggingface/token", ".huggingface/token",
+	}},
+	// What programs sign in with, and to whom they are a person: services, registries, clouds, databases, wallets.
+	{Secret, atHome, []string{
+		".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml", ".m2/settings-security.xml",
+		".gradle/gradle.properties", ".composer/auth.json", ".config/composer/auth.json", ".config/pypoetry/auth.toml", ".nuget/NuGet/NuGet.Config",
+		".config/hub", ".config/glab-cli", ".config/doctl", ".config/hcloud", ".config/netlify", ".config/.wrangler", ".wrangler", ".fly",
+		".oci", ".s3cfg", ".boto", ".databrickscfg", ".kaggle/kaggle.json", ".terraform.d/credentials.tfrc.json", ".terraformrc",
+		".vault-token", ".config/rclone", ".config/op", ".config/Bitwarden CLI", ".config/sops/age", ".pgpass", ".my.cnf", ".mylogin.cnf",
+		".bitcoin", ".electrum", ".ethereum/keystore", ".config/solana/id.json",
+	}},
+	// Where desktops and browsers keep them. A browser's own cookies answer for the person, also at Toolward's console.
+	{Secret, atHome, []string{
+		".local/share/keyrings", ".local/share/kwalletd", ".Xauthority", ".ICEauthority", ".mozilla", ".thunderbird",
+		".config/google-chrome", ".config/google-chrome-beta", ".config/google-chrome-unstable", ".config/chromium", ".config/BraveSoftware",
+		".config/microsoft-edge", ".config/vivaldi", ".config/opera", "snap/firefox", "snap/chromium",
+		"Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
+	}},
+	// What a person typed, passwords among it.
+	{Secret, atHome, []string{
+		".bash_history", ".zsh_history", ".local/share/fish/fish_history", ".python_history", ".node_repl_history", ".psql_history",
+		".mysql_history", ".sqlite_history", ".rediscli_history",
+	}},
+	{Secret, atRoot, []string{
+		"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/run/secrets", "/var/run/secrets",
+	}},
 	{Secret, baseName, []string{
 		"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa_sk", "id_dsa_sk", "id_ecdsa_sk", "id_ed25519_sk",
 		".env", "credentials.json", "service-account.json",
@@ -51,7 +79,8 @@ var table = []row{
 		".claude", ".codex", ".gemini", ".copilot", ".opencode", ".mcp.json", ".husky", ".devcontainer", ".toolward",
 		".github/workflows", ".github/actions", ".github/instructions", ".github/prompts", ".github/agents", ".circleci",
 		".buildkite", ".githooks", ".lefthook", ".cargo/config", ".cargo/config.toml", ".yarn/plugins", ".yarn/releases",
-		".zed", ".windsurf", ".clinerules", ".roo", ".kiro", ".continue", ".junie", ".amazonq",
+		".zed", ".windsurf", ".clinerules", ".roo", ".kiro", ".continue", ".junie", ".amazonq", ".qwen", ".goose", ".crush", ".factory",
+		".augment", ".amp", ".trae", ".openclaw", ".hg/hgrc", ".mise/config.toml", ".mise/tasks", ".direnv/direnvrc",
 	}},
 	// What git reads as orders besides: where its configuration lies, which filters apply, which commands a rebase that
 	// was interrupted runs next.
@@ -77,7 +106,8 @@ var table = []row{
 	{Instructions, inWorkspace, []string{
 		"AGENTS.md", "CLAUDE.md", "GEMINI.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "BOOTSTRAP.md",
 		"HEARTBEAT.md", "AGENT.md", "AGENTS.override.md", "CLAUDE.local.md", "copilot-instructions.md", ".cursorrules",
-		".windsurfrules", ".roorules", ".goosehints",
+		".windsurfrules", ".roorules", ".goosehints", "QWEN.md", "CRUSH.md", "WARP.md",
+		"opencode.json", "opencode.jsonc", "crush.json", ".crush.json", ".aider.conf.yml", "amp.json",
 	}},
 	// So are the files in which a project says what builds, tests and installations run. Agents change them now and then,
 	// unlike sources, and a person should see it: the next "make" or "npm install" is somebody else's.
@@ -92,7 +122,9 @@ var table = []row{
 		"deno.json", "deno.jsonc", "gulpfile.js", "Gruntfile.js", "setup.py", "setup.cfg", "pyproject.toml", "conftest.py",
 		"sitecustomize.py", "usercustomize.py", "pytest.ini", "tox.ini", "noxfile.py", "fabfile.py", "dodo.py", "pip.conf",
 		"Containerfile", "compose.yml", "compose.yaml", "Vagrantfile", "Procfile", "Tiltfile", "Jakefile", "flake.nix", "shell.nix", "default.nix",
-		"devenv.nix", ".gitattributes",
+		"devenv.nix", ".gitattributes", "ansible.cfg", ".tool-versions", "Brewfile", "Guardfile", "Capfile", "Berksfile", "Dangerfile", "Thorfile",
+		".irbrc", ".pryrc", ".Rprofile", ".pylintrc", "pylintrc", "mypy.ini", ".mypy.ini", ".rubocop.yml", ".pythonrc", "phpunit.xml", "phpunit.xml.dist",
+		".php-cs-fixer.php", "turbo.json", "nx.json", "Earthfile", "terragrunt.hcl", "skaffold.yaml", "helmfile.yaml", "pixi.toml", "hatch.toml",
 	}},
 	{Instructions, beginsInWorkspace, []string{
 		"Dockerfile", "docker-compose", "docker-bake", ".eslintrc", ".babelrc", ".prettierrc", ".stylelintrc",
@@ -111,3 +143,12 @@ var envHarmless = []string{"example", "sample", "template", "dist"}
 // procSecret are the entries of /proc/<pid> that show another process's secrets or lead into its view of
 // the file system.
 var procSecret = []string{"environ", "mem", "root", "cwd"}
+
+// procOthers are those that do so for a process that is somebody else: an own descriptor is how programs name their streams.
+var procOthers = []string{"fd", "map_files"}
+
+// homesOf are the directories whose entries are homes of accounts; accountHomes are homes that stand alone.
+var (
+	homesOf      = []string{"/home/", "/Users/", "/var/home/", "/export/home/"}
+	accountHomes = []string{"/root", "/var/root"}
+)

@@ -25,13 +25,24 @@ const (
 	GCloud                      //
 	PyPI                        //
 	Passwords                   // pass
+	Cargo
+	Maven    // and Gradle
+	Database // passwords of database clients
+	Vault
+	Terraform
+	Rclone
+	OnePassword
+	Hub // settings of clients of code forges and hosters
 )
 
 // kept are the names below the home directory that a need keeps in sight.
 var kept = map[Need][]string{
 	SSH: {".ssh"}, GPG: {".gnupg"}, Engine: {".docker/config.json"}, Stored: {".git-credentials", ".netrc", ".config/gh/hosts.yml"},
 	NPM: {".npmrc"}, Kubernetes: {".kube"}, AWS: {".aws"}, Azure: {".azure"}, GCloud: {".config/gcloud"}, PyPI: {".pypirc"},
-	Passwords: {".password-store"},
+	Passwords: {".password-store"}, Cargo: {".cargo/credentials", ".cargo/credentials.toml"}, Database: {".pgpass", ".my.cnf", ".mylogin.cnf"},
+	Maven: {".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties"}, Vault: {".vault-token"}, Rclone: {".config/rclone"},
+	OnePassword: {".config/op"}, Hub: {".config/hub", ".config/glab-cli", ".config/doctl", ".config/hcloud", ".fly", ".config/netlify", ".wrangler", ".config/.wrangler"},
+	Terraform: {".terraform.d/credentials.tfrc.json", ".terraformrc"},
 }
 
 // programs says what programs are about: always, and besides if they talk to the network. Whoever is not here gets nothing:
@@ -43,8 +54,12 @@ var programs = map[string]struct{ always, network Need }{
 	"docker": {Engine, 0}, "docker-compose": {Engine, 0}, "nerdctl": {Engine, 0}, "kind": {Engine | Kubernetes, 0}, "minikube": {Engine | Kubernetes, 0},
 	"npm": {0, NPM}, "npx": {0, NPM}, "pnpm": {0, NPM}, "yarn": {0, NPM}, "bun": {0, NPM},
 	"kubectl": {Kubernetes | AWS | GCloud | Azure, 0}, "helm": {Kubernetes | AWS | GCloud | Azure, 0}, "k9s": {Kubernetes, 0},
-	"aws": {AWS, 0}, "terraform": {0, AWS | Azure | GCloud}, "tofu": {0, AWS | Azure | GCloud}, "az": {Azure, 0},
+	"aws": {AWS, 0}, "terraform": {0, Terraform | AWS | Azure | GCloud}, "tofu": {0, Terraform | AWS | Azure | GCloud}, "az": {Azure, 0},
 	"gcloud": {GCloud, 0}, "gsutil": {GCloud, 0}, "bq": {GCloud, 0}, "twine": {PyPI, 0},
+	"cargo": {0, Cargo}, "mvn": {0, Maven}, "mvnw": {0, Maven}, "gradle": {0, Maven}, "gradlew": {0, Maven},
+	"psql": {Database, 0}, "pg_dump": {Database, 0}, "pg_restore": {Database, 0}, "mysql": {Database, 0}, "mysqldump": {Database, 0}, "mariadb": {Database, 0},
+	"vault": {Vault, 0}, "rclone": {Rclone, 0}, "op": {OnePassword, 0}, "hub": {Hub | Git, SSH}, "glab": {Hub | Git, SSH}, "doctl": {Hub, 0}, "hcloud": {Hub, 0},
+	"fly": {Hub, 0}, "flyctl": {Hub, 0}, "netlify": {Hub, 0}, "wrangler": {Hub, 0},
 }
 
 // Call is a program that a part of a command starts.
