@@ -76,6 +76,8 @@ type Source interface {
 type Options struct {
 	// Key signs checkpoints. Required; see [LoadKey].
 	Key ed25519.PrivateKey
+	// First says that the key was made for this very start. A log under an older key has begun: it cannot be empty.
+	First bool
 	// Redact removes secrets from text; Escape makes what cannot be seen
 	// visible. Both are required: a log that keeps secrets spreads them.
 	Redact, Escape func(string) string
@@ -103,6 +105,7 @@ type Log struct {
 	key           ed25519.PrivateKey
 	clean         cleaner
 	always        bool
+	first         bool
 	onUnavailable func(error)
 	onAvailable   func()
 	checkpoint    int
@@ -139,7 +142,7 @@ func Open(ctx context.Context, store Store, opts Options) (*Log, error) {
 	l := &Log{
 		store: store, key: opts.Key,
 		clean:  cleaner{redact: opts.Redact, escape: opts.Escape, selectors: slices.Sorted(slices.Values(opts.Selectors))},
-		always: opts.Always, onUnavailable: opts.OnUnavailable, onAvailable: opts.OnAvailable,
+		always: opts.Always, first: opts.First, onUnavailable: opts.OnUnavailable, onAvailable: opts.OnAvailable,
 		checkpoint: opts.CheckpointEvery, sealDelay: opts.SealDelay,
 	}
 	l.open.calls = map[int64]*openCall{}

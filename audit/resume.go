@@ -75,8 +75,14 @@ func (l *Log) checkSeals(seals []Seal) (head Seal, trouble string) {
 		}
 	}
 	// The seal of an empty log is a seal: a process that was killed within its first second has no other.
-	if head.Kind != SealHead && last > 0 && trouble == "" {
-		trouble = "the seal of the log's end is missing"
+	if head.Kind != SealHead && trouble == "" {
+		switch {
+		case last > 0:
+			trouble = "the seal of the log's end is missing"
+		case !l.first:
+			// Deleting the whole log must not look like a first start.
+			trouble = "its key is there, but no record and no seal: everything was deleted, or the very first start was killed"
+		}
 	}
 	return head, trouble
 }

@@ -256,10 +256,9 @@ func (v *verifier) checkpoint() error {
 // end compares the last record with the head seal.
 func (v *verifier) end() error {
 	if v.head == nil {
-		if v.next > 1 {
-			return &Break{v.next, "truncated", "the seal of the log's end is missing"}
-		}
-		return nil // nothing was ever written
+		// A log is sealed before its first record, while it is opened: one that has a key and no seal lost it. Otherwise
+		// whoever deletes everything would leave a log that looks as if nothing had ever happened.
+		return &Break{v.next, "truncated", "the seal of the log's end is missing"}
 	}
 	if v.head.Seq >= v.next {
 		return &Break{v.next, "truncated", fmt.Sprintf("the log ends at record %d, but it reached %d", v.next-1, v.head.Seq)}

@@ -28,7 +28,8 @@ func (e *examination) record() error {
 		}
 		e.find("gateway.probe_failed", "toolward up", "no gateway answers, so that every guarded call is refused: %s", why)
 	}
-	if _, err := os.Lstat(filepath.Join(e.Home, store.FileName)); errors.Is(err, fs.ErrNotExist) {
+	key, keyErr := audit.ReadKey(e.Home)
+	if _, err := os.Lstat(filepath.Join(e.Home, store.FileName)); errors.Is(err, fs.ErrNotExist) && errors.Is(keyErr, fs.ErrNotExist) {
 		return nil // nothing has been recorded yet
 	}
 	gap := func(err error) {
@@ -40,9 +41,9 @@ func (e *examination) record() error {
 		return nil
 	}
 	defer db.Close()
-	switch key, err := audit.ReadKey(e.Home); {
-	case err != nil:
-		gap(err)
+	switch {
+	case keyErr != nil:
+		gap(keyErr)
 	default:
 		if _, err := audit.Verify(e.ctx, store.NewAuditReader(db), key); err != nil {
 			if e.ctx.Err() != nil {

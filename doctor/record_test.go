@@ -29,6 +29,7 @@ func TestDeep(t *testing.T) {
 		{"sound", nil, "", []string{}},
 		{"changed record", nil, `UPDATE audit SET tool = 'other'`, []string{"critical teg.audit_gap"}},
 		{"removed record", nil, `DELETE FROM audit WHERE seq = 1`, []string{"critical teg.audit_gap"}},
+		{"everything removed", nil, `DELETE FROM audit; DELETE FROM audit_seals; DELETE FROM audit_times`, []string{"critical teg.audit_gap"}},
 		{"all of the workspace", &approval.Grant{Scope: approval.ScopeSession, Match: path("/srv/shop/"), ExpiresMs: now.Add(day).UnixMilli()}, "", []string{"warn teg.wide_grant"}},
 		{"above the workspace", &approval.Grant{Scope: approval.ScopeSession, Match: path("/srv"), ExpiresMs: now.Add(day).UnixMilli()}, "", []string{"warn teg.wide_grant"}},
 		{"a directory in it", &approval.Grant{Scope: approval.ScopeAgent, Match: path("/srv/shop/docs"), ExpiresMs: now.Add(day).UnixMilli()}, "", []string{}},
@@ -52,6 +53,22 @@ func TestDeep(t *testing.T) {
 	}
 }
 
+// The key of a record without the record: somebody deleted the database.
+func TestDeepWithoutADatabase(t *testing.T) {
+	dir := home(t, "{}")
+	o := options(t, dir)
+	o.Deep = true
+	if got := found(examine(t, o)); len(got) > 0 {
+		t.Errorf("before the first start: %q", got)
+	}
+	if _, _, err := audit.LoadKey(dir); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"critical teg.audit_gap"}, found(examine(t, o))); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
 // record makes a database with a few records and an answer, and changes it as somebody could who can write it.
 func record(t *testing.T, dir string, grant *approval.Grant, spoil string) {
 	t.Helper()
@@ -59,7 +76,7 @@ func record(t *testing.T, dir string, grant *approval.Grant, spoil string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := audit.LoadKey(dir)
+	key, first, err := audit.LoadKey(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +84,7 @@ func record(t *testing.T, dir string, grant *approval.Grant, spoil string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := audit.Open(t.Context(), rows, audit.Options{Key: key, Redact: redact.Text, Escape: display.Block})
+	log, err := audit.Open(t.Context(), rows, audit.Options{Key: key, First: first, Redact: redact.Text, Escape: display.Block})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func dropGateway(b *testing.B, d *Gateway, n int) *toolward.Gateway {
 	if err != nil {
 		b.Fatal(err)
 	}
-	log, err := audit.Open(b.Context(), droppingStore{&sync.Mutex{}}, audit.Options{Key: key, Redact: d.secrets.String, Escape: display.Block})
+	log, err := audit.Open(b.Context(), droppingStore{&sync.Mutex{}}, audit.Options{Key: key, First: true, Redact: d.secrets.String, Escape: display.Block})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -58,10 +58,6 @@ func (g *Gateway) openState(ctx context.Context, o Options) (err error) {
 		return fmt.Errorf("find the home directory: %w", err)
 	}
 	g.exec = command.NewCommands(g.commands, userHome, place.FoldsCase(g.home))
-	key, _, err := audit.LoadKey(g.home)
-	if err != nil {
-		return err
-	}
 	records, err := g.db.Audit(ctx)
 	if err != nil {
 		return err
@@ -75,8 +71,13 @@ func (g *Gateway) openState(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	g.atStart = settings.File
+	// The key is made directly before the log begins: it says from then on that a log has begun.
+	key, first, err := audit.LoadKey(g.home)
+	if err != nil {
+		return err
+	}
 	g.audit, err = audit.Open(ctx, records, audit.Options{
-		Key: key, Redact: g.secrets.String, Escape: display.Block,
+		Key: key, First: first, Redact: g.secrets.String, Escape: display.Block,
 		Selectors:     policy.Selectors(),
 		Always:        g.atStart.TEG.Audit.Sync == "always",
 		OnUnavailable: g.recordFails,

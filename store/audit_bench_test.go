@@ -36,7 +36,7 @@ func openLog(t testing.TB, opts audit.Options) (*audit.Log, *DB) {
 
 func startLog(t testing.TB, db *DB, opts audit.Options) *audit.Log {
 	t.Helper()
-	key, _, err := audit.LoadKey(db.Home())
+	key, first, err := audit.LoadKey(db.Home())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func startLog(t testing.TB, db *DB, opts audit.Options) *audit.Log {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Key, opts.Redact, opts.Escape = key, redact.Text, display.Block
+	opts.Key, opts.First, opts.Redact, opts.Escape = key, first, redact.Text, display.Block
 	log, err := audit.Open(context.Background(), rows, opts)
 	if err != nil {
 		t.Fatal(err)

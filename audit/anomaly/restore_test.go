@@ -32,12 +32,12 @@ func newRecord(t testing.TB) record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, err := audit.LoadKey(db.Home())
+	key, first, err := audit.LoadKey(db.Home())
 	if err != nil {
 		t.Fatal(err)
 	}
 	same := func(s string) string { return s }
-	log, err := audit.Open(t.Context(), source, audit.Options{Key: key, Redact: same, Escape: same})
+	log, err := audit.Open(t.Context(), source, audit.Options{Key: key, First: first, Redact: same, Escape: same})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func realLog(t *testing.T) (*audit.Log, audit.Source) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	key, _, err := audit.LoadKey(db.Home())
+	key, first, err := audit.LoadKey(db.Home())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func realLog(t *testing.T) (*audit.Log, audit.Source) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := audit.Open(t.Context(), rows, audit.Options{Key: key, Redact: redact.Text, Escape: display.Block, Selectors: policy.Selectors()})
+	log, err := audit.Open(t.Context(), rows, audit.Options{Key: key, First: first, Redact: redact.Text, Escape: display.Block, Selectors: policy.Selectors()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,9 +47,9 @@ func newAnsweringDoor(t *testing.T) *answeringDoor {
 	same := func(s string) string { return s }
 	records, err := db.Audit(t.Context())
 	must(err)
-	key, _, err := audit.LoadKey(home)
+	key, first, err := audit.LoadKey(home)
 	must(err)
-	log, err := audit.Open(t.Context(), records, audit.Options{Key: key, Redact: same, Escape: same})
+	log, err := audit.Open(t.Context(), records, audit.Options{Key: key, First: first, Redact: same, Escape: same})
 	must(err)
 	t.Cleanup(log.Close)
 	approvals, err := approval.Open(t.Context(), approval.Options{
