@@ -139,7 +139,7 @@ func (b *Toolbox) clientHere(r *toolward.Request, line string, facts *toolward.F
 	if err := b.bindClient(plan, at, facts); err != nil {
 		return err
 	}
-	facts.Bound = append(facts.Bound, "command "+plan.binding.Digest())
+	plan.hold(facts)
 	facts.Prepared = plan
 	return nil
 }

@@ -57,7 +57,7 @@ func (b *Toolbox) execFacts(ctx context.Context, r *toolward.Request) (toolward.
 	if at.box != nil {
 		err = plan.confine(at.box)
 	} else if err = b.prepare(plan, at.Classifier); err == nil {
-		facts.Bound = append(facts.Bound, "command "+plan.binding.Digest())
+		plan.hold(&facts)
 		b.lightFindings(plan, &facts)
 	}
 	facts.Prepared = plan
@@ -185,6 +185,14 @@ func (b *Toolbox) bind(plan *execPlan) (err error) {
 		return fmt.Errorf("bind the command: %w", err)
 	}
 	return nil
+}
+
+// hold tells what an approval holds on to, and what it cannot.
+func (p *execPlan) hold(facts *toolward.Facts) {
+	facts.Bound = append(facts.Bound, "command "+p.binding.Digest())
+	if p.ruling != nil {
+		facts.Findings = append(facts.Findings, p.ruling.BoundFindings(p.binding.Left())...)
+	}
 }
 
 // unchanged looks again, at the last moment, at everything that the decision is bound to: programs, scripts and the

@@ -71,6 +71,12 @@ func TestWhatChangedSinceTheDecisionDoesNotRun(t *testing.T) {
 		{"script in a chain", "true && sh s.sh", binding.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
 		{"inner script", "sh -c 'sh s.sh'", binding.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
 		{"carried program", "find . -name s.sh -exec ./p {} +", binding.CodeFileDrift, func(w *world) { w.put("ws/p", "#!/bin/sh\necho swapped") }},
+		{"file of a program that nobody knows", "./p --conf=s.sh", binding.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"piped into a shell", "cat s.sh | sh", binding.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"input of a shell", "sh <s.sh", binding.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"named by a text that only a shell understands", "for i in 1; do sh s.sh; done; X=$(id -u)", binding.CodeFileDrift, func(w *world) { w.put("ws/s.sh", "echo swapped") }},
+		{"file of a directory", "./p d", binding.CodeFileDrift, func(w *world) { w.put("ws/d/new.conf", "swapped") }},
+		{"what make finds by itself", "make -n x", binding.CodeFileDrift, func(w *world) { w.put("ws/Makefile", "x:\n\techo swapped") }},
 		{"program", "./p", binding.CodeExecutableDrift, func(w *world) { w.put("ws/p", "#!/bin/sh\necho swapped") }},
 		{"link to a program", "./l", binding.CodeExecutableDrift, func(w *world) {
 			w.put("ws/q", script+"\n")
@@ -82,7 +88,7 @@ func TestWhatChangedSinceTheDecisionDoesNotRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			for _, name := range []string{"ws/s.sh", "ws/p"} {
+			for _, name := range []string{"ws/s.sh", "ws/p", "ws/d/a.conf"} {
 				w.put(name, script)
 				w.must(os.Chmod(w.root+"/"+name, 0o755))
 			}

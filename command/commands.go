@@ -187,7 +187,7 @@ func (r *Ruling) CallFindings() (found []toolward.Finding) {
 	if len(r.Hidden) > 0 {
 		found = append(found, toolward.Finding{Code: "command_hidden", Effect: toolward.EffectAsk, Detail: strings.Join(r.Hidden, ", ")})
 	}
-	if !r.Satisfied || len(r.Findings) > 0 || r.Settings.Ask == modes.AskAlways { // what runs without a question is not explained to anybody
+	if r.explained() {
 		if notes := r.notes(); len(notes) > 0 {
 			found = append(found, toolward.Finding{Code: "command_caution", Effect: toolward.EffectNote, Detail: strings.Join(notes, "; ")})
 		}
@@ -197,6 +197,21 @@ func (r *Ruling) CallFindings() (found []toolward.Finding) {
 		found = append(found, toolward.Finding{Code: "command_inline", Effect: toolward.EffectNote, Detail: "there is code in the arguments"})
 	}
 	return found
+}
+
+// explained reports whether people are asked. What runs without a question is not explained to anybody.
+func (r *Ruling) explained() bool {
+	return !r.Satisfied || len(r.Findings) > 0 || r.Settings.Ask == modes.AskAlways
+}
+
+// BoundFindings tell people what an approval of the command does not hold on to: left is what its binding says. Another program could
+// exchange that while they read.
+func (r *Ruling) BoundFindings(left []string) []toolward.Finding {
+	if len(left) == 0 || !r.explained() {
+		return nil
+	}
+	text := "it may have changed by the time it runs: " + strings.Join(left, "; ")
+	return []toolward.Finding{{Code: "command_unbound", Effect: toolward.EffectNote, Detail: text}}
 }
 
 // External names the commands that read what strangers wrote, if there are any. What is not understood may.

@@ -9,6 +9,7 @@ import (
 	"github.com/toolward/toolward/command/binding"
 	"github.com/toolward/toolward/job"
 	"github.com/toolward/toolward/place"
+	"github.com/toolward/toolward/shell"
 )
 
 // byShell says why a shell has to run the command as it is written; "" if package job can run what was judged.
@@ -218,7 +219,9 @@ func appendBindable(list []binding.BindableCommand, segments []Segment) []bindin
 			w := &s.Wrappers[j]
 			list = append(list, binding.BindableCommand{Argv: append([]string{w.Program.Word}, w.Args...), Path: w.Program.Path, Dir: s.Dir})
 		}
-		list = append(list, binding.BindableCommand{Argv: s.Argv, Path: s.Program.Path, Dir: s.Dir})
+		list = append(list, binding.BindableCommand{
+			Argv: s.Argv, Path: s.Program.Path, Dir: s.Dir, OtherDirs: s.OtherDir, Inputs: s.inputs(), Fed: fed(segments[:i]),
+		})
 		list = appendBindable(list, s.Inner)
 		for j := range s.Effects {
 			if runs := s.Effects[j].Runs; runs != nil {
@@ -227,4 +230,22 @@ func appendBindable(list []binding.BindableCommand, segments []Segment) []bindin
 		}
 	}
 	return list
+}
+
+// inputs are the files that the segment reads as its input.
+func (s *Segment) inputs() (files []string) {
+	for i := range s.Redirs {
+		if r := &s.Redirs[i]; r.Reads() && r.File.Real != "" {
+			files = append(files, r.File.Real)
+		}
+	}
+	return files
+}
+
+// fed are the commands that stand before one in its pipeline.
+func fed(before []Segment) (argvs [][]string) {
+	for i := len(before) - 1; i >= 0 && before[i].Op == shell.Pipe; i-- {
+		argvs = append(argvs, before[i].Argv)
+	}
+	return argvs
 }

@@ -41,9 +41,12 @@ type Bindable struct {
 
 // BindableCommand is one program and its arguments, expanded. Path is where the program was found; "" if it was not.
 type BindableCommand struct {
-	Argv []string
-	Path string
-	Dir  string // where it starts, if that is not the directory of the whole
+	Argv      []string
+	Path      string
+	Dir       string     // where it starts, if that is not the directory of the whole
+	OtherDirs []string   // where else it may start
+	Inputs    []string   // files that are its input, as paths
+	Fed       [][]string // commands whose output is its input
 }
 
 // Bind looks at everything that the command starts from, now. It fails where something cannot be bound: a directory
@@ -58,42 +61,66 @@ func (b *Binder) Bind(c Bindable) (*Binding, error) {
 		Text: c.Text, Dir: dir, DirIdentity: identity,
 	}
 	bound.EnvHash, bound.EnvNames = EnvironmentHash(c.Env)
-	for _, command := range c.Commands {
+	for i := range c.Commands {
+		command := c.Commands[i]
 		if command.Dir == "" {
 			command.Dir = dir
 		}
-		one, err := b.command(command)
+		one, err := b.command(bound, &command)
 		if err != nil {
 			return nil, err
 		}
 		bound.Commands = append(bound.Commands, one)
 	}
-	return bound, nil
+	if c.Text != "" && len(c.Commands) == 0 {
+		files, left := namedFiles(c.Text, dir)
+		bound.leave(left)
+		bound.Files, err = b.files(files)
+	}
+	return bound, err
 }
 
-func (b *Binder) command(c BindableCommand) (BoundCommand, error) {
-	bound := BoundCommand{Argv: c.Argv}
+func (b *Binder) command(whole *Binding, c *BindableCommand) (BoundCommand, error) {
+	bound, real := BoundCommand{Argv: c.Argv}, ""
 	if c.Path != "" {
-		real, identity, err := b.identify(c.Path)
-		if err != nil {
+		var identity string
+		var err error
+		if real, identity, err = b.identify(c.Path); err != nil {
 			return bound, err
 		}
 		bound.Executable = &BoundExecutable{c.Path, real, identity}
 	}
-	for _, operand := range loadedFiles(c.Argv, c.Dir) {
-		real, identity, err := b.identify(operand.path)
-		if err != nil {
-			return bound, err
+	files, left := loadedFiles(c, real)
+	whole.leave(left)
+	var err error
+	bound.Files, err = b.files(files)
+	return bound, err
+}
+
+// mostHashed is how much of the files of one command is read. What lies beyond is bound as long files are.
+const mostHashed = 8 * BoundBytes
+
+func (b *Binder) files(operands []operand) (list []BoundFile, err error) {
+	room := int64(mostHashed)
+	for _, o := range operands {
+		var real, identity string
+		if room -= min(o.size, BoundBytes); room >= 0 {
+			real, identity, err = b.identify(o.path)
+		} else if real, err = filepath.EvalSymlinks(o.path); err == nil {
+			identity, err = byLook(real)
 		}
-		file := BoundFile{ArgvIndex: operand.index, Path: real}
+		if err != nil {
+			return nil, err
+		}
+		file := BoundFile{ArgvIndex: o.index, Path: real}
 		if content, ok := strings.CutPrefix(identity, byContent); ok {
 			file.SHA256, file.Rights, _ = strings.Cut(content, ":")
 		} else {
 			file.Identity = identity
 		}
-		bound.Files = append(bound.Files, file)
+		list = append(list, file)
 	}
-	return bound, nil
+	return list, nil
 }
 
 // Verify reports whether an open file is the program that was bound. Whoever starts the program from this descriptor

@@ -33,6 +33,22 @@ type Binding struct {
 
 	EnvHash  string   `json:"envHash,omitempty"` // of what the call sets; "": nothing
 	EnvNames []string `json:"envKeys,omitempty"` // for people; values are only in the hash
+
+	// Files are those that the text names where nobody knows what it comes to.
+	Files []BoundFile `json:"files,omitempty"`
+
+	left []string // what the programs may load besides, for people
+}
+
+// Left says what the command may load and nothing holds to what was approved, for people.
+func (b *Binding) Left() []string { return b.left }
+
+func (b *Binding) leave(left []string) {
+	for _, what := range left {
+		if !slices.Contains(b.left, what) {
+			b.left = append(b.left, what)
+		}
+	}
 }
 
 // BoundCommand is one program of the command, with its arguments.
@@ -101,6 +117,9 @@ func (b *Binding) Check(now *Binding) error {
 		if err := b.Commands[i].check(&now.Commands[i]); err != nil {
 			return err
 		}
+	}
+	if !slices.Equal(b.Files, now.Files) {
+		return &Drift{CodeFileDrift, "content or place of a file that the command names"}
 	}
 	return nil
 }
