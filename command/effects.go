@@ -25,7 +25,7 @@ func (v *evaluation) known(seg *Segment) {
 	if profile != nil {
 		seg.effects, seg.profile = profile.Effects(seg.Args), true
 	}
-	if other != nil && other != profile {
+	if other != nil && other != profile && !slices.Contains(goesByName, real) {
 		// A link gives one program the name of another: what either would do counts.
 		seg.effects, seg.profile = append(seg.effects, other.Effects(seg.Args)...), true
 	}
@@ -33,6 +33,7 @@ func (v *evaluation) known(seg *Segment) {
 		// git, make and their like run what lies in the directory in which they are started.
 		seg.effects = append(seg.effects, shell.Effect{Kind: shell.Enters, Path: ".", Via: "working directory"})
 	}
+	seg.effects = append(seg.effects, v.bySettings(seg)...)
 	switch {
 	case seg.profile:
 	case v.workspaceScript(seg): // it may do all that the project's code may
@@ -41,6 +42,10 @@ func (v *evaluation) known(seg *Segment) {
 		seg.effects = v.floor(seg)
 	}
 }
+
+// goesByName are programs that are what they are called: of links that lead to them only the name of the link counts. "cargo" is
+// rustup's link to what the project's tool chain has of that name.
+var goesByName = []string{"rustup"}
 
 // workspaceScript reports whether the program is one of the project's own, called by its path.
 func (v *evaluation) workspaceScript(seg *Segment) bool {
@@ -154,6 +159,9 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 		}
 	case shell.Environment:
 		j.Code, ok = ArgumentRead, p.everything
+	case shell.Signs:
+		// A signature says that the person has seen what is signed.
+		j.Code, ok = ArgumentExec, p.everything
 	default:
 		j.Code, ok = ArgumentUnknown, p.everything
 	}

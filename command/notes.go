@@ -97,7 +97,7 @@ func (s *Segment) notes(add func(string)) {
 
 // noteworthy are the effects that are more than routine wherever they happen. Code in the arguments is a finding of its own.
 var noteworthy = map[shell.Kind]bool{
-	shell.Network: true, shell.Installs: true, shell.Destroys: true, shell.Configures: true, shell.Environment: true,
+	shell.Network: true, shell.Installs: true, shell.Destroys: true, shell.Configures: true, shell.Environment: true, shell.Signs: true,
 }
 
 // beyond reports whether a file is one that the file tools ask about by a warning or worse.

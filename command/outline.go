@@ -283,7 +283,8 @@ var effectLabels = map[shell.Kind]string{
 	shell.Reads: "reads", shell.Writes: "writes", shell.Enters: "works in, or is told what to do by,", shell.Runs: "runs",
 	shell.Destroys: "loses work that nobody has a copy of", shell.Evaluates: "runs code in the language",
 	shell.Project: "runs code of the project", shell.Network: "talks to", shell.Configures: "changes what later runs do",
-	shell.Installs: "installs, and runs, code of others:", shell.Environment: "shows the environment, where secrets are", shell.Unknown: "has an argument that is not understood",
+	shell.Installs: "installs, and runs, code of others:", shell.Environment: "shows the environment, where secrets are",
+	shell.Signs: "signs as you", shell.Unknown: "has an argument that is not understood",
 }
 
 // effectWords is an effect for people: our words, and those of the command.

@@ -38,7 +38,7 @@ func (v *evaluation) knownRemote(seg *Segment, e *shell.Effect) bool {
 // namesRemote reports whether the repository that git finds from a directory names a remote. What is neither an address nor
 // a name there is a directory for git; one that is not there is nothing.
 func (v *evaluation) namesRemote(dir, remote string) bool {
-	config := v.gitConfig(dir)
+	config := v.remotesOf(dir)
 	if address, ok := repositoryAddress(remote); ok {
 		for _, url := range config.urls {
 			if known, ok := repositoryAddress(url); ok && known == address {
@@ -60,54 +60,50 @@ type remotes struct {
 	urls  []string
 }
 
-// gitConfig reads the configuration of the repository that git finds from a directory; empty if there is none.
-func (v *evaluation) gitConfig(dir string) (found remotes) {
+// repositoryConfig is the configuration of the repository that git finds from a directory; "" if there is none.
+func (v *evaluation) repositoryConfig(dir string) string {
 	for range maxLevels {
 		node, err := v.look(path.Join(dir, ".git"))
 		switch {
 		case err == nil && node.Mode.IsDir():
-			return v.remotesIn(path.Join(dir, ".git/config"))
+			return path.Join(dir, ".git/config")
 		case err == nil && node.Mode.IsRegular():
 			// A worktree shares the configuration of its repository; a submodule has its own.
 			common, _, _ := strings.Cut(v.pointsTo(dir), "/worktrees/")
-			return v.remotesIn(path.Join(common, "config"))
+			return path.Join(common, "config")
 		case err == nil || dir == "/":
-			return remotes{}
+			return ""
 		}
 		dir = path.Dir(dir)
 	}
-	return remotes{}
+	return ""
 }
 
-func (v *evaluation) remotesIn(file string) remotes {
+func (v *evaluation) remotesOf(dir string) remotes {
 	found := remotes{names: map[string]bool{}}
 	files, ok := v.e.resolver.files.(contents)
-	if !ok {
+	file := v.repositoryConfig(dir)
+	if !ok || file == "" {
 		return found
 	}
 	text, err := files.ReadFile(file, maxGitConfig)
 	if err != nil {
 		return found
 	}
-	section := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			head, rest, _ := strings.Cut(line, "]")
-			section, line = strings.TrimPrefix(head, "["), strings.TrimSpace(rest)
+	eachSetting(string(text), func(key, value string) {
+		section, rest, _ := strings.Cut(key, ".")
+		name, last := "", rest
+		if i := strings.LastIndexByte(rest, '.'); i >= 0 {
+			name, last = rest[:i], rest[i+1:]
 		}
-		key, value, ok := strings.Cut(line, "=")
-		key, value = strings.ToLower(strings.TrimSpace(key)), strings.Trim(strings.TrimSpace(value), `"`)
-		kind, name, _ := strings.Cut(section, " ")
-		switch kind = strings.ToLower(kind); {
-		case !ok || strings.HasPrefix(key, "#") || strings.HasPrefix(key, ";"):
-		case kind == "remote" && (key == "url" || key == "pushurl"):
-			found.names[strings.Trim(strings.TrimSpace(name), `"`)] = true
+		switch {
+		case section == "remote" && (last == "url" || last == "pushurl"):
+			found.names[name] = true
 			found.urls = append(found.urls, value)
-		case kind == "remotes":
-			found.names[key] = true
+		case section == "remotes":
+			found.names[last] = true
 		}
-	}
+	})
 	return found
 }
 

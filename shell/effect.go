@@ -17,7 +17,8 @@ const (
 	Installs    Kind = "installs"    // code of others, by the name under which it is published
 	Network     Kind = "network"     // talks to a host
 	Configures  Kind = "config"      // changes what later runs do
-	Environment Kind = "environment" // shows the environment, where secrets are
+	Environment Kind = "environment" // shows the environment, or settings, in which secrets are
+	Signs       Kind = "signs"       // signs with a key of the person's, in their name
 	Unknown     Kind = "unknown"     // an argument that is not understood
 )
 

@@ -74,10 +74,10 @@ func TestGitEveryday(t *testing.T) {
 		"project reads writes": {
 			"git add -A", "git add -p src/a.go", "git add -- -odd", "git add -u --verbose .",
 			"git branch feature origin/main", "git branch -d merged", "git branch -m old new", "git branch --set-upstream-to=origin/x x", "git branch -v new",
-			"git tag v1", "git tag -a v1 -m one", "git tag -s v1", "git reset --soft v1~1", "git reset a.go", "git format-patch -3 -o out HEAD", "git symbolic-ref HEAD refs/heads/x",
+			"git tag v1", "git tag -a v1 -m one", "git reset --soft v1~1", "git reset a.go", "git format-patch -3 -o out HEAD", "git symbolic-ref HEAD refs/heads/x",
 			"git commit -m fix", "git commit -am fix -s", "git commit --amend --no-edit", "git commit -qF msg.txt", "git commit --fixup=HEAD~2",
 			"git commit --allow-empty -m x --author=me<me@x>", "git am -3 x.patch", "git -c user.name=x -c user.email=y commit -m x",
-			"git commit -S -m x --no-gpg-sign",
+			"git commit -m x --no-gpg-sign",
 		},
 		"writes": {"git config user.email me@example.com", "git config --local core.autocrlf false", "git lfs track *.bin"},
 		"project writes": {

@@ -280,7 +280,7 @@ func parseEffects(words []string) (effects []shell.Effect, err error) {
 			e.Host = object
 		case shell.Evaluates:
 			e.Lang = object
-		case shell.Project, shell.Installs, shell.Configures, shell.Environment, shell.Unknown:
+		case shell.Project, shell.Installs, shell.Configures, shell.Environment, shell.Signs, shell.Unknown:
 		default:
 			return nil, fmt.Errorf("%q is not an effect", text)
 		}

@@ -77,7 +77,6 @@ func TestPackageManagersOfPython(t *testing.T) {
 		pip freeze
 		pip show flask
 		pip check
-		pip config list
 		uv sync
 		uv sync --frozen --all-extras
 		uv lock --upgrade
