@@ -91,6 +91,11 @@ type Options struct {
 	// first one that succeeds again. Neither may block or call the log.
 	OnUnavailable func(error)
 	OnAvailable   func()
+	// OnBroken is told, while the log is opened, that it is not as it was left.
+	OnBroken func(error)
+	// OnSeal is told of each seal of the log's end that was committed: what to keep elsewhere. It may neither block nor
+	// call the log. The record that it is about is on disk within 5 ms.
+	OnSeal func(Seal)
 	// CheckpointEvery is the number of records between checkpoints in the
 	// chain; zero means 1024.
 	CheckpointEvery int
@@ -108,6 +113,8 @@ type Log struct {
 	first         bool
 	onUnavailable func(error)
 	onAvailable   func()
+	onBroken      func(error)
+	onSeal        func(Seal)
 	checkpoint    int
 	sealDelay     time.Duration
 
@@ -134,7 +141,7 @@ var ErrClosed = errors.New("audit log is closed")
 // Open continues the log in store. Every allowed call of an earlier process
 // without an outcome gets the outcome "lost": it may or may not have run, and
 // is never repeated. If the log is not as its last seal says, that is recorded
-// as an anomaly and told to OnUnavailable, and the log goes on.
+// as an anomaly and told to OnBroken, and the log goes on.
 func Open(ctx context.Context, store Store, opts Options) (*Log, error) {
 	if store == nil || opts.Redact == nil || opts.Escape == nil || len(opts.Key) != ed25519.PrivateKeySize {
 		return nil, errors.New("open the audit log: it needs a store, a key, a redactor and an escaper")
@@ -142,7 +149,7 @@ func Open(ctx context.Context, store Store, opts Options) (*Log, error) {
 	l := &Log{
 		store: store, key: opts.Key,
 		clean:  cleaner{redact: opts.Redact, escape: opts.Escape, selectors: slices.Sorted(slices.Values(opts.Selectors))},
-		always: opts.Always, first: opts.First, onUnavailable: opts.OnUnavailable, onAvailable: opts.OnAvailable,
+		always: opts.Always, first: opts.First, onUnavailable: opts.OnUnavailable, onAvailable: opts.OnAvailable, onBroken: opts.OnBroken, onSeal: opts.OnSeal,
 		checkpoint: opts.CheckpointEvery, sealDelay: opts.SealDelay,
 	}
 	l.open.calls = map[int64]*openCall{}

@@ -95,7 +95,7 @@ func (l *Log) settleRiders() {
 // Verify is the function of that name on this log.
 func (l *Log) Verify(ctx context.Context) (Report, error) {
 	l.settleRiders()
-	return Verify(ctx, l.store, l.PublicKey())
+	return Verify(ctx, l.store, l.PublicKey(), nil)
 }
 
 // Export writes the records from position from on, oldest first, one JSON

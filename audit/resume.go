@@ -133,8 +133,8 @@ func (l *Log) troubleEntry(text string) *entry {
 	event := Event{Type: TypeAnomaly, Data: map[string]any{"detector": "auditGap", "text": text}}
 	// The event holds nothing that encoding could refuse.
 	_ = l.clean.event(e, &event)
-	if l.onUnavailable != nil {
-		l.onUnavailable(fmt.Errorf("the audit log is not as it was left: %s", text))
+	if l.onBroken != nil {
+		l.onBroken(fmt.Errorf("the audit log is not as it was left: %s", text))
 	}
 	return e
 }

@@ -67,6 +67,8 @@ type head struct {
 	floor      int64 // positions up to this one were given out, even if the records are gone
 	sealed     int64 // the last record under a head seal
 	checkpoint int64 // the last checkpoint record
+	signed     int64 // the last checkpoint record that this process wrote
+	asked      bool  // a checkpoint goes with the next write
 	due        bool  // seal with the next write
 	armed      bool  // the timer will seal
 	stale      bool  // a write failed: read the end again first

@@ -33,15 +33,22 @@ type Report struct {
 	// Sealed is the last record that a signature vouches for; the end of the
 	// chain could be cut off behind it without trace.
 	Sealed int64 `json:"sealed"`
+	// Compared are the checkpoints kept elsewhere that the chain was compared with. The others are about records before
+	// its first one.
+	Compared int `json:"compared"`
 }
 
 // Verify reads a whole log and returns a *Break at the first record that was
 // changed, removed, moved or cut off. It compares the fields that queries use
 // with the records too: a record that is hidden from queries is a change. The
 // log may be written meanwhile.
-func Verify(ctx context.Context, source Source, key ed25519.PublicKey) (Report, error) {
+//
+// elsewhere are checkpoints that were kept where whoever changes the log, even
+// with its key, cannot change them; see [ReadStatements]. They must be read
+// before.
+func Verify(ctx context.Context, source Source, key ed25519.PublicKey, elsewhere []Seal) (Report, error) {
 	for {
-		report, base, err := verifyOnce(ctx, source, key)
+		report, base, err := verifyOnce(ctx, source, key, elsewhere)
 		var broken *Break
 		if err == nil || !errors.As(err, &broken) {
 			return report, err
@@ -64,13 +71,13 @@ func baseOf(seals []Seal) int64 {
 	return 0
 }
 
-func verifyOnce(ctx context.Context, source Source, key ed25519.PublicKey) (_ Report, base int64, err error) {
+func verifyOnce(ctx context.Context, source Source, key ed25519.PublicKey, elsewhere []Seal) (_ Report, base int64, err error) {
 	seals, err := source.Seals(ctx)
 	if err != nil {
 		return Report{}, 0, fmt.Errorf("verify the audit log: %w", err)
 	}
 	base = baseOf(seals)
-	v := verifier{key: key, next: 1}
+	v := verifier{key: key, next: 1, elsewhere: bySeq(elsewhere)}
 	for i := range seals {
 		if err := seals[i].check(key); err != nil {
 			return v.report, base, &Break{seals[i].Seq, "signature", err.Error()}
@@ -94,9 +101,10 @@ func verifyOnce(ctx context.Context, source Source, key ed25519.PublicKey) (_ Re
 }
 
 // VerifyExport verifies a whole export, as written by [Export] without a
-// filter, by the signatures of the checkpoints in it.
-func VerifyExport(r io.Reader, key ed25519.PublicKey) (Report, error) {
-	v := verifier{key: key}
+// filter, by the signatures of the checkpoints in it and by checkpoints that
+// were kept elsewhere. It needs nothing else: no home and no state.
+func VerifyExport(r io.Reader, key ed25519.PublicKey, elsewhere []Seal) (Report, error) {
+	v := verifier{key: key, elsewhere: bySeq(elsewhere)}
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for {
 		line, err := lines.ReadString('\n')
@@ -113,7 +121,7 @@ func VerifyExport(r io.Reader, key ed25519.PublicKey) (Report, error) {
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			return v.report, nil
+			return v.report, v.endOfExport()
 		}
 		if err != nil {
 			return v.report, fmt.Errorf("verify the export: %w", err)
@@ -149,12 +157,14 @@ type body struct {
 
 // verifier walks along a chain.
 type verifier struct {
-	key    ed25519.PublicKey
-	next   int64 // the position that must come; 0: any, for the first record of an export
-	prev   Hash
-	head   *Seal
-	report Report
-	body   body // of the record being looked at
+	key  ed25519.PublicKey
+	next int64 // the position that must come; 0: any, for the first record of an export
+	prev Hash
+	head *Seal
+	// elsewhere are the checkpoints that were kept elsewhere, by the record that each is about.
+	elsewhere map[int64][]Seal
+	report    Report
+	body      body // of the record being looked at
 }
 
 // stored checks one record as it is stored.
@@ -217,6 +227,13 @@ func (v *verifier) record(r *Record) error {
 	if v.head != nil && v.head.Seq == b.Seq && v.head.Hash != r.Hash {
 		return &Break{b.Seq, "changed", "it is not the record that was sealed"}
 	}
+	for i := range v.elsewhere[b.Seq] {
+		if v.elsewhere[b.Seq][i].Hash != r.Hash {
+			return &Break{b.Seq, "changed", "it is not the record that a checkpoint kept elsewhere is about"}
+		}
+		v.report.Compared++
+		v.report.Sealed = max(v.report.Sealed, b.Seq)
+	}
 	v.report.Records++
 	if v.report.First == 0 {
 		v.report.First = b.Seq
@@ -264,7 +281,41 @@ func (v *verifier) end() error {
 		return &Break{v.next, "truncated", fmt.Sprintf("the log ends at record %d, but it reached %d", v.next-1, v.head.Seq)}
 	}
 	v.report.Sealed = max(v.report.Sealed, v.head.Seq)
+	return v.reached()
+}
+
+// endOfExport is for what has no seal of its end. An export in which nothing is signed proves nothing: anybody can compute
+// a chain of hashes.
+func (v *verifier) endOfExport() error {
+	if err := v.reached(); err != nil {
+		return err
+	}
+	if v.report.Sealed == 0 {
+		return &Break{v.report.First, "signature", "no checkpoint is in it, so that nothing shows who wrote it: export the record anew, as a whole"}
+	}
 	return nil
+}
+
+// reached compares the last record with the checkpoints that were kept elsewhere: restoring an old copy of the whole log
+// passes every other check.
+func (v *verifier) reached() error {
+	end := max(v.next-1, 0)
+	last := end
+	for seq := range v.elsewhere {
+		last = max(last, seq)
+	}
+	if last > end {
+		return &Break{end + 1, "truncated", fmt.Sprintf("the log ends at record %d, but a checkpoint kept elsewhere says that it reached %d", end, last)}
+	}
+	return nil
+}
+
+func bySeq(seals []Seal) map[int64][]Seal {
+	by := map[int64][]Seal{}
+	for _, s := range seals {
+		by[s.Seq] = append(by[s.Seq], s)
+	}
+	return by
 }
 
 // textOf reads one text field of a record, "" if it has none.

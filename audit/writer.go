@@ -26,6 +26,7 @@ type entry struct {
 	opens     *openCall // decisions
 	closes    int64     // outcomes: the decision
 	committed bool
+	seal      *Seal    // of the log's end, that goes with it
 	with      []*entry // what goes into the chain right after it: outcomes that rode along, a checkpoint
 }
 
@@ -111,13 +112,14 @@ func (l *Log) link(a Appender, e *entry) (err error) {
 
 // linkSeals adds the checkpoint and the seal that are due.
 func (l *Log) linkSeals(a Appender, e *entry) error {
-	if l.head.seq-l.head.checkpoint >= int64(l.checkpoint) {
+	if l.head.seq-l.head.checkpoint >= int64(l.checkpoint) || l.head.asked {
+		l.head.asked = false
 		c := l.checkpointEntry()
 		e.with = append(e.with, c)
 		if err := l.put(a, c); err != nil {
 			return err
 		}
-		l.head.checkpoint = l.head.seq
+		l.head.checkpoint, l.head.signed = l.head.seq, l.head.seq
 		l.head.due = true
 	}
 	if !l.head.due {
@@ -125,6 +127,7 @@ func (l *Log) linkSeals(a Appender, e *entry) error {
 	}
 	s := l.statement(SealHead)
 	l.head.due, l.head.sealed = false, l.head.seq
+	e.seal = &s
 	return a.Seal(&s)
 }
 
@@ -183,6 +186,9 @@ func (l *Log) ended(e *entry, committed bool) {
 	for _, rider := range e.with {
 		l.settle(rider)
 	}
+	if e.seal != nil && l.onSeal != nil {
+		l.onSeal(*e.seal)
+	}
 	if l.head.seq > l.head.sealed && !l.head.armed {
 		l.head.armed = true
 		l.sealTimer.Reset(l.sealDelay)
@@ -223,6 +229,16 @@ func (l *Log) sealNow(durable bool) error {
 		l.head.armed = false
 		l.head.due = l.head.due || l.head.seq > l.head.sealed
 	})
+}
+
+// Checkpoint signs the end of the chain in the chain itself, so that an export from now on is signed up to there.
+func (l *Log) Checkpoint() error {
+	l.gate.RLock()
+	defer l.gate.RUnlock()
+	if l.closed {
+		return ErrClosed
+	}
+	return l.appendNothing(true, func() { l.head.asked = l.head.seq > l.head.signed })
 }
 
 // appendNothing writes what goes along with an entry, without an entry.

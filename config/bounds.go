@@ -7,6 +7,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/tailscale/hujson"
 
+	"github.com/toolward/toolward/audit/elsewhere"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/plugin"
 )
@@ -16,7 +17,10 @@ type bound struct{ fallback, least, most int64 }
 
 // bounds are the ranges by key.
 func bounds() map[string]bound {
-	all := map[string]bound{"teg.audit.retainDays": {90, 1, 3650}}
+	all := map[string]bound{
+		"teg.audit.retainDays":          {90, 1, 3650},
+		"teg.audit.checkpoints.everyMs": {elsewhere.DefaultEveryMs, elsewhere.LeastEveryMs, elsewhere.MostEveryMs},
+	}
 	for _, b := range undoBounds() {
 		all[b.key] = b.bound
 	}

@@ -19,7 +19,7 @@ type Change struct {
 // atStart are the settings that are read once, when the gateway starts. A key that ends in a point stands for all
 // below it.
 var atStart = []string{
-	"server.", "bridge.", "undo.", "teg.mode", "teg.audit.sync", "limits.messageBytes", "limits.callsPerSession", "limits.tools.",
+	"server.", "bridge.", "undo.", "teg.mode", "teg.audit.sync", "teg.audit.checkpoints.", "limits.messageBytes", "limits.callsPerSession", "limits.tools.",
 	"telemetry.",
 }
 

@@ -257,6 +257,9 @@ func checkValues(f File) []error {
 	if n := f.TEG.Audit.RetainDays; n < 0 || n > 3650 {
 		wrong("teg.audit.retainDays", "%d: write a number of days from 1 to 3650", n)
 	}
+	for _, problem := range f.TEG.Audit.Checkpoints.Check() {
+		wrong("teg.audit.checkpoints."+problem.Key, "%s", problem.Text)
+	}
 	if a := f.Bridge.Attended; a != "" && a != "toolward" && a != "client" {
 		wrong("bridge.attended", "%q: write toolward or client", a)
 	}

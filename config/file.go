@@ -6,6 +6,7 @@
 package config
 
 import (
+	"github.com/toolward/toolward/audit/elsewhere"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/plugin"
 	"github.com/toolward/toolward/policy"
@@ -86,6 +87,8 @@ const (
 type Audit struct {
 	Sync       string `json:"sync,omitempty" jsonschema:"auto (default) or always: reach the disk before every call, safe ones too"`
 	RetainDays int    `json:"retainDays,omitempty" jsonschema:"how long records are kept; default 90"`
+
+	Checkpoints elsewhere.Settings `json:"checkpoints,omitzero" jsonschema:"where signed checkpoints of the record are kept besides, so that what is cut off or forged with the record's own key shows"`
 }
 
 // Bridge is the section "bridge".
@@ -159,6 +162,9 @@ func (f File) withDefaults() File {
 	f.TEG.TEG = f.TEG.WithDefaults()
 	if f.TEG.Audit.Sync == "" {
 		f.TEG.Audit.Sync = "auto"
+	}
+	if f.TEG.Audit.Checkpoints.EveryMs == 0 {
+		f.TEG.Audit.Checkpoints.EveryMs = elsewhere.DefaultEveryMs
 	}
 	if f.TEG.Audit.RetainDays == 0 {
 		f.TEG.Audit.RetainDays = 90

@@ -13,6 +13,7 @@ type Records interface {
 	Query(ctx context.Context, filter audit.Filter) ([]audit.Record, error)
 	Verify(ctx context.Context) (audit.Report, error)
 	Tail() *audit.Tail
+	Checkpoint() error
 }
 
 // Records are the records that a filter matches, newest first.
@@ -57,8 +58,13 @@ type Export func(ctx context.Context, source audit.Source, to io.Writer, from in
 
 // ExportRecords writes the record from a position on. open makes what it is written to, once it is known that the visitor may.
 func (d *Desk) ExportRecords(ctx context.Context, v Visitor, how Export, open func() io.Writer, from int64) error {
-	if err := d.may(v, SeeRecords, d.source != nil); err != nil {
+	if err := d.may(v, SeeRecords, d.source != nil && d.records != nil); err != nil {
 		return err
+	}
+	// Without a signature at its end an export proves nothing about its last records. A full disk must not keep people
+	// from their record, though: whoever verifies it is told how far it is signed.
+	if err := d.records.Checkpoint(); err != nil {
+		d.log.Warn("an export is not signed up to its end", "err", err)
 	}
 	if err := how(ctx, d.source, open(), from); err != nil {
 		return &Error{Failed, err}

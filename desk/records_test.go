@@ -17,6 +17,7 @@ type log struct{ err error }
 
 func (l *log) Query(context.Context, audit.Filter) ([]audit.Record, error) { return nil, l.err }
 func (l *log) Verify(context.Context) (audit.Report, error)                { return audit.Report{}, l.err }
+func (l *log) Checkpoint() error                                           { return l.err }
 func (l *log) Tail() *audit.Tail                                           { return nil }
 
 // Nobody but a person reads the record, and nothing of it is written to anybody else.

@@ -188,6 +188,7 @@ func buildCatalog() []Check {
 		"teg.blocked_enabled warn a blocked kind of call is enabled",
 		"teg.loosened critical calls run that people would decide about",
 		"teg.no_approver warn nobody can answer",
+		"teg.gateway_trouble critical the running gateway says that something is wrong",
 		"teg.glob_cannot_loosen warn a pattern does not make calls safer",
 		"teg.name_the_action warn a tool's name does not make its critical calls safer",
 		"teg.rule_allows_nothing warn a rule that allows has no effect",

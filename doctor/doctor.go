@@ -81,8 +81,9 @@ type Options struct {
 
 // Status is what a running gateway says of itself.
 type Status struct {
-	Setup  bool // no passphrase has been set yet
-	Shadow bool // it observes only
+	Setup   bool     // no passphrase has been set yet
+	Shadow  bool     // it observes only
+	Notices []string // what is wrong with it, in words
 }
 
 // Examine makes every check that has a subject.

@@ -230,6 +230,14 @@ var situations = []situation{
 		want: []string{"critical gateway.tools_invoke_http.dangerous_allow", "warn gateway.control_ui.insecure_auth"},
 	},
 	{
+		name: "trouble", options: func(o *doctor.Options) {
+			o.Status = func(context.Context) (doctor.Status, error) {
+				return doctor.Status{Notices: []string{"checkpoints of the record do not reach syslog local: refused"}}, nil
+			}
+		},
+		want: []string{"critical teg.gateway_trouble"},
+	},
+	{
 		name: "nobody there", options: func(o *doctor.Options) {
 			o.Deep, o.Status = true, func(context.Context) (doctor.Status, error) { return doctor.Status{}, errors.New("refused") }
 		},

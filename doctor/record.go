@@ -45,7 +45,7 @@ func (e *examination) record() error {
 	case keyErr != nil:
 		gap(keyErr)
 	default:
-		if _, err := audit.Verify(e.ctx, store.NewAuditReader(db), key); err != nil {
+		if _, err := audit.Verify(e.ctx, store.NewAuditReader(db), key, nil); err != nil {
 			if e.ctx.Err() != nil {
 				return e.ctx.Err()
 			}

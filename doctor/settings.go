@@ -67,6 +67,9 @@ func (e *examination) gateway() error {
 	case t.Mode == config.ModeShadow:
 		e.find("teg.shadow_mode", "set teg.mode to enforce", "teg.mode is shadow: from the next start calls that would ask run, and only refusals hold")
 	}
+	for _, words := range e.status.Notices {
+		e.find("teg.gateway_trouble", "see the log of the gateway", "%s", words)
+	}
 	if e.answers && e.status.Setup {
 		e.find("teg.no_approver", "toolward login --setup CODE, with the code that toolward up has printed",
 			"no passphrase has been set, so nobody can sign in and answer: every call that asks is refused")

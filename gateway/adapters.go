@@ -81,6 +81,7 @@ func (g *Gateway) openAdapters(ctx context.Context, o Options) (err error) {
 		Invoke:      g.protocol.Tools(),
 		Ready:       g.protocol.Ready,
 		ObserveOnly: g.Observes(),
+		Notices:     g.notices,
 		Version:     g.version, Stop: o.Stop, Log: g.log,
 	})
 	if err != nil {

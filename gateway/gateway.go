@@ -13,6 +13,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/audit/anomaly"
+	"github.com/toolward/toolward/audit/elsewhere"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/bridge/ticket"
 	"github.com/toolward/toolward/builtin"
@@ -71,6 +72,8 @@ type Gateway struct {
 	tickets   func() *ticket.Office // of clients' confined commands; nil: clients run their commands themselves
 	protocol  *protocol.Server
 	wire      atomic.Pointer[protocol.Server] // the same, for whom it is there before or after
+	elsewhere *elsewhere.Keeper               // of checkpoints of the record
+	broken    string                          // how the record differed from what the last run left, at the start
 	trouble   atomic.Pointer[string]          // what keeps calls from running; nil if nothing does
 	server    *server.Server
 	secrets   *redact.Redactor

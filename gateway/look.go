@@ -49,7 +49,7 @@ func checksOf(home string) ([]config.Check, error) {
 		return nil, err
 	}
 	return []config.Check{
-		config.CheckPolicy(tools, Surroundings()), config.CheckPlugins(registry.IDs()), config.CheckSandbox(settings.OnThisMachine(home)),
+		config.CheckPolicy(tools, Surroundings()), config.CheckPlugins(registry.IDs()), config.CheckSandbox(settings.OnThisMachine(home)), config.CheckCheckpoints(home),
 	}, nil
 }
 

@@ -76,12 +76,15 @@ func (g *Gateway) openState(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	g.openElsewhere()
 	g.audit, err = audit.Open(ctx, records, audit.Options{
 		Key: key, First: first, Redact: g.secrets.String, Escape: display.Block,
 		Selectors:     policy.Selectors(),
 		Always:        g.atStart.TEG.Audit.Sync == "always",
 		OnUnavailable: g.recordFails,
 		OnAvailable:   g.recordWorks,
+		OnBroken:      g.recordBroken,
+		OnSeal:        g.elsewhere.Keep,
 	})
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func (g *Gateway) openConfig(ctx context.Context, o Options) (err error) {
 	}
 	g.config, err = config.Open(ctx, g.configPath(), config.Options{
 		Apply: g.applyConfig, Notify: g.configChanged, Memory: g.memory, Source: o.Configuration,
-		Checks: []config.Check{config.CheckPolicy(g.tools, g.surroundings()), config.CheckPlugins(g.registry.IDs()), config.CheckSandbox(settings.OnThisMachine(g.home))},
+		Checks: []config.Check{config.CheckPolicy(g.tools, g.surroundings()), config.CheckPlugins(g.registry.IDs()), config.CheckSandbox(settings.OnThisMachine(g.home)), config.CheckCheckpoints(g.home)},
 	})
 	if err == nil {
 		g.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force at start", "hash": g.config.Current().Hash}})

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/audit/elsewhere"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
@@ -57,6 +58,27 @@ func (g *Gateway) recordWorks() {
 	if wire := g.wire.Load(); wire != nil {
 		wire.HealthNews()
 	}
+}
+
+// recordBroken notes that the record is not as the last run left it. Calls go on: it is in the record, too.
+func (g *Gateway) recordBroken(err error) {
+	g.log.Error("teg.audit_gap: the record is not as it was left; see toolward audit verify", "err", err)
+	g.broken = err.Error()
+}
+
+// notices are what people must know of the gateway itself, on every page and in its status.
+func (g *Gateway) notices() (words []string) {
+	if g.broken != "" {
+		words = append(words, g.broken)
+	}
+	return append(words, g.elsewhere.Failing()...)
+}
+
+// openElsewhere begins to send checkpoints of the record to where nobody who can change it can take them back.
+func (g *Gateway) openElsewhere() {
+	settings := g.atStart.TEG.Audit.Checkpoints
+	g.secrets.Hold(nonEmpty(settings.Token())...)
+	g.elsewhere = elsewhere.Open(settings, elsewhere.Options{Redact: g.secrets.String, Log: g.log})
 }
 
 func (g *Gateway) troubled() string {

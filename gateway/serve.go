@@ -97,6 +97,11 @@ func (g *Gateway) Close() {
 	if g.audit != nil {
 		g.audit.Close()
 	}
+	if g.elsewhere != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		g.elsewhere.Close(ctx)
+	}
 	if g.measured != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

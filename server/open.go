@@ -58,12 +58,12 @@ func (s *Server) openRooms(o *Options) {
 		Home: o.Home, Address: &s.address, Streams: s.streams,
 		People: o.People, Approvals: o.Approvals, Gateway: o.Gateway,
 		Policy: o.Policy, Desk: o.Desk, Sandboxes: o.Sandboxes,
-		ObserveOnly: o.ObserveOnly, Version: o.Version, Stop: o.Stop, Log: s.log,
+		ObserveOnly: o.ObserveOnly, Notices: o.Notices, Version: o.Version, Stop: o.Stop, Log: s.log,
 	})
 	s.console = console.New(&console.Options{
 		API: s.api, Address: &s.address, Streams: s.streams,
 		People: o.People, Approvals: o.Approvals, Policy: o.Policy, Desk: o.Desk,
-		Passkeys: o.Passkeys, Sandboxes: o.Sandboxes, Metrics: o.Metrics, ObserveOnly: o.ObserveOnly, Log: s.log,
+		Passkeys: o.Passkeys, Sandboxes: o.Sandboxes, Metrics: o.Metrics, ObserveOnly: o.ObserveOnly, Notices: o.Notices, Log: s.log,
 	})
 }
 

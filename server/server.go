@@ -46,6 +46,8 @@ type Options struct {
 	Invoke    http.Handler // at /tools/invoke of the TCP door; optional
 	Metrics   http.Handler // at /metrics of the TCP door, for people and for tokens made for it; optional
 
+	// Notices are what people must know of the gateway itself now, in words; every page and the status say so.
+	Notices     func() []string
 	ObserveOnly bool // the gateway runs what would ask (toolward.Config.ObserveOnly): every page and the status say so
 
 	Version string

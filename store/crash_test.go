@@ -46,7 +46,7 @@ func TestKill(t *testing.T) {
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		log := startLog(t, db, audit.Options{OnUnavailable: func(err error) { t.Errorf("round %d: %v", round, err) }})
+		log := startLog(t, db, audit.Options{OnUnavailable: func(err error) { t.Errorf("round %d: %v", round, err) }, OnBroken: func(err error) { t.Errorf("round %d: %v", round, err) }})
 		report, err := log.Verify(t.Context())
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)

@@ -208,7 +208,7 @@ func TestACrashWhileLostCallsAreConcluded(t *testing.T) {
 func TestACrashBeforeTheFirstSeal(t *testing.T) {
 	log, db := openLog(t, audit.Options{SealDelay: time.Hour})
 	decide(t, log, typical(toolward.Allow), toolward.StatusOK)
-	again := startLog(t, db, audit.Options{OnUnavailable: func(err error) { t.Error(err) }})
+	again := startLog(t, db, audit.Options{OnBroken: func(err error) { t.Error(err) }})
 	defer again.Close()
 	if records, err := again.Query(t.Context(), audit.Filter{Type: audit.TypeAnomaly}); err != nil || len(records) > 0 {
 		t.Errorf("the log is suspected: %+v, %v", records, err)
@@ -236,7 +236,7 @@ func TestAStartNoticesWhatWasDoneToTheLog(t *testing.T) {
 				mustWrite(t, db, test.change)
 			}
 			var told error
-			again := startLog(t, db, audit.Options{OnUnavailable: func(err error) { told = err }})
+			again := startLog(t, db, audit.Options{OnBroken: func(err error) { told = err }})
 			id := decide(t, again, typical(toolward.Allow), toolward.StatusOK)
 			_, err := again.Verify(t.Context())
 			anomalies, _ := again.Query(t.Context(), audit.Filter{Type: audit.TypeAnomaly})
@@ -270,7 +270,7 @@ func TestExportIsVerifiable(t *testing.T) {
 	if err := audit.Export(t.Context(), NewAuditReader(db.Reader()), &out, 0); err != nil {
 		t.Fatal(err)
 	}
-	report, err := audit.VerifyExport(bytes.NewReader(out.Bytes()), log.PublicKey())
+	report, err := audit.VerifyExport(bytes.NewReader(out.Bytes()), log.PublicKey(), nil)
 	if err != nil || report.Records < 20 || report.Checkpoints == 0 {
 		t.Errorf("report %+v, error %v", report, err)
 	}
@@ -286,7 +286,7 @@ func TestExportIsVerifiable(t *testing.T) {
 		{"not a log", [][]byte{[]byte("{}\n")}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := audit.VerifyExport(bytes.NewReader(bytes.Join(test.lines, nil)), log.PublicKey())
+			_, err := audit.VerifyExport(bytes.NewReader(bytes.Join(test.lines, nil)), log.PublicKey(), nil)
 			if (err == nil) != test.ok {
 				t.Errorf("error %v", err)
 			}

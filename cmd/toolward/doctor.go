@@ -92,7 +92,7 @@ func (c *doctorCommand) security(inv *invocation) error {
 		Light: gateway.LightCheck(&loaded.File),
 		Status: func(ctx context.Context) (doctor.Status, error) {
 			status, err := inv.daemon().Status(ctx)
-			return doctor.Status{Setup: status.Setup, Shadow: status.Mode == config.ModeShadow}, err
+			return doctor.Status{Setup: status.Setup, Shadow: status.Mode == config.ModeShadow, Notices: status.Notices}, err
 		},
 	})
 	if err != nil {

@@ -174,6 +174,7 @@ type auditCommand struct {
 	Tail   auditTailCommand   `cmd:"" help:"Follow the record."`
 	Query  auditQueryCommand  `cmd:"" help:"Search the record."`
 	Verify auditVerifyCommand `cmd:"" help:"Check the chain of hashes; finds the first break."`
+	Key    auditKeyCommand    `cmd:"" help:"Print the public key that verifies the record and its exports."`
 	Export auditExportCommand `cmd:"" help:"Print the record, one JSON object a line, or as a table."`
 }
 
@@ -246,12 +247,14 @@ func (inv *invocation) printRecord(raw []byte) error {
 }
 
 type auditVerifyCommand struct {
-	Export string `help:"Check an exported file instead of the log." type:"existingfile"`
+	Export  string `help:"Check an exported file instead of the log." type:"existingfile"`
+	Key     string `help:"Public key of the record, as \"audit key\" prints it; default the home's."`
+	Against string `help:"Compare with the checkpoints in this file, which were kept elsewhere." type:"existingfile"`
 }
 
 // Run checks the chain. It reads the state itself, so it also works when no gateway runs.
 func (c *auditVerifyCommand) Run(inv *invocation) error {
-	report, err := trial.Verify(inv, inv.home, c.Export)
+	report, err := trial.Verify(inv, trial.Verification{Home: inv.home, Export: c.Export, Key: c.Key, Against: c.Against})
 	if broken, ok := errors.AsType[trial.Broken](err); ok {
 		return &exitErr{exitUnsound, broken, "the record was changed after it was written; keep a copy and find out who could"}
 	}
@@ -262,7 +265,21 @@ func (c *auditVerifyCommand) Run(inv *invocation) error {
 		return inv.printJSON(report)
 	}
 	fmt.Fprintf(inv.stdout, "%d records, %d to %d: the chain holds; signed up to %d.\n", report.Records, report.First, report.Last, report.Sealed)
+	if c.Against != "" {
+		fmt.Fprintf(inv.stdout, "%d checkpoints that were kept elsewhere agree with it.\n", report.Compared)
+	}
 	return nil
+}
+
+type auditKeyCommand struct{}
+
+// Run prints the public key of the record. It reads the state itself.
+func (auditKeyCommand) Run(inv *invocation) error {
+	key, err := trial.RecordKey(inv.home)
+	if err == nil {
+		fmt.Fprintln(inv.stdout, key)
+	}
+	return err
 }
 
 type auditExportCommand struct {

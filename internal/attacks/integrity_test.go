@@ -251,7 +251,7 @@ func judgeAudit(t *testing.T, c *attack, what fields) (outcome, error) {
 	verify := func() error {
 		records, err := w.db.Audit(ctx)
 		must(t, err)
-		_, err = audit.Verify(ctx, records, key)
+		_, err = audit.Verify(ctx, records, key, nil)
 		return err
 	}
 	must(t, verify())

@@ -115,7 +115,7 @@ func New(o *Options) *Server {
 		home: o.Home, address: o.Address, streams: o.Streams,
 		people: o.People, approvals: o.Approvals, gateway: o.Gateway,
 		policy: o.Policy, desk: o.Desk, sandboxes: o.Sandboxes,
-		observes: o.ObserveOnly, version: o.Version, stop: o.Stop, log: o.Log, started: time.Now(),
+		observes: o.ObserveOnly, notices: o.Notices, version: o.Version, stop: o.Stop, log: o.Log, started: time.Now(),
 	}
 	s.handler = s.routes()
 	return s

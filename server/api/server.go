@@ -24,6 +24,7 @@ type Options struct {
 	Desk      *desk.Desk // what people may do
 	Sandboxes Sandboxes  // optional
 
+	Notices     func() []string // optional
 	ObserveOnly bool
 	Version     string
 	Stop        func()
@@ -43,6 +44,7 @@ type Server struct {
 	desk      *desk.Desk
 	sandboxes Sandboxes
 
+	notices  func() []string
 	observes bool
 	version  string
 	stop     func()

@@ -36,11 +36,12 @@ type Status struct {
 	Version  string    `json:"version"`
 	PID      int       `json:"pid"`
 	Started  time.Time `json:"started"`
-	Console  string    `json:"console"`  // URL
-	Mode     string    `json:"mode"`     // enforce, or shadow: what would ask runs
-	Setup    bool      `json:"setup"`    // no passphrase has been set yet
-	SignedIn bool      `json:"signedIn"` // the caller is a signed-in person
-	Name     string    `json:"name"`     // what records call the caller
+	Console  string    `json:"console"`           // URL
+	Mode     string    `json:"mode"`              // enforce, or shadow: what would ask runs
+	Setup    bool      `json:"setup"`             // no passphrase has been set yet
+	SignedIn bool      `json:"signedIn"`          // the caller is a signed-in person
+	Name     string    `json:"name"`              // what records call the caller
+	Notices  []string  `json:"notices,omitempty"` // what is wrong with the gateway itself
 	Waiting  *int      `json:"waiting,omitempty"`
 }
 
@@ -56,6 +57,9 @@ func (s *Server) apiStatus(w http.ResponseWriter, _ *http.Request, c Caller) err
 	status := Status{
 		Version: s.version, PID: os.Getpid(), Started: s.started, Console: s.address.URL(), Mode: s.mode(), Setup: s.people.NeedsSetup(),
 		SignedIn: c.visitor().May(desk.OpenApprovals) == nil, Name: c.By.Name(),
+	}
+	if s.notices != nil {
+		status.Notices = s.notices()
 	}
 	if status.SignedIn {
 		n := s.approvals.Count()

@@ -18,3 +18,14 @@ func TestShadowModeIsOnThePage(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with the gateway itself is on every page, as text.
+func TestTroubleIsOnThePage(t *testing.T) {
+	w := httptest.NewRecorder()
+	if err := renderPage(w, 200, "queue", queuePage{page: page{Title: "Waiting", Trouble: []string{"the record <is> not as it was left"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(w.Body.String(), "the record &lt;is&gt; not as it was left") {
+		t.Error(w.Body.String())
+	}
+}

@@ -25,6 +25,7 @@ type Options struct {
 	Sandboxes api.Sandboxes      // optional
 	Metrics   http.Handler       // optional
 
+	Notices     func() []string // optional
 	ObserveOnly bool
 	Log         *slog.Logger
 }
@@ -43,6 +44,7 @@ type Server struct {
 	sandboxes api.Sandboxes
 	metrics   http.Handler
 
+	notices  func() []string
 	observes bool
 	log      *slog.Logger
 
@@ -55,6 +57,6 @@ func New(o *Options) *Server {
 	return &Server{
 		api: o.API, address: o.Address, streams: o.Streams,
 		people: o.People, approvals: o.Approvals, policy: o.Policy, desk: o.Desk,
-		passkeys: o.Passkeys, sandboxes: o.Sandboxes, metrics: o.Metrics, observes: o.ObserveOnly, log: o.Log,
+		passkeys: o.Passkeys, sandboxes: o.Sandboxes, metrics: o.Metrics, observes: o.ObserveOnly, notices: o.Notices, log: o.Log,
 	}
 }

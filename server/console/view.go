@@ -16,7 +16,8 @@ type page struct {
 	Nav     []navItem
 	Waiting int
 	Live    bool
-	Observe bool // the gateway only observes
+	Observe bool     // the gateway only observes
+	Trouble []string // what people must know of the gateway itself
 	Notices []notice
 }
 

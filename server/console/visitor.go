@@ -49,6 +49,9 @@ func parseForm(r *http.Request) error {
 // newPage is the frame of a console page; here is the path of the page in the navigation.
 func (s *Server) newPage(v *visitor, title, here string) page {
 	p := page{Title: title, Base: v.base, Waiting: s.approvals.Count(), Observe: s.observes}
+	if s.notices != nil {
+		p.Trouble = s.notices()
+	}
 	for _, item := range []navItem{
 		{Name: "Waiting", Path: "/", Count: true},
 		{Name: "Decisions", Path: "/decisions"},
