@@ -129,6 +129,60 @@ func TestEnvironmentOfACommand(t *testing.T) {
 	}
 }
 
+// TestValuesOfVariablesAreSeen: what a variable names is used, whatever the command seems to do.
+func TestValuesOfVariablesAreSeen(t *testing.T) {
+	w := newWorld(t)
+	w.must(os.MkdirAll(w.home+"/.ssh", 0o700))
+	w.put("home/.ssh/id_rsa", "key")
+	w.put("ws/server.pem", "key")
+	w.put("ws/Makefile", "all:")
+	w.must(os.Symlink("server.pem", w.workspace+"/harmless.txt"))
+	for _, c := range []struct {
+		value string
+		want  string
+	}{
+		{"~/.ssh/id_rsa", "env_dangerous deny"},
+		{w.home + "/.ssh/id_rsa", "env_dangerous deny"},
+		{"file://" + w.home + "/.ssh/id_rsa", "env_dangerous deny"},
+		{"server.pem", "env_dangerous deny"},
+		{"harmless.txt", "env_dangerous deny"},
+		{"a:server.pem:b", "env_dangerous deny"},
+		{"--key=@server.pem -v", "env_dangerous deny"},
+		{"/etc/shadow", "env_dangerous deny"},
+		{w.home + "/.toolward", "env_dangerous deny"},
+		{"other.pem", "env_path ask"},
+		{"Makefile", "env_path ask"},
+		{".git/config", "env_path ask"},
+		{"/srv/x", "env_path ask"},
+		{strings.Repeat("../", 20) + "srv/x", "env_path ask"},
+		{"1", ""},
+		{"dist/out.txt", ""},
+		{"production", ""},
+		{"/usr/bin", ""},
+		{"https://example.com/a", ""},
+		{"America/New_York", ""},
+		{strings.Repeat("x", 5000), ""},
+	} {
+		r := w.facts("exec", args{"command": "true", "env": args{"ACME_SETTING": c.value}})
+		got := ""
+		for _, f := range r.Facts.Findings {
+			if strings.HasPrefix(f.Code, "env_") {
+				got = f.Code + " " + f.Effect.String()
+			}
+		}
+		if got != c.want {
+			t.Errorf("%.60s: %q, want %q", c.value, got, c.want)
+		}
+	}
+	for _, given := range []string{"ACME_BINARY=./x", "ACME_PATH=./lib", "ACME_COMMAND=sh -c id", "ACME_FLAGS=-fplugin=./x.so", "ACME_SHELL=/bin/sh"} {
+		name, value, _ := strings.Cut(given, "=")
+		r := w.facts("exec", args{"command": "true", "env": args{name: value}})
+		if len(r.Facts.Findings) == 0 || r.Facts.Findings[0].Code != "env_dangerous" {
+			t.Errorf("%s: %+v", given, r.Facts.Findings)
+		}
+	}
+}
+
 func TestOutputFloodIsBounded(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.ResultChars = 2000; c.OutputChars = 10_000 })
 	var before, after runtime.MemStats

@@ -3,12 +3,14 @@ package builtin
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/command/binding"
+	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/job"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
@@ -91,7 +93,7 @@ func (b *Toolbox) execPlan(r *toolward.Request, at located) (*execPlan, toolward
 	plan.timing = b.timing(r.Params, b.backgroundAllowed(r.Call.Caller))
 	facts.Sandbox, facts.Bound = at.sandbox(), append(at.bound(), "workdir "+plan.dir.Real)
 	facts.Elevated, _ = r.Params.Bool("elevated")
-	if !b.environment(plan, r.Params, at.box, &facts) {
+	if !b.environment(plan, r.Params, at, &facts) {
 		return plan, facts, nil
 	}
 	return plan, facts, b.judge(plan, r, at, hostParams(r.Params), false, &facts)
@@ -99,7 +101,7 @@ func (b *Toolbox) execPlan(r *toolward.Request, at located) (*execPlan, toolward
 
 // environment builds the environment of the command; false if the call sets what it may not. In a sandbox it is that of the
 // sandbox: people who are asked must not read what "$HOME" is here.
-func (b *Toolbox) environment(plan *execPlan, params toolward.Params, box *Confinement, facts *toolward.Facts) bool {
+func (b *Toolbox) environment(plan *execPlan, params toolward.Params, at located, facts *toolward.Facts) bool {
 	plan.overrides = map[string]string{}
 	if values, ok := params.Value("env").(map[string]any); ok {
 		for name, value := range values {
@@ -111,10 +113,10 @@ func (b *Toolbox) environment(plan *execPlan, params toolward.Params, box *Confi
 	hash, _ := binding.EnvironmentHash(plan.overrides)
 	facts.Bound = append(facts.Bound, "environment "+hash)
 	var err error
-	if box != nil {
-		plan.env, err = box.environment(b.rules, plan.overrides)
-	} else {
-		plan.env, err = b.rules.Build(b.environ, plan.overrides, command.RejectOverrides)
+	if at.box != nil {
+		plan.env, err = at.box.environment(b.rules, plan.overrides)
+	} else if plan.env, err = b.rules.Build(b.environ, plan.overrides, command.RejectOverrides); err == nil {
+		facts.Findings = append(facts.Findings, reached(plan, at)...)
 	}
 	if err != nil {
 		// The variable would make an ordinary program run or trust something else than the person who approves sees.
@@ -126,6 +128,25 @@ func (b *Toolbox) environment(plan *execPlan, params toolward.Params, box *Confi
 		plan.env["TERM"] = "xterm-256color"
 	}
 	return true
+}
+
+// reached are the findings about variables that name files: a program reads, writes or runs them, whatever the command seems to do.
+func reached(plan *execPlan, at located) (found []toolward.Finding) {
+	for _, name := range slices.Sorted(maps.Keys(plan.overrides)) {
+		to := command.Reach(at.Classifier, plan.dir.Real, plan.overrides[name])
+		if to.Real == "" {
+			continue
+		}
+		finding := toolward.Finding{
+			Code: "env_path", Effect: toolward.EffectAsk,
+			Detail: fmt.Sprintf("the variable %s names %s: %s", name, display.Words(to.Real), to.Zone),
+		}
+		if to.Zone <= place.Secret && to.Kind != place.KindMissing {
+			finding.Code, finding.Effect = "env_dangerous", toolward.EffectDeny
+		}
+		found = append(found, finding)
+	}
+	return found
 }
 
 // start starts what was judged.

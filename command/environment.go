@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolward/toolward/envname"
+	"github.com/toolward/toolward/place"
 )
 
 // Environment says which variables a command may inherit and which a call may set, by the table of package envname. It
@@ -71,7 +72,36 @@ func (e *Environment) Build(base, overrides map[string]string, mode Overrides) (
 // Settable reports whether a call may set the variable. Names that are not portable are refused whatever they say:
 // programs disagree about "LD_PRELOAD " and "A=B".
 func (e *Environment) Settable(name, value string) bool {
-	return envname.Portable(name) && !strings.ContainsRune(value, 0) && !envname.Dangerous(name)
+	return envname.Portable(name) && !strings.ContainsRune(value, 0) && !envname.Dangerous(name) && !envname.Runs(name, value)
+}
+
+// quiet are directories outside the workspace that a variable may name without a question: nothing of the person's lies there.
+var quiet = []string{"/tmp", "/var/tmp", "/usr", "/opt", "/nix/store", "/dev/null"}
+
+// Reach is what a variable's value names beyond the workspace, the most guarded of it; the zero value if it names nothing there.
+// Programs read, write and run what their variables name, so KEY=~/.ssh/id_rsa is a use of that file. A name that cannot be resolved
+// may be any.
+func Reach(places Places, dir, value string) place.Resolved {
+	reach := place.Resolved{Zone: place.Workspace}
+	for _, p := range envname.Paths(value) {
+		if slices.ContainsFunc(strings.Split(p, "/"), func(element string) bool { return len(element) > 255 }) {
+			continue // no file has such a name
+		}
+		at, err := places.Resolve(dir, p)
+		switch {
+		case err != nil:
+			at = place.Resolved{Real: p, Zone: place.Outside}
+		case at.Zone == place.Outside && slices.ContainsFunc(quiet, func(dir string) bool { return place.Within(at.Real, dir) }):
+			continue
+		}
+		if at.Zone < reach.Zone || at.Zone == reach.Zone && reach.Kind == place.KindMissing {
+			reach = at
+		}
+	}
+	if reach.Zone == place.Workspace {
+		return place.Resolved{}
+	}
+	return reach
 }
 
 // DefaultPath is the PATH of commands when there is no other. An agent can write in none of its directories.

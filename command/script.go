@@ -58,7 +58,7 @@ var settableValue = regexp.MustCompile(`^[A-Za-z0-9_.,:@%+= *-][A-Za-z0-9_.,:@%+
 
 // sets reports whether a variable may get a value that programs see.
 func (v *evaluation) sets(name, value string) bool {
-	if envname.Dangerous(name) || !envname.Portable(name) {
+	if envname.Dangerous(name) || envname.Runs(name, value) || !envname.Portable(name) || Reach(v.r.Places, v.r.Dir, value).Real != "" {
 		return false
 	}
 	outside := strings.Contains(value, "://") || strings.Contains(value, "..") || strings.Contains(value, ":/") || strings.Contains(value, "=/") || strings.Contains(value, ",/")

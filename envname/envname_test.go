@@ -27,3 +27,42 @@ func TestPortable(t *testing.T) {
 		}
 	}
 }
+
+// Names that no table has say what they do by their end.
+func TestRuns(t *testing.T) {
+	for _, given := range []string{
+		"ESBUILD_BINARY_PATH=./x", "PRISMA_QUERY_ENGINE_BINARY=x", "CHROME_PATH=./chrome", "CHROME_EXECUTABLE=x", "foo_cmd=id", "REACT_FOO_COMMAND=sh -c id", "X_SHELL=/ws/x",
+		"ACME_HELPER=acme", "ACME_PLUGINS=./p", "ACME_PLUGIN_DIR=p", "ACME_FLAGS=-fplugin=./x.so", "ACME_FLAGS=-rx.rb", "ACME_OPTIONS=--require=x", "ACME_ARGS=--config @x",
+		"ACME_PATH=.", "ACME_PATH=/usr/lib:../x", "ACME_PATH=~/x", "ACME_PATH=/tmp/x", "ACME_PATH=/usr/../tmp", "ACME_RUNNER=./x",
+	} {
+		if name, value, _ := strings.Cut(given, "="); !Runs(name, value) && !Dangerous(name) {
+			t.Errorf("%s is harmless", given)
+		}
+	}
+	for _, given := range []string{
+		"CI=1", "ACME_SHELL=", "ACME_SHELL=true", "USE_COMMAND=0", "ACME_FLAGS=-v", "ACME_FLAGS=-vv --verbose --jobs=4 --depth 3", "ACME_PATH=/usr/lib/acme", "ACME_PATH=plain",
+		"DATABASE_URL=postgres://localhost/x", "BASE_PATH=/usr/share", "NODE_ENV=production", "PORT=3000", "OUTPUT_DIR=dist", "LOG_LEVEL=debug",
+	} {
+		if name, value, _ := strings.Cut(given, "="); Runs(name, value) {
+			t.Errorf("%s is taken for a program", given)
+		}
+	}
+}
+
+func TestPaths(t *testing.T) {
+	for value, want := range map[string][]string{
+		"a":              {"a"},
+		"/a:/b,c;d":      {"/a:/b,c;d", "/a", "/b", "c", "d"},
+		"file://./x":     {"./x", "file", "//./x"},
+		"https://a/b":    nil,
+		"-I/x --key=y/z": {"-I/x --key=y/z", "-I/x", "/x", "--key=y/z", "--key", "key", "y/z"},
+		"@k":             {"k"},
+	} {
+		if got := Paths(value); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", value, got, want)
+		}
+	}
+	if got := Paths(strings.Repeat("a:b ", 1000)); len(got) > mostPaths {
+		t.Errorf("%d paths", len(got))
+	}
+}

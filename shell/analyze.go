@@ -304,7 +304,17 @@ func (w *walker) assign(s *Segment, a *syntax.Assign, before bool) {
 			w.refuse(Assignment, a.Pos())
 			return
 		}
-		value = word.Text
+		if value = word.Text; namesFile(value) {
+			w.refuse(Assignment, a.Pos())
+			return
+		}
 	}
 	s.Assigns = append(s.Assigns, Assign{a.Name.Value, value})
+}
+
+// namesFile reports whether a value leads to a file wherever it is looked up: TZ=:/home/u/.ssh/id_rsa, LANG=../../x. A time zone
+// such as Europe/Berlin is looked up among the system's own.
+func namesFile(value string) bool {
+	value = strings.TrimPrefix(value, ":")
+	return strings.HasPrefix(value, "/") || strings.HasPrefix(value, ".") || strings.HasPrefix(value, "~") || strings.Contains(value, "../") || strings.HasSuffix(value, "/..")
 }

@@ -96,7 +96,7 @@ func (s *scripted) prefix(segment *Segment, a *syntax.Assign) {
 	if s.err != nil {
 		return
 	}
-	if harmless := slices.Contains(harmless, a.Name.Value) || strings.HasPrefix(a.Name.Value, "LC_"); word.Parts != nil || !harmless && (s.in.Sets == nil || !s.in.Sets(a.Name.Value, word.Text)) {
+	if harmless := (slices.Contains(harmless, a.Name.Value) || strings.HasPrefix(a.Name.Value, "LC_")) && !namesFile(word.Text); word.Parts != nil || !harmless && (s.in.Sets == nil || !s.in.Sets(a.Name.Value, word.Text)) {
 		s.refuse(Assignment, a.Pos())
 		return
 	}
