@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+
+	"github.com/toolward/toolward/place"
 )
 
 // CheckCheckpoints refuses a file of checkpoints in the home: whoever changes the record there changes it, too.
@@ -12,15 +14,11 @@ func CheckCheckpoints(home string) Check {
 		if path == "" {
 			return nil
 		}
-		within := func(path string) bool {
-			rel, err := filepath.Rel(home, path)
-			return err == nil && filepath.IsLocal(rel)
-		}
 		real := path
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 			real = filepath.Join(dir, filepath.Base(path))
 		}
-		if within(path) || within(real) {
+		if place.Within(path, home) || place.Within(real, home) {
 			return []error{keyError{"teg.audit.checkpoints.file", fmt.Sprintf("%q lies in the home: name a file that whoever can change the record cannot change", path)}}
 		}
 		return nil
