@@ -25,6 +25,7 @@ import (
 // and nothing is run.
 type machine struct {
 	files   map[string]fs.FileMode // 0755 for programs
+	texts   map[string]string      // what files hold whose text the corpus gives
 	links   map[string]string
 	path    []string
 	home    string
@@ -150,7 +151,7 @@ func profileOf(name string) (p machineProfile, err error) {
 func newMachine(t *testing.T, c *attack) (*machine, error) {
 	world, err := corpusWorld()
 	must(t, err)
-	m := &machine{files: map[string]fs.FileMode{}, links: map[string]string{}, path: world.World.PathDirs, home: world.World.Home}
+	m := &machine{files: map[string]fs.FileMode{}, texts: map[string]string{}, links: map[string]string{}, path: world.World.PathDirs, home: world.World.Home}
 	if m.profile, err = profileOf(c.Setup.text("profile")); err != nil {
 		return nil, err
 	}
@@ -167,11 +168,13 @@ func newMachine(t *testing.T, c *attack) (*machine, error) {
 	for _, bin := range c.Setup.object("bins") {
 		m.files[fmt.Sprint(bin)] = 0o755
 	}
-	for name := range world.World.Files {
-		m.files[path.Join("/ws", name)] = 0o644
-	}
-	for name := range c.Setup.object("files") {
-		m.files[path.Join("/ws", name)] = 0o644
+	for _, files := range []map[string]any{world.World.Files, c.Setup.object("files")} {
+		for name, text := range files {
+			if !path.IsAbs(name) {
+				name = path.Join("/ws", name)
+			}
+			m.files[name], m.texts[name] = 0o644, fmt.Sprint(text)
+		}
 	}
 	for _, name := range []string{"/ws/evil", "/ws/x", "/ws/h"} {
 		m.files[name] = 0o755
@@ -212,6 +215,18 @@ func (m *machine) Look(name string) (command.Node, error) {
 		return command.Node{Mode: fs.ModeDir | 0o755}, nil
 	}
 	return command.Node{}, fs.ErrNotExist
+}
+
+// ReadFile reads a file of the corpus. Settings that it does not have are known to be missing.
+func (m *machine) ReadFile(name string, limit int64) ([]byte, error) {
+	text, given := m.texts[name]
+	switch _, err := m.Look(name); {
+	case err != nil:
+		return nil, err
+	case !given, int64(len(text)) > limit:
+		return nil, fs.ErrInvalid
+	}
+	return []byte(text), nil
 }
 
 // above reports whether something stands below a directory.
