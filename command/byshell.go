@@ -53,6 +53,21 @@ func (v *evaluation) foreignWords(s *shell.Segment, seg *Segment) {
 	}
 }
 
+// otherWords objects to what shells besides bash and zsh read otherwise, where they get the text as it is written: dash knows neither
+// braces nor "&>", nor the same characters in patterns, and fish has escapes of its own, for which \x2eenv is .env.
+func otherWords(s *shell.Segment, seg *Segment) {
+	for i := range s.Words {
+		if w := &s.Words[i]; w.Brace || w.Glob && strings.ContainsAny(w.Source, "?[") || w.Escapes() {
+			seg.found(Expansion, w.Source+" means other words to some shells")
+		}
+	}
+	for _, r := range s.Redirs {
+		if strings.HasPrefix(r.Op, "&") {
+			seg.found(Expansion, r.Op+" is something else to some shells: write > and 2>&1")
+		}
+	}
+}
+
 // beginsPlain reports whether whatever a word stands for begins with something other than a dash. HOME and PWD begin
 // with a slash, and so does what "~" stands for.
 func beginsPlain(source string) bool {

@@ -52,7 +52,7 @@ func TestRunBySomebodyElsesShell(t *testing.T) {
 		"ls -d .*":                                      {toolward.Allow, toolward.Ask},
 		"ls -d ./.git*":                                 {toolward.Allow, toolward.Ask},
 		"cat =id":                                       {toolward.Allow, toolward.Ask},
-		"mkdir -p a{1,2} && touch a{1,2}/b":             {toolward.Allow, toolward.Allow},
+		"mkdir -p a{1,2} && touch a{1,2}/b":             {toolward.Allow, toolward.Ask}, // one word for dash
 		"test -v 'x[$(id)]'":                            {toolward.Ask, toolward.Ask},
 		"cat \"$PWD:h/a\"":                              {toolward.Allow, toolward.Ask}, // the directory above, for zsh
 		"cat $PWD:s,ws,x,":                              {toolward.Allow, toolward.Ask},
@@ -70,7 +70,11 @@ func TestRunBySomebodyElsesShell(t *testing.T) {
 		"ls | cd src && cat a.go":                       {toolward.Allow, toolward.Ask}, // in src, for zsh
 		"cat {a.txt,=id}":                               {toolward.Allow, toolward.Ask},
 		"echo {,a} b":                                   {toolward.Allow, toolward.Ask},
-		"cat a{,.b}":                                    {toolward.Allow, toolward.Allow},
+		"cat a{,.b}":                                    {toolward.Allow, toolward.Ask},
+		"ls &> a.txt":                                   {toolward.Allow, toolward.Ask}, // ls in the background, for dash
+		"cat \\x2eenv":                                  {toolward.Allow, toolward.Ask}, // .env, for fish
+		"cat 'a\\' a.txt":                               {toolward.Allow, toolward.Ask}, // "' a.txt" is in the word, for fish
+		"grep 'a\\.b' a.txt":                            {toolward.Allow, toolward.Allow},
 		"grep \"$^a\" a.txt":                            {toolward.Allow, toolward.Ask}, // a parameter, for zsh
 		"grep -E \"a$|b$\" a.txt":                       {toolward.Allow, toolward.Allow},
 		"cat $HOME\u00e9":                               {toolward.Allow, toolward.Ask},

@@ -120,6 +120,10 @@ func (s *Segment) render(b *strings.Builder) {
 		next().WriteString("<<" + quote(delimiter(*s.Heredoc)))
 	}
 	for _, r := range s.Redirs {
+		if both, ok := strings.CutPrefix(r.Op, "&"); ok { // for sh "a &>b" are two commands
+			next().WriteString(both + plainOrQuoted(r.Target) + " 2>&1")
+			continue
+		}
 		next().WriteString(r.FD + r.Op + plainOrQuoted(r.Target))
 	}
 }
@@ -139,12 +143,22 @@ func (d *dynamic) render(b *strings.Builder) {
 
 var quotedText = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`")
 
-// quote makes of a text one word that every POSIX shell leaves as it is.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'"'"'`) + "'" }
+// quote makes of a text one word that every shell leaves as it is. For fish a backslash takes the meaning from a quote, or from
+// another backslash, between single quotes, too: there it would have ended the word of 'a\' elsewhere, and run what follows.
+func quote(text string) string {
+	if escapes(text) {
+		return "'" + strings.NewReplacer("'", `'"'"'`, `\`, `'"\\"'`).Replace(text) + "'"
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'"'"'`) + "'"
+}
+
+func escapes(text string) bool {
+	return strings.HasSuffix(text, `\`) || strings.Contains(text, `\'`) || strings.Contains(text, `\\`)
+}
 
 // writeQuoted writes what quote gives.
 func writeQuoted(b *strings.Builder, text string) {
-	if strings.IndexByte(text, '\'') >= 0 {
+	if strings.IndexByte(text, '\'') >= 0 || escapes(text) {
 		b.WriteString(quote(text))
 		return
 	}

@@ -21,6 +21,9 @@ func (v *evaluation) expanded(s *shell.Segment, seg *Segment) []argument {
 	words := v.room(len(s.Words))
 	if v.r.ByShell {
 		v.foreignWords(s, seg)
+		if !v.r.Enforced {
+			otherWords(s, seg)
+		}
 	}
 	if !slices.ContainsFunc(s.Words, func(w shell.Word) bool { return w.Expands() }) {
 		for i := range s.Words {

@@ -214,6 +214,38 @@ func endsName(rest string, parts []syntax.WordPart) bool {
 	return rest == "" || strings.IndexByte("|) /,", rest[0]) >= 0
 }
 
+// Escapes reports whether a backslash stands where fish reads it in another way: before a letter or a number, and between
+// single quotes before another or at the end.
+func (w *Word) Escapes() bool {
+	if w.node == nil { // a plain one: backslashes stand between single quotes
+		return strings.Contains(w.Source, `\\`) || strings.Contains(w.Source, `\'`)
+	}
+	return strings.Contains(w.Source, `\`) && fishEscapes(w.node.Parts)
+}
+
+func fishEscapes(parts []syntax.WordPart) bool {
+	return slices.ContainsFunc(parts, func(part syntax.WordPart) bool {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			for i := 0; i+1 < len(p.Value); i++ {
+				if p.Value[i] != '\\' {
+					continue
+				}
+				if i++; plainByte(p.Value[i]) {
+					return true
+				}
+			}
+		case *syntax.SglQuoted:
+			return strings.Contains(p.Value, `\\`) || strings.HasSuffix(p.Value, `\`)
+		}
+		return false
+	})
+}
+
+func plainByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
 // OddBraces reports whether one of the words that braces make is empty, which bash drops and zsh does not, or begins with
 // "=", behind which zsh looks for a program.
 func (w *Word) OddBraces() bool {

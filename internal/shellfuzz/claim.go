@@ -66,6 +66,7 @@ var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "ash", "fish", "cmd", 
 type analyst struct {
 	root      string // of the sandbox, as seen from here
 	foreign   bool   // the text is run by a shell of somebody else's
+	enforced  bool   // and that shell gets the text that was judged
 	evaluator *command.Evaluator
 }
 
@@ -75,12 +76,12 @@ func newAnalyst(root string, foreign bool) (*analyst, error) {
 		Entries: []allowlist.Listed{{Entry: allowlist.Entry{Pattern: "*"}}},
 	}
 	evaluator, _, err := command.New(policy, homeDir, command.NewResolver(sandboxFiles{root}))
-	return &analyst{root, foreign, evaluator}, err
+	return &analyst{root: root, foreign: foreign, evaluator: evaluator}, err
 }
 
 func (a *analyst) assess(text string) *command.Assessment {
 	return a.evaluator.Evaluate(&command.Request{
-		Command: text, Dir: workDir, Getenv: Getenv, Level: toolward.Normal, Places: everywhere{}, ByShell: a.foreign,
+		Command: text, Dir: workDir, Getenv: Getenv, Level: toolward.Normal, Places: everywhere{}, ByShell: a.foreign, Enforced: a.enforced,
 	})
 }
 

@@ -1,4 +1,4 @@
-// Package shellfuzz compares what is said of commands with what a real bash, and a real zsh, do with them.
+// Package shellfuzz compares what is said of commands with what a real bash, and other shells, do with them.
 //
 // A [Generator] makes commands that analyzers tend to get wrong, and mutations of those that people and attackers type. Each
 // is judged by package command as the gateway would, in a sandbox where every program is there and every file may be
@@ -14,10 +14,10 @@
 // Then package job runs the claim, with real processes in the same sandbox, and must leave what bash left: standard
 // output, exit status, files.
 //
-// A zsh in such a sandbox ([NewZsh]) runs what analysis says of texts that somebody else's shell would run: it must do nothing
+// A zsh and a dash in such sandboxes ([NewOther]) run what analysis says of texts that somebody else's shell would run: it must do nothing
 // that is not claimed ([Bash.Exceeds]).
 //
 // Texts of several commands are run by bash as they are given and as what runs in their place ([Bash.Comes]).
 //
-// It is only used by tests, and needs Linux, bash, for the second part zsh, a C compiler and the right to make name spaces.
+// It is only used by tests, and needs Linux, bash, for the last part zsh and dash, a C compiler and the right to make name spaces.
 package shellfuzz

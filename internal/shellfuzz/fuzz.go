@@ -86,11 +86,19 @@ func (b *Bash) Try(text string) (Attempt, error) {
 	if slow != nil || refusal != "" {
 		return Attempt{Refusal: refusal, Difference: slow}, nil
 	}
+	if b.Enforced {
+		text = b.analyst.assess(text).Enforced
+		words := *b.analyst
+		words.foreign = false // every shell must read it as bash does
+		if claim, refusal = words.Understand(text); refusal != "" || text == "" {
+			return Attempt{Refusal: "not-enforced"}, nil
+		}
+	}
 	trace, err := b.Run(text)
 	if err != nil {
 		return Attempt{}, err
 	}
-	if b.zsh {
+	if b.as != "" {
 		return Attempt{Trace: trace, Difference: b.Exceeds(claim, trace)}, b.Restore(trace)
 	}
 	a := Attempt{Trace: trace, Difference: b.Compare(claim, trace)}

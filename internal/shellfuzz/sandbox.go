@@ -40,7 +40,10 @@ const stdbufLibrary = "/usr/libexec/coreutils/libstdbuf.so"
 // processes, and a root directory that is thrown away.
 type Bash struct {
 	Root string // of the sandbox, as seen from outside
-	zsh  bool   // it is a zsh: see [NewZsh]
+	as   string // "": bash; "zsh" or "dash": see [NewOther]
+
+	// Enforced: it gets the text that was judged in the place of the one that was sent.
+	Enforced bool
 
 	process         *exec.Cmd
 	request, answer *os.File
@@ -101,7 +104,7 @@ func newShell(b *Bash) (*Bash, error) {
 	defer answerEnd.Close()
 	b.request, b.answer = request, answer
 	role := "server"
-	if b.zsh {
+	if b.as != "" {
 		role = "early"
 	}
 	b.process = b.command(strings.Repeat(" ", maxCommand)+":", role, trace, requestEnd, answerEnd)
@@ -115,9 +118,14 @@ func newShell(b *Bash) (*Bash, error) {
 func (b *Bash) command(text, role string, trace, request, answer *os.File) *exec.Cmd {
 	c := exec.Command("/real/bash", "--norc", "--noprofile", "-c", text)
 	c.Args[0] = "bash"
-	if b.zsh {
+	switch b.as {
+	case "zsh":
 		c = exec.Command("/real/zsh", "-f", "-c", text)
-		c.Args[0] = "zsh"
+	case "dash":
+		c = exec.Command("/real/dash", "-c", text)
+	}
+	if b.as != "" {
+		c.Args[0] = b.as
 	}
 	c.Dir = workDir
 	c.Env = append(slices.Clone(environment), "LD_PRELOAD=/trace.so", "TOOLWARD_TRACE="+role)
@@ -180,8 +188,8 @@ func (b *Bash) build() error {
 		return err
 	}
 	programs := slices.Concat(starters, utilities)
-	if b.zsh {
-		programs = append(programs, "zsh")
+	if b.as != "" && !slices.Contains(programs, b.as) {
+		programs = append(programs, b.as)
 	}
 	for _, name := range programs {
 		path, err := exec.LookPath(name)
@@ -210,7 +218,7 @@ func (b *Bash) build() error {
 	if b.realRoot, err = filepath.EvalSymlinks(b.Root); err != nil {
 		return err
 	}
-	if b.analyst, err = newAnalyst(b.Root, b.zsh); err != nil {
+	if b.analyst, err = newAnalyst(b.Root, b.as != ""); err != nil {
 		return err
 	}
 	if b.fixture, err = newFixture(b.Root); err != nil {

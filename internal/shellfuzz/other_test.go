@@ -11,27 +11,42 @@ import (
 	"github.com/toolward/toolward/internal/live"
 )
 
-func newZsh(t testing.TB) *Bash {
+func newOther(t testing.TB, shell string) *Bash {
 	t.Helper()
-	zsh, err := NewZsh(sandboxDir(t))
+	other, err := NewOther(shell, sandboxDir(t))
 	if errors.Is(err, ErrNoSandbox) && !live.All() {
-		t.Skip(err) // no zsh, or nothing that confines it
+		t.Skip(err) // it is not here, or nothing that confines it
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { zsh.Close() })
-	return zsh
+	t.Cleanup(func() { other.Close() })
+	return other
 }
 
-// TestZshDoesNoMore: what analysis says of a text that a client's own shell runs holds if that shell is zsh.
-func TestZshDoesNoMore(t *testing.T) {
-	zsh := newZsh(t)
+// TestOthersDoNoMore: what analysis says of a text that a client's own shell runs holds if that shell is none but bash.
+func TestOthersDoNoMore(t *testing.T) {
+	eachOther(t, doesNoMore)
+}
+
+// eachOther tries each of the other shells: with texts as they are written, and with those that stand for them.
+func eachOther(t *testing.T, try func(*testing.T, *Bash)) {
+	for _, shell := range Others {
+		t.Run(shell, func(t *testing.T) { try(t, newOther(t, shell)) })
+		t.Run(shell+" enforced", func(t *testing.T) {
+			other := newOther(t, shell)
+			other.Enforced, other.analyst.enforced = true, true
+			try(t, other)
+		})
+	}
+}
+
+func doesNoMore(t *testing.T, other *Bash) {
 	run, starts := 0, 0
 	for _, text := range append(readSeeds(caseText), Seeds...) {
-		a, err := zsh.Try(text)
+		a, err := other.Try(text)
 		if err == nil && a.Difference != nil {
-			a.Difference, err = zsh.Confirm(text, a.Difference)
+			a.Difference, err = other.Confirm(text, a.Difference)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -49,16 +64,19 @@ func TestZshDoesNoMore(t *testing.T) {
 	}
 }
 
-// TestZshDoesNoMoreOfGenerated tries the commands of one seed, as many as there is time for.
-func TestZshDoesNoMoreOfGenerated(t *testing.T) {
-	zsh := newZsh(t)
-	limit := Limit{Run: 1500, Until: time.Now().Add(30 * time.Second), Findings: 30}
+// TestOthersDoNoMoreOfGenerated tries the commands of one seed, as many as there is time for.
+func TestOthersDoNoMoreOfGenerated(t *testing.T) {
+	eachOther(t, doesNoMoreOfGenerated)
+}
+
+func doesNoMoreOfGenerated(t *testing.T, other *Bash) {
+	limit := Limit{Run: 1500, Until: time.Now().Add(10 * time.Second), Findings: 30}
 	seed := uint64(testedSeed)
 	if text := os.Getenv("TOOLWARD_FUZZ_TIME"); text != "" {
 		r := longRun(t, text)
 		limit.Run, limit.Until, seed = 0, r.limit.Until, r.seed
 	}
-	figures, err := zsh.Fuzz(NewGenerator(seed, corpus(t), zsh.analyst.Accepts), limit)
+	figures, err := other.Fuzz(NewGenerator(seed, corpus(t), other.analyst.Accepts), limit)
 	if err != nil {
 		t.Error(err)
 	}
@@ -73,7 +91,7 @@ func TestZshDoesNoMoreOfGenerated(t *testing.T) {
 
 // TestWhatZshDoesMoreIsSeen gives the comparison claims that bash keeps and zsh does not.
 func TestWhatZshDoesMoreIsSeen(t *testing.T) {
-	zsh := newZsh(t)
+	zsh := newOther(t, "zsh")
 	zsh.patience = 300 * time.Millisecond
 	for _, test := range []struct{ claimed, run, class string }{
 		{"a b", "a b; c", "start"},

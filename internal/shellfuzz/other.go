@@ -10,10 +10,13 @@ import (
 	"github.com/toolward/toolward/command"
 )
 
-// NewZsh is [NewBash] with a real zsh. Clients give commands to the shell of their person, which reads the same text in its
+// Others are the shells besides bash that texts are given to: zsh, which many people have, and dash, which is sh.
+var Others = []string{"zsh", "dash"}
+
+// NewOther is [NewBash] with one of the other shells. Clients give commands to the shell of their person, which reads the same text in its
 // own way; how it goes about it (which process waits for which) is not compared, only what it does: see [Bash.Exceeds].
-func NewZsh(dir string) (*Bash, error) {
-	return newShell(&Bash{Root: dir, zsh: true, patience: 10 * time.Second, executeEvery: 1})
+func NewOther(shell, dir string) (*Bash, error) {
+	return newShell(&Bash{Root: dir, as: shell, patience: 10 * time.Second, executeEvery: 1})
 }
 
 // Exceeds looks for something that a shell did and nobody claimed: a program that it started, with these words or in this
@@ -34,12 +37,12 @@ func (b *Bash) Exceeds(claim *Claim, trace *Trace) *Difference {
 				return o.Path == r.Target && o.Writes() == r.Writes() && m.inDir(o.Dir, st.dirs())
 			})
 		})
-		if !claimed && !ownFile(o) && !m.byProgram(o) && !zshFile(o) {
+		if !claimed && !ownFile(o) && !m.byProgram(o) && !shellFile(o) {
 			m.differ("file", "%s was opened in %s, flags %#x", o.Path, o.Dir, o.Flags)
 		}
 	}
 	if trace.TimedOut {
-		m.differ("endless", "zsh did not end")
+		m.differ("endless", "it did not end")
 	}
 	return m.difference
 }
@@ -67,7 +70,7 @@ func (st *stage) mayStart(argv []string) bool {
 	})
 }
 
-// zshFile reports whether zsh opens a file for itself: what it reads when it begins, and what holds a here-document.
-func zshFile(o *Open) bool {
+// shellFile reports whether a shell opens a file for itself: what it reads when it begins, and what holds a here-document.
+func shellFile(o *Open) bool {
 	return !o.Writes() && (o.Path == "/dev/null" || strings.HasPrefix(o.Path, "/etc/") || strings.HasPrefix(o.Path, "/usr/")) || strings.HasPrefix(o.Path, "/tmp/zsh")
 }
