@@ -5,7 +5,8 @@
 // writer per daemon: every change goes through [DB.Write], which gathers the
 // changes of concurrent callers into one transaction and, for durable ones,
 // one fsync. Reads go through [DB.Reader]; they see committed state, and never
-// hold up the writer.
+// hold up the writer. Once another program has written to the file, every write
+// is refused ([ErrForeign]).
 //
 // A write that returns nil is committed, and survives the death of the
 // process. A durable write that returns nil has also reached the disk, and

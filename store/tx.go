@@ -40,6 +40,8 @@ type writer struct {
 	*sql.Conn
 	pool                    *sql.DB // of this connection only
 	begin, commit, rollback *sql.Stmt
+	version                 *sql.Stmt // changes when another connection has written, and never by what this one writes
+	expected                int64     // what version was when this one began
 	tx                      Tx
 }
 
@@ -55,13 +57,36 @@ func newWriter(ctx context.Context, pool *sql.DB) (*writer, error) {
 		into  **sql.Stmt
 	}{
 		// At once: a transaction that takes the write lock later can fail there.
-		{"BEGIN IMMEDIATE", &w.begin}, {"COMMIT", &w.commit}, {"ROLLBACK", &w.rollback},
+		{"BEGIN IMMEDIATE", &w.begin},
+		{"COMMIT", &w.commit},
+		{"ROLLBACK", &w.rollback},
+		{"PRAGMA data_version", &w.version},
 	} {
 		if *s.into, err = conn.PrepareContext(ctx, s.query); err != nil {
 			return nil, errors.Join(fmt.Errorf("prepare %s: %w", s.query, err), w.Close())
 		}
 	}
+	if err := w.version.QueryRowContext(ctx).Scan(&w.expected); err != nil {
+		return nil, errors.Join(fmt.Errorf("read the version of the data: %w", err), w.Close())
+	}
 	return w, nil
+}
+
+// ErrForeign refuses every write once another program has written to the database of this store: a grant, an answer or a passkey
+// may be among what it wrote. No decision is made without a write, so nothing of that comes to count.
+var ErrForeign = errors.New("another program has written to the state database: nothing in it is believed now. " +
+	"Find out which, look at `toolward audit verify` and the lists of grants, devices and passkeys, then start Toolward anew")
+
+// alone is asked in a transaction: only one program at a time has one that writes.
+func (w *writer) alone() error {
+	var now int64
+	if err := w.version.QueryRow().Scan(&now); err != nil {
+		return fmt.Errorf("read the version of the data: %w", err)
+	}
+	if now != w.expected {
+		return ErrForeign
+	}
+	return nil
 }
 
 // Close ends the connection.

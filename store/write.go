@@ -189,6 +189,11 @@ func (db *DB) transact(batch []*job) (rest []*job, err error) {
 		finish(batch, fmt.Errorf("begin a write: %w", err))
 		return nil, nil
 	}
+	if err := db.writer.alone(); err != nil {
+		_, _ = db.writer.rollback.Exec() // nothing was written
+		finish(batch, err)
+		return nil, nil
+	}
 	rest = make([]*job, 0, len(batch))
 	for i, j := range batch {
 		failure, undone := runOne(&db.writer.tx, j, len(batch) > 1)

@@ -43,6 +43,12 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 	if err := leaveNoDump(); err != nil {
 		log.Warn("a crash may leave the gateway's memory, with keys in it, in a file", "err", err)
 	}
+	if err := hideProcess(); err != nil {
+		log.Warn("programs of the same user can look into the gateway's memory", "err", err)
+	}
+	if err := closeInherited(); err != nil {
+		log.Warn("files that were open at the start stay open", "err", err)
+	}
 	stateDir := home
 	if c.Demo {
 		stateDir = filepath.Join(home, ".toolward")

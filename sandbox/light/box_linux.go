@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolward/toolward/job"
 	inside "github.com/toolward/toolward/sandbox/light/box"
+	"github.com/toolward/toolward/sandbox/native/setup"
 )
 
 // patience bounds each answer of a box: one that hangs in the kernel must not hold up its caller for ever.
@@ -91,6 +92,14 @@ func (l *Light) newBox(ctx context.Context, mode Mode) (*box, error) {
 	process, err := os.StartProcess("/proc/self/fd/"+strconv.Itoa(int(program.Fd())), argv, &os.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=2", "GOGC=off"}, Files: []*os.File{theirs, null, null}, Sys: ownNamespaces(mode),
 	})
+	if err == nil && mode == Namespaces && os.Geteuid() != 0 {
+		// In its user namespace the user is the same one, so that files belong to who they should.
+		uid, gid := os.Geteuid(), os.Getegid()
+		if err = (setup.Owner{UID: uid, HostUID: uid, GID: gid, HostGID: gid}).Give(process.Pid); err != nil {
+			_ = process.Kill()
+			_, _ = process.Wait() // the first error counts
+		}
+	}
 	if err != nil {
 		_ = conn.Close() // nothing was sent
 		return nil, err
@@ -106,20 +115,17 @@ func (l *Light) newBox(ctx context.Context, mode Mode) (*box, error) {
 	return b, nil
 }
 
-// ownNamespaces are those of a box. In its user namespace the user is the same one, so that files belong to who they should.
+// ownNamespaces are those of a box.
 func ownNamespaces(mode Mode) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if mode != Namespaces {
 		return attr
 	}
 	attr.Cloneflags = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
-	uid, gid := os.Geteuid(), os.Getegid()
-	if uid == 0 {
+	if os.Geteuid() == 0 {
 		return attr
 	}
 	attr.Cloneflags |= unix.CLONE_NEWUSER
-	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
-	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
 	// What is executed as another user than 0 keeps only these.
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
 	return attr

@@ -62,6 +62,12 @@ func (e *Engine) startHelper(ctx context.Context, flags uintptr, who identity) (
 		process, err = os.StartProcess("/proc/self/fd/"+strconv.Itoa(int(program.file.Fd())), argv, attr)
 	}
 	<-done
+	if err == nil && flags&unix.CLONE_NEWUSER != 0 && os.Geteuid() != 0 {
+		if err = (setup.Owner{UID: who.uid, HostUID: who.hostUID, GID: who.gid, HostGID: who.hostGID}).Give(process.Pid); err != nil {
+			_ = process.Kill()
+			_, _ = process.Wait() // the first error counts
+		}
+	}
 	if err != nil {
 		_ = conn.Close() // nothing was sent
 		return nil, err
@@ -85,15 +91,16 @@ func cloneAttr(flags uintptr, who identity) *syscall.SysProcAttr {
 		attr.Pdeathsig = 0
 		return attr
 	}
-	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: who.uid, HostID: who.hostUID, Size: 1}}
-	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: who.gid, HostID: who.hostGID, Size: 1}}
-	// Only root may give up its other groups; for others the kernel wants setgroups switched off before it maps any.
-	root := os.Geteuid() == 0
-	attr.GidMappingsEnableSetgroups = root
-	attr.Credential = &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid), NoSetGroups: !root}
 	// What is executed as another user than 0 keeps only these. CAP_DAC_OVERRIDE is for the kernel's own work directory of a
 	// layer, whose mode is 0; of the host it reaches what the user owns, and no more.
 	attr.AmbientCaps = []uintptr{unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
+	if os.Geteuid() != 0 {
+		return attr // its owner comes with setup.Owner
+	}
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: who.uid, HostID: who.hostUID, Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: who.gid, HostID: who.hostGID, Size: 1}}
+	attr.GidMappingsEnableSetgroups = true // it gives up root's other groups
+	attr.Credential = &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid)}
 	return attr
 }
 

@@ -30,10 +30,6 @@ type server struct {
 func Main() int {
 	// Capabilities, Landlock and the like belong to a thread, and programs inherit those of the thread that starts them.
 	runtime.LockOSThread()
-	// Programs inside have the same user: without this they could look into the process that guards them.
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return 1
-	}
 	// A signal that is meant for the programs must not end the box. They get back the usual answers when they start,
 	// which signals that are ignored would not.
 	signal.Notify(make(chan os.Signal, 1))
@@ -71,7 +67,13 @@ func (s *server) serve() bool {
 
 // make makes the confinement. What is not made whole is not used.
 func (s *server) make(fds []int) error {
-	setup, err := s.read(fds)
+	// Programs inside have the same user: without this they could look into the process that guards them. Until now the
+	// gateway had to: it says who this process is (setup.Owner).
+	err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	var setup *Setup
+	if err == nil {
+		setup, err = s.read(fds)
+	}
 	if err == nil {
 		err = setup.confine()
 	}
