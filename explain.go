@@ -22,6 +22,9 @@ type Trace struct {
 	Reasons  []Reason    `json:"reasons,omitempty"`
 	Hooks    []HookRun   `json:"hooks,omitempty"` // with ExplainOptions.Hooks: what plug-ins did
 	Steps    []TraceStep `json:"steps"`
+
+	// Question is the call as it was read and judged, for an approver to show; nil if it was not judged.
+	Question *Question `json:"-"`
 }
 
 // TraceStep is what one step of admission said.
@@ -53,6 +56,9 @@ func (g *Gateway) Explain(ctx context.Context, call Call, opts ExplainOptions) T
 	j := a.judged
 	trace.Row, trace.Class, trace.Severity = j.Row, j.Class.Class, j.Class.Severity
 	trace.Findings, trace.Reasons, trace.Hooks = j.Findings, j.Reasons, a.hookRuns
+	if a.weighed != nil {
+		trace.Question = &Question{Request: a.request, Judgment: j}
+	}
 	switch {
 	case err != nil:
 		refusal := refusalOf(call.Tool, CodeInternal, err)

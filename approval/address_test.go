@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"encoding/json"
 	"slices"
 	"testing"
 
@@ -23,7 +22,7 @@ func TestAddressThatMisleads(t *testing.T) {
 	if _, got := m.why([]toolward.Finding{{Code: "seen"}}, []string{want}, []string{"a rule"}); !slices.Equal(got, []string{"seen", want, "a rule"}) {
 		t.Errorf("the order of findings, addresses and rules is %q", got)
 	}
-	d, err := m.shownOf(&Submission{Details: Details{Preview: json.RawMessage(`{"url":"https://apple.com@evil.example/"}`)}})
+	d, err := m.shownOf(&Submission{Details: Details{Claims: []Claim{{"arguments", `{"url":"https://apple.com@evil.example/"}`}}}})
 	if err != nil || !slices.Equal(d.Reasons, []string{want}) {
 		t.Errorf("of a submission: %q, %v", d.Reasons, err)
 	}

@@ -83,7 +83,6 @@ type Details struct {
 	Action      string              `json:"action,omitempty"`
 	CallID      string              `json:"toolCallId,omitempty"`
 	Title       string              `json:"title"`                 // 1 to 80 characters
-	Description string              `json:"description,omitempty"` // at most 4,000 characters
 	Severity    toolward.Severity   `json:"severity"`
 	Class       toolward.Class      `json:"riskClass"`
 	Level       toolward.Level      `json:"runtimeLevel"`
@@ -113,6 +112,8 @@ type Details struct {
 	ByClient    bool                `json:"byClient,omitempty"`  // the client runs the tool itself
 	Lasting     bool                `json:"lasting,omitempty"`   // it waits for longer than a call does, and its caller comes back for the answer
 	Exec        *ExecRequest        `json:"exec,omitempty"`      // of a command that another program asks about
+	ByProgram   bool                `json:"byProgram,omitempty"` // a program asks by itself: who is meant to call is its word, too
+	Claims      []Claim             `json:"claims,omitempty"`    // what that program says of its call
 	Proposals   []Proposal          `json:"proposals,omitempty"` // what "always" can save; the first is the default
 }
 

@@ -62,7 +62,7 @@ func (v *View) Text() string {
 		t.line("level", v.Level.String())
 	}
 	t.line("title", v.Title)
-	t.quote("says", v.Description)
+	t.quote("says", v.Says)
 	t.outline(v.Findings)
 	if v.Command != "" {
 		t.line("directory", v.Directory)

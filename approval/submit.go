@@ -2,7 +2,6 @@ package approval
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,12 +10,13 @@ import (
 	"github.com/toolward/toolward"
 )
 
-// Submission is a question of a program that asks over the gateway protocol and runs the call itself. What it says is
-// its own word: nothing of it has passed the gate.
+// Submission is a question of a program that asks over the gateway protocol and runs the call itself. Read is how the gate
+// reads that call, nil if it cannot be read; what the program says of it are the claims of the details, and nothing else.
 type Submission struct {
 	ID         string // "" for a random one
 	Kind       Kind
 	Details    Details
+	Read       *toolward.Question
 	Binding    string // digest over everything that the question is about
 	Allowed    []toolward.Decision
 	Timeout    time.Duration // zero is the default
@@ -91,34 +91,25 @@ func (m *Manager) reaches(ctx context.Context, r *Record, e *entry) bool {
 // shownOf is what people see: redacted, within its limits, and only if nothing that runs is hidden by it.
 func (m *Manager) shownOf(s *Submission) (*Details, error) {
 	d := s.Details
+	d.ByProgram = true
 	if len(d.Command) > maxCommand {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLong, len(d.Command), maxCommand)
 	}
 	if m.hides(d.Command) {
 		return nil, errHidden
 	}
-	p := previewer{redact: m.redact, longest: maxPreview}
-	d.Command = m.redact(d.Command)
-	d.Title, d.Description = cut(m.redact(d.Title), maxTitle), cut(m.redact(d.Description), maxDescription)
-	d.Diff = m.diff(d.Diff)
-	if d.Preview != nil {
-		var v any
-		if err := json.Unmarshal(d.Preview, &v); err != nil {
-			return nil, fmt.Errorf("preview: %w", err)
+	if s.Read != nil {
+		if err := m.read(&d, s.Read); err != nil {
+			return nil, err
 		}
-		raw, err := encode(p.value(v, 0))
-		if err != nil || len(raw) > maxPreview {
-			return nil, errors.New("preview: larger than 16 KiB")
-		}
-		d.Preview, d.Cut = raw, p.cut
 	}
-	var targets []string
-	for _, t := range d.Targets {
-		targets = append(targets, cut(m.redact(t), maxTargetText))
+	d.Command, d.Title = m.redact(d.Command), cut(m.redact(d.Title), maxTitle)
+	texts := []any{s.Details.Command}
+	for _, c := range d.Claims {
+		texts = append(texts, c.Text)
 	}
-	d.Targets = targets
-	d.Findings, d.Reasons = m.why(d.Findings, m.misleading(s.Details.Command, decoded(s.Details.Preview)), d.Reasons)
-	d.Variables = m.redacted(d.Variables)
+	d.Findings, d.Reasons = m.why(d.Findings, m.misleading(texts...), d.Reasons)
+	d.Claims, d.Variables = m.claims(d.Claims), m.redacted(d.Variables)
 	if d.Exec != nil {
 		e := *d.Exec
 		for _, text := range slices.Concat(e.Argv, e.EnvKeys, []string{e.ResolvedPath}) {
@@ -132,14 +123,6 @@ func (m *Manager) shownOf(s *Submission) (*Details, error) {
 	d.Proposals = nil
 	return &d, nil
 }
-
-// decoded are the arguments in a preview; nil if it is none.
-func decoded(preview json.RawMessage) (v any) {
-	_ = json.Unmarshal(preview, &v) // what is no JSON has been refused
-	return v
-}
-
-const maxDescription = 4000
 
 // offered are the decisions that can be given, of those that a requester wants to be offered. Saying no always can.
 func offered(wanted []toolward.Decision) []toolward.Decision {

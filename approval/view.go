@@ -21,7 +21,7 @@ type View struct {
 	Caller      string // what kind of caller that is, in our words; the client's name in it is its own word
 	Level       toolward.Level
 	Title       string
-	Description string           // more about the call, in the words of whoever asks
+	Says        string           // what a program that asks by itself says of its call: its word and nobody else's
 	Findings    *display.Outline // what nobody may overlook; never nil
 	Command     string
 	Directory   string // where it starts
@@ -65,8 +65,8 @@ type Fact struct{ Name, Value string }
 func (r *Record) View() *View {
 	d := r.Request
 	v := &View{
-		Severity: d.Severity, Agent: cmp.Or(d.Agent, "unknown agent"), Caller: callerOf(r), Level: d.Level,
-		Title: d.Title, Description: d.Description, Command: d.Command, Directory: d.WorkDir, Diff: d.Diff,
+		Severity: d.Severity, Agent: r.Asker(), Caller: callerOf(r), Level: d.Level,
+		Title: d.Title, Says: saysOf(d), Command: d.Command, Directory: d.WorkDir, Diff: d.Diff,
 		Variables: d.Variables, Targets: d.Targets, Arguments: argumentsOf(d), Cut: d.Cut, Reasons: reasonsOf(d),
 		Expires: time.UnixMilli(r.ExpiresMs), Digest: r.Binding, Facts: factsOf(r),
 	}
@@ -178,19 +178,19 @@ func factsOf(r *Record) []Fact {
 	if d.ByClient {
 		add("run by", "the agent's own program")
 	}
-	add("program", e.ResolvedPath)
 	if len(e.Argv) > 0 { // they run, whatever the text of the command says
 		add("words", display.Words(e.Argv...))
 	}
 	if d.Command == "" {
 		add("directory", d.WorkDir)
 	}
-	add("session", string(d.Session))
+	if !d.ByProgram { // whoever asks by itself names these as it likes: see saysOf
+		add("session", string(d.Session))
+		add("sender", d.Channel, d.Sender)
+		add("account", d.Account)
+		add("arguments", d.Digest) // as the record of the call has it
+	}
 	add("run", d.Run)
-	add("sender", d.Channel, d.Sender)
-	add("account", d.Account)
-	add("thread", e.Thread)
-	add("arguments", d.Digest) // as the record of the call has it
 	add("approval", r.ID)
 	return out
 }

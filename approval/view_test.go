@@ -3,6 +3,7 @@ package approval_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ var notSeen = map[string]string{
 // TestViewForgetsNothing: every text of an approval is seen, or is named above with the reason.
 func TestViewForgetsNothing(t *testing.T) {
 	r := &approval.Record{Request: &approval.Details{
-		Exec: &approval.ExecRequest{}, Findings: make([]toolward.Finding, 1), Outline: &display.Outline{Lines: make([]display.OutlineLine, 1)},
+		Claims: make([]approval.Claim, 1), Exec: &approval.ExecRequest{}, Findings: make([]toolward.Finding, 1), Outline: &display.Outline{Lines: make([]display.OutlineLine, 1)},
 		Proposals: make([]approval.Proposal, 1), Preview: json.RawMessage(`{"requestpreview.":1}`),
 	}, Allowed: []toolward.Decision{toolward.AllowAlways}}
 	places := map[string]bool{}
@@ -37,13 +38,17 @@ func TestViewForgetsNothing(t *testing.T) {
 	r.Request.Variables = nil // else the names that the asker's own request has are not looked at
 	delete(places, "Request.Variables")
 	places["Request.Preview"] = true
-	raw, err := json.Marshal(r.View())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for place := range places {
-		if notSeen[place] == "" && !strings.Contains(string(raw), word(place)) {
-			t.Errorf("%s is not seen", place)
+	ofProgram := []string{"Request.Claims.Name", "Request.Claims.Text", "Request.Exec.ResolvedPath", "Request.Exec.Thread"}
+	for _, program := range []bool{false, true} {
+		r.Request.ByProgram = program
+		raw, err := json.Marshal(r.View())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for place := range places {
+			if notSeen[place] == "" && !strings.Contains(string(raw), word(place)) && (program || !slices.Contains(ofProgram, place)) {
+				t.Errorf("%s is not seen", place)
+			}
 		}
 	}
 	if len(places) < 40 {

@@ -19,13 +19,9 @@ import (
 
 // TestKeysVectors runs the vectors of typing and pasting. That nothing is sent is asserted, not how it is called.
 func TestKeysVectors(t *testing.T) {
-	held, cases := 0, gatetest.Vectors(t, "exec.json", "keys")["keys"]
-	for _, c := range cases {
-		if t.Run(c.Name, func(t *testing.T) { gatetest.CompareAsserted(t, c, keysVector(t, c)) }) {
-			held++
-		}
-	}
-	t.Logf("vectors exec.json keys: %d/%d held", held, len(cases))
+	gatetest.Play(t, "exec.json", "keys", gatetest.Vectors(t, "exec.json", "keys")["keys"], func(t *testing.T, c gatetest.Case) {
+		gatetest.CompareAsserted(t, c, keysVector(t, c))
+	})
 }
 
 func keysVector(t *testing.T, c gatetest.Case) map[string]any {
@@ -36,7 +32,10 @@ func keysVector(t *testing.T, c gatetest.Case) map[string]any {
 		Bracketed *bool
 	}
 	gatetest.Decode(t, c.Input, &in)
-	var want struct{ Error json.RawMessage }
+	var want struct {
+		Error, Hex json.RawMessage
+		Warnings   int
+	}
 	gatetest.Decode(t, c.Want, &want)
 	var (
 		sent     []byte

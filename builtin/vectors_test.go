@@ -27,6 +27,7 @@ func execParamsVector(t *testing.T, input json.RawMessage) map[string]any {
 		Params          json.RawMessage
 		AllowBackground *bool
 		Host            toolward.Host
+		Config          Config
 	}
 	gatetest.Decode(t, input, &in)
 	compiled, err := schema.Compile([]byte(execSchema), schema.Options{})
@@ -41,7 +42,7 @@ func execParamsVector(t *testing.T, input json.RawMessage) map[string]any {
 	if err := checkCommand(params.Text("command")); err != nil {
 		return map[string]any{"error": err.Error()}
 	}
-	box := Toolbox{cfg: Config{}.Defaults()}
+	box := Toolbox{cfg: in.Config.Defaults()}
 	timing := box.timing(params, in.AllowBackground == nil || *in.AllowBackground)
 	out := map[string]any{"yieldMs": nil, "timeoutSec": nil, "pty": wantsTerminal(params, in.Host)}
 	if timing.yield >= 0 {

@@ -29,7 +29,8 @@ type Common struct {
 	Allowed []toolward.Decision // what people may answer; default once or not at all
 }
 
-// Command is a command that the program runs itself, if people allow it.
+// Command is a command that the program runs itself, if people allow it. Severity and Warnings are shown as this program's word: the gate
+// has a reading of its own.
 type Command struct {
 	Common
 	Text     string            // as it is run; required
@@ -41,7 +42,8 @@ type Command struct {
 	Warnings []string          // at most 16 of 1000 characters
 }
 
-// Call is any other call that the program makes itself, if people allow it.
+// Call is any other call that the program makes itself, if people allow it. The gate reads what Tool and Arguments say by itself, unless
+// Preview shows something else than the arguments; all else here is shown to people as this program's word.
 type Call struct {
 	Common
 	Tool        string            // at most 64 characters; required
@@ -102,10 +104,11 @@ func (c *Client) AskCall(ctx context.Context, q Call) (*Asked, error) {
 	if q.Tool == "" || len(q.Arguments) == 0 {
 		return nil, errors.New("ask: a call needs a tool and arguments")
 	}
-	digest, err := digestOf(map[string]any{"tool": q.Tool, "params": q.Arguments, "agentId": q.Agent, "sessionKey": string(q.Session)})
+	canonical, err := schema.Canonicalize(q.Arguments)
 	if err != nil {
 		return nil, fmt.Errorf("ask: the arguments: %w", err)
 	}
+	digest := toolward.NewParams(canonical, nil).Digest(q.Tool, q.Agent, q.Session)
 	params := q.params()
 	params["kind"], params["tool"], params["title"], params["paramsDigest"] = "tool", q.Tool, q.Title, digest
 	if q.Title == "" {

@@ -29,8 +29,8 @@ const (
 // nothing. Another text than the argv's own is an error: people would approve something else than what runs.
 func TextOf(argv []string, raw string) (CommandText, error) {
 	raw = trimSpace(raw)
-	if len(argv) == 0 {
-		return CommandText{}, &CommandTextError{CodeMissingCommand, "there is no argv"}
+	if len(argv) == 0 || trimSpace(argv[0]) == "" { // a list of words that begins with none starts nothing that it names
+		return CommandText{}, &CommandTextError{CodeMissingCommand, "the argv names no program"}
 	}
 	script := shellText(argv)
 	text := CommandText{Text: joinArgv(argv), Shell: script.text}

@@ -61,14 +61,26 @@ func TestTextOf(t *testing.T) {
 	}
 }
 
+// Words that begin with none name no program: what they would start is not what people read.
+func TestTextOfNoProgram(t *testing.T) {
+	for _, argv := range [][]string{nil, {""}, {"", "-c", "id"}, {" \t", "id"}, {"\ufeff"}} {
+		if text, err := TextOf(argv, ""); err == nil {
+			t.Errorf("%q is shown as %q", argv, text.Text)
+		}
+	}
+}
+
 func FuzzTextOf(f *testing.F) {
 	f.Add("bash|-c|echo", "echo")
 	f.Add("env|A=1|timeout|5|sh|-lc|x y|z", "")
 	f.Fuzz(func(t *testing.T, joined, raw string) {
 		argv := strings.Split(joined, "|")
 		text, err := TextOf(argv, "")
+		if names := trimSpace(argv[0]) != ""; (err == nil) != names {
+			t.Fatalf("%q: %v", argv, err)
+		}
 		if err != nil {
-			t.Fatal(err)
+			return
 		}
 		if text.Text != joinArgv(argv) && (text.Shell == "" || text.Text != text.Shell) {
 			t.Fatalf("%q is shown as %q", argv, text.Text)

@@ -53,12 +53,13 @@ func text(t *testing.T, raw json.RawMessage) (string, bool) {
 	return b.String(), true
 }
 
-func TestAttackVectors(t *testing.T) {
+// TestTextsOfTheCorpus shows the texts of the corpus as cards do. Its cases count where the whole gate plays them: internal/attacks.
+func TestTextsOfTheCorpus(t *testing.T) {
 	files := []string{filepath.Join("..", "internal", "attacks", "testdata", "vectors", "attacks.json")}
 	if dir := os.Getenv("TOOLWARD_VECTORS"); dir != "" {
 		files = append(files, filepath.Join(dir, "attacks.json"))
 	}
-	held, all := map[string]int{}, map[string]int{}
+	shown := 0
 	for i, file := range files {
 		raw, err := os.ReadFile(file)
 		if i > 0 && errors.Is(err, os.ErrNotExist) {
@@ -76,15 +77,12 @@ func TestAttackVectors(t *testing.T) {
 			if judge == nil {
 				continue
 			}
-			kind := c.Surface + " " + c.Class + " " + c.Level
-			all[kind]++
-			if t.Run(c.ID, judge) {
-				held[kind]++
-			}
+			shown++
+			t.Run(c.ID, judge)
 		}
 	}
-	for kind, n := range all {
-		t.Logf("vectors attacks.json %s: %d/%d held", kind, held[kind], n)
+	if shown == 0 {
+		t.Error("no text was shown")
 	}
 }
 

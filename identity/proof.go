@@ -36,20 +36,21 @@ const proofSkew = 120 * time.Second
 
 // ProofError says what is wrong with a proof.
 type ProofError struct {
-	Code string // such as SIGNATURE_INVALID
-	Text string
+	Code   string // such as SIGNATURE_INVALID
+	Reason string // the protocol's word for it
+	Text   string
 }
 
 func (e *ProofError) Error() string { return e.Text }
 
 // What can be wrong with a proof.
 var (
-	errProofID      = &ProofError{"DEVICE_ID_MISMATCH", "device identity mismatch"}
-	errProofExpired = &ProofError{"SIGNATURE_EXPIRED", "device signature expired"}
-	errProofNoNonce = &ProofError{"NONCE_REQUIRED", "device nonce required"}
-	errProofNonce   = &ProofError{"NONCE_MISMATCH", "device nonce mismatch"}
-	errProofSigned  = &ProofError{"SIGNATURE_INVALID", "device signature invalid"}
-	errProofKey     = &ProofError{"PUBLIC_KEY_INVALID", "device public key invalid"}
+	errProofID      = &ProofError{"DEVICE_ID_MISMATCH", "device-id-mismatch", "device identity mismatch"}
+	errProofExpired = &ProofError{"SIGNATURE_EXPIRED", "device-signature-stale", "device signature expired"}
+	errProofNoNonce = &ProofError{"NONCE_REQUIRED", "device-nonce-missing", "device nonce required"}
+	errProofNonce   = &ProofError{"NONCE_MISMATCH", "device-nonce-mismatch", "device nonce mismatch"}
+	errProofSigned  = &ProofError{"SIGNATURE_INVALID", "device-signature", "device signature invalid"}
+	errProofKey     = &ProofError{"PUBLIC_KEY_INVALID", "device-public-key", "device public key invalid"}
 )
 
 // Verify checks the proof against the challenge of this connection and returns the device's raw key. Every error is a

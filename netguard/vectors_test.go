@@ -44,22 +44,20 @@ func verdictOf(err error) verdict {
 }
 
 func TestVectorsAddressesAndNames(t *testing.T) {
-	for kind, cases := range gatetest.Vectors(t, "web-memory.json", "ssrf.ip", "ssrf.host", "ssrf.url", "ssrf.policy") {
-		held := 0
-		for _, c := range cases {
+	const file = "web-memory.json"
+	for kind, cases := range gatetest.Vectors(t, file, "ssrf.ip", "ssrf.host", "ssrf.url", "ssrf.policy") {
+		gatetest.Play(t, file, kind, cases, func(t *testing.T, c gatetest.Case) {
 			var in struct {
 				IP, Host, URL string
 				Policy        Config
 				DNS           map[string][]string
 			}
 			var want verdict
-			if err := errors.Join(json.Unmarshal(c.Input, &in), json.Unmarshal(c.Want, &want)); err != nil {
-				t.Fatal(err)
-			}
+			gatetest.Decode(t, c.Input, &in)
+			gatetest.Decode(t, c.Want, &want)
 			policy, err := NewPolicy(in.Policy)
 			if err != nil {
-				t.Errorf("%s: %v", c.Name, err)
-				continue
+				t.Fatal(err)
 			}
 			switch kind {
 			case "ssrf.ip":
@@ -78,29 +76,16 @@ func TestVectorsAddressesAndNames(t *testing.T) {
 				}
 			}
 			if got := verdictOf(err); got != want {
-				t.Errorf("%s: %+v, want %+v", c.Name, got, want)
-				continue
+				t.Errorf("%+v, want %+v", got, want)
 			}
-			held++
-		}
-		t.Logf("vectors web-memory.json %s: %d/%d held", kind, held, len(cases))
+		})
 	}
 }
 
 func TestVectorsLoggedURLs(t *testing.T) {
-	cases := gatetest.Vectors(t, "web-memory.json", "web.redactUrl")["web.redactUrl"]
-	held := 0
-	for _, c := range cases {
+	gatetest.Run(t, "web-memory.json", "web.redactUrl", func(t *testing.T, input json.RawMessage) any {
 		var in struct{ URL string }
-		var want struct{ Logged string }
-		if err := errors.Join(json.Unmarshal(c.Input, &in), json.Unmarshal(c.Want, &want)); err != nil {
-			t.Fatal(err)
-		}
-		if got := Logged(in.URL); got != want.Logged {
-			t.Errorf("%s: %q, want %q", c.Name, got, want.Logged)
-			continue
-		}
-		held++
-	}
-	t.Logf("vectors web-memory.json web.redactUrl: %d/%d held", held, len(cases))
+		gatetest.Decode(t, input, &in)
+		return map[string]any{"logged": Logged(in.URL)}
+	})
 }

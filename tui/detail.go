@@ -17,9 +17,9 @@ func rowsOf(v *approval.View, width int) []row {
 	severity := severities[v.Severity]
 	out.line(severity.color, "", severity.word+"  "+caller(v))
 	out.line(bold, "", display.Line(v.Title))
-	if v.Description != "" {
+	if v.Says != "" {
 		out.line("", "", "It says:")
-		out.quote(v.Description, nil)
+		out.quote(v.Says, nil)
 	}
 	if v.Level != toolward.Normal {
 		out.line(red, "", "Level of the session: "+v.Level.String())

@@ -77,8 +77,8 @@ type printer struct {
 }
 
 func (p *printer) parts(v *approval.View) {
-	if v.Description != "" {
-		p.part("It says", v.Description)
+	if v.Says != "" {
+		p.part("It says", v.Says)
 	}
 	if v.Command != "" {
 		p.part(commandLabel(v), v.Command)

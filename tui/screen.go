@@ -155,7 +155,7 @@ func (c *console) queueList() []row {
 		}
 		left := max(0, time.UnixMilli(call.ExpiresMs).Sub(c.now)).Truncate(time.Second)
 		text := mark + pad(display.Duration(left), 12) + pad(next, 11) + pad(severities[call.Request.Severity].word, 9) +
-			pad(display.Line(call.Request.Agent), 10) + " " + display.Line(call.Request.Title)
+			pad(display.Line(call.Asker()), 10) + " " + display.Line(call.Request.Title)
 		list = append(list, row{cut(text, c.width), color})
 	}
 	return list

@@ -44,9 +44,9 @@ func (p Prompter) Prompt(ctx context.Context, r *approval.Record) (decision, by 
 	c := p.client()
 	d, _, err := c.Call(ctx, r.ID, callFrom(r))
 	if errors.Is(err, ErrNoAnswer) && ctx.Err() == nil && r.Kind == approval.KindExec {
+		asks := callFrom(r)
 		d, err = c.Command(ctx, r.ID, &CommandRequest{
-			Command: r.Request.Command, WorkDir: r.Request.WorkDir, Host: string(r.Request.Host),
-			Agent: r.Request.Agent, Session: string(r.Request.Session),
+			Command: r.Request.Command, WorkDir: r.Request.WorkDir, Host: asks.Host, Agent: asks.Agent, Session: asks.Session,
 		})
 	}
 	if err != nil {
@@ -60,7 +60,10 @@ func (p Prompter) Prompt(ctx context.Context, r *approval.Record) (decision, by 
 func callFrom(r *approval.Record) *CallRequest {
 	d, c := r.Request, callOfView(r.View())
 	c.Kind, c.Tool, c.CallID, c.Class, c.Preview, c.Digest = string(r.Kind), d.Tool, d.CallID, d.Class.String(), d.Preview, d.Digest
-	c.Host, c.Session, c.Agent = string(d.Host), string(d.Session), d.Agent
+	c.Host = string(d.Host)
+	if !d.ByProgram {
+		c.Session, c.Agent = string(d.Session), d.Agent
+	}
 	return c
 }
 
@@ -73,7 +76,7 @@ func callOfView(v *approval.View) *CallRequest {
 	for _, reason := range v.Reasons {
 		c.Reasons = append(c.Reasons, reason.Text)
 	}
-	c.Description = bounded(strings.TrimSpace(v.Description + "\n\n" + v.Remarks()))
+	c.Description = bounded(strings.TrimSpace(v.Says + "\n\n" + v.Remarks()))
 	return c
 }
 

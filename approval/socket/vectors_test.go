@@ -13,20 +13,14 @@ import (
 
 // TestSocketVectors runs the vectors of what a line gets. A wanted response names some of its fields.
 func TestSocketVectors(t *testing.T) {
-	held, cases := 0, gatetest.Vectors(t, "exec.json", "socket")["socket"]
-	for _, c := range cases {
-		if t.Run(c.Name, func(t *testing.T) {
-			var want any
-			gatetest.Decode(t, c.Want, &want)
-			got := lineOutcome(t, c.Input)
-			if diff := cmp.Diff(want, asserted(want, got)); diff != "" {
-				t.Errorf("input %s\n(-want +got)\n%s", c.Input, diff)
-			}
-		}) {
-			held++
+	gatetest.Play(t, "exec.json", "socket", gatetest.Vectors(t, "exec.json", "socket")["socket"], func(t *testing.T, c gatetest.Case) {
+		var want any
+		gatetest.Decode(t, c.Want, &want)
+		got := lineOutcome(t, c.Input)
+		if diff := cmp.Diff(want, asserted(want, got)); diff != "" {
+			t.Errorf("input %s\n(-want +got)\n%s", c.Input, diff)
 		}
-	}
-	t.Logf("vectors exec.json socket: %d/%d held", held, len(cases))
+	})
 }
 
 func lineOutcome(t *testing.T, input json.RawMessage) any {

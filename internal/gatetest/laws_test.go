@@ -143,7 +143,7 @@ func (w *lawWorld) compareRecord(t *testing.T, trace *toolward.Trace, d *toolwar
 		want.Host, want.HostWhy = gocmp.Or(d.Facts.Host, d.Call.Host), d.Facts.HostWhy
 	}
 	got := *trace
-	got.Steps, got.Via = nil, ""
+	got.Steps, got.Via, got.Question = nil, "", nil
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the explanation differs from the record (-record +explanation):\n%s", diff)
 	}

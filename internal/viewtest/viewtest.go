@@ -23,7 +23,7 @@ var marker = regexp.MustCompile(`marker[a-z]+`)
 func Full() *approval.View {
 	return &approval.View{
 		Severity: toolward.Warning, Agent: "markeragent", Caller: "markercaller", Level: toolward.Elevated,
-		Title: "markertitle", Description: "markerdescription",
+		Title: "markertitle", Says: "markersays",
 		Findings: outline(display.LineFinding, "markerdangerlabel", "markerdangertext", "markerdangernote"),
 		Command:  "markercommand", Directory: "markerdirectory", Diff: "+markerdiff",
 		Outline:   outline(display.LineCommand, "markerlabel", "markertext", "markernote"),

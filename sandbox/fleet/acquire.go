@@ -145,7 +145,7 @@ func (k *making) decide(ctx context.Context, plan *settings.Plan, entry Register
 	}
 	e := Existing{
 		Exists: err == nil, Running: state.Running, Label: state.Hash, Recorded: entry.Hash,
-		Foreign:  state.Instance != plan.Spec.Instance || state.ScopeKey != plan.ScopeKey,
+		Foreign:  foreign(&state, plan.Spec.Instance, plan.ScopeKey),
 		Security: entry.SecurityHash == "" || entry.SecurityHash != plan.SecurityHash,
 	}
 	if e.Label == "" && entry.Engine != k.engine.Name() {

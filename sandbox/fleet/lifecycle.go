@@ -1,6 +1,10 @@
 package fleet
 
-import "time"
+import (
+	"time"
+
+	"github.com/toolward/toolward/sandbox"
+)
 
 // Reuse is what to do about a sandbox before it is used.
 type Reuse string
@@ -28,6 +32,11 @@ type Existing struct {
 	Idle            *time.Duration // since the last use; nil is unknown
 	// Security: what differs is part of what confines. In doubt it is.
 	Security bool
+}
+
+// foreign reports whether a sandbox is not one that this installation has made for a scope.
+func foreign(s *sandbox.State, instance, scopeKey string) bool {
+	return s.Instance != instance || s.ScopeKey != scopeKey
 }
 
 // Decide says what to do about a sandbox that should have the given hash.

@@ -26,8 +26,14 @@ func TestLifecycleVectors(t *testing.T) {
 		}
 		gatetest.Decode(t, input, &in)
 		e := Existing{Exists: in.Exists, Running: in.Running, Label: in.Label, Recorded: in.RegistryHash, Security: in.SecurityRelevant}
-		e.Foreign = in.Owned != nil && !*in.Owned ||
-			in.Labels != nil && (in.Labels["toolward.sandbox"] != "1" || in.Labels["toolward.sessionKey"] != in.ScopeKey)
+		state := sandbox.State{Instance: "1", ScopeKey: in.ScopeKey}
+		if in.Owned != nil && !*in.Owned {
+			state.Instance = "of another"
+		}
+		if in.Labels != nil {
+			state.Instance, state.ScopeKey = in.Labels["toolward.sandbox"], in.Labels["toolward.sessionKey"]
+		}
+		e.Foreign = foreign(&state, "1", in.ScopeKey)
 		if in.IdleMs != nil {
 			idle := time.Duration(*in.IdleMs) * time.Millisecond
 			e.Idle = &idle

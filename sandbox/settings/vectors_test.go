@@ -216,9 +216,11 @@ func TestPathsVectors(t *testing.T) {
 		s.Workdir, s.WorkspaceAccess = cmp.Or(s.Workdir, WorkspaceTarget), access(t, s.WorkspaceAccess)
 		var binds []Bind
 		for _, spec := range s.Binds {
-			if b, err := ParseBind(spec); err == nil {
-				binds = append(binds, b)
+			b, err := ParseBind(spec)
+			if err != nil {
+				t.Fatal(err)
 			}
+			binds = append(binds, b)
 		}
 		table := NewMountTable(s.Workdir, Mounts(s.WorkspaceAccess, s.Workdir, s.WorkspaceDir, s.AgentWorkspaceDir, binds))
 		location, err := table.Map(in.Path, in.Cwd, in.Op == "write", nil)
@@ -243,37 +245,29 @@ var vectorSurroundings = Surroundings{StateDir: "/home/gw/.toolward", Home: "/ho
 
 // A case of "config" wants only some of what is resolved.
 func TestConfigVectors(t *testing.T) {
-	cases := gatetest.Vectors(t, vectorFile, "config")["config"]
-	held := 0
-	for _, c := range cases {
-		ok := t.Run("config/"+c.Name, func(t *testing.T) {
-			var in struct{ Global, Agent *Config }
-			gatetest.Decode(t, c.Input, &in)
-			var configuration Configuration
-			if in.Global != nil {
-				configuration.Defaults.Config = *in.Global
-			}
-			if in.Agent != nil {
-				configuration.Agents = []AgentConfig{{"coder", *in.Agent}}
-			}
-			settings, _ := Compile(configuration, vectorSurroundings)
-			resolved := settings.For("coder")
-			got := asTree(t, resolved).(map[string]any)
-			got["browserContainerBinds"] = asTree(t, resolved.BrowserBinds())
-			for leaf, source := range resolved.Sources {
-				got["sources"].(map[string]any)[leaf] = source.Level
-			}
-			var want struct{ Subset map[string]any }
-			gatetest.Decode(t, c.Want, &want)
-			if diff := subsetDiff("", want.Subset, got); diff != "" {
-				t.Errorf("input %s\n%s", c.Input, diff)
-			}
-		})
-		if ok {
-			held++
+	gatetest.Play(t, vectorFile, "config", gatetest.Vectors(t, vectorFile, "config")["config"], func(t *testing.T, c gatetest.Case) {
+		var in struct{ Global, Agent *Config }
+		gatetest.Decode(t, c.Input, &in)
+		var configuration Configuration
+		if in.Global != nil {
+			configuration.Defaults.Config = *in.Global
 		}
-	}
-	t.Logf("vectors %s config: %d/%d held", vectorFile, held, len(cases))
+		if in.Agent != nil {
+			configuration.Agents = []AgentConfig{{"coder", *in.Agent}}
+		}
+		settings, _ := Compile(configuration, vectorSurroundings)
+		resolved := settings.For("coder")
+		got := asTree(t, resolved).(map[string]any)
+		got["browserContainerBinds"] = asTree(t, resolved.BrowserBinds())
+		for leaf, source := range resolved.Sources {
+			got["sources"].(map[string]any)[leaf] = source.Level
+		}
+		var want struct{ Subset map[string]any }
+		gatetest.Decode(t, c.Want, &want)
+		if diff := subsetDiff("", want.Subset, got); diff != "" {
+			t.Errorf("input %s\n%s", c.Input, diff)
+		}
+	})
 }
 
 func asTree(t *testing.T, v any) (tree any) {

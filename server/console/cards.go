@@ -55,8 +55,8 @@ func cardOfView(tool string, v *approval.View) card {
 		Blocks: blocksOf(tool, v), Outline: outlineOf(v), Targets: targetsOf(v.Targets), Reasons: reasonsOf(v.Reasons),
 	}
 	c.Title, c.TitleObject = titleOf(tool, v)
-	if v.Description != "" {
-		c.Says = &block{Name: "Description", Label: "It says", Text: spans(v.Description)}
+	if v.Says != "" {
+		c.Says = &block{Name: "Says", Label: "It says", Text: spans(v.Says)}
 	}
 	for _, a := range v.Arguments {
 		c.Params = append(c.Params, namedSpans{oneLine(cmp.Or(a.Name, "(all)")), spans(a.Text)})

@@ -1,16 +1,17 @@
 package protocol
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/schema"
 )
 
 // toolRequest are the parameters of approval.request.
@@ -43,7 +44,7 @@ type toolRequest struct {
 func toolRequestShape() shape {
 	line := orNull(text(4096))
 	return object(
-		may("id", name(128)), may("kind", oneOf("tool", "plugin")), need("tool", name(64)), may("toolCallId", text(128)), need("title", name(80)),
+		may("id", name(128)), may("kind", oneOf("tool", "plugin")), need("tool", toolName()), may("toolCallId", text(128)), need("title", name(80)),
 		may("description", text(4000)), need("severity", oneOf("info", "warning", "critical")),
 		need("riskClass", oneOf("safe", "needs_approval", "blocked")), need("runtimeLevel", oneOf("normal", "elevated", "lockdown")),
 		need("reasons", list(text(200), 16)), need("preview", anything()), need("paramsDigest", digestShape()), may("diff", text(64<<10)),
@@ -54,6 +55,11 @@ func toolRequestShape() shape {
 	)
 }
 
+// toolName has no white space: it stands in the gate's own words, and must not go on as a sentence of the program's.
+func toolName() shape {
+	return shape{map[string]any{"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[!-~]+$"}, "s"}
+}
+
 func digestShape() shape {
 	return shape{map[string]any{"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[0-9a-f]+$"}, "hex"}
 }
@@ -62,14 +68,20 @@ func (r *call) askTool(ctx context.Context, p *toolRequest) (any, *Error) {
 	if len(p.Preview) > 16<<10 {
 		return nil, invalid("invalid approval.request params: \"preview\" is larger than 16 KiB")
 	}
-	d := approval.Details{
-		Tool: p.Tool, CallID: p.ToolCallID, Title: p.Title, Description: p.Description, Severity: severityOf(p.Severity),
-		Reasons: p.Reasons, Preview: p.Preview, Digest: p.ParamsDigest, Diff: p.Diff, Targets: p.Targets, Agent: trimmed(p.AgentID),
-		Session: toolward.SessionKey(trimmed(p.SessionKey)), Channel: trimmed(p.TurnSourceChannel), Sender: trimmed(p.TurnSourceTo),
-		Account: trimmed(p.TurnSourceAccountID), ByClient: true,
+	about := &asked{tool: p.Tool, agent: trimmed(p.AgentID), session: trimmed(p.SessionKey)}
+	if wrong := about.checkIdentity(); wrong != nil {
+		return nil, wrong
 	}
-	if err := errors.Join(d.Class.UnmarshalText([]byte(p.RiskClass)), d.Level.UnmarshalText([]byte(p.RuntimeLevel))); err != nil {
-		return nil, invalid("%s", err)
+	d := approval.Details{
+		Tool: p.Tool, CallID: p.ToolCallID, Title: p.Tool, Digest: p.ParamsDigest, Agent: about.agent, Session: toolward.SessionKey(about.session),
+		Channel: trimmed(p.TurnSourceChannel), Sender: trimmed(p.TurnSourceTo), Account: trimmed(p.TurnSourceAccountID), ByClient: true,
+		Claims: claimed("title", p.Title, "description", p.Description, "severity", p.Severity, "class", p.RiskClass, "level", p.RuntimeLevel,
+			"reasons", strings.Join(p.Reasons, "\n"), "targets", strings.Join(p.Targets, "\n"), "change", p.Diff),
+	}
+	if p.bound(about) {
+		about.args = p.Preview // all of the arguments, and the digest proves it
+	} else {
+		d.Claims = append(d.Claims, claimed("arguments", readable(p.Preview))...)
 	}
 	digest, wrong := digestOf(map[string]any{
 		"kind": "tool", "tool": p.Tool, "params": p.ParamsDigest, "agent": d.Agent, "session": string(d.Session), "title": p.Title,
@@ -79,9 +91,28 @@ func (r *call) askTool(ctx context.Context, p *toolRequest) (any, *Error) {
 		return nil, wrong
 	}
 	return r.ask(ctx, &question{
-		id: trimmed(p.ID), kind: approval.KindTool, details: d, digest: digest, allowed: p.AllowedDecisions, timeoutMs: p.TimeoutMs,
+		id: trimmed(p.ID), kind: approval.KindTool, details: d, read: r.read(ctx, about, &d), digest: digest, allowed: p.AllowedDecisions, timeoutMs: p.TimeoutMs,
 		twoPhase: p.TwoPhase,
 	})
+}
+
+// bound reports whether what the program shows of the arguments is all of them: the digest that the question is bound to is theirs.
+func (p *toolRequest) bound(about *asked) bool {
+	canonical, err := schema.Canonicalize(p.Preview)
+	if err != nil {
+		return false
+	}
+	params := toolward.NewParams(canonical, nil)
+	return params.Digest(p.Tool, about.agent, toolward.SessionKey(about.session)) == p.ParamsDigest
+}
+
+// readable is JSON over several lines.
+func readable(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
 }
 
 // resolveParams are the parameters of the methods that answer.

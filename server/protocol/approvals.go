@@ -86,17 +86,25 @@ func (r *call) askExec(ctx context.Context, p *execRequest) (any, *Error) {
 			return nil, invalid("commandArgv is required for host=node")
 		}
 	}
-	if wrong := p.takePlan(host == "node"); wrong != nil {
-		return nil, wrong
-	}
 	if strings.TrimSpace(p.Command) == "" {
 		return nil, invalid("invalid exec.approval.request params: \"command\" must not be blank")
 	}
+	if wrong := p.agree(); wrong != nil {
+		return nil, wrong
+	}
+	args, err := encode(map[string]any{"command": p.Command})
+	if err != nil {
+		return nil, invalid("the request has no canonical form: %s", err)
+	}
+	about := &asked{"exec", args, trimmed(p.Cwd), trimmed(p.NodeID), trimmed(p.AgentID), trimmed(p.SessionKey)}
+	if wrong := about.checkIdentity(); wrong != nil {
+		return nil, wrong
+	}
 	d := approval.Details{
 		Tool: "exec", Title: "exec: " + firstLine(p.Command), Command: p.Command, WorkDir: trimmed(p.Cwd), Host: toolward.Host(host),
-		Class: toolward.NeedsApproval, Level: toolward.Normal, Severity: severityOf(p.Severity), Reasons: p.Warnings,
 		Agent: trimmed(p.AgentID), Session: toolward.SessionKey(trimmed(p.SessionKey)), Channel: trimmed(p.TurnSourceChannel),
 		Sender: trimmed(p.TurnSourceTo), Account: trimmed(p.TurnSourceAccountID), ByClient: true,
+		Claims: claimed("severity", p.Severity, "warnings", strings.Join(p.Warnings, "\n"), "security", trimmed(p.Security), "ask", trimmed(p.Ask)),
 		Exec: &approval.ExecRequest{
 			Argv: p.CommandArgv, EnvKeys: slices.Sorted(maps.Keys(p.Env)), EnvHash: envHash(p.Env), Node: trimmed(p.NodeID),
 			Security: trimmed(p.Security), Ask: trimmed(p.Ask), ResolvedPath: trimmed(p.ResolvedPath), Thread: threadOf(p.TurnSourceThreadID),
@@ -111,26 +119,48 @@ func (r *call) askExec(ctx context.Context, p *execRequest) (any, *Error) {
 		return nil, wrong
 	}
 	d.Digest = digest
+	read := r.read(ctx, about, &d)
+	if wrong := dangerousNames(p.Env); len(wrong) > 0 {
+		d.Reasons = append(d.Reasons, wrong...)
+		if read != nil {
+			read.Judgment.Class.Severity = toolward.Critical
+		}
+	}
 	return r.ask(ctx, &question{
-		id: trimmed(p.ID), kind: approval.KindExec, details: d, digest: digest, allowed: p.AllowedDecisions, timeoutMs: p.TimeoutMs,
+		id: trimmed(p.ID), kind: approval.KindExec, details: d, read: read, digest: digest, allowed: p.AllowedDecisions, timeoutMs: p.TimeoutMs,
 		twoPhase: p.TwoPhase,
 	})
 }
 
-// takePlan replaces what the request says by what the node has prepared, so that people see what would run. The text that
-// is shown must be that of the argv: with another one, people would approve something else.
-func (p *execRequest) takePlan(node bool) *Error {
-	if !node {
-		p.Plan = nil
-		return nil
-	}
+// agree refuses a request whose parts contradict each other: people would approve the text that they read, and the argument list, the
+// plan or another directory would run. What a plan says and the request leaves out is taken from the plan.
+func (p *execRequest) agree() *Error {
 	if p.Plan = nonNull(p.Plan); p.Plan != nil {
 		var plan runPlan
 		if err := json.Unmarshal(p.Plan, &plan); err != nil {
 			return invalid("invalid exec.approval.request params: systemRunPlanV2 cannot be read")
 		}
-		p.CommandArgv, p.Cwd, p.AgentID, p.SessionKey = plan.Argv, plan.Cwd, plan.AgentID, plan.SessionKey
-		p.Command = trimmed(plan.RawCommand)
+		if len(p.CommandArgv) > 0 && !slices.Equal(p.CommandArgv, plan.Argv) {
+			return contradicts("commandArgv")
+		}
+		p.CommandArgv = plan.Argv
+		for _, same := range []struct {
+			name    string
+			request **string
+			plan    *string
+		}{{"cwd", &p.Cwd, plan.Cwd}, {"agentId", &p.AgentID, plan.AgentID}, {"sessionKey", &p.SessionKey, plan.SessionKey}} {
+			says := trimmed(*same.request)
+			if says != "" && says != trimmed(same.plan) {
+				return contradicts(same.name)
+			}
+			*same.request = same.plan
+		}
+		if _, err := command.TextOf(plan.Argv, trimmed(plan.RawCommand)); err != nil {
+			return invalid("%v", err)
+		}
+	}
+	if len(p.CommandArgv) == 0 {
+		return nil
 	}
 	text, err := command.TextOf(p.CommandArgv, p.Command)
 	if err != nil {
@@ -140,11 +170,16 @@ func (p *execRequest) takePlan(node bool) *Error {
 	return nil
 }
 
+func contradicts(field string) *Error {
+	return withDetail(invalid("%s is not that of systemRunPlanV2", field), "CONTRADICTION")
+}
+
 // question is what a program asks people.
 type question struct {
 	id        string
 	kind      approval.Kind
 	details   approval.Details
+	read      *toolward.Question // how the gate reads the call; nil if it cannot
 	digest    string
 	allowed   []string
 	timeoutMs int64
@@ -167,7 +202,7 @@ func (r *call) ask(ctx context.Context, q *question) (any, *Error) {
 		}
 	}
 	record, err := approvals.Submit(ctx, approval.Submission{
-		ID: q.id, Kind: q.kind, Details: q.details, Binding: q.digest, Allowed: allowed,
+		ID: q.id, Kind: q.kind, Details: q.details, Read: q.read, Binding: q.digest, Allowed: allowed,
 		Timeout:    min(time.Duration(q.timeoutMs), time.Duration(longestAsk/time.Millisecond)) * time.Millisecond,
 		Connection: r.conn.id, Device: r.admitted.deviceID, Client: r.admitted.client.name(),
 	})
@@ -313,16 +348,6 @@ func threadOf(v any) string {
 		return ""
 	}
 	return string(raw)
-}
-
-func severityOf(word string) toolward.Severity {
-	severity := toolward.Warning
-	if word != "" {
-		if err := severity.UnmarshalText([]byte(word)); err != nil {
-			return toolward.Critical
-		}
-	}
-	return severity
 }
 
 // envHash is a digest over an environment, so that a question is bound to values that nobody is shown.

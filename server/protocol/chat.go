@@ -17,6 +17,8 @@ type ChatEvent struct {
 	State string // delta, final, error or aborted
 	Text  string
 	Error string
+	// StopReason is why the run ended, in the word of whoever ended it, if there is one: what the model said, or who aborted it.
+	StopReason string
 }
 
 // The states of a ChatEvent.
@@ -55,28 +57,28 @@ func (c *ChatRun) Text(text string, now time.Time) (ChatEvent, bool) {
 // maybeSilent holds back what may still become the silent token: nobody is to see half of it.
 func maybeSilent(text string) bool { return strings.HasPrefix(silentToken, strings.TrimSpace(text)) }
 
-// End ends the run; failure is "" if it went well.
-func (c *ChatRun) End(failure string) (ChatEvent, bool) {
+// End ends the run; failure is "" if it went well, and stop is the reason that the model gave.
+func (c *ChatRun) End(failure, stop string) (ChatEvent, bool) {
 	if c.over {
 		return ChatEvent{}, false
 	}
 	c.over = true
 	switch {
 	case failure != "":
-		return ChatEvent{State: ChatFailed, Error: failure}, true
+		return ChatEvent{State: ChatFailed, Error: failure, StopReason: stop}, true
 	case strings.TrimSpace(c.text) == silentToken:
-		return ChatEvent{State: ChatFinal}, true
+		return ChatEvent{State: ChatFinal, StopReason: stop}, true
 	}
-	return ChatEvent{State: ChatFinal, Text: c.text}, true
+	return ChatEvent{State: ChatFinal, Text: c.text, StopReason: stop}, true
 }
 
-// Abort ends the run because somebody stopped it. What it still says, and that it ends, is told to nobody.
-func (c *ChatRun) Abort() (ChatEvent, bool) {
+// Abort ends the run because somebody stopped it; stop says who. What it still says, and that it ends, is told to nobody.
+func (c *ChatRun) Abort(stop string) (ChatEvent, bool) {
 	if c.over {
 		return ChatEvent{}, false
 	}
 	c.over = true
-	e := ChatEvent{State: ChatAborted, Text: c.text}
+	e := ChatEvent{State: ChatAborted, Text: c.text, StopReason: stop}
 	if maybeSilent(c.text) {
 		e.Text = ""
 	}

@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -24,7 +26,7 @@ func closeCode(err error) int {
 
 // symbolicDevice is a device as the vectors describe it.
 type symbolicDevice struct {
-	Valid          bool
+	Valid          *bool
 	Paired         *bool
 	PairedRoles    []identity.Role
 	PairedScopes   []string
@@ -37,7 +39,7 @@ type symbolicDevice struct {
 	TokenRevoked                    bool
 	ID, Nonce, Signature, PublicKey *string
 	SignedAt                        *int64
-	SkewMs                          *int64
+	SignedAtOffsetMs                int64
 }
 
 func TestConnectAuthVectors(t *testing.T) {
@@ -114,9 +116,6 @@ func TestConnectAuthVectors(t *testing.T) {
 			out["detailCode"] = f.Error.Details["code"]
 			out["retryAfterMs"] = f.Error.RetryAfterMs
 			out["reason"] = f.Error.Details["reason"]
-			if f.Error.Details["code"] == "ORIGIN_NOT_ALLOWED" {
-				out["reason"] = "origin"
-			}
 			out["close"], _ = c.closed()
 		}
 		select {
@@ -171,10 +170,7 @@ func (w *world) present(t *testing.T, c *client, d *symbolicDevice, params map[s
 			}
 		}
 	}
-	now := time.Now()
-	if d.SkewMs != nil {
-		now = now.Add(time.Duration(*d.SkewMs) * time.Millisecond)
-	}
+	now := time.Now().Add(time.Duration(d.SignedAtOffsetMs) * time.Millisecond)
 	nonce := c.nonce
 	if d.Nonce != nil {
 		nonce = *d.Nonce
@@ -185,6 +181,9 @@ func (w *world) present(t *testing.T, c *client, d *symbolicDevice, params map[s
 		if wrong != nil {
 			proof[name] = *wrong
 		}
+	}
+	if d.Valid != nil && !*d.Valid {
+		proof["signature"] = base64.RawURLEncoding.EncodeToString(make([]byte, ed25519.SignatureSize))
 	}
 	if d.SignedAt != nil {
 		proof["signedAt"] = *d.SignedAt

@@ -42,6 +42,9 @@ var laterRules = map[string]eventRule{
 	"node.pair.resolved":  {scope: identity.ScopePairing, droppable: true},
 }
 
+// nodeInvoke is for the one node that it names.
+const nodeInvoke = "node.invoke.request"
+
 func eventRuleOf(name string) eventRule {
 	for _, rule := range eventTable {
 		if rule.name == name {
@@ -59,22 +62,36 @@ type delivery uint8
 
 // The deliveries. The zero value tells nothing to anybody.
 const (
-	skip   delivery = iota // it is not meant for this client: it does not use up a number
-	send                   // it is queued
-	drop                   // the client is slow and may miss it: the number is used up, so that the client notices
-	hangUp                 // the client is slow and must not miss it: the connection is closed
+	skip      delivery = iota // it is not meant for this client: it does not use up a number
+	send                      // it is queued
+	sendAlone                 // it is queued without a number: it is for this client alone, which misses nothing that others get
+	drop                      // the client is slow and may miss it: the number is used up, so that the client notices
+	hangUp                    // the client is slow and must not miss it: the connection is closed
 )
 
-// deliver decides about one event and one client. A node gets no operator's event, whatever scopes it claims.
-func deliver(event string, droppable bool, buffered int64, role identity.Role, scopes []string) delivery {
-	scope := eventRuleOf(event).scope
-	if scope != "" && (role != identity.RoleOperator || !identity.Covers(scopes, scope)) {
-		return skip
-	}
+// addressed is an event on its way.
+type addressed struct {
+	name      string
+	droppable bool
+	targeted  bool // it is for one client
+}
+
+// deliver decides about one event and one client. A node gets no operator's event, whatever scopes it claims, and an operator none
+// that is for a node.
+func (e addressed) deliver(buffered int64, role identity.Role, scopes []string) delivery {
+	scope, toNode := eventRuleOf(e.name).scope, e.name == nodeInvoke
 	switch {
+	case toNode && role != identity.RoleNode:
+		return skip
+	case !toNode && scope != "" && (role != identity.RoleOperator || !identity.Covers(scopes, scope)):
+		return skip
+	case buffered <= maxBuffered && (e.targeted || toNode):
+		return sendAlone
 	case buffered <= maxBuffered:
 		return send
-	case droppable:
+	case e.droppable && e.targeted:
+		return skip
+	case e.droppable:
 		return drop
 	}
 	return hangUp

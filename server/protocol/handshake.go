@@ -76,7 +76,9 @@ func (h *handshake) connect(ctx context.Context, raw []byte) (*admitted, *refuse
 		return nil, h.refuse(invalid("invalid role"))
 	}
 	if !h.originAllowed() {
-		return nil, h.refuse(withDetail(invalid("origin not allowed: add it to gateway.controlUi.allowedOrigins if the page is yours"), "ORIGIN_NOT_ALLOWED"))
+		wrong := withDetail(invalid("origin not allowed: add it to gateway.controlUi.allowedOrigins if the page is yours"), "ORIGIN_NOT_ALLOWED")
+		wrong.Details["reason"] = "origin"
+		return nil, h.refuse(wrong)
 	}
 	h.scopes = h.params.scopes()
 	h.shared = h.keeper.judge(ctx, h.at, h.header, h.params.Auth.Token, h.params.Auth.Password)
@@ -124,6 +126,9 @@ func (h *handshake) withoutDevice() (*admitted, *refusedConnect) {
 		h.scopes = []string{} // whoever is behind the proxy has proven no scope
 	case h.params.Client.controlUI() && !insecure:
 		return nil, h.refuse(withDetail(invalid("control ui requires device identity (use HTTPS or localhost secure context)"), "CONTROL_UI_DEVICE_IDENTITY_REQUIRED"))
+	case !h.shared.ok && (h.params.Auth.Token != "" || h.params.Auth.Password != ""):
+		// It came with a secret, if only of another kind than the gateway wants: that is what is wrong with it.
+		return nil, h.unauthorized(h.shared.reason, h.shared.retry, "")
 	case !h.shared.shared || !operator:
 		refused := h.refuse(withDetail(&Error{Code: codeNotPaired, Message: "device identity required"}, "DEVICE_IDENTITY_REQUIRED"))
 		return nil, refused
@@ -280,13 +285,13 @@ func withDetail(e *Error, code string) *Error {
 }
 
 func proofError(err error) *Error {
-	code := "DEVICE_AUTH_INVALID"
+	code, reason := "DEVICE_AUTH_INVALID", "device-auth-invalid"
 	var wrong *identity.ProofError
 	if errors.As(err, &wrong) {
-		code = "DEVICE_AUTH_" + wrong.Code
+		code, reason = "DEVICE_AUTH_"+wrong.Code, wrong.Reason
 	}
 	e := withDetail(invalid("%s", err), code)
-	e.Details["reason"] = err.Error()
+	e.Details["reason"] = reason
 	return e
 }
 

@@ -68,8 +68,7 @@ type httpCase struct {
 	Decision               string
 	Config                 struct {
 		ChatCompletions, Responses bool
-		Allow, Deny                []string
-		Tools                      visible.HTTPTools
+		ToolsAllow, ToolsDeny      []string
 	}
 }
 
@@ -97,8 +96,10 @@ func (d *desk) send(in *httpCase) (*http.Response, map[string]any) {
 	case in.Auth == nil:
 	case *in.Auth == "valid":
 		r.Header.Set("Authorization", "Bearer "+secret)
-	default:
+	case *in.Auth == "wrong":
 		r.Header.Set("Authorization", "Bearer wrong")
+	default:
+		d.t.Fatalf("nobody plays the credential %q", *in.Auth)
 	}
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -116,64 +117,53 @@ func (d *desk) send(in *httpCase) (*http.Response, map[string]any) {
 
 func TestHTTPVectors(t *testing.T) {
 	const file = "runtime.json"
-	cases := gatetest.Vectors(t, file, "http")["http"]
-	held, waits := 0, 0
-	for _, c := range cases {
+	gatetest.Play(t, file, "http", gatetest.Vectors(t, file, "http")["http"], func(t *testing.T, c gatetest.Case) {
 		var in httpCase
 		gatetest.Decode(t, c.Input, &in)
 		if in.Config.ChatCompletions || in.Config.Responses {
-			waits++ // for the agent runtime
-			continue
+			gatetest.Waits(t, "the agent runtime, which answers chat completions and responses, is not there")
 		}
-		t.Run(c.Name, func(t *testing.T) {
-			var want struct {
-				Status          int
-				ErrorType       string
-				OK, Executed    *bool
-				DecisionPresent *bool
-				Headers         map[string]string
-				HeadersPresent  []string
-			}
-			gatetest.Decode(t, c.Want, &want)
-			tools := in.Config.Tools
-			tools.Allow, tools.Deny = append(tools.Allow, in.Config.Allow...), append(tools.Deny, in.Config.Deny...)
-			d := newDesk(t, policy.Config{HTTP: tools})
-			for range in.PriorFailures {
-				wrong := "wrong"
-				d.send(&httpCase{Method: http.MethodPost, Path: protocol.ToolsPath, Auth: &wrong, RemoteIP: in.RemoteIP, Body: json.RawMessage(`{"tool":"x"}`)})
-			}
-			d.attend(in.Approvers, in.Decision)
-			response, answer := d.send(&in)
-			failure, _ := answer["error"].(map[string]any)
-			got := map[string]any{"status": response.StatusCode}
-			wanted := map[string]any{"status": want.Status}
-			compare := func(name string, is, should any) { got[name], wanted[name] = is, should }
-			if want.ErrorType != "" {
-				compare("errorType", fmt.Sprint(failure["type"]), want.ErrorType)
-			}
-			if want.OK != nil {
-				compare("ok", answer["ok"], *want.OK)
-			}
-			if want.Executed != nil {
-				compare("executed", d.ran.Load() > 0, *want.Executed)
-			}
-			if want.DecisionPresent != nil {
-				compare("decision", answer["decision"] != nil, *want.DecisionPresent)
-			}
-			for name, value := range want.Headers {
-				compare(name, response.Header.Get(name), value)
-			}
-			for _, name := range want.HeadersPresent {
-				compare(name, response.Header.Get(name) != "", true)
-			}
-			if diff := cmp.Diff(wanted, got); diff != "" {
-				t.Errorf("input %s\n%s\n%v", c.Input, diff, answer)
-				return
-			}
-			held++
-		})
-	}
-	t.Logf("vectors %s http: %d/%d held, %d wait", file, held, len(cases)-waits, waits)
+		var want struct {
+			Status          int
+			ErrorType       string
+			OK, Executed    *bool
+			DecisionPresent *bool
+			Headers         map[string]string
+			HeadersPresent  []string
+		}
+		gatetest.Decode(t, c.Want, &want)
+		d := newDesk(t, policy.Config{HTTP: visible.HTTPTools{Allow: in.Config.ToolsAllow, Deny: in.Config.ToolsDeny}})
+		for range in.PriorFailures {
+			wrong := "wrong"
+			d.send(&httpCase{Method: http.MethodPost, Path: protocol.ToolsPath, Auth: &wrong, RemoteIP: in.RemoteIP, Body: json.RawMessage(`{"tool":"x"}`)})
+		}
+		d.attend(in.Approvers, in.Decision)
+		response, answer := d.send(&in)
+		failure, _ := answer["error"].(map[string]any)
+		got, wanted := map[string]any{"status": response.StatusCode}, map[string]any{"status": want.Status}
+		compare := func(name string, is, should any) { got[name], wanted[name] = is, should }
+		if want.ErrorType != "" {
+			compare("errorType", fmt.Sprint(failure["type"]), want.ErrorType)
+		}
+		if want.OK != nil {
+			compare("ok", answer["ok"], *want.OK)
+		}
+		if want.Executed != nil {
+			compare("executed", d.ran.Load() > 0, *want.Executed)
+		}
+		if want.DecisionPresent != nil {
+			compare("decision", answer["decision"] != nil, *want.DecisionPresent)
+		}
+		for name, value := range want.Headers {
+			compare(name, response.Header.Get(name), value)
+		}
+		for _, name := range want.HeadersPresent {
+			compare(name, response.Header.Get(name) != "", true)
+		}
+		if diff := cmp.Diff(wanted, got); diff != "" {
+			t.Errorf("input %s\n%s\n%v", c.Input, diff, answer)
+		}
+	})
 }
 
 // attend puts people in front of consoles who answer everything alike.

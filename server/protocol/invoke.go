@@ -183,6 +183,9 @@ func (s *Server) identityOf(v *invocation) (Agent, toolward.SessionKey, *invocat
 		if v.agentID != "" && v.agentID != v.agent.ID {
 			return fail(http.StatusForbidden, typeForbidden, "the token belongs to another agent")
 		}
+		if named := toolward.SessionKey(key).Agent(); named != "" && named != v.agent.ID {
+			return fail(http.StatusForbidden, typeForbidden, "sessionKey belongs to another agent than the token")
+		}
 		if key == "" || key == "main" {
 			key = time.Now().UTC().Format(time.DateOnly)
 		}

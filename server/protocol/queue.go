@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -107,6 +108,8 @@ func (q *queue) offer(decide func(buffered int64) delivery, e *event) delivery {
 	switch d {
 	case send:
 		q.put(e)
+	case sendAlone:
+		q.add(item{head: append(slices.Clip(e.head), '}')})
 	case hangUp:
 		q.cut(closing{closePolicy, slowConsumer})
 	}

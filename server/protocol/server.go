@@ -265,7 +265,7 @@ func (s *Server) send(name string, payload any, version *stateVersion, only func
 		s.log.Error("an event could not be sent", "event", name, "err", err)
 		return
 	}
-	rule := eventRuleOf(name)
+	on := addressed{name: name, droppable: eventRuleOf(name).droppable}
 	tell := func(some []*conn) {
 		e := newEvent(head)
 		for _, c := range some {
@@ -273,7 +273,7 @@ func (s *Server) send(name string, payload any, version *stateVersion, only func
 				continue
 			}
 			c.queue.offer(func(buffered int64) delivery {
-				return deliver(name, rule.droppable, buffered, c.admitted.role, c.admitted.scopes)
+				return on.deliver(buffered, c.admitted.role, c.admitted.scopes)
 			}, e)
 		}
 	}

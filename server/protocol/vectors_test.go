@@ -3,7 +3,6 @@ package protocol
 import (
 	"encoding/json"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -208,9 +207,10 @@ func TestBroadcastVectors(t *testing.T) {
 			BufferedBytes int64
 			Role          string
 			Scopes        []string
+			Targeted      bool
 		}
 		gatetest.Decode(t, input, &in)
-		d := deliver(in.Event, in.DropIfSlow, in.BufferedBytes, identity.Role(in.Role), in.Scopes)
+		d := addressed{in.Event, in.DropIfSlow, in.Targeted}.deliver(in.BufferedBytes, identity.Role(in.Role), in.Scopes)
 		if d == hangUp {
 			// The connection really ends with this code and these words.
 			ended := make(chan closing, 1)
@@ -219,16 +219,27 @@ func TestBroadcastVectors(t *testing.T) {
 			why := <-ended
 			return map[string]any{"action": "close", "closeCode": why.code, "reason": why.reason}
 		}
-		return map[string]any{"action": map[delivery]string{send: "send", drop: "drop", skip: "skip"}[d], "consumesSeq": d.usesNumber()}
+		return map[string]any{"action": map[delivery]string{send: "send", sendAlone: "send", drop: "drop", skip: "skip"}[d], "consumesSeq": d.usesNumber()}
 	})
+}
+
+// abortOf is who stops a run: true, or a word for it.
+type abortOf string
+
+func (a *abortOf) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "true" {
+		return nil
+	}
+	return json.Unmarshal(raw, (*string)(a))
 }
 
 func TestChatThrottleVectors(t *testing.T) {
 	runVectors(t, "chat_throttle", func(t *testing.T, input json.RawMessage) any {
 		var in struct {
 			Events []struct {
-				At                         int64
-				Stream, Text, Phase, Error string
+				At                                     int64
+				Stream, Text, Phase, Error, StopReason string
+				Abort                                  *abortOf
 			}
 		}
 		gatetest.Decode(t, input, &in)
@@ -239,14 +250,16 @@ func TestChatThrottleVectors(t *testing.T) {
 			var ok bool
 			now := time.UnixMilli(e.At)
 			switch {
+			case e.Abort != nil:
+				event, ok = run.Abort(string(*e.Abort))
 			case e.Stream == "assistant":
 				event, ok = run.Text(e.Text, now)
-			case slices.Contains([]string{"abort", "aborted"}, e.Stream), slices.Contains([]string{"abort", "aborted"}, e.Phase):
-				event, ok = run.Abort()
-			case e.Phase == "error":
-				event, ok = run.End(e.Error)
-			case e.Phase == "end":
-				event, ok = run.End("")
+			case e.Stream == "lifecycle" && e.Phase == "error":
+				event, ok = run.End(e.Error, e.StopReason)
+			case e.Stream == "lifecycle" && e.Phase == "end":
+				event, ok = run.End("", e.StopReason)
+			case e.Stream != "lifecycle" || e.Phase != "start":
+				t.Fatalf("nobody plays %+v", e)
 			}
 			if !ok {
 				continue
@@ -257,6 +270,9 @@ func TestChatThrottleVectors(t *testing.T) {
 			}
 			if event.Error != "" {
 				out["errorMessage"] = event.Error
+			}
+			if event.StopReason != "" {
+				out["stopReason"] = event.StopReason
 			}
 			emitted = append(emitted, out)
 		}

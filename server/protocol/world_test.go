@@ -226,32 +226,17 @@ func (w *world) console(who *keyPair, scopes ...string) *client {
 func runVectors(t *testing.T, kind string, answer func(t *testing.T, input json.RawMessage) any) {
 	t.Helper()
 	const file = "runtime.json"
-	cases := gatetest.Vectors(t, file, kind)[kind]
-	held, waits := 0, 0
-	for _, c := range cases {
-		t.Run(kind+"/"+c.Name, func(t *testing.T) {
-			var want, got any
-			must(t, json.Unmarshal(c.Want, &want))
-			said := answer(t, c.Input)
-			if text, isText := said.(waitsFor); isText {
-				waits++
-				t.Skipf("waits for %s", string(text))
-			}
-			raw, err := json.Marshal(said)
-			must(t, err)
-			must(t, json.Unmarshal(raw, &got))
-			if where := lacks(want, got, ""); where != "" {
-				t.Errorf("%s\ninput %s\nwant %s\ngot %s", where, c.Input, c.Want, raw)
-				return
-			}
-			held++
-		})
-	}
-	t.Logf("vectors %s %s: %d/%d held, %d wait", file, kind, held, len(cases)-waits, waits)
+	gatetest.Play(t, file, kind, gatetest.Vectors(t, file, kind)[kind], func(t *testing.T, c gatetest.Case) {
+		var want, got any
+		must(t, json.Unmarshal(c.Want, &want))
+		raw, err := json.Marshal(answer(t, c.Input))
+		must(t, err)
+		must(t, json.Unmarshal(raw, &got))
+		if where := lacks(want, got, ""); where != "" {
+			t.Errorf("%s\ninput %s\nwant %s\ngot %s", where, c.Input, c.Want, raw)
+		}
+	})
 }
-
-// waitsFor is the answer to a case about a part that does not exist yet.
-type waitsFor string
 
 // lacks says where got is not what is wanted; what is not asked for may be anything.
 func lacks(want, got any, at string) string {
