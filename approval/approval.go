@@ -79,42 +79,42 @@ type Authority interface {
 
 // Details is what people are shown. It never changes after an approval was registered.
 type Details struct {
-	Tool        string              `json:"tool"`
-	Action      string              `json:"action,omitempty"`
-	CallID      string              `json:"toolCallId,omitempty"`
-	Title       string              `json:"title"`                 // 1 to 80 characters
-	Severity    toolward.Severity   `json:"severity"`
-	Class       toolward.Class      `json:"riskClass"`
-	Level       toolward.Level      `json:"runtimeLevel"`
-	Reasons     []string            `json:"reasons,omitempty"` // at most 16 of 200 characters
-	Findings    []toolward.Finding  `json:"findings,omitempty"`
-	Preview     json.RawMessage     `json:"preview,omitempty"` // redacted final parameters, at most 16 KiB
-	Cut         bool                `json:"cut,omitempty"`     // the preview does not show everything
-	Command     string              `json:"command,omitempty"`
-	Outline     *display.Outline    `json:"outline,omitempty"`   // what the command would do, redacted
-	Variables   []string            `json:"variables,omitempty"` // names of environment variables that the call sets
-	WorkDir     string              `json:"cwd,omitempty"`
-	Host        toolward.Host       `json:"host,omitempty"`
-	Digest      string              `json:"paramsDigest"`
-	Diff        string              `json:"diff,omitempty"`    // at most 64 KiB
-	Targets     []string            `json:"targets,omitempty"` // paths, hosts, recipients
-	Agent       string              `json:"agentId,omitempty"`
-	Depth       int                 `json:"depth,omitempty"`
-	Owner       bool                `json:"senderIsOwner,omitempty"`
-	Context     string              `json:"context,omitempty"`
-	Session     toolward.SessionKey `json:"sessionKey,omitempty"`
-	Run         string              `json:"runId,omitempty"`
-	Surface     toolward.Surface    `json:"surface,omitempty"`
-	Channel     string              `json:"turnSourceChannel,omitempty"`
-	Sender      string              `json:"turnSourceTo,omitempty"`
-	Account     string              `json:"turnSourceAccountId,omitempty"`
-	Workspace   string              `json:"workspace,omitempty"`
-	ByClient    bool                `json:"byClient,omitempty"`  // the client runs the tool itself
-	Lasting     bool                `json:"lasting,omitempty"`   // it waits for longer than a call does, and its caller comes back for the answer
-	Exec        *ExecRequest        `json:"exec,omitempty"`      // of a command that another program asks about
-	ByProgram   bool                `json:"byProgram,omitempty"` // a program asks by itself: who is meant to call is its word, too
-	Claims      []Claim             `json:"claims,omitempty"`    // what that program says of its call
-	Proposals   []Proposal          `json:"proposals,omitempty"` // what "always" can save; the first is the default
+	Tool      string              `json:"tool"`
+	Action    string              `json:"action,omitempty"`
+	CallID    string              `json:"toolCallId,omitempty"`
+	Title     string              `json:"title"` // 1 to 80 characters
+	Severity  toolward.Severity   `json:"severity"`
+	Class     toolward.Class      `json:"riskClass"`
+	Level     toolward.Level      `json:"runtimeLevel"`
+	Reasons   []string            `json:"reasons,omitempty"` // at most 16 of 200 characters
+	Findings  []toolward.Finding  `json:"findings,omitempty"`
+	Preview   json.RawMessage     `json:"preview,omitempty"` // redacted final parameters, at most 16 KiB
+	Cut       bool                `json:"cut,omitempty"`     // the preview does not show everything
+	Command   string              `json:"command,omitempty"`
+	Outline   *display.Outline    `json:"outline,omitempty"`   // what the command would do, redacted
+	Variables []string            `json:"variables,omitempty"` // names of environment variables that the call sets
+	WorkDir   string              `json:"cwd,omitempty"`
+	Host      toolward.Host       `json:"host,omitempty"`
+	Digest    string              `json:"paramsDigest"`
+	Diff      string              `json:"diff,omitempty"`    // at most 64 KiB
+	Targets   []string            `json:"targets,omitempty"` // paths, hosts, recipients
+	Agent     string              `json:"agentId,omitempty"`
+	Depth     int                 `json:"depth,omitempty"`
+	Owner     bool                `json:"senderIsOwner,omitempty"`
+	Context   string              `json:"context,omitempty"`
+	Session   toolward.SessionKey `json:"sessionKey,omitempty"`
+	Run       string              `json:"runId,omitempty"`
+	Surface   toolward.Surface    `json:"surface,omitempty"`
+	Channel   string              `json:"turnSourceChannel,omitempty"`
+	Sender    string              `json:"turnSourceTo,omitempty"`
+	Account   string              `json:"turnSourceAccountId,omitempty"`
+	Workspace string              `json:"workspace,omitempty"`
+	ByClient  bool                `json:"byClient,omitempty"`  // the client runs the tool itself
+	Lasting   bool                `json:"lasting,omitempty"`   // it waits for longer than a call does, and its caller comes back for the answer
+	Exec      *ExecRequest        `json:"exec,omitempty"`      // of a command that another program asks about
+	ByProgram bool                `json:"byProgram,omitempty"` // a program asks by itself: who is meant to call is its word, too
+	Claims    []Claim             `json:"claims,omitempty"`    // what that program says of its call
+	Proposals []Proposal          `json:"proposals,omitempty"` // what "always" can save; the first is the default
 }
 
 // Record is one approval. Times are wall-clock milliseconds, for showing; deadlines are kept on the monotonic

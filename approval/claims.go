@@ -34,8 +34,13 @@ func saysOf(d *Details) string {
 	}
 	e := cmp.Or(d.Exec, &ExecRequest{})
 	claims := slices.Concat([]Claim{
-		{"agent", d.Agent}, {"session", string(d.Session)}, {"sender", strings.TrimSpace(d.Channel + " " + d.Sender)}, {"account", d.Account},
-		{"thread", e.Thread}, {"program", e.ResolvedPath}, {"arguments digest", d.Digest},
+		{"agent", d.Agent},
+		{"session", string(d.Session)},
+		{"sender", strings.TrimSpace(d.Channel + " " + d.Sender)},
+		{"account", d.Account},
+		{"thread", e.Thread},
+		{"program", e.ResolvedPath},
+		{"arguments digest", d.Digest},
 	}, d.Claims)
 	var b strings.Builder
 	for _, c := range claims {

@@ -16,26 +16,26 @@ import (
 // messages only render it, and each shows every field that is set: what one of them forgets, its readers approve without
 // having seen it. Texts are as callers and strangers wrote them; whoever shows them makes them safe with package display.
 type View struct {
-	Severity    toolward.Severity
-	Agent       string // who asks
-	Caller      string // what kind of caller that is, in our words; the client's name in it is its own word
-	Level       toolward.Level
-	Title       string
-	Says        string           // what a program that asks by itself says of its call: its word and nobody else's
-	Findings    *display.Outline // what nobody may overlook; never nil
-	Command     string
-	Directory   string // where it starts
-	Diff        string
-	Outline     *display.Outline // what it would do; never nil
-	Variables   []string         // names of environment variables that it sets
-	Targets     []string         // paths, hosts, recipients
-	Arguments   []Argument       // all of them, by name
-	Cut         bool             // the arguments are longer than what is shown
-	Reasons     []Reason         // why people are asked
-	Always      []Offer          // what "always" can save, each by itself
-	Expires     time.Time
-	Digest      string // over everything that the answer is bound to: people compare its beginning between two screens
-	Facts       []Fact // what identifies the call elsewhere
+	Severity  toolward.Severity
+	Agent     string // who asks
+	Caller    string // what kind of caller that is, in our words; the client's name in it is its own word
+	Level     toolward.Level
+	Title     string
+	Says      string           // what a program that asks by itself says of its call: its word and nobody else's
+	Findings  *display.Outline // what nobody may overlook; never nil
+	Command   string
+	Directory string // where it starts
+	Diff      string
+	Outline   *display.Outline // what it would do; never nil
+	Variables []string         // names of environment variables that it sets
+	Targets   []string         // paths, hosts, recipients
+	Arguments []Argument       // all of them, by name
+	Cut       bool             // the arguments are longer than what is shown
+	Reasons   []Reason         // why people are asked
+	Always    []Offer          // what "always" can save, each by itself
+	Expires   time.Time
+	Digest    string // over everything that the answer is bound to: people compare its beginning between two screens
+	Facts     []Fact // what identifies the call elsewhere
 }
 
 // Argument is one argument as text: a text as it is, everything else as JSON.
