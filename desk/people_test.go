@@ -160,7 +160,7 @@ func TestASuspectPasskeyIsRecorded(t *testing.T) {
 	must(t, err)
 	copied := mine.Copy()
 	signIn := func(a *passkeytest.Authenticator) error {
-		token, question, err := w.passkeys.BeginSignIn("10.0.0.7", site)
+		token, question, err := w.passkeys.BeginSignIn(site)
 		must(t, err)
 		_, err = w.desk.SignInWithPasskey(t.Context(), "10.0.0.7", token, site, a.Sign(t, question))
 		return err

@@ -97,7 +97,10 @@ func (g *Gateway) approvalURL(id string) string { return g.server.ConsoleURL() +
 func (g *Gateway) fromAgent(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if peer, ok := door.PeerOf(r.Context()); ok {
-			g.people.RegisterAgent(peer)
+			if err := g.people.RegisterAgent(peer); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
 		}
 		next.ServeHTTP(w, r)
 	})

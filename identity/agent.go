@@ -7,9 +7,9 @@ import (
 
 // agents is the processes that are known to be agents, because they started a hook or an MCP client of ours.
 type agents struct {
-	mu    sync.Mutex
-	known map[int]uint64 // process id to start time
-	over  bool           // there was one too many, so a process that is not known may be an agent all the same
+	mu     sync.Mutex
+	known  map[int]uint64  // process id to start time
+	turned map[uint64]bool // terminals of agents that there was no room for
 }
 
 const (
@@ -22,20 +22,28 @@ const (
 // noted with it. From then on nothing that descends from it can use a terminal's sign-in.
 //
 // A person who starts a hook by hand, from a shell they type into, does not make an agent of that shell.
-func (k *Keeper) RegisterAgent(peer Process) {
+//
+// With an error there is no room for it, and nothing may be done for it: the newcomer is turned away, and nobody answers from the
+// terminal that it runs in. Taking every terminal for an agent's would let whoever fills the list keep the person from answering.
+func (k *Keeper) RegisterAgent(peer Process) error {
 	p := peer
 	for range agentDepth {
 		parent, err := parentOf(k.processes, p)
 		if err != nil || parent.UID != peer.UID || parent.isInteractiveShell() {
-			return
+			return nil
 		}
-		k.agents.add(k.processes, parent)
+		if !k.agents.add(k.processes, parent) {
+			return errManyAgents
+		}
 		if !parent.onlyRuns() {
-			return
+			return nil
 		}
 		p = parent
 	}
+	return nil
 }
+
+var errManyAgents = errors.New("too many agents run on this machine: end some that are not needed")
 
 // onlyRuns reports whether a process stands between an agent and what it starts: a shell with a command, or a
 // runner.
@@ -47,30 +55,37 @@ func (p Process) onlyRuns() bool {
 	return p.isGoRun()
 }
 
-func (a *agents) add(list Processes, p Process) {
+// add notes a process; false if there is no room among those that live.
+func (a *agents) add(list Processes, p Process) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.known == nil {
 		a.known = map[int]uint64{}
 	}
-	if len(a.known) >= maxAgents {
+	if len(a.known) >= maxAgents && a.known[p.PID] == 0 {
 		for pid, start := range a.known {
 			if now, err := list.Process(pid); err != nil || now.Start != start {
 				delete(a.known, pid)
 			}
 		}
+		if len(a.known) >= maxAgents {
+			if a.turned == nil {
+				a.turned = map[uint64]bool{}
+			}
+			a.turned[p.TTY] = true
+			return false
+		}
+		clear(a.turned)
 	}
-	if a.over = len(a.known) >= maxAgents && a.known[p.PID] == 0; !a.over {
-		a.known[p.PID] = p.Start
-	}
+	a.known[p.PID] = p.Start
+	return true
 }
 
-// has reports whether a process is known as an agent, or may be one that there was no room for: filling the list must
-// not hide an agent.
+// has reports whether a process is known as an agent, or runs where one does that there was no room for.
 func (a *agents) has(p Process) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.over || p.Start != 0 && a.known[p.PID] == p.Start
+	return p.Start != 0 && a.known[p.PID] == p.Start || p.TTY != 0 && a.turned[p.TTY]
 }
 
 // errAgent stops an agent from answering its own questions out of a terminal that its user signed in.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -38,14 +37,13 @@ const (
 // ceremonies are the open ones by what their answer must come with. The caller holds a lock.
 type ceremonies map[ceremonyKey]*ceremony
 
-// ceremonyKey is the cookie of the browser that is at the door, or the session of one that is signed in.
+// ceremonyKey is the session of who is signed in. Questions at the door are not kept ([Passkeys.sealed]).
 type ceremonyKey struct {
 	purpose string
 	holder  string
 }
 
-// put makes room among the questions of the same purpose only: a flood at the door makes people there ask again. It
-// holds no memory, and takes nothing from who is signed in.
+// put makes room among the questions of the same purpose only.
 func (c *ceremonies) put(key ceremonyKey, asked *ceremony) {
 	if *c == nil {
 		*c = ceremonies{}
@@ -78,10 +76,6 @@ func (c *ceremonies) take(key ceremonyKey, site Site) (*ceremony, error) {
 	return asked, nil
 }
 
-func doorKey(token string) ceremonyKey {
-	sum := sha256.Sum256([]byte("passkey sign-in\x00" + token))
-	return ceremonyKey{"door", string(sum[:])}
-}
 func proofKey(by Authority) ceremonyKey { return ceremonyKey{"proof", by.id} }
 func addKey(by Authority) ceremonyKey   { return ceremonyKey{"add", by.id} }
 
@@ -134,12 +128,12 @@ func (h *holder) WebAuthnCredentials() []webauthn.Credential {
 
 // BeginSignIn makes the question of a sign-in. token must come back with the answer and belongs into a cookie of the
 // browser; options are for navigator.credentials.get. It names no passkey: who stands at the door learns none.
-func (p *Passkeys) BeginSignIn(source string, site Site) (token string, options any, err error) {
-	if err := p.mayTry(&p.failures, "console "+source); err != nil {
+func (p *Passkeys) BeginSignIn(site Site) (token string, options any, err error) {
+	options, session, err := site.question()
+	if err != nil {
 		return "", nil, err
 	}
-	token = rand.Text() + rand.Text()
-	options, err = p.ask(doorKey(token), site)
+	token, err = p.seal(&ceremony{site: site, session: *session, ends: time.Now().Add(ceremonyLife)})
 	return token, options, err
 }
 
@@ -148,33 +142,41 @@ func (p *Passkeys) AskPresence(by Authority, site Site) (options any, err error)
 	if err := by.May(RightAdmin); err != nil {
 		return nil, err
 	}
-	if err := p.mayTry(&p.proofs, "proof by "+by.id); err != nil {
-		return nil, err
-	}
-	return p.ask(proofKey(by), site)
-}
-
-func (p *Passkeys) ask(key ceremonyKey, site Site) (any, error) {
-	party, err := site.party()
+	options, session, err := site.question()
 	if err != nil {
 		return nil, err
-	}
-	options, session, err := party.BeginDiscoverableLogin(webauthn.WithLoginOrigin(site.Origin), webauthn.WithUserVerification(protocol.VerificationRequired))
-	if err != nil {
-		return nil, fmt.Errorf("ask for a passkey: %w", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked.put(key, &ceremony{site: site, session: *session})
-	return options.Response, nil
+	p.asked.put(proofKey(by), &ceremony{site: site, session: *session})
+	return options, nil
+}
+
+// question is one to any passkey of a site.
+func (s Site) question() (options any, session *webauthn.SessionData, err error) {
+	party, err := s.party()
+	if err != nil {
+		return nil, nil, err
+	}
+	asked, session, err := party.BeginDiscoverableLogin(webauthn.WithLoginOrigin(s.Origin), webauthn.WithUserVerification(protocol.VerificationRequired))
+	if err != nil {
+		return nil, nil, fmt.Errorf("ask for a passkey: %w", err)
+	}
+	return asked.Response, session, nil
 }
 
 // SignIn opens a console session for whoever answered the question of token. cookie goes into the session's cookie and
-// nowhere else. Too many wrong answers have to wait, as wrong passphrases do.
+// nowhere else. An answer is always looked at, however many wrong ones came before: a signature cannot be guessed, and whoever
+// sends wrong ones would keep the person out.
 func (p *Passkeys) SignIn(ctx context.Context, source, token string, site Site, answer []byte) (cookie string, by Authority, err error) {
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	r, err := p.verify(ctx, &p.failures, "console "+source, doorKey(token), site, answer)
+	asked, err := p.unseal(token, site)
+	if err != nil {
+		return "", Authority{}, err
+	}
+	r, err := p.verify(ctx, "console "+source, asked, answer)
+	p.close(token, asked.ends, err == nil)
 	if err != nil {
 		return "", Authority{}, err
 	}
@@ -182,39 +184,23 @@ func (p *Passkeys) SignIn(ctx context.Context, source, token string, site Site, 
 	return cookie, by, nil
 }
 
-// mayTry returns a [RateError] while attempts from a source are not looked at.
-func (p *Passkeys) mayTry(wrong *failures, source string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return wrong.check(source, time.Now())
-}
-
 // prove is verify for who is signed in already. The lock ends with it even if what reads the answer panics.
 func (p *Passkeys) prove(ctx context.Context, by Authority, site Site, answer []byte) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	_, err := p.verify(ctx, &p.proofs, "proof by "+by.id, proofKey(by), site, answer)
+	p.mu.Lock()
+	asked, err := p.asked.take(proofKey(by), site)
+	p.mu.Unlock()
+	if err == nil {
+		_, err = p.verify(ctx, "proof by "+by.id, asked, answer)
+	}
 	return err
 }
 
-// verify checks an answer, and makes the passkey's new counter durable before it counts. Wrong answers of source are
-// counted in wrong. The caller holds the writing lock.
-func (p *Passkeys) verify(ctx context.Context, wrong *failures, source string, key ceremonyKey, site Site, answer []byte) (PasskeyRecord, error) {
-	p.mu.Lock()
-	err := wrong.check(source, time.Now())
-	var asked *ceremony
-	if err == nil {
-		asked, err = p.asked.take(key, site)
-	}
-	p.mu.Unlock()
-	if err != nil {
-		return PasskeyRecord{}, err
-	}
+// verify checks an answer, and makes the passkey's new counter durable before it counts. The caller holds the writing lock.
+func (p *Passkeys) verify(ctx context.Context, source string, asked *ceremony, answer []byte) (PasskeyRecord, error) {
 	r, used, err := p.check(asked, answer)
 	if err != nil {
-		p.mu.Lock()
-		wrong.failed(source, time.Now())
-		p.mu.Unlock()
 		p.log.Warn("a passkey was not accepted", "source", source, "why", explain(err))
 		if errors.Is(err, ErrPasskeySuspect) {
 			return PasskeyRecord{}, err
@@ -228,9 +214,6 @@ func (p *Passkeys) verify(ctx context.Context, wrong *failures, source string, k
 	if err := p.save(ctx, r); err != nil {
 		return PasskeyRecord{}, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	wrong.succeeded(source)
 	return r, nil
 }
 
@@ -300,7 +283,7 @@ func (p *Passkeys) BeginAdd(ctx context.Context, by Authority, site Site, shown 
 	if shown.Answer != nil {
 		err = p.prove(ctx, by, site, shown.Answer)
 	} else {
-		err = p.keeper.checkPerson(ctx, "passkey by "+by.id, shown.Passphrase)
+		err = p.keeper.checkPerson(ctx, p.keeper.known("passkey by "+by.id), shown.Passphrase)
 	}
 	if err != nil {
 		return nil, err

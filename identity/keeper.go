@@ -31,10 +31,13 @@ type Keeper struct {
 	verifier Verifier
 	isSetUp  bool
 	code     string // setup code, normal form; "" when none is valid
-	failures failures
-	sessions map[string]*session   // by public id
-	cookies  map[[32]byte]*session // by SHA-256 of the cookie token
-	shells   map[anchor]*session   // by the shell that signed in
+	// Wrong passphrases and codes; strangers by the kind of door.
+	strangers       map[Surface]*failures
+	familiar, codes failures
+	signedIn        map[anchor]bool       // shells that did
+	sessions        map[string]*session   // by public id
+	cookies         map[[32]byte]*session // by SHA-256 of the cookie token
+	shells          map[anchor]*session   // by the shell that signed in
 }
 
 // session is one sign-in. Guarded by the keeper's lock.
@@ -80,6 +83,7 @@ func Open(ctx context.Context, o Options) (*Keeper, error) {
 	k := &Keeper{
 		store: o.Store, processes: o.Processes, sameBuild: o.SameBuild, log: o.Log, life: o.Lifetimes,
 		waiting: make(chan struct{}, maxWaiting), deriving: make(chan struct{}, 1),
+		strangers: map[Surface]*failures{}, familiar: failures{apart: true}, signedIn: map[anchor]bool{},
 		sessions: map[string]*session{}, cookies: map[[32]byte]*session{}, shells: map[anchor]*session{},
 	}
 	if k.log == nil {
@@ -151,7 +155,7 @@ func (k *Keeper) SetUp(ctx context.Context, source, code, passphrase string) err
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.verifier, k.isSetUp, k.code = v, true, ""
-	k.failures.succeeded(source)
+	k.codes.succeeded(source)
 	return nil
 }
 
@@ -163,11 +167,11 @@ func (k *Keeper) checkCode(source, code string) error {
 	case k.code == "":
 		return errors.New("no setup code is valid: restart the daemon to get one")
 	}
-	if err := k.failures.check(source, now); err != nil {
+	if err := k.codes.check(source, now); err != nil {
 		return err
 	}
 	if !equalText(normalCode(code), k.code) {
-		k.failures.failed(source, now)
+		k.codes.failed(source, now)
 		return errors.New("wrong setup code: it is shown where `toolward up` was started")
 	}
 	return nil
@@ -195,7 +199,7 @@ func (k *Keeper) ChangePassphrase(ctx context.Context, by Authority, old, passph
 	if err := checkPassphrase(passphrase); err != nil {
 		return err
 	}
-	if err := k.checkPerson(ctx, "change by "+by.id, old); err != nil {
+	if err := k.checkPerson(ctx, k.known("change by "+by.id), old); err != nil {
 		return err
 	}
 	v, err := k.newVerifier(ctx, passphrase)
@@ -218,15 +222,15 @@ func (k *Keeper) ChangePassphrase(ctx context.Context, by Authority, old, passph
 
 // checkPerson checks a passphrase. Failures are counted before the answer is known to whoever tries, and attempts
 // are looked at one after the other, so trying many at once gains nothing.
-func (k *Keeper) checkPerson(ctx context.Context, source, passphrase string) error {
-	release, err := k.queue(ctx)
+func (k *Keeper) checkPerson(ctx context.Context, from attempt, passphrase string) error {
+	release, err := k.queue(ctx, from.known)
 	if err != nil {
 		return err
 	}
 	defer release()
 	k.mu.Lock()
 	now := time.Now()
-	verifier, isSetUp, err := k.verifier, k.isSetUp, k.failures.check(source, now)
+	verifier, isSetUp, err := k.verifier, k.isSetUp, from.wrong.check(from.source, now)
 	k.mu.Unlock()
 	if err != nil {
 		return err
@@ -241,19 +245,19 @@ func (k *Keeper) checkPerson(ctx context.Context, source, passphrase string) err
 		return err
 	}
 	if !ok {
-		k.failures.failed(source, time.Now())
-		k.log.Warn("wrong passphrase", "source", source)
+		from.wrong.failed(from.source, time.Now())
+		k.log.Warn("wrong passphrase", "source", from.source)
 		return ErrPassphrase
 	}
 	if !slices.Equal(verifier.Check, k.verifier.Check) {
 		return ErrPassphrase // changed while this attempt was being checked
 	}
-	k.failures.succeeded(source)
+	from.wrong.succeeded(from.source)
 	return nil
 }
 
 func (k *Keeper) newVerifier(ctx context.Context, passphrase string) (Verifier, error) {
-	release, err := k.queue(ctx)
+	release, err := k.queue(ctx, true)
 	if err != nil {
 		return Verifier{}, err
 	}
@@ -261,19 +265,23 @@ func (k *Keeper) newVerifier(ctx context.Context, passphrase string) (Verifier, 
 	return newVerifier(owner, passphrase, time.Now())
 }
 
-// queue waits for the right to derive a key, of which there is one. A flood of sign-ins is turned away instead of
-// being remembered.
-func (k *Keeper) queue(ctx context.Context) (release func(), err error) {
-	select {
-	case k.waiting <- struct{}{}:
-	default:
-		return nil, &RateError{Wait: time.Second, Global: true}
+// queue waits for the right to derive a key, of which there is one. A flood of strangers is turned away instead of
+// being remembered, and keeps out nobody who is known.
+func (k *Keeper) queue(ctx context.Context, known bool) (release func(), err error) {
+	leave := func() {}
+	if !known {
+		select {
+		case k.waiting <- struct{}{}:
+			leave = func() { <-k.waiting }
+		default:
+			return nil, &RateError{Wait: time.Second, Global: true}
+		}
 	}
 	select {
 	case k.deriving <- struct{}{}:
-		return func() { <-k.deriving; <-k.waiting }, nil
+		return func() { <-k.deriving; leave() }, nil
 	case <-ctx.Done():
-		<-k.waiting
+		leave()
 		return nil, ctx.Err()
 	}
 }

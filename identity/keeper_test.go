@@ -118,7 +118,7 @@ func setUp(t *testing.T, store *memory, change func(*Options)) *Keeper {
 
 func signIn(t *testing.T, k *Keeper) (string, Authority) {
 	t.Helper()
-	token, by, err := k.SignInWeb(t.Context(), "127.0.0.1", passphrase)
+	token, by, err := k.SignInWeb(t.Context(), "127.0.0.1", "", passphrase)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestSetUp(t *testing.T) {
 		if !k.NeedsSetup() || len(code) != 11 {
 			t.Fatalf("code %q", code)
 		}
-		if _, _, err := k.SignInWeb(t.Context(), "a", passphrase); !errors.Is(err, ErrNeedsSetup) {
+		if _, _, err := k.SignInWeb(t.Context(), "a", "", passphrase); !errors.Is(err, ErrNeedsSetup) {
 			t.Errorf("sign-in before setup: %v", err)
 		}
 		if err := k.SetUp(t.Context(), "a", "AAAAA-AAAAA", passphrase); err == nil {
@@ -199,7 +199,7 @@ func TestGuessing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := setUp(t, newMemory(), nil)
 		try := func(source, passphrase string) error {
-			_, _, err := k.SignInWeb(t.Context(), source, passphrase)
+			_, _, err := k.SignInWeb(t.Context(), source, "", passphrase)
 			return err
 		}
 		for i := range freeFailures {
@@ -227,13 +227,13 @@ func TestGuessing(t *testing.T) {
 		}
 		// Inventing sources does not help.
 		for n := range globalAllowed - 10 {
-			k.failures.failed(fmt.Sprint("source ", n), time.Now())
+			k.strangers[Console].failed(fmt.Sprint("source ", n), time.Now())
 		}
 		if err := try("b", passphrase); err != nil {
 			t.Errorf("just below the limit: %v", err)
 		}
 		for n := range 10 {
-			k.failures.failed(fmt.Sprint("more ", n), time.Now())
+			k.strangers[Console].failed(fmt.Sprint("more ", n), time.Now())
 		}
 		if err := try("fresh source", passphrase); !errors.As(err, &limited) || !limited.Global {
 			t.Errorf("%d failures from everywhere: %v", globalAllowed, err)
@@ -252,7 +252,7 @@ func TestParallelGuessesAreCounted(t *testing.T) {
 		looked := make(chan struct{}, 100)
 		for range 40 {
 			wg.Go(func() {
-				if _, _, err := k.SignInWeb(t.Context(), "a", "wrong passphrase"); errors.Is(err, ErrPassphrase) {
+				if _, _, err := k.SignInWeb(t.Context(), "a", "", "wrong passphrase"); errors.Is(err, ErrPassphrase) {
 					looked <- struct{}{}
 				}
 			})
@@ -360,10 +360,10 @@ func TestChangePassphrase(t *testing.T) {
 	if err := k.ChangePassphrase(t.Context(), by, passphrase, other); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := k.SignInWeb(t.Context(), "a", passphrase); !errors.Is(err, ErrPassphrase) {
+	if _, _, err := k.SignInWeb(t.Context(), "a", "", passphrase); !errors.Is(err, ErrPassphrase) {
 		t.Errorf("old one: %v", err)
 	}
-	if _, _, err := k.SignInWeb(t.Context(), "a", other); err != nil {
+	if _, _, err := k.SignInWeb(t.Context(), "a", "", other); err != nil {
 		t.Error(err)
 	}
 }

@@ -32,6 +32,7 @@ func (e *RateError) Error() string {
 // failures limits guessing: per source, and over all sources so that inventing sources does not help. The caller
 // holds a lock.
 type failures struct {
+	apart   bool // nobody can invent a source, so each counts for itself alone
 	sources map[string]*source
 	recent  []time.Time // of all failures within globalWindow, oldest first
 }
@@ -44,7 +45,7 @@ type source struct {
 // check returns an error while attempts from source are not looked at.
 func (f *failures) check(from string, now time.Time) error {
 	f.prune(now)
-	if len(f.recent) >= globalAllowed {
+	if !f.apart && len(f.recent) >= globalAllowed {
 		wait := f.recent[len(f.recent)-globalAllowed].Add(globalWindow).Sub(now)
 		return &RateError{Wait: max(wait, time.Second), Global: true}
 	}
@@ -70,7 +71,9 @@ func (f *failures) failed(from string, now time.Time) {
 	}
 	s.count++
 	s.last = now
-	f.recent = append(f.recent, now)
+	if !f.apart {
+		f.recent = append(f.recent, now)
+	}
 }
 
 // succeeded clears the count of one source only: a person who signs in must not reset a guesser elsewhere.

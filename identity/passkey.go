@@ -78,9 +78,8 @@ type Passkeys struct {
 	mu      sync.Mutex
 	keys    map[string]*PasskeyRecord // by public id
 	asked   ceremonies
-	// Failures are counted apart from those of the passphrase, and proofs of who is signed in apart from the door: who
-	// floods one must not close the other.
-	failures, proofs failures
+	sealer  [32]byte              // key of the questions at the door
+	closed  map[[32]byte]answered // those that had their answer, by SHA-256 of the token
 }
 
 // OpenPasskeys loads the passkeys of a keeper's person.
@@ -92,7 +91,8 @@ func OpenPasskeys(ctx context.Context, k *Keeper, store PasskeyStore) (*Passkeys
 	if err != nil {
 		return nil, fmt.Errorf("load passkeys: %w", err)
 	}
-	p := &Passkeys{keeper: k, store: store, log: k.log, keys: map[string]*PasskeyRecord{}}
+	p := &Passkeys{keeper: k, store: store, log: k.log, keys: map[string]*PasskeyRecord{}, closed: map[[32]byte]answered{}}
+	rand.Read(p.sealer[:]) // never fails: the program would end instead
 	for _, r := range list {
 		p.keys[r.ID] = &r
 	}

@@ -35,7 +35,9 @@ func BenchmarkRegisterAgent(b *testing.B) {
 	}
 	k := &Keeper{processes: System()}
 	for b.Loop() {
-		k.RegisterAgent(me)
+		if err := k.RegisterAgent(me); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

@@ -115,7 +115,9 @@ func TestRegisterAgentStopsAtAPerson(t *testing.T) {
 				tree[p.PID] = p
 			}
 			k := open(t, newMemory(), func(o *Options) { o.Processes = tree })
-			k.RegisterAgent(tt.chain[len(tt.chain)-1])
+			if err := k.RegisterAgent(tt.chain[len(tt.chain)-1]); err != nil {
+				t.Fatal(err)
+			}
 			for _, p := range tt.chain {
 				want := false
 				for _, pid := range tt.want {
@@ -149,21 +151,38 @@ func TestAgentsAreBounded(t *testing.T) {
 	}
 }
 
-// An agent that fills the list with living processes gains nothing: from then on nobody answers from a terminal, until
-// there is room again.
+// An agent that fills the list with living processes gains nothing: the next one is turned away and hidden nowhere, and people
+// answer from every other terminal.
 func TestAFullListHidesNoAgent(t *testing.T) {
-	var a agents
 	alive := fakeProcesses{}
-	for pid := 2; pid < maxAgents+3; pid++ {
-		alive[pid] = Process{PID: pid, Start: 1}
-		a.add(alive, alive[pid])
+	k := open(t, newMemory(), func(o *Options) { o.Processes = alive })
+	for pid := 2; pid < maxAgents+2; pid++ {
+		alive[pid] = Process{PID: pid, Start: 1, TTY: 7}
+		k.agents.add(alive, alive[pid])
 	}
-	if !a.has(alive[maxAgents+2]) {
+	late := Process{PID: 10001, Parent: 10000, Start: 2, TTY: 8, Exe: "/bin/hook"}
+	alive[10000], alive[10001] = Process{PID: 10000, Parent: 9999, Start: 1, TTY: 8, Exe: "/bin/agent"}, late
+	if err := k.RegisterAgent(late); err == nil {
+		t.Error("an agent that is not noted may go on")
+	}
+	if !k.descendsFromAgent(late) || !k.descendsFromAgent(alive[10000]) {
 		t.Error("an agent that did not fit passes for none")
 	}
-	clear(alive)
-	a.add(alive, Process{PID: 2, Start: 2})
-	if a.has(Process{PID: maxAgents + 2, Start: 1}) {
+	person := Process{PID: 20001, Parent: 1, Start: 1, TTY: 9, Exe: "/bin/toolward"}
+	alive[20001] = person
+	if k.descendsFromAgent(person) {
+		t.Error("a person in another terminal cannot answer")
+	}
+	if err := k.RegisterAgent(Process{PID: 30, Parent: 2, Start: 1, TTY: 7}); err != nil {
+		t.Errorf("an agent that is known: %v", err)
+	}
+	for pid := 2; pid < 100; pid++ {
+		delete(alive, pid)
+	}
+	if err := k.RegisterAgent(late); err != nil || !k.descendsFromAgent(late) {
+		t.Errorf("there is room again: %v", err)
+	}
+	if k.descendsFromAgent(Process{PID: 40, Parent: 1, Start: 5, TTY: 8}) {
 		t.Error("there is room again, but a stranger counts as an agent")
 	}
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // SignInWeb checks the passphrase and opens a console session. token goes into the cookie and nowhere else; source
-// is the address of the browser.
-func (k *Keeper) SignInWeb(ctx context.Context, source, passphrase string) (token string, by Authority, err error) {
-	if err := k.checkPerson(ctx, "console "+source, passphrase); err != nil {
+// is the address of the browser, known its [Keeper.BrowserToken], if it has one.
+func (k *Keeper) SignInWeb(ctx context.Context, source, known, passphrase string) (token string, by Authority, err error) {
+	if err := k.checkPerson(ctx, k.browser(source, known), passphrase); err != nil {
 		return "", Authority{}, err
 	}
 	token, s := k.newConsole(source)
@@ -56,7 +56,7 @@ func (k *Keeper) Web(token string) (Authority, error) {
 // SignInForeground checks the passphrase that a person typed into the terminal of the daemon itself. The session
 // ends with the daemon, or by SignOut.
 func (k *Keeper) SignInForeground(ctx context.Context, passphrase string) (Authority, error) {
-	if err := k.checkPerson(ctx, string(Foreground), passphrase); err != nil {
+	if err := k.checkPerson(ctx, k.known(string(Foreground)), passphrase); err != nil {
 		return Authority{}, err
 	}
 	s := newSession(Foreground, string(Foreground), 0)

@@ -38,14 +38,15 @@ func (k *Keeper) SignInTerminal(ctx context.Context, peer Process, passphrase st
 		return Authority{}, fmt.Errorf("sign in this terminal: `toolward login` was started by %s (process %d): start it by hand from the shell in your terminal",
 			quoteProgram(shell), shell.PID)
 	}
-	source := fmt.Sprintf("terminal of shell %d", shell.PID)
-	if err := k.checkPerson(ctx, source, passphrase); err != nil {
+	from := k.shell(anchorOf(shell))
+	if err := k.checkPerson(ctx, from, passphrase); err != nil {
 		return Authority{}, err
 	}
-	s := newSession(Terminal, source, k.life.TerminalMax)
+	s := newSession(Terminal, from.source, k.life.TerminalMax)
 	s.shell = anchorOf(shell)
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.remember(s.shell)
 	if old := k.shells[s.shell]; old != nil {
 		k.end(old)
 	}

@@ -133,7 +133,9 @@ func (w *world) handle(conn net.Conn) {
 		case "answer":
 			r.by, r.err = w.keeper.Terminal(peer)
 		case "hook":
-			w.keeper.RegisterAgent(peer)
+			if err := w.keeper.RegisterAgent(peer); err != nil {
+				w.t.Error(err)
+			}
 			return
 		default:
 			r.err = fmt.Errorf("unknown word %q", r.word)

@@ -143,6 +143,30 @@ func TestSignInIsRateLimited(t *testing.T) {
 	}
 }
 
+// A browser that signed in before signs in while another program of this machine guesses.
+func TestAKnownBrowserSignsInWhileOthersGuess(t *testing.T) {
+	w := consoletest.New(t, consoletest.Options{})
+	b := signedIn(t, w)
+	_, body := b.get(b.base + "/browser")
+	var known struct{ Token string }
+	if err := json.Unmarshal([]byte(body), &known); err != nil || known.Token == "" {
+		t.Fatalf("%q, %v", body, err)
+	}
+	guesser := newBrowser(t, w)
+	for range 60 {
+		guesser.post("/sign-in", url.Values{"passphrase": {"wrong"}, "browser": {"made.up"}})
+	}
+	for token, in := range map[string]bool{"": false, "made.up": false, known.Token: true} {
+		resp, _ := newBrowser(t, w).post("/sign-in", url.Values{"passphrase": {consoletest.Passphrase}, "browser": {token}})
+		if (resp.StatusCode == http.StatusSeeOther) != in {
+			t.Errorf("%q: %d", token, resp.StatusCode)
+		}
+	}
+	if _, body := newBrowser(t, w).get("/"); !strings.Contains(body, `name="browser"`) {
+		t.Errorf("the page has no place for it:\n%s", body)
+	}
+}
+
 func TestSetUp(t *testing.T) {
 	w := consoletest.New(t, consoletest.Options{Fresh: true})
 	b := newBrowser(t, w)

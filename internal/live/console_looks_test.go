@@ -176,7 +176,7 @@ func examplePasskeys(t *testing.T, w *consoletest.World) string {
 			if name == "laptop" && count == 2 {
 				break
 			}
-			token, question, err := w.Passkeys.BeginSignIn("10.0.0.5", site)
+			token, question, err := w.Passkeys.BeginSignIn(site)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -232,7 +232,7 @@ func exampleCalls(t *testing.T, w *consoletest.World) {
 // exampleDecisions fills a console with calls that were decided.
 func exampleDecisions(t *testing.T, w *consoletest.World) {
 	t.Helper()
-	_, by, err := w.People.SignInWeb(t.Context(), "127.0.0.1", consoletest.Passphrase)
+	_, by, err := w.People.SignInWeb(t.Context(), "127.0.0.1", "", consoletest.Passphrase)
 	if err != nil {
 		t.Fatal(err)
 	}

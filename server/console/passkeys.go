@@ -29,7 +29,7 @@ func (s *Server) askPasskey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	token, question, err := s.passkeys.BeginSignIn(s.address.SourceOf(r), site)
+	token, question, err := s.passkeys.BeginSignIn(site)
 	if err != nil {
 		return passkeyProblem(err)
 	}

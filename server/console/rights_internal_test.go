@@ -60,6 +60,7 @@ var rightOf = map[string]identity.Right{
 	"GET /passphrase":                         identity.RightAdmin,
 	"POST /passphrase":                        identity.RightAdmin,
 	"POST /sign-out":                          identity.RightWatch,
+	"GET /browser":                            identity.RightWatch,
 	"POST /config":                            identity.RightConfigure,
 	"GET /metrics":                            identity.RightWatch,
 }

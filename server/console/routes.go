@@ -63,6 +63,7 @@ func (s *Server) rows() []door.Row[*visitor] {
 		door.On("GET /passphrase", desk.ChangePassphrase, s.showPassphrase),
 		door.On("POST /passphrase", desk.ChangePassphrase, s.changeFromPage),
 		door.On("POST /sign-out", desk.SignOut, s.signOut),
+		door.On("GET /browser", desk.OpenApprovals, s.tellBrowser),
 		door.On("POST /config", desk.ApplyConfiguration, s.applyFromPage),
 	}
 	if s.metrics != nil {

@@ -38,7 +38,7 @@ func newPeople(t *testing.T) *identity.Keeper {
 // signIn signs a person in, as their browser does.
 func signIn(t *testing.T, people *identity.Keeper) (cookie string, by identity.Authority) {
 	t.Helper()
-	cookie, by, err := people.SignInWeb(context.WithoutCancel(t.Context()), "test", passphrase)
+	cookie, by, err := people.SignInWeb(context.WithoutCancel(t.Context()), "test", "", passphrase)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(r); err != nil {
 		return err
 	}
-	token, _, err := s.people.SignInWeb(r.Context(), s.address.SourceOf(r), r.PostForm.Get("passphrase"))
+	token, _, err := s.people.SignInWeb(r.Context(), s.address.SourceOf(r), r.PostForm.Get("browser"), r.PostForm.Get("passphrase"))
 	if err != nil {
 		p := api.SignInProblem(err)
 		if p.Status == http.StatusForbidden {
@@ -85,7 +85,7 @@ func (s *Server) setUp(w http.ResponseWriter, r *http.Request) error {
 	if err := s.people.SetUp(r.Context(), source, r.PostForm.Get("code"), passphrase); err != nil {
 		return s.renderDoor(w, r, http.StatusUnprocessableEntity, notice{"warn", sentence(api.SignInProblem(err).Message)})
 	}
-	token, _, err := s.people.SignInWeb(r.Context(), source, passphrase)
+	token, _, err := s.people.SignInWeb(r.Context(), source, "", passphrase)
 	if err != nil {
 		return err
 	}
@@ -96,6 +96,21 @@ func (s *Server) setUp(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, token string) {
 	http.SetCookie(w, signInCookie(token, s.address.IsEncrypted(r)))
 	http.Redirect(w, r, consolePrefix+pathKey(token)+afterSignIn(r.PostForm.Get("for")), http.StatusSeeOther)
+}
+
+// KnownBrowser is the answer of GET /c/{key}/browser.
+type KnownBrowser struct {
+	Token string `json:"token"` // goes with the passphrase at the next sign-in
+}
+
+// tellBrowser is GET /c/{key}/browser: what lets this browser sign in later while others guess.
+func (s *Server) tellBrowser(w http.ResponseWriter, _ *http.Request, v *visitor) error {
+	token, err := s.people.BrowserToken(v.by)
+	if err != nil {
+		return api.AnswerProblem(err)
+	}
+	door.WriteJSON(w, http.StatusOK, KnownBrowser{token})
+	return nil
 }
 
 // signOut is POST /c/{key}/sign-out.

@@ -31,7 +31,16 @@ setInterval(tick, 1000);
 // The session's path is half of its key (the cookie is the other half). Storage belongs to this origin, port
 // included, so that another program's page on this machine cannot read it.
 function rememberPath() {
-  try { localStorage.setItem("toolward.path", base); } catch { /* private windows may refuse; sign in again then */ }
+  try {
+    if (localStorage.getItem("toolward.path") !== base || !localStorage.getItem("toolward.browser")) rememberBrowser();
+    localStorage.setItem("toolward.path", base);
+  } catch { /* private windows may refuse; sign in again then */ }
+}
+
+// What the sign-in page shows the next time, so that wrong passphrases of others are not counted against this browser.
+async function rememberBrowser() {
+  const response = await fetch(base + "/browser", { headers: { Accept: "application/json" } });
+  if (response.ok) localStorage.setItem("toolward.browser", (await response.json()).token);
 }
 
 function cards() {

@@ -10,6 +10,12 @@ try {
   if (/^\/c\/[a-z0-9]{16}$/.test(path) && (here === "/" || here.startsWith("/approvals/"))) location.replace(path + here);
 } catch { /* without storage the person signs in again */ }
 
+// A browser that signed in before says so: it can sign in while somebody else guesses at the passphrase.
+try {
+  const known = document.querySelector("[data-browser]");
+  if (known) known.value = localStorage.getItem("toolward.browser") ?? "";
+} catch { /* without storage it is a stranger */ }
+
 // A passkey in place of the passphrase, where there is one and the browser can.
 const offer = document.querySelector("[data-passkey]");
 if (offer && possible()) {
