@@ -83,9 +83,9 @@ func lookIntoPaths(l *factsFinder, r *toolward.Request, facts *toolward.Facts) {
 			facts.Findings = append(facts.Findings, unclearPath(err.Error()))
 			continue
 		}
-		one := toolward.Facts{Targets: []toolward.Target{target}}
+		one := toolward.Facts{Action: facts.Action, Targets: []toolward.Target{target}}
 		lookIntoTree(l, r, &one)
-		facts.Targets = append(facts.Targets, one.Targets...)
+		facts.Targets, facts.Findings = append(facts.Targets, one.Targets...), append(facts.Findings, one.Findings...)
 	}
 }
 

@@ -147,20 +147,25 @@ func hostOf(address string) string {
 
 // lookIntoTree adds what a search through a directory would read that is stricter than the directory itself. A
 // search from the home directory or from / reads private keys on its way; without this it would be judged by the
-// place of the directory alone. Inside the workspace nothing is added: there a search shows the lines of secret
-// files as hidden (see hideSecretLines).
+// place of the directory alone.
 func lookIntoTree(l *factsFinder, r *toolward.Request, facts *toolward.Facts) {
 	if len(facts.Targets) != 1 || facts.Targets[0].Kind != toolward.KindDirectory {
 		return
 	}
 	root := facts.Targets[0]
-	if p, err := place.Parse(string(root.Zone)); err != nil || p == place.Workspace || p < place.Protected {
-		return
+	p, err := place.Parse(string(root.Zone))
+	if err != nil || p < place.Protected {
+		return // the directory itself is judged as strictly
 	}
-	for _, dir := range []string{root.Real, l.home, l.places.Layout().StateDir, "/etc", "/proc/1"} {
-		if place.Within(dir, root.Real) {
-			l.addStrict(facts, root, dir)
+	if p != place.Workspace {
+		for _, dir := range []string{root.Real, l.home, l.places.Layout().StateDir, "/etc", "/proc/1"} {
+			if place.Within(dir, root.Real) {
+				l.addStrict(facts, root, dir)
+			}
 		}
+	}
+	if facts.Action == "grep" {
+		l.addSecretFiles(facts, r, root)
 	}
 }
 
