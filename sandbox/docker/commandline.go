@@ -50,7 +50,7 @@ func profileFile(spec *sandbox.Spec, directory string) (string, error) {
 	if spec.Docker.SeccompProfile != "" {
 		return spec.Docker.SeccompProfile, nil
 	}
-	filter, err := profileOf("", spec.Ptrace, spec.User)
+	filter, err := profileOf("", spec.Ptrace)
 	if err != nil {
 		return "", err
 	}

@@ -14,7 +14,7 @@ import (
 
 // securityOptions are the options that no container is without.
 func (e *Engine) securityOptions(spec *sandbox.Spec, daemon *daemon) ([]string, error) {
-	filter, err := profileOf(spec.Docker.SeccompProfile, spec.Ptrace, spec.User)
+	filter, err := profileOf(spec.Docker.SeccompProfile, spec.Ptrace)
 	if err != nil {
 		return nil, err
 	}
@@ -37,12 +37,11 @@ func (e *Engine) securityOptions(spec *sandbox.Spec, daemon *daemon) ([]string, 
 }
 
 // profileOf is the filter for system calls: that of the configuration, or the shipped one.
-func profileOf(file string, ptrace bool, user sandbox.User) (filter []byte, err error) {
+func profileOf(file string, ptrace bool) (filter []byte, err error) {
 	if file != "" {
 		filter, err = os.ReadFile(file)
 	} else {
-		// Files of user 0 are root's on the host too: a program made there must not run as root for everybody.
-		filter, err = seccomp.New(seccomp.Options{Ptrace: ptrace, NoSetuid: user.UID == 0}).Docker()
+		filter, err = seccomp.New(seccomp.Options{Ptrace: ptrace}).Docker()
 	}
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.CodeConfig, "the filter for system calls: %v", err)

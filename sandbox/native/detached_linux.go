@@ -118,13 +118,11 @@ func (e *Engine) madeBy(ctx context.Context, spec *sandbox.Spec) (string, error)
 	if _, err := io.Copy(sum, io.NewSectionReader(program.file, 0, info.Size())); err != nil {
 		return "", fmt.Errorf("read the program inside: %w", err)
 	}
-	for _, foreign := range []bool{false, true} {
-		filter, err := filterFor(spec, foreign, false)
-		if err != nil {
-			return "", err
-		}
-		sum.Write(filter)
+	filter, err := filterFor(spec, false)
+	if err != nil {
+		return "", err
 	}
+	sum.Write(filter)
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 

@@ -32,7 +32,7 @@ func (e *Engine) startLandlock(ctx context.Context, b *box, spec *sandbox.Spec) 
 		return err
 	}
 	defer m.close()
-	program, err := filterFor(spec, false, true)
+	program, err := filterFor(spec, true)
 	if err != nil {
 		return err
 	}

@@ -15,11 +15,10 @@ import (
 
 // mounts is what a Spec mounts, as steps and descriptors for the helper.
 type mounts struct {
-	steps   []setup.Step
-	late    []setup.Step // what lies over others
-	rules   []setup.Rule
-	fds     []int
-	foreign bool // something writable belongs to another user than who runs inside
+	steps []setup.Step
+	late  []setup.Step // what lies over others
+	rules []setup.Rule
+	fds   []int
 }
 
 func (m *mounts) close() {
@@ -110,7 +109,6 @@ func (e *Engine) mountStep(ctx context.Context, m *mounts, mount *sandbox.Mount,
 	own := mount.Kind == sandbox.MountWorkspace || mount.Kind == sandbox.MountAgent || mount.Kind == sandbox.MountHome || mount.Layer != ""
 	if own && (int(st.Uid) != who.hostUID || int(st.Gid) != who.hostGID) {
 		mapping = idmap{int(st.Uid), int(st.Gid), who.hostUID, who.hostGID}
-		m.foreign = m.foreign || mount.Writable
 	}
 	fd, err := e.detach(ctx, pinned, attr, mapping)
 	if err != nil {

@@ -153,7 +153,7 @@ func tmpfsSize(wanted, memory int64) uint64 {
 
 // lastPlan is what this sandbox has beyond every other, and what it is confined to.
 func (e *Engine) lastPlan(spec *sandbox.Spec, who identity, m *mounts) (*setup.Plan, error) {
-	program, err := filterFor(spec, m.foreign, false)
+	program, err := filterFor(spec, false)
 	if err != nil {
 		return nil, sandbox.Errorf(sandbox.CodeUnavailable, "the filter for system calls: %v", err)
 	}
@@ -218,10 +218,9 @@ func protectedSteps(spec *sandbox.Spec) ([]setup.Step, error) {
 // filters are the assembled filters by their options: there are few, and each takes milliseconds to make.
 var filters sync.Map // seccomp.Options to []byte
 
-// filterFor assembles the filter. foreign: writable files belong to another user of the host than who runs inside; open:
-// the host's sockets can be seen.
-func filterFor(spec *sandbox.Spec, foreign, open bool) ([]byte, error) {
-	options := seccomp.Options{Ptrace: spec.Ptrace, NoSetuid: foreign, NoSockets: open}
+// filterFor assembles the filter. open: the host's sockets can be seen.
+func filterFor(spec *sandbox.Spec, open bool) ([]byte, error) {
+	options := seccomp.Options{Ptrace: spec.Ptrace, NoSockets: open}
 	if program, ok := filters.Load(options); ok {
 		return program.([]byte), nil
 	}

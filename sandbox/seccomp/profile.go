@@ -51,9 +51,6 @@ type Profile []Rule
 // Options change the profile.
 type Options struct {
 	Ptrace bool // debuggers may trace processes of the sandbox
-	// NoSetuid refuses to make files that run as their owner or group. It is for sandboxes whose files belong to
-	// another user of the host, root above all: a program that the sandbox leaves there would be that user's.
-	NoSetuid bool
 	// NoSockets refuses every socket but pairs: where no network namespace is empty, and no mounts hide the sockets of
 	// other programs.
 	NoSockets bool
@@ -102,7 +99,7 @@ func New(options Options) Profile {
 			},
 		},
 	}
-	return append(profile, fileRules(options.NoSetuid)...)
+	return append(profile, fileRules()...)
 }
 
 const (
@@ -139,19 +136,13 @@ var socketCases = []Case{
 	{[]Match{{0, whole, afNetlink}, {2, whole, netlinkRoute}}, Allow},
 }
 
-// fileRules are the calls that give files modes.
-func fileRules(noSetuid bool) Profile {
+// fileRules are the calls that give files modes. No file is made that runs as its owner or group: what a sandbox leaves in a
+// workspace is a file of the person on the machine, whoever else starts it there.
+func fileRules() Profile {
 	devices := func(argument int) []Case {
 		return []Case{
 			{[]Match{{argument, fileTypes, charDevice}}, Deny},
 			{[]Match{{argument, fileTypes, blkDevice}}, Deny},
-		}
-	}
-	if !noSetuid {
-		return Profile{
-			{Names: []string{"mknod"}, Cases: devices(1), Else: Allow},
-			{Names: []string{"mknodat"}, Cases: devices(2), Else: Allow},
-			{Names: words("chmod fchmod fchmodat fchmodat2 creat open openat openat2"), Else: Allow},
 		}
 	}
 	plain := func(argument int) Case { return Case{[]Match{{argument, setid, 0}}, Allow} }

@@ -92,13 +92,16 @@ func TestAnswers(t *testing.T) {
 		{"a FIFO", call{"mknodat", [6]uint64{0, 0, 0o010600}}, Options{}, Allow},
 		{"ptrace", call{name: "ptrace"}, Options{}, Deny},
 		{"ptrace for debuggers", call{name: "ptrace"}, Options{Ptrace: true}, Allow},
-		{"setuid bit", call{"fchmodat", [6]uint64{0, 0, 0o4755}}, Options{}, Allow},
-		{"setuid bit where it counts", call{"fchmodat", [6]uint64{0, 0, 0o4755}}, Options{NoSetuid: true}, Deny},
-		{"an ordinary mode there", call{"fchmodat", [6]uint64{0, 0, 0o755}}, Options{NoSetuid: true}, Allow},
-		{"creating setgid", call{"openat", [6]uint64{0, 0, 0o101, 0o2755}}, Options{NoSetuid: true}, Deny},
-		{"O_TMPFILE with setuid", call{"openat", [6]uint64{0, 0, 0o20200001, 0o4755}}, Options{NoSetuid: true}, Deny},
-		{"opening: the mode is whatever was there", call{"openat", [6]uint64{0, 0, 0, 0o6755}}, Options{NoSetuid: true}, Allow},
-		{"openat2, whose mode cannot be seen", call{name: "openat2"}, Options{NoSetuid: true}, Unknown},
+		{"setuid bit", call{"fchmodat", [6]uint64{0, 0, 0o4755}}, Options{}, Deny},
+		{"an ordinary mode", call{"fchmodat", [6]uint64{0, 0, 0o755}}, Options{}, Allow},
+		{"setgid bit", call{"fchmodat", [6]uint64{0, 0, 0o2755}}, Options{}, Deny},
+		{"both, of an open file", call{"fchmod", [6]uint64{0, 0o6711}}, Options{}, Deny},
+		{"setuid bit, the newest call", call{"fchmodat2", [6]uint64{0, 0, 0o4755}}, Options{}, Deny},
+		{"sticky bit", call{"fchmodat", [6]uint64{0, 0, 0o1777}}, Options{}, Allow},
+		{"creating setgid", call{"openat", [6]uint64{0, 0, 0o101, 0o2755}}, Options{}, Deny},
+		{"O_TMPFILE with setuid", call{"openat", [6]uint64{0, 0, 0o20200001, 0o4755}}, Options{}, Deny},
+		{"opening: the mode is whatever was there", call{"openat", [6]uint64{0, 0, 0, 0o6755}}, Options{}, Allow},
+		{"openat2, whose mode cannot be seen", call{name: "openat2"}, Options{}, Unknown},
 	}
 	for _, c := range cases {
 		for _, machine := range []*arch.Info{arch.X86_64, arch.AARCH64} {
@@ -139,7 +142,7 @@ func TestEveryNameIsASystemCall(t *testing.T) {
 
 // The two forms must say the same: random calls, with arguments near those that count.
 func TestDockerSaysTheSame(t *testing.T) {
-	for _, options := range []Options{{}, {NoSetuid: true, Ptrace: true}} {
+	for _, options := range []Options{{}, {Ptrace: true}} {
 		profile := New(options)
 		data, err := profile.Docker()
 		if err != nil {
