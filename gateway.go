@@ -18,6 +18,7 @@ type Gateway struct {
 	shadow   Policy
 	observer Observer
 	keeper   Keeper
+	hider    Hider
 	log      *slog.Logger
 	passLife time.Duration
 
@@ -36,6 +37,7 @@ type Config struct {
 	Shadow   Policy        // optional: evaluated beside Policy; the difference is recorded and changes nothing. May have no snapshot
 	Observer Observer      // optional
 	Keeper   Keeper        // optional: without one no call can be taken back, and none asks for that reason
+	Hider    Hider         // optional: without one results go to agents with the secrets that are in them
 	Log      *slog.Logger  // optional
 	PassLife time.Duration // how long a pass may be redeemed; default 30 s
 
@@ -65,7 +67,7 @@ func New(c Config) (*Gateway, error) {
 	}
 	g := &Gateway{
 		policy: c.Policy, approver: c.Approver, auditor: c.Auditor, sessions: c.Sessions,
-		hooks: c.Hooks, watcher: c.Watcher, shadow: c.Shadow, observer: c.Observer, keeper: c.Keeper, observeOnly: c.ObserveOnly,
+		hooks: c.Hooks, watcher: c.Watcher, shadow: c.Shadow, observer: c.Observer, keeper: c.Keeper, hider: c.Hider, observeOnly: c.ObserveOnly,
 		log: c.Log, passLife: c.PassLife,
 	}
 	if g.log == nil {

@@ -123,12 +123,13 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 		if len(outcome.External) > 0 {
 			err = nil // a stranger's words, too
 		}
+		err = p.gateway.cleanFailure(err)
 		return Result{}, errors.Join(err, fmt.Errorf("the call ran, but its outcome could not be recorded: %w", closeErr))
 	}
 	if err != nil {
-		return result, err
+		return p.gateway.clean(result), p.gateway.cleanFailure(err)
 	}
-	return p.reviewed(ctx, result), nil
+	return p.gateway.clean(p.reviewed(ctx, result)), nil
 }
 
 // reviewed lets plug-ins redact the result. If one fails the agent gets a notice in its place: a redactor that

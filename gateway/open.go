@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -32,7 +33,9 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	d := &Gateway{home: o.Home, version: o.Version, log: o.Log, secrets: redact.New()}
+	secrets := redact.New()
+	// Errors quote what failed: a header, a command, what a plug-in or another server said.
+	d := &Gateway{home: o.Home, version: o.Version, log: slog.New(secrets.Log(o.Log.Handler())), secrets: secrets}
 	for _, part := range []func(context.Context, Options) error{
 		d.openState, d.openPeople, d.openTools, d.openPlugins, d.openConfig, d.openTelemetry, d.openWatcher, d.openSandboxes, d.openUndo, d.openGateway, d.openAdapters,
 	} {
@@ -199,7 +202,8 @@ func (g *Gateway) openGateway(_ context.Context, o Options) (err error) {
 	}
 	g.Gateway, err = toolward.New(toolward.Config{
 		Policy: g.policy, Approver: approver, Auditor: g.measured.Recorder(g.audit), Sessions: g.sessions,
-		Hooks: g.plugins, Watcher: g.watcher, Shadow: g.shadow, ObserveOnly: g.Observes(), Observer: g.measured, Keeper: g.keeper(), Log: g.log,
+		Hooks: g.plugins, Watcher: g.watcher, Shadow: g.shadow, ObserveOnly: g.Observes(), Observer: g.measured, Keeper: g.keeper(), Hider: g.secrets,
+		Log: g.log,
 	})
 	if g.Observes() {
 		g.log.Warn("teg.shadow_mode (critical): " + ObserveWords)

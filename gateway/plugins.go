@@ -43,5 +43,5 @@ func (g *Gateway) holdSecrets(plugins plugin.Config) {
 			held = append(held, key)
 		}
 	}
-	g.secrets.Hold(held...)
+	g.secrets.Hold("plug-ins and collectors", held...)
 }

@@ -23,7 +23,7 @@ func (g *Gateway) openProtocol(ctx context.Context, settings config.File, listen
 	if err != nil {
 		return err
 	}
-	g.secrets.Hold(nonEmpty(who.Auth.Token, who.Auth.Password)...)
+	g.secrets.Hold("gateway protocol", nonEmpty(who.Auth.Token, who.Auth.Password)...)
 	if g.desk, err = desk.New(desk.Options{
 		Audit: g.audit, Allowlist: g.commands, People: g.people, Passkeys: g.passkeys, Devices: g.pairings, Levels: levels{g.sessions, g.watcher},
 		Approvals: g.approver, Sandboxes: g.sandboxes, Forwards: g.forwards, Undo: g.kept, Config: g, Records: g.audit, Source: records, Log: g.log,
@@ -77,7 +77,7 @@ func (g *Gateway) notices() (words []string) {
 // openElsewhere begins to send checkpoints of the record to where nobody who can change it can take them back.
 func (g *Gateway) openElsewhere() {
 	settings := g.atStart.TEG.Audit.Checkpoints
-	g.secrets.Hold(nonEmpty(settings.Token())...)
+	g.secrets.Hold("checkpoints", nonEmpty(settings.Token())...)
 	g.elsewhere = elsewhere.Open(settings, elsewhere.Options{Redact: g.secrets.String, Log: g.log})
 }
 

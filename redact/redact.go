@@ -18,6 +18,7 @@ package redact
 import (
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -30,18 +31,33 @@ type Match struct {
 // Redactor hides secrets. The zero value knows shapes only. It is safe for concurrent use.
 type Redactor struct {
 	held atomic.Pointer[finder]
+
+	mu   sync.Mutex
+	from map[string][]string // exact secrets by where they come from
 }
 
 // New returns a Redactor that also knows these exact secrets. Values of less than 6 bytes are not held: they occur in
 // ordinary text by chance.
 func New(held ...string) *Redactor {
 	r := &Redactor{}
-	r.Hold(held...)
+	r.Hold("", held...)
 	return r
 }
 
-// Hold replaces the set of exact secrets.
-func (r *Redactor) Hold(secrets ...string) { r.held.Store(compileHeld(secrets)) }
+// Hold replaces the exact secrets of one source, such as a part of the configuration. Those of others stay held.
+func (r *Redactor) Hold(from string, secrets ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.from == nil {
+		r.from = map[string][]string{}
+	}
+	r.from[from] = secrets
+	var all []string
+	for _, some := range r.from {
+		all = append(all, some...)
+	}
+	r.held.Store(compileHeld(all))
+}
 
 // String returns s with every secret replaced by "[hidden: <kind>]".
 func (r *Redactor) String(s string) string {

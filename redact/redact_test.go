@@ -156,9 +156,17 @@ func TestHeld(t *testing.T) {
 	if r.Holds("nothing short here") || New().Holds(secret) || (&Redactor{}).Holds(secret) {
 		t.Error("held what it does not hold")
 	}
-	r.Hold("another-value")
+	r.Hold("", "another-value")
 	if r.Holds(secret) || !r.Holds("another-value") {
-		t.Error("Hold must replace the set")
+		t.Error("Hold must replace the set of its source")
+	}
+	r.Hold("elsewhere", secret)
+	if !r.Holds(secret) || !r.Holds("another-value") {
+		t.Error("the secrets of one source put away those of another")
+	}
+	r.Hold("elsewhere")
+	if r.Holds(secret) || !r.Holds("another-value") {
+		t.Error("a source that has none any more")
 	}
 }
 
