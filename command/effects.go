@@ -117,7 +117,7 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 	case shell.Writes:
 		j.Code = ArgumentWrite
 		ok = v.everywhere(seg, &j, p, c, func(r place.Resolved) bool {
-			may := v.mayWrite(r, p)
+			may := v.mayWrite(r, p) || p.write && mayLock(seg, r)
 			if may && !v.mayTake(seg, r, p) {
 				j.Why, may = "it goes with all that lies below, more than may go without a question", false
 			}

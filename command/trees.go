@@ -62,6 +62,18 @@ func (v *evaluation) zone(real string) (place.Zone, error) {
 	return r.Zone, err
 }
 
+// mayLock reports whether a lock file of the workspace is written by a program that makes one, or just goes: it is made anew then, of
+// what the project's own list names.
+func mayLock(seg *Segment, r place.Resolved) bool {
+	if r.Zone != place.Instructions || r.Kind == place.KindDirectory || !place.IsLockFile(path.Base(r.Real)) {
+		return false
+	}
+	names := seg.Program.names()
+	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool {
+		return name != "rm" && name != "grm" && (name == "git" || !fetches(name))
+	})
+}
+
 func takesDirectories(seg *Segment) bool {
 	return slices.ContainsFunc(seg.Program.names(), func(name string) bool { return slices.Contains(takesTrees, name) })
 }

@@ -1,5 +1,7 @@
 package place
 
+import "slices"
+
 // anchor says from where the names of a row are counted.
 type anchor uint8
 
@@ -126,6 +128,9 @@ var table = []row{
 		".irbrc", ".pryrc", ".Rprofile", ".pylintrc", "pylintrc", "mypy.ini", ".mypy.ini", ".rubocop.yml", ".pythonrc", "phpunit.xml", "phpunit.xml.dist",
 		".php-cs-fixer.php", "turbo.json", "nx.json", "Earthfile", "terragrunt.hcl", "skaffold.yaml", "helmfile.yaml", "pixi.toml", "hatch.toml",
 	}},
+	// Lock files say from where packages come, and what must be in them: programs write these, and who edits one by hand
+	// makes the next installation run a stranger's code that has an ordinary name.
+	{Instructions, inWorkspace, lockFiles},
 	{Instructions, beginsInWorkspace, []string{
 		"Dockerfile", "docker-compose", "docker-bake", ".eslintrc", ".babelrc", ".prettierrc", ".stylelintrc",
 		".mocharc", ".lintstagedrc", ".commitlintrc", ".huskyrc", ".nycrc", ".swcrc", "eslint.config", "babel.config",
@@ -136,6 +141,16 @@ var table = []row{
 		"metro.config", "craco.config", "wdio.conf", "gulpfile", "Gruntfile",
 	}},
 }
+
+var lockFiles = []string{
+	"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "deno.lock", "Cargo.lock", "poetry.lock", "uv.lock",
+	"pdm.lock", "Pipfile.lock", "pixi.lock", "pylock.toml", "conda-lock.yml", "composer.lock", "Gemfile.lock", "gems.locked", "go.sum", "go.work.sum", "mix.lock", "rebar.lock",
+	"pubspec.lock", "Podfile.lock", "Cartfile.resolved", "Package.resolved", "flake.lock", "gradle.lockfile", "buildscript-gradle.lockfile",
+	"verification-metadata.xml", "packages.lock.json", "paket.lock", "MODULE.bazel.lock", ".terraform.lock.hcl", "Chart.lock", "stack.yaml.lock", "cabal.project.freeze",
+}
+
+// IsLockFile reports whether programs write a file of this name to say which packages a project has.
+func IsLockFile(base string) bool { return slices.Contains(lockFiles, base) }
 
 // envHarmless are the endings of .env.* files that are published on purpose and hold no values.
 var envHarmless = []string{"example", "sample", "template", "dist"}
