@@ -11,7 +11,7 @@ var clients = []*client{
 	{
 		name: ClaudeCode, title: "Claude Code", answer: (*guest).claudeCode, tools: claudeTools, aliases: claudeAliases,
 		directory: ".claude", variable: "CLAUDE_CONFIG_DIR", managed: claudeManagedSettings, events: claudeEvents, canary: claudeCanary, blocks: claudeBlocks,
-		command: claudeCommand, instead: claudeInstead,
+		command: claudeCommand, instead: claudeInstead, switches: claudeSwitches, starts: claudeStarts,
 	},
 }
 

@@ -66,6 +66,7 @@ func Doctor(ctx context.Context, s Setup) []Check {
 	for _, one := range d.found {
 		d.examine(one)
 	}
+	d.switchedOff()
 	d.skills()
 	d.enforcement()
 	for _, one := range d.found {

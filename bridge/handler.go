@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"log/slog"
+	"regexp"
 	"runtime/debug"
 	"time"
 
@@ -98,6 +99,9 @@ type client struct {
 
 	// canary is a call of [CanaryTool] as it gives it to its hook, and the environment of the hook.
 	canary func(workDir string) (event []byte, environ []string, err error)
+	// switches are variables that keep the hooks of a person's settings from running, starts finds flags that do in a command line.
+	switches []string
+	starts   *regexp.Regexp
 	// blocks reports whether what its hook has printed refuses the call.
 	blocks func(stdout []byte) bool
 
