@@ -22,7 +22,7 @@ const lookupCost = 3
 
 // bounds counts what one decision has looked at.
 type bounds struct {
-	runs, commands, expanded, elements, dirs, names, walked, loaded int
+	runs, commands, expanded, elements, dirs, names, walked, below, loaded int
 }
 
 var (

@@ -134,7 +134,7 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 		})
 	case shell.Runs:
 		j.Code = ArgumentExec
-		ok = v.runs(seg, &j, c)
+		ok = v.runs(seg, &j, c) && !v.readsListed(seg, &j, c)
 	case shell.Project:
 		j.Code, ok = ArgumentExec, p.project || p.everything
 	case shell.Installs:
@@ -203,6 +203,12 @@ func (v *evaluation) everywhere(seg *Segment, j *Judged, p permit, c circumstanc
 		}
 		if e.Far && r.Kind == place.KindDirectory && !p.everything && !v.linksStay(r.Real, may) {
 			return false
+		}
+		if e.Kind == shell.Reads && r.Kind == place.KindDirectory && !p.everything && seg.readsBelow() {
+			if name, found := v.secretBelow(r.Real, filterOf(seg), false); found {
+				j.Why = "it reads what lies below, " + name + " among it"
+				return false
+			}
 		}
 	}
 	return true

@@ -63,6 +63,7 @@ type evaluation struct {
 	written  bool // an earlier command may have written files
 	unpacked bool // an earlier command may have put a repository together
 	bounds   bounds
+	listings map[string][]fs.DirEntry // of directories whose files are read
 }
 
 func (v *evaluation) end() {

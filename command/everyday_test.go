@@ -40,7 +40,7 @@ func everyday(t testing.TB) (commands []string, want []toolward.Verdict) {
 func everydayWorld(t testing.TB, commands []string) *world {
 	t.Helper()
 	files := map[string]string{
-		"/ws/mvnw": "x", "/ws/gradlew": "x", "/ws/bin/rails": "x", "/ws/scripts/deploy.sh": "f", "/ws/.git/HEAD": "f", "/usr/bin/[": "x", "/usr/bin/bash": "x",
+		"/ws/mvnw": "x", "/ws/gradlew": "x", "/ws/bin/rails": "x", "/ws/scripts/deploy.sh": "f", "/ws/.env": "f", "/ws/.git/HEAD": "f", "/usr/bin/[": "x", "/usr/bin/bash": "x",
 		"/ws/.git/config": "t:[remote \"origin\"]\nurl = git@github.com:acme/shop.git\n", "/ws/scripts/check.sh": "f", "/ws/scripts/build.sh": "x", "/ws/bin/server": "x",
 		"/ws/package.json": "f", "/ws/web/package.json": "f", "/ws/frontend/package.json": "f", "/ws/packages/core/package.json": "f", "/ws/src/a.ts": "f", "/ws/docs/a.md": "f",
 		"/ws/go.mod": "f", "/ws/.venv/bin/python": "x", "/ws/.venv/bin/activate": "f", "/ws/.venv/bin/pytest": "x",

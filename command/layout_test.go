@@ -139,6 +139,7 @@ func (w *world) Resolve(dir, asked string) (place.Resolved, error) {
 	}
 	return place.Resolved{Asked: asked, Real: real, Zone: w.classifier.Classify(real), Kind: kind}, nil
 }
+func (w *world) Classify(real string) place.Zone      { return w.classifier.Classify(real) }
 func (w *world) InRoots(real string, write bool) bool { return w.classifier.InRoots(real, write) }
 func (w *world) Layout() place.Layout                 { return w.classifier.Layout() }
 

@@ -72,6 +72,7 @@ func TestGitEveryday(t *testing.T) {
 		},
 		"reads writes": {"git bundle create x.bundle --all", "git archive -o x.tar HEAD"},
 		"project reads writes": {
+			"git stash", "git stash push -u -m wip -- src",
 			"git add -A", "git add -p src/a.go", "git add -- -odd", "git add -u --verbose .",
 			"git branch feature origin/main", "git branch -d merged", "git branch -m old new", "git branch --set-upstream-to=origin/x x", "git branch -v new",
 			"git tag v1", "git tag -a v1 -m one", "git reset --soft v1~1", "git reset a.go", "git format-patch -3 -o out HEAD", "git symbolic-ref HEAD refs/heads/x",
@@ -81,7 +82,7 @@ func TestGitEveryday(t *testing.T) {
 		},
 		"writes": {"git config user.email me@example.com", "git config --local core.autocrlf false", "git lfs track *.bin"},
 		"project writes": {
-			"git stash", "git stash push -u -m wip -- src", "git stash pop", "git stash apply stash@{0}", "git rm --cached big.bin",
+			"git stash pop", "git stash apply stash@{0}", "git rm --cached big.bin",
 			"git mv a b", "git reset --soft HEAD~1", "git reset -q HEAD", "git restore --staged .", "git restore a.go", "git notes add -m x HEAD",
 			"git worktree prune", "git restore --source HEAD~2 -- src/a.go",
 			"git checkout main", "git checkout -b feature/x origin/main", "git checkout --detach HEAD~1", "git checkout -- a.go",
