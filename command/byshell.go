@@ -31,6 +31,9 @@ func (v *evaluation) foreignWords(s *shell.Segment, seg *Segment) {
 		if strings.HasPrefix(w.Source, "=") && len(w.Source) > 1 {
 			seg.found(Expansion, w.Source+" is a program to zsh") // "=id" is /usr/bin/id
 		}
+		if w.Disguised() {
+			seg.found(Expansion, w.Source+" is a home directory or a program to zsh")
+		}
 		if w.Modified() {
 			seg.found(Expansion, w.Source+" is changed by what follows the parameter for zsh: write it with braces")
 		}

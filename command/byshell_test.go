@@ -60,7 +60,18 @@ func TestRunBySomebodyElsesShell(t *testing.T) {
 		"echo \"$HOME[1]\"":                             {toolward.Allow, toolward.Ask},
 		"cat ./**/a.t?t":                                {toolward.Allow, toolward.Ask},
 		"grep -n '**' a.txt":                            {toolward.Allow, toolward.Allow},
-		"echo x >! a.txt":                               {toolward.Ask, toolward.Ask}, // a.txt, for zsh
+		"cat ''~/notes":                                 {toolward.Ask, toolward.Ask}, // at home, for zsh
+		"cat \"\"\"\"~/notes":                           {toolward.Ask, toolward.Ask},
+		"cat ''=id":                                     {toolward.Allow, toolward.Ask},
+		"cat {''~/notes,a.txt}":                         {toolward.Ask, toolward.Ask},
+		"cat {\"\"=id,a.txt}":                           {toolward.Allow, toolward.Ask},
+		"cat ''a.txt":                                   {toolward.Allow, toolward.Allow},
+		"cat '='a.txt":                                  {toolward.Allow, toolward.Allow},
+		"echo x > ''~/.bashrc":                          {toolward.Ask, toolward.Ask},
+		"cat < \"\"=id":                                 {toolward.Ask, toolward.Ask},
+		"cd =id && cat a.go":                            {toolward.Allow, toolward.Ask},
+		"cd $\u672c && cat a.txt":                       {toolward.Allow, toolward.Ask}, // at home, for zsh
+		"echo x >! a.txt":                               {toolward.Ask, toolward.Ask},   // a.txt, for zsh
 		"echo x >>!a":                                   {toolward.Ask, toolward.Ask},
 		"echo x &>! a.txt":                              {toolward.Ask, toolward.Ask},
 		"echo x > '!'":                                  {toolward.Allow, toolward.Allow},

@@ -165,7 +165,7 @@ func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, 
 		return
 	}
 	v.printed(seg, s, dirs, depth)
-	plain := len(seg.dynamic) == 0 && len(s.Redirs) == 0 && s.Heredoc == nil && len(s.Assigns) == 0
+	plain := len(seg.Asks) == 0 && len(seg.dynamic) == 0 && len(s.Redirs) == 0 && s.Heredoc == nil && len(s.Assigns) == 0
 	if seg.Argv[0] == "cd" && plain && changesDirectory(words) {
 		seg.Builtin, seg.By, seg.Args = "cd", ByBuiltin, seg.Argv[1:]
 		seg.Target = absolute(seg.Dir, seg.Args[0])

@@ -249,10 +249,33 @@ func plainByte(c byte) bool {
 // OddBraces reports whether one of the words that braces make is empty, which bash drops and zsh does not, or begins with
 // "=", behind which zsh looks for a program.
 func (w *Word) OddBraces() bool {
-	if !w.Brace || w.Source[0] != '{' {
+	source := emptyQuotes.Replace(w.Source)
+	if !w.Brace || !strings.HasPrefix(source, "{") {
 		return false
 	}
-	return slices.ContainsFunc([]string{"{,", ",,", ",}", "{=", ",="}, func(odd string) bool { return strings.Contains(w.Source, odd) })
+	odd := []string{"{,", ",,", ",}", "{=", ",="}
+	if source != w.Source {
+		odd = append(odd, "{~", ",~")
+	}
+	return slices.ContainsFunc(odd, func(odd string) bool { return strings.Contains(source, odd) })
+}
+
+// emptyQuotes are what shells leave out of a word: nothing, in quotes, and a line that goes on.
+var emptyQuotes = strings.NewReplacer("$''", "", `$""`, "", "''", "", `""`, "", "\\\n", "")
+
+// Disguised reports whether nothing but empty quotes stands before a "~" or "=" of the word: for bash they are text, for zsh a home
+// directory and a program. "> ”~/.bashrc" writes a start-up file.
+func (w *Word) Disguised() bool { return disguised(w.Source) }
+
+func disguised(source string) bool {
+	bare := source
+	for {
+		shorter := emptyQuotes.Replace(bare)
+		if shorter == bare {
+			return bare != source && bare != "" && strings.IndexByte("~=", bare[0]) >= 0
+		}
+		bare = shorter
+	}
 }
 
 // Descends reports whether the word is a pattern with "**", which matches directories of any depth for zsh.

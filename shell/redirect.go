@@ -51,7 +51,7 @@ func (w *walker) redirect(s *Segment, r *syntax.Redirect) {
 			w.refuse(Redirection, r.Pos()) // "&>>a=" is a syntax error for bash, which takes it for an assignment
 		}
 		// ">! a" writes the file "!" for bash, and for zsh a; ">=id" for zsh the program id.
-		if w.err == nil && (word.Text == "" || word.Expands() || connects(word.Text) || strings.IndexByte("!=", word.Source[0]) >= 0 || word.Dollar()) {
+		if w.err == nil && (word.Text == "" || word.Expands() || connects(word.Text) || strings.IndexByte("!=", word.Source[0]) >= 0 || word.Dollar() || word.Disguised()) {
 			w.refuse(Redirection, r.Pos())
 		}
 		s.Redirs = append(s.Redirs, Redirect{fd, r.Op.String(), word.Text})

@@ -26,7 +26,7 @@ func (b *Bash) Exceeds(claim *Claim, trace *Trace) *Difference {
 	stages := claim.stages()
 	for i := range trace.Starts {
 		s := &trace.Starts[i]
-		if !slices.ContainsFunc(stages, func(st *stage) bool { return st.mayStart(s.Argv) && m.inDir(s.Dir, st.dirs()) }) {
+		if !slices.ContainsFunc(stages, func(st *stage) bool { return st.mayStart(s.Argv) && (m.inDir(s.Dir, st.dirs()) || st.below(s.Dir)) }) {
 			m.differ("start", "%q was started in %s", s.Argv, s.Dir)
 		}
 	}
@@ -68,6 +68,11 @@ func (st *stage) mayStart(argv []string) bool {
 	return slices.ContainsFunc(slices.Concat(st.carried, st.run), func(c carried) bool {
 		return slices.ContainsFunc(c.chain, func(words []string) bool { return starts(argv, words) })
 	})
+}
+
+// below reports whether a directory is one in which find runs what it is told to where it finds something.
+func (st *stage) below(dir string) bool {
+	return slices.Contains(st.segment.Args, "-execdir") && slices.ContainsFunc(st.dirs(), func(d string) bool { return strings.HasPrefix(dir, d+"/") })
 }
 
 // shellFile reports whether a shell opens a file for itself: what it reads when it begins, and what holds a here-document.
