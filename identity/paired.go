@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -235,7 +236,7 @@ func (p *Pairings) Request(r PairRequest) (PairRequest, error) {
 		p.mu.Unlock()
 		return merged, nil
 	}
-	if len(p.pending) >= maxPending {
+	if !p.hasRoom(&r) {
 		p.mu.Unlock()
 		return PairRequest{}, fmt.Errorf("%w wait to be paired already", ErrTooManyPair)
 	}
@@ -246,6 +247,40 @@ func (p *Pairings) Request(r PairRequest) (PairRequest, error) {
 	p.mu.Unlock()
 	p.tell(PairEvent{Kind: PairRequested, Request: r, DeviceID: r.DeviceID})
 	return r, nil
+}
+
+// hasRoom reports whether a request finds a place. A device that is paired asks for more whatever crowd of strangers waits, and who
+// floods from one address, or from this machine, leaves room for a stranger that is elsewhere. The caller holds the lock.
+func (p *Pairings) hasRoom(r *PairRequest) bool {
+	if p.knows(r) {
+		return true // there are at most as many as devices
+	}
+	strangers, here := 0, 0
+	for _, waits := range p.pending {
+		if p.knows(waits) {
+			continue
+		}
+		strangers++
+		if originOf(waits) == originOf(r) {
+			here++
+		}
+	}
+	return strangers < maxPending && here < maxPending/2
+}
+
+// knows reports whether a device is paired already. The caller holds the lock.
+func (p *Pairings) knows(r *PairRequest) bool {
+	d := p.devices[r.DeviceID]
+	return d != nil && slices.Equal(d.Key, r.Key)
+}
+
+// originOf is where a request comes from: this machine is one place, whatever addresses of it a program takes.
+func originOf(r *PairRequest) string {
+	ip, err := netip.ParseAddr(r.IP)
+	if err != nil || ip.Unmap().IsLoopback() {
+		return ""
+	}
+	return ip.Unmap().String()
 }
 
 // forget drops requests that nobody answered. The caller holds the lock.

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -309,5 +310,43 @@ func TestRevokedWhileTheStoreFails(t *testing.T) {
 	}
 	if err := p.CheckCredential("d1", RoleOperator, nil, token); !errors.Is(err, ErrDeviceToken) || told != 1 {
 		t.Errorf("a revoked token: %v, told %d times", err, told)
+	}
+}
+
+// A crowd that waits to be paired keeps out no device that is, and none that asks from elsewhere than the crowd.
+func TestAFloodOfPairing(t *testing.T) {
+	p := openPairings(t, &pairStore{devices: map[string]PairedDevice{}})
+	mine := phone(ScopeRead)
+	if err := p.PairSilently(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	stranger := func(n int, ip string) error {
+		r := phone(ScopeRead)
+		r.DeviceID, r.Key, r.IP = fmt.Sprint("stranger ", n, ip), fmt.Append(nil, "key ", n, ip), ip
+		_, err := p.Request(r)
+		return err
+	}
+	for n := range 2 * maxPending {
+		_ = stranger(n, fmt.Sprintf("127.0.0.%d", n%200+1))
+	}
+	if err := stranger(0, "::1"); !errors.Is(err, ErrTooManyPair) {
+		t.Errorf("one more of this machine: %v", err)
+	}
+	if err := stranger(0, "192.0.2.7"); err != nil {
+		t.Errorf("a phone in the house: %v", err)
+	}
+	for n := range 2 * maxPending {
+		_ = stranger(n, fmt.Sprintf("198.51.100.%d", n%200+1))
+	}
+	if err := stranger(1, "192.0.2.7"); !errors.Is(err, ErrTooManyPair) {
+		t.Errorf("when everything is full: %v", err)
+	}
+	more := mine
+	more.Scopes = []string{ScopeApprovals}
+	if _, err := p.Request(more); err != nil {
+		t.Errorf("a paired device that asks for more: %v", err)
+	}
+	if len(p.pending) > maxPending+1 {
+		t.Errorf("%d wait", len(p.pending))
 	}
 }

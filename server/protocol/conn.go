@@ -23,10 +23,12 @@ type conn struct {
 	id       string
 	queue    *queue
 	greeting bool // guarded by the server's lock
+	// pushedOut says that its place was given to another one before it was let in; guarded by the server's lock.
+	pushedOut bool
 
 	admitted *admitted // nil until it was let in; then it does not change
 	by       identity.Authority
-	since    time.Time // it was let in
+	since    time.Time // it began, then: it was let in
 	presence *approval.Presence
 
 	ws       *websocket.Conn

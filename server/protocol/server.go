@@ -189,10 +189,10 @@ func (s *Server) enter() (*conn, error) {
 	switch {
 	case s.closed:
 		return nil, errors.New("the gateway is shutting down")
-	case len(s.conns) >= maxConnections || s.greeted >= maxHandshakes:
+	case len(s.conns) >= maxConnections || s.greeted >= maxHandshakes && !s.pushOut():
 		return nil, errors.New("too many connections")
 	}
-	c := &conn{server: s, id: rand.Text(), greeting: true, finished: make(chan struct{})}
+	c := &conn{server: s, id: rand.Text(), greeting: true, since: time.Now(), finished: make(chan struct{})}
 	c.queue = newQueue(func(frame []byte) (bool, int) { return c.wire.try(frame) }, c.cutOff)
 	s.conns[c] = struct{}{}
 	s.greeted++
@@ -200,21 +200,41 @@ func (s *Server) enter() (*conn, error) {
 	return c, nil
 }
 
+// pushOut ends the connection that has gone longest without saying who it is, so that many that never do keep nobody out who says it
+// at once. It reports whether there was one. The caller holds the lock.
+func (s *Server) pushOut() bool {
+	var oldest *conn
+	for c := range s.conns {
+		if c.greeting && c.cancel != nil && !c.pushedOut && (oldest == nil || c.since.Before(oldest.since)) {
+			oldest = c
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	oldest.pushedOut = true
+	oldest.cancel()
+	s.greeted--
+	return true
+}
+
 // welcome counts a connection as one that has connected.
 func (s *Server) welcome(c *conn, in *admitted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.admitted, c.greeting, c.since = in, false, time.Now()
-	s.greeted--
+	if !c.pushedOut {
+		s.greeted--
+	}
 	s.somebodyMoved()
 }
 
 func (s *Server) leave(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
-	if c.greeting {
+	if c.greeting && !c.pushedOut {
 		s.greeted--
-	} else {
+	} else if !c.greeting {
 		s.somebodyMoved()
 	}
 	s.mu.Unlock()
