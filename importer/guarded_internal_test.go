@@ -14,7 +14,7 @@ import (
 func TestSettingsOfClientsAreGuarded(t *testing.T) {
 	home := t.TempDir()
 	project := filepath.Join(home, "src", "shop")
-	if err := os.MkdirAll(project, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(project, ".codex"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	places, err := place.New(place.Layout{
@@ -25,8 +25,10 @@ func TestSettingsOfClientsAreGuarded(t *testing.T) {
 	}
 	for product, read := range map[string]func(*reader, Where) error{OpenClaw: readOpenClaw, ClaudeCode: readClaudeCode, Codex: readCodex, Gemini: readGemini} {
 		r := &reader{plan: &Plan{Product: product}, agent: product}
-		if err := read(r, Where{Home: home, System: "/etc", Path: project}); err != nil {
-			t.Fatal(err)
+		for _, path := range []string{"", project} {
+			if err := read(r, Where{Home: home, System: "/etc", Path: path}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		looked := 0
 		for _, file := range r.looked {
