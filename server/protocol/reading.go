@@ -65,7 +65,7 @@ func (r *call) asGate(a *asked) toolward.Call {
 	agent, known := r.server.agents().find(a.agent)
 	switch of := toolward.SessionKey(a.session).Agent(); {
 	case a.agent == "" && of != "":
-		agent, known = r.server.agents().find(of)
+		agent, _ = r.server.agents().find(of)
 		agent.ID = of
 	case !known:
 		agent = Agent{ID: a.agent}
