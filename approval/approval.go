@@ -57,11 +57,13 @@ var (
 	ErrNotOffered   = errors.New("decision not available for this approval")
 	ErrNotAllowed   = errors.New("only a signed-in person may answer approvals")
 	ErrSelfApproval = errors.New("whoever asked cannot answer: use another connection or device")
-	ErrTooSoon      = errors.New("answered within half a second of being shown: read it first, then answer again")
-	ErrChanged      = errors.New("the approval that waits under this id is not the one that was shown: load it again, then answer")
-	ErrNotShown     = errors.New("the answer does not say when the approval was shown: load it again, then answer")
-	ErrNotUsable    = errors.New("approval cannot be used")
-	ErrClosed       = errors.New("the approval manager is shutting down")
+	// ErrOnlyOnce means that nothing can be kept of an "always" now. The answer counts once.
+	ErrOnlyOnce  = errors.New("\"always\" counted once")
+	ErrTooSoon   = errors.New("answered within half a second of being shown: read it first, then answer again")
+	ErrChanged   = errors.New("the approval that waits under this id is not the one that was shown: load it again, then answer")
+	ErrNotShown  = errors.New("the answer does not say when the approval was shown: load it again, then answer")
+	ErrNotUsable = errors.New("approval cannot be used")
+	ErrClosed    = errors.New("the approval manager is shutting down")
 )
 
 // ErrCanceled is the cause to cancel an Ask's context with when the requester took the call back itself. The

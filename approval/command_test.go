@@ -3,6 +3,7 @@ package approval
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -317,4 +318,22 @@ func TestHiddenPieces(t *testing.T) {
 			t.Errorf("%q: %q", c.text, pieces)
 		}
 	}
+}
+
+// What nothing can keep now counts once, says why, and is no "always" in the store.
+func TestAlwaysThatCannotBeKeptCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list := &allowlist{err: fmt.Errorf("%w: the key is locked", ErrOnlyOnce)}
+		m := open(t, newMemory(), func(o *Options) { o.Remember = list.remember })
+		attach(t, m, alice)
+		answered := ask(t.Context(), m, question(analyzed("git status", gitReads)))
+		synctest.Wait()
+		got, err := answer(m, alice, only(t, m).ID, "allow-always")
+		if err != nil || got.Decision != toolward.AllowOnce || !strings.Contains(got.Reason, "the key is locked") || len(got.Saved) != 0 || len(m.Grants()) != 0 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if a := <-answered; a.err != nil || a.answer.Decision != toolward.AllowOnce {
+			t.Errorf("the call is told %+v", a)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -71,7 +72,11 @@ func (m *Manager) extend(ctx context.Context, d *Details, entries []toolward.Com
 	}
 	write, cancel := storeContext(ctx)
 	defer cancel()
-	if err := m.remember(write, d.Agent, slices.Clone(entries)); err != nil {
+	err := m.remember(write, d.Agent, slices.Clone(entries))
+	if errors.Is(err, ErrOnlyOnce) {
+		return kept{}, err
+	}
+	if err != nil {
 		return kept{}, fmt.Errorf("the allowlist could not be extended: %w; allow once instead", err)
 	}
 	return kept{entries: entries}, nil

@@ -63,6 +63,7 @@ type Options struct {
 	Outline func(*toolward.Request) *display.Outline
 	// Remember adds to what an agent's commands may do without a question, and returns once it is on the disk.
 	// Without it "always" is not offered for commands that were analyzed.
+	// With [ErrOnlyOnce] nothing is added, and the answer counts once.
 	Remember func(ctx context.Context, agent string, entries []toolward.CommandEntry) error
 	Log      *slog.Logger
 }

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -140,6 +141,10 @@ func (m *Manager) write(ctx context.Context, e *entry, a answerOf) (*Record, err
 		end.Reason = a.reason
 	}
 	k, err := m.keep(ctx, &record, detail, a, now)
+	if errors.Is(err, ErrOnlyOnce) {
+		// The person wanted the call to run; what nothing can sign must not last.
+		end.Decision, end.Reason, err = toolward.AllowOnce, err.Error(), nil
+	}
 	if err == nil {
 		write, cancel := storeContext(ctx)
 		err = k.explain(m.store.ResolveApproval(write, record.Key(), end, k.grant))

@@ -15,6 +15,7 @@ import (
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/command/allowlist"
+	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
 	"github.com/toolward/toolward/session"
@@ -81,7 +82,7 @@ func (r *shellRig) places(c toolward.Caller) (*place.Classifier, error) {
 // judging judges commands as the gateway does, under the preset "developer".
 func (r *shellRig) judging() func(context.Context, *toolward.Request, string, bool) (toolward.Facts, error) {
 	r.t.Helper()
-	file := allowlist.Open(r.home+"/.toolward", allowlist.Options{})
+	file := allowlist.Open(r.home+"/.toolward", allowlist.Options{Ledger: gatetest.AsItStands(r.home + "/.toolward/" + allowlist.FileName)})
 	r.t.Cleanup(file.Close)
 	commands := command.NewCommands(file, r.home, false)
 	rules := []command.Rule{{Prefix: []command.Alternatives{{"shutdown"}}, Decision: command.Forbidden}}

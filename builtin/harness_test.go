@@ -12,6 +12,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/command/allowlist"
+	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/schema"
 )
@@ -54,7 +55,7 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	for _, f := range change {
 		f(&cfg)
 	}
-	w.file = allowlist.Open(w.home+"/.toolward", allowlist.Options{})
+	w.file = allowlist.Open(w.home+"/.toolward", allowlist.Options{Ledger: gatetest.AsItStands(w.home + "/.toolward/" + allowlist.FileName)})
 	t.Cleanup(w.file.Close)
 	w.commands = command.NewCommands(w.file, w.home, false)
 	w.box, err = New(cfg, Deps{

@@ -169,13 +169,13 @@ func (c *Commands) RecordUse(a *Assessment) {
 // Allow adds entries to what an agent may run without a question, as an answer of "always" does.
 func (c *Commands) Allow(ctx context.Context, agent string, entries []toolward.CommandEntry) error {
 	now := time.Now().UnixMilli()
-	_, err := c.file.Update(ctx, func(f *allowlist.File) (changed bool, err error) {
+	_, err := c.file.Permit(ctx, func(f *allowlist.File) (changed bool) {
 		for _, e := range entries {
 			entry := allowlist.Entry{Pattern: e.Pattern, Effects: slices.Clone(e.Effects), Argv: slices.Clone(e.Argv), Host: string(e.Host)}
 			changed = f.Allow(cmp.Or(agent, allowlist.MainAgent), entry, now) || changed
 		}
-		return changed, nil
-	})
+		return changed
+	}, nil)
 	return err
 }
 

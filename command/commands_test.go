@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/command/allowlist"
+	"github.com/toolward/toolward/internal/gatetest"
 )
 
 // commandDesk is Commands over a file in a directory of its own.
@@ -23,7 +24,7 @@ func commandDesk(t *testing.T, content string, config Configuration) (*Commands,
 			t.Fatal(err)
 		}
 	}
-	file := allowlist.Open(dir, allowlist.Options{})
+	file := allowlist.Open(dir, allowlist.Options{Ledger: gatetest.AsItStands(filepath.Join(dir, allowlist.FileName))})
 	t.Cleanup(file.Close)
 	c := NewCommands(file, t.TempDir(), false)
 	if _, err := c.Configure(config); err != nil {

@@ -62,16 +62,14 @@ func (d *Desk) editAllowlist(ctx context.Context, v Visitor, check func() error,
 		return AllowlistChange{}, allowlistError(err)
 	}
 	change := AllowlistChange{}
-	_, err := d.allowlist.Update(ctx, func(f *allowlist.File) (bool, error) {
-		if change.Changed = edit(f); !change.Changed {
-			return false, nil
-		}
-		change.Changes = allowlist.Changes(d.allowlist.Current().File, f)
-		return true, d.recordAllowlist(ctx, v, change.Changes)
+	changed, err := d.allowlist.Permit(ctx, edit, func(changes []string) error {
+		change.Changes = changes
+		return d.recordAllowlist(ctx, v, changes)
 	})
 	if err != nil {
 		return AllowlistChange{}, allowlistError(err)
 	}
+	change.Changed = changed
 	return change, nil
 }
 

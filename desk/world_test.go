@@ -16,6 +16,7 @@ import (
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
+	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/session"
 	"github.com/toolward/toolward/store"
 )
@@ -30,6 +31,7 @@ type world struct {
 	people    identity.Store
 	keeper    *identity.Keeper
 	allowlist *allowlist.Store
+	ledger    gatetest.Ledger
 	devices   *identity.Pairings
 	passkeys  *identity.Passkeys
 	sessions  *session.Tracker
@@ -75,7 +77,7 @@ func newWorld(t *testing.T) *world {
 	must(t, err)
 	w.devices, err = identity.OpenPairings(t.Context(), store.NewPaired(db), make([]byte, 32))
 	must(t, err)
-	w.allowlist = allowlist.Open(w.home, allowlist.Options{})
+	w.allowlist = allowlist.Open(w.home, allowlist.Options{Ledger: &w.ledger})
 	t.Cleanup(w.allowlist.Close)
 	w.passkeys, err = identity.OpenPasskeys(t.Context(), w.keeper, store.NewPasskeys(db))
 	must(t, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolward/toolward/authority"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/config"
@@ -23,11 +24,19 @@ func (e *examination) commands() error {
 	if real, err := filepath.EvalSymlinks(home); err == nil {
 		home = real // as the gateway opens it
 	}
-	approvals := allowlist.Open(home, allowlist.Options{})
+	keys := authority.Open(home, nil)
+	if err := keys.Trouble(); err != nil {
+		e.find("authority.damaged", "find out who changed it; sign in with the passphrase: what lasts then waits until you accept it again", "%v", err)
+	}
+	approvals := allowlist.Open(home, allowlist.Options{Ledger: keys.About(allowlist.FileName)})
 	defer approvals.Close()
 	file := approvals.Current()
 	if file.Corrupt != nil {
 		e.find("exec_approvals.corrupt", "mend it, or replace it: toolward approvals set", "%v", file.Corrupt)
+	}
+	if waiting := file.Unaccepted(); len(waiting) > 0 {
+		e.find("exec_approvals.unaccepted", "look at the difference in the console: accept it, or remove the entries",
+			"%d entries count for nothing, because no person has accepted them; the first is agents.%s: %s", len(waiting), waiting[0].Agent, waiting[0].Pattern)
 	}
 	e.modes(file)
 	e.entries(file)

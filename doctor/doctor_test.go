@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/authority"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/command/allowlist"
@@ -331,15 +332,19 @@ var situations = []situation{
 			write(t, filepath.Join(dir, config.FileName), fmt.Sprintf(`{"tools": {"exec": {"safeBinTrustedDirs": [%q]}}}`, bin))
 		},
 	},
+	{
+		name: "changed signatures", want: []string{"critical authority.damaged"},
+		spoil: func(t testing.TB, dir string) { write(t, filepath.Join(dir, authority.FileName), `{"version": 1}`) },
+	},
 	{name: "corrupt entries", spoil: approvalsFile(`{"version": 2}`), want: []string{"warn exec_approvals.corrupt"}},
 	{
 		name: "wide entries", spoil: approvalsFile(`{"version": 1, "agents": {"*": {"allowlist": ["*", "/opt/tools/**", "/usr/bin/jq"]}}}`),
-		want: []string{"critical exec_approvals.wildcard", "warn exec_approvals.wildcard"},
+		want: []string{"critical exec_approvals.wildcard", "warn exec_approvals.unaccepted", "warn exec_approvals.wildcard"},
 	},
 	{
 		name: "interpreters", spoil: approvalsFile(`{"version": 1, "agents": {"coder": {"allowlist": ["/usr/bin/python3.12", "/bin/bash", "/usr/bin/node*",
 			{"pattern": "/usr/bin/make", "argv": ["/usr/bin/make", "test"]}]}}}`),
-		want: []string{"warn exec_approvals.interpreter", "warn exec_approvals.interpreter", "warn exec_approvals.interpreter"},
+		want: []string{"warn exec_approvals.interpreter", "warn exec_approvals.interpreter", "warn exec_approvals.interpreter", "warn exec_approvals.unaccepted"},
 	},
 	{name: "loosened commands", source: `{"teg": {"tools": {"exec": "safe"}}}`, want: []string{"critical teg.loosened"}},
 }

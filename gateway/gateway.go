@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/audit/anomaly"
 	"github.com/toolward/toolward/audit/elsewhere"
+	"github.com/toolward/toolward/authority"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/bridge/ticket"
 	"github.com/toolward/toolward/builtin"
@@ -77,8 +78,10 @@ type Gateway struct {
 	trouble   atomic.Pointer[string]          // what keeps calls from running; nil if nothing does
 	server    *server.Server
 	secrets   *redact.Redactor
-	commands  *allowlist.Store  // exec-approvals.json
-	exec      *command.Commands // judges commands by it and by the configuration
+	commands  *allowlist.Store       // exec-approvals.json
+	authority *authority.Keys        // signs what loosens
+	waiting   atomic.Pointer[string] // what of exec-approvals.json was last said to wait
+	exec      *command.Commands      // judges commands by it and by the configuration
 	events    *eventRecorder
 	machine   fleet.Machine
 	newHome   bool // nothing can be left in it of an earlier run

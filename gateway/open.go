@@ -12,6 +12,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/approval/socket"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/authority"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/command"
@@ -55,7 +56,8 @@ func (g *Gateway) openState(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	g.home = g.db.Home()
-	g.commands = allowlist.Open(g.home, allowlist.Options{Redact: g.secrets.String, Log: g.log})
+	g.authority = authority.Open(g.home, g.authorityNews)
+	g.commands = allowlist.Open(g.home, allowlist.Options{Ledger: g.authority.About(allowlist.FileName), Redact: g.secrets.String, Log: g.log})
 	userHome, err := os.UserHomeDir()
 	if err != nil {
 		return fmt.Errorf("find the home directory: %w", err)
@@ -93,6 +95,7 @@ func (g *Gateway) openState(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	g.events = newEventRecorder(context.WithoutCancel(ctx), g.audit, func(err error) { g.log.Error("record an event", "err", err) })
+	g.authorityAtStart()
 	return nil
 }
 
@@ -107,7 +110,7 @@ func (g *Gateway) configurationAtStart(ctx context.Context, o Options) (*config.
 
 // openPeople opens who may answer, what waits, and what sessions have seen.
 func (g *Gateway) openPeople(ctx context.Context, _ Options) (err error) {
-	if g.people, err = identity.Open(ctx, identity.Options{Store: store.NewDevices(g.db), Log: g.log}); err != nil {
+	if g.people, err = identity.Open(ctx, identity.Options{Store: store.NewDevices(g.db), Key: g.authority, Log: g.log}); err != nil {
 		return err
 	}
 	if g.passkeys, err = identity.OpenPasskeys(ctx, g.people, store.NewPasskeys(g.db)); err != nil {
@@ -122,7 +125,7 @@ func (g *Gateway) openPeople(ctx context.Context, _ Options) (err error) {
 	}
 	g.approver, err = approval.Open(ctx, approval.Options{
 		Store: store.NewApprovals(g.db), Redact: g.secrets.String, Observe: g.recordApproval, Log: g.log,
-		Outline: outlineOf, Remember: g.exec.Allow, Socket: socket.Prompter{Address: g.approvalSocket},
+		Outline: outlineOf, Remember: g.allowAlways, Socket: socket.Prompter{Address: g.approvalSocket},
 	})
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/config"
-	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/session"
 )
@@ -84,21 +83,3 @@ func (g *Gateway) configChanged(e config.Event) {
 		g.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{"event": "in force", "hash": e.Applied.Hash}})
 	}
 }
-
-// PendingChange is the changed configuration file that waits for a person.
-func (g *Gateway) PendingChange() (desk.ConfigChange, bool) {
-	pending := g.config.Pending()
-	if pending == nil {
-		return desk.ConfigChange{}, false
-	}
-	change := desk.ConfigChange{File: pending.Name, Revision: pending.Hash, Diff: g.config.Difference(pending), Changes: []string{}}
-	changes, err := config.Changes(g.config.Current(), pending)
-	g.logError("put a changed configuration into words", err) // the difference still shows it
-	for _, one := range changes {
-		change.Changes = append(change.Changes, one.String())
-	}
-	return change, true
-}
-
-// ApplyPending puts the waiting configuration in force if it is still the one of this revision. The desk has recorded who said so.
-func (g *Gateway) ApplyPending(revision string) error { return g.config.ApplyPending(revision) }

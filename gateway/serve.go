@@ -18,6 +18,7 @@ func (g *Gateway) Serve(ctx context.Context) error {
 			g.log.Error("the configuration file is not watched: changes wait for a restart", "err", err)
 		}
 	}()
+	go g.followAllowlist(ctx)
 	go g.shadow.follow(ctx)
 	go g.retain(ctx)
 	if g.kept != nil {

@@ -17,6 +17,7 @@ import (
 // may be called from any goroutine.
 type Keeper struct {
 	store     Store
+	key       Key
 	processes Processes
 	sameBuild func(Process) error
 	log       *slog.Logger
@@ -47,6 +48,14 @@ type session struct {
 	shell  anchor
 }
 
+// Key is what the passphrase opens besides the door.
+type Key interface {
+	// Unlock opens it, or makes it if there is none. Its error refuses the sign-in.
+	Unlock(passphrase string) error
+	// Reseal lets another passphrase open it, too. commit shuts out the old one.
+	Reseal(old, fresh string) (commit func() error, err error)
+}
+
 // Lifetimes say how long sign-ins last. Zero fields mean the default.
 type Lifetimes struct {
 	ConsoleIdle  time.Duration // default 12 h
@@ -58,6 +67,7 @@ type Lifetimes struct {
 // Options says what a keeper works with.
 type Options struct {
 	Store     Store // required
+	Key       Key   // that the passphrase opens; nil: there is none
 	Lifetimes Lifetimes
 	Log       *slog.Logger
 
@@ -81,7 +91,7 @@ func Open(ctx context.Context, o Options) (*Keeper, error) {
 		return nil, errors.New("device keeper needs a store")
 	}
 	k := &Keeper{
-		store: o.Store, processes: o.Processes, sameBuild: o.SameBuild, log: o.Log, life: o.Lifetimes,
+		store: o.Store, key: o.Key, processes: o.Processes, sameBuild: o.SameBuild, log: o.Log, life: o.Lifetimes,
 		waiting: make(chan struct{}, maxWaiting), deriving: make(chan struct{}, 1),
 		strangers: map[Surface]*failures{}, familiar: failures{apart: true}, signedIn: map[anchor]bool{},
 		sessions: map[string]*session{}, cookies: map[[32]byte]*session{}, shells: map[anchor]*session{},
@@ -145,7 +155,7 @@ func (k *Keeper) SetUp(ctx context.Context, source, code, passphrase string) err
 	if err := checkPassphrase(passphrase); err != nil {
 		return err
 	}
-	v, err := k.newVerifier(ctx, passphrase)
+	v, err := k.newVerifier(ctx, passphrase, k.unlock)
 	if err != nil {
 		return err
 	}
@@ -202,13 +212,27 @@ func (k *Keeper) ChangePassphrase(ctx context.Context, by Authority, old, passph
 	if err := k.checkPerson(ctx, k.known("change by "+by.id), old); err != nil {
 		return err
 	}
-	v, err := k.newVerifier(ctx, passphrase)
+	shut := func() error { return nil }
+	v, err := k.newVerifier(ctx, passphrase, func(string) (err error) {
+		if k.key != nil {
+			shut, err = k.key.Reseal(old, passphrase)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	if err := k.store.SaveVerifier(ctx, v, false); err != nil {
 		return fmt.Errorf("save passphrase verifier: %w", err)
 	}
+	k.changed(by, v)
+	if err := shut(); err != nil {
+		return fmt.Errorf("the passphrase is changed, but the old one still opens the key of this home: %w", err)
+	}
+	return nil
+}
+
+func (k *Keeper) changed(by Authority, v Verifier) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.verifier = v
@@ -217,7 +241,6 @@ func (k *Keeper) ChangePassphrase(ctx context.Context, by Authority, old, passph
 			k.end(s)
 		}
 	}
-	return nil
 }
 
 // checkPerson checks a passphrase. Failures are counted before the answer is known to whoever tries, and attempts
@@ -239,6 +262,10 @@ func (k *Keeper) checkPerson(ctx context.Context, from attempt, passphrase strin
 		return ErrNeedsSetup
 	}
 	ok, err := verifier.matches(passphrase)
+	if ok {
+		// It stops a program that put a verifier of its own into the database: its passphrase opens no key.
+		err = k.unlock(passphrase)
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err != nil {
@@ -256,12 +283,23 @@ func (k *Keeper) checkPerson(ctx context.Context, from attempt, passphrase strin
 	return nil
 }
 
-func (k *Keeper) newVerifier(ctx context.Context, passphrase string) (Verifier, error) {
+func (k *Keeper) unlock(passphrase string) error {
+	if k.key == nil {
+		return nil
+	}
+	return k.key.Unlock(passphrase)
+}
+
+// newVerifier makes what recognizes a passphrase, once first has agreed to it.
+func (k *Keeper) newVerifier(ctx context.Context, passphrase string, first func(passphrase string) error) (Verifier, error) {
 	release, err := k.queue(ctx, true)
 	if err != nil {
 		return Verifier{}, err
 	}
 	defer release()
+	if err := first(passphrase); err != nil {
+		return Verifier{}, err
+	}
 	return newVerifier(owner, passphrase, time.Now())
 }
 

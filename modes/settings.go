@@ -30,6 +30,18 @@ func (s Settings) Tightened(security Security, ask Ask) Settings {
 	return s
 }
 
+// Stricter are the settings, no looser than others in any field: what they alone would loosen is as in the others.
+func (s Settings) Stricter(others Settings) Settings {
+	t := s.Tightened(others.Security, others.Ask)
+	if fallback := stricter(fallbacks, cmp.Or(s.AskFallback, FallbackDeny), cmp.Or(others.AskFallback, FallbackDeny)); fallback != known(fallbacks, cmp.Or(s.AskFallback, FallbackDeny)) {
+		t.AskFallback = fallback
+	}
+	if s.AutoAllowSkills != nil && *s.AutoAllowSkills && (others.AutoAllowSkills == nil || !*others.AutoAllowSkills) {
+		t.AutoAllowSkills = new(bool)
+	}
+	return t
+}
+
 // stricterGiven is the stricter of two words of which either may be missing.
 func stricterGiven[W ~string](words []W, a, b W) W {
 	if a == "" || b == "" {

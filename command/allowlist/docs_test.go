@@ -23,7 +23,7 @@ func TestDocumentedExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, got := &Snapshot{File: file}, ""
+	s, got := &Snapshot{File: file, accepted: file}, ""
 	for _, agent := range []string{"main", "coder"} {
 		m := s.Modes(modes.Settings{Security: modes.SecurityFull, Ask: modes.AskOff}, agent)
 		got += agent + ": " + string(m.Security) + " " + string(m.Ask) + " " + string(m.AskFallback) + "\n"

@@ -237,11 +237,11 @@ func FuzzFile(f *testing.F) {
 	f.Add([]byte(`{`))
 	config := modes.Settings{Security: modes.SecurityAllowlist, Ask: modes.AskOnMiss}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		s := &Snapshot{File: &File{}}
+		s := &Snapshot{File: &File{}, accepted: &File{}}
 		if file, _, err := Parse(content); err != nil {
 			s.Corrupt = err
 		} else {
-			s.File = file
+			s.File, s.accepted = file, file
 		}
 		for _, agent := range []string{"", "main", "x", "*", "default"} {
 			m := s.Modes(config, agent)
@@ -279,13 +279,14 @@ func TestMergePolicyVectors(t *testing.T) {
 			FileState, AgentID string
 		}
 		gatetest.Decode(t, input, &in)
-		s := &Snapshot{File: &File{}}
+		s := &Snapshot{File: &File{}, accepted: &File{}}
 		if in.File != nil {
 			s.File, _, s.Corrupt = Parse(in.File)
 		}
 		if in.FileState == "corrupt" {
 			_, _, s.Corrupt = Parse([]byte("{"))
 		}
+		s.accepted = s.File
 		m, skills := s.Modes(in.Config, in.AgentID), s.Settings(in.AgentID).AutoAllowSkills
 		patterns := []string{}
 		for _, e := range s.Allowlist(in.AgentID) {

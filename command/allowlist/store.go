@@ -16,6 +16,7 @@ import (
 
 // Options of [Open]. All are optional.
 type Options struct {
+	Ledger Ledger              // of what people accepted; without one no entry counts
 	Redact func(string) string // hides secrets in commands; default: those that look like one
 	Log    *slog.Logger
 }
@@ -75,23 +76,67 @@ func (a *Store) Ensure(ctx context.Context) (*Snapshot, error) {
 	})
 }
 
-// Update changes the file under its lock. change gets a copy and reports whether it changed anything. A corrupt file is
-// an error and stays as it is.
+// Update changes the file under its lock, in what needs nobody's word: what a change would loosen does not count. change gets a
+// copy and reports whether it changed anything. A corrupt file is an error and stays as it is.
 func (a *Store) Update(ctx context.Context, change func(*File) (bool, error)) (*Snapshot, error) {
+	return a.again(ctx, func(s *Snapshot) (*File, *File, error) {
+		file := s.File.clone()
+		changed, err := change(file)
+		if err != nil || !changed {
+			return nil, nil, err
+		}
+		return file, nil, nil
+	})
+}
+
+// Permit changes the file as a person wants it, and what is accepted with it: nothing else of what stands in the file. record, if
+// not nil, is told what changes before it does; its error stops the change. It reports whether there was anything to change.
+func (a *Store) Permit(ctx context.Context, change func(*File) bool, record func(changes []string) error) (changed bool, err error) {
+	_, err = a.again(ctx, func(s *Snapshot) (*File, *File, error) {
+		file, accepted := s.File.clone(), s.accepted.clone()
+		inFile, inAccepted := change(file), change(accepted)
+		if changed = inFile || inAccepted; !changed {
+			return nil, nil, nil
+		}
+		if err := a.mayAccept(s, accepted); err != nil {
+			return nil, nil, err
+		}
+		if record != nil {
+			changes := Changes(s.File, file)
+			if !inFile {
+				changes = Changes(s.accepted, accepted)
+			}
+			if err := record(changes); err != nil {
+				return nil, nil, err
+			}
+		}
+		if !inFile {
+			return nil, accepted, nil
+		}
+		return file, accepted, nil
+	})
+	return changed && err == nil, err
+}
+
+// mayAccept returns an error if content allows more than was accepted, and nothing can be accepted now. It is asked before
+// anything is written or recorded.
+func (a *Store) mayAccept(s *Snapshot, content *File) error {
+	if !content.loosens(s.accepted) {
+		return nil
+	}
+	return a.May()
+}
+
+// again makes a change under the lock, anew when somebody who does not know the lock wrote in between: neither change is lost.
+func (a *Store) again(ctx context.Context, change func(*Snapshot) (file, accepted *File, err error)) (*Snapshot, error) {
 	const attempts = 5
 	for attempt := 1; ; attempt++ {
-		s, err := a.locked(ctx, func(s *Snapshot) (*File, error) {
+		s, err := a.locked(ctx, func(s *Snapshot) (*File, *File, error) {
 			if s.Corrupt != nil {
-				return nil, &CorruptError{s.Path, s.Corrupt}
+				return nil, nil, &CorruptError{s.Path, s.Corrupt}
 			}
-			file := s.File.clone()
-			changed, err := change(file)
-			if err != nil || !changed {
-				return nil, err
-			}
-			return file, nil
+			return change(s)
 		})
-		// A tool that does not know the lock wrote in between: its change is not lost, ours is made again.
 		if !errors.Is(err, ErrBaseChanged) || attempt == attempts {
 			return s, err
 		}
@@ -106,30 +151,34 @@ func (a *Store) Set(ctx context.Context, content []byte, base string, record fun
 	if err != nil {
 		return nil, &InvalidContent{err}
 	}
-	return a.locked(ctx, func(s *Snapshot) (*File, error) {
+	return a.locked(ctx, func(s *Snapshot) (*File, *File, error) {
 		if err := CheckBase(s.Exists, s.Hash, base); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		current := s.File.Socket
 		file.Socket.Path = cmp.Or(file.Socket.Path, current.Path, filepath.Join(a.dir, "exec-approvals.sock"))
 		if file.Socket.Token != "" && len(file.Socket.Token) < len(current.Token) {
-			return nil, &InvalidContent{errors.New("socket.token: is shorter than the present one; leave it out to keep that")}
+			return nil, nil, &InvalidContent{errors.New("socket.token: is shorter than the present one; leave it out to keep that")}
 		}
 		file.Socket.Token = cmp.Or(file.Socket.Token, current.Token)
 		if file.Socket.Token == "" {
 			file.Socket.Token = newToken()
 		}
+		if err := a.mayAccept(s, file); err != nil {
+			return nil, nil, err
+		}
 		if record != nil {
 			if err := record(Changes(s.File, file)); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
-		return file, nil
+		return file, file, nil
 	})
 }
 
-// locked replaces the file by what change makes of it, if that is not nil, while no other process writes it.
-func (a *Store) locked(ctx context.Context, change func(*Snapshot) (*File, error)) (*Snapshot, error) {
+// locked replaces the file by what change makes of it, if that is not nil, and then what is accepted, if that is not nil, while no
+// other process writes the file.
+func (a *Store) locked(ctx context.Context, change func(*Snapshot) (file, accepted *File, err error)) (*Snapshot, error) {
 	a.writing.Lock()
 	defer a.writing.Unlock()
 	d, err := openStateDir(a.dir, true)
@@ -141,26 +190,38 @@ func (a *Store) locked(ctx context.Context, change func(*Snapshot) (*File, error
 		return nil, err
 	}
 	s := a.snapshot(d.read())
-	file, err := change(s)
+	defer a.forget()
+	file, accepted, err := change(s)
+	if err == nil && file != nil {
+		err = a.write(d, s, file)
+	}
+	if err == nil && accepted != nil && accepted.loosens(s.accepted) {
+		// After the file: whoever reads in between finds entries that do not count yet. What became less is seen by reading.
+		err = a.accept(ctx, accepted)
+	}
 	if err != nil || file == nil {
 		return s, err
 	}
+	return a.snapshot(d.read()), nil
+}
+
+func (a *Store) write(d *stateDir, s *Snapshot, file *File) error {
 	content, err := file.Encode()
 	if err != nil {
-		return s, err
+		return err
 	}
 	// What cannot be read back would close the gate for everybody.
 	if _, _, err := Parse(content); err != nil {
-		return s, &InvalidContent{err}
+		return &InvalidContent{err}
 	}
-	if err := d.replace(content, func(now []byte) bool { return contentHash(now) == s.Hash }); err != nil {
-		return s, err
-	}
-	written := a.snapshot(content, nil)
+	return d.replace(content, func(now []byte) bool { return contentHash(now) == s.Hash })
+}
+
+// forget has the file read again.
+func (a *Store) forget() {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.present, a.stamp = nil, stamp.Stamp{}
-	a.mu.Unlock()
-	return written, nil
 }
 
 func (a *Store) read() *Snapshot {
@@ -174,7 +235,7 @@ func (a *Store) read() *Snapshot {
 
 // snapshot is what the bytes of the file, or the reason why they cannot be read, mean.
 func (a *Store) snapshot(content []byte, err error) *Snapshot {
-	s := &Snapshot{Path: a.Path(), Exists: err == nil, Hash: contentHash(content), File: &File{Agents: map[string]*AgentFile{}}}
+	s := &Snapshot{Path: a.Path(), Exists: err == nil, Hash: contentHash(content), File: &File{Agents: map[string]*AgentFile{}}, accepted: a.acceptedFile()}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -185,6 +246,7 @@ func (a *Store) snapshot(content []byte, err error) *Snapshot {
 			s.Corrupt = err
 		} else {
 			s.File, s.Problems = file, problems
+			s.accepted = a.tighten(file, s.accepted)
 		}
 	}
 	return s

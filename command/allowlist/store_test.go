@@ -18,12 +18,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/modes"
 )
 
 func openTest(t *testing.T) *Store {
 	t.Helper()
-	a := Open(filepath.Join(t.TempDir(), "state"), Options{})
+	dir := filepath.Join(t.TempDir(), "state")
+	a := Open(dir, Options{Ledger: gatetest.AsItStands(filepath.Join(dir, FileName))})
 	t.Cleanup(a.Close)
 	return a
 }
@@ -203,7 +205,7 @@ func TestSetKeepsSocket(t *testing.T) {
 func TestRecordUse(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		a := Open(dir, Options{})
+		a := Open(dir, Options{Ledger: gatetest.AsItStands(filepath.Join(dir, FileName))})
 		put(t, a, `{"version":1,"agents":{"*":{"allowlist":["/s"]},"main":{"allowlist":["/s","/a",{"pattern":"/a","argv":["/a","x"]}]}}}`)
 		writes, last := 0, a.Current().Hash
 		for i := range 40 { // for two seconds
@@ -246,7 +248,7 @@ func TestWriterProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := Open(dir, Options{})
+	a := Open(dir, Options{Ledger: gatetest.AsItStands(filepath.Join(dir, FileName))})
 	for i := range count {
 		pattern := fmt.Sprintf("/%d/%d", os.Getpid(), i)
 		if err := allow(t, a, "main", pattern); err != nil {

@@ -81,7 +81,7 @@ func openLoaded(home string, loaded *config.Loaded, around policy.Surroundings) 
 		return nil, err
 	}
 	c.places.Protect(c.loaded.File.Plugins.Files())
-	approvals := allowlist.Open(home, allowlist.Options{})
+	approvals := allowlist.Open(home, allowlist.Options{Ledger: gateway.Accepted(home)})
 	c.commands = &rememberedCommands{Commands: command.NewCommands(approvals, c.places.Home, place.FoldsCase(home))}
 	c.close = func() error { approvals.Close(); return nil }
 	if _, err = c.commands.Configure(c.loaded.File.Commands()); err == nil {

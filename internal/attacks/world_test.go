@@ -22,6 +22,7 @@ import (
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/gateparts"
+	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/mcp"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
@@ -49,6 +50,7 @@ type world struct {
 	sessions  *session.Tracker
 	toolbox   *builtin.Toolbox
 	allowlist *allowlist.Store // exec-approvals.json
+	ledger    gatetest.Ledger  // what people accepted of it
 	commands  *command.Commands
 	upstreams *mcp.Upstreams
 	policy    *policy.Live
@@ -114,7 +116,7 @@ func (w *world) open() {
 	t.Helper()
 	var err error
 	secrets := redact.New()
-	w.allowlist = allowlist.Open(w.stateDir, allowlist.Options{Redact: secrets.String})
+	w.allowlist = allowlist.Open(w.stateDir, allowlist.Options{Ledger: &w.ledger, Redact: secrets.String})
 	w.commands = command.NewCommands(w.allowlist, w.at("/home/dev"), w.foldCase)
 	w.parts, err = gateparts.Open(ctx, gateparts.Options{
 		Home: w.stateDir, Redact: secrets.String, Escape: display.Block,

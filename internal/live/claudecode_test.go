@@ -47,6 +47,14 @@ func (m *desk) watches() *onlooker {
 	return p
 }
 
+// allows lets commands of a program run without a question.
+func (p *onlooker) allows(program string) {
+	p.t.Helper()
+	if out, status := p.Run("toolward approvals allowlist add --agent claude-code " + program); status != 0 {
+		p.t.Fatalf("allowlist: %d\n%s", status, out)
+	}
+}
+
 // claude runs the client once, headless, with a model that makes these calls, and returns what the model was told.
 func (m *desk) claude(client string, replies []scriptedmodel.Reply, arguments ...string) *scriptedmodel.Server {
 	m.t.Helper()

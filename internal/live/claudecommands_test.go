@@ -167,8 +167,8 @@ func TestClaudeCodeCommands(t *testing.T) {
 		}
 		writeFile(t, filepath.Join(m.Home, ".claude", "settings.json"), `{"permissions": {"deny": ["Bash(touch:*)"]}}`)
 		m.install()
-		writeFile(t, filepath.Join(m.State, "exec-approvals.json"), `{"version": 1, "agents": {"claude-code": {"allowlist": [{"pattern": "/usr/bin/uname"}]}}}`)
 		p := m.watches()
+		p.allows("/usr/bin/uname")
 		model := m.claude(client, []scriptedmodel.Reply{
 			{Calls: []scriptedmodel.ToolUse{bash("toolu_list", "ls *.go | wc -l")}},
 			{Calls: []scriptedmodel.ToolUse{bash("toolu_alias", "ls x.go")}},

@@ -226,8 +226,8 @@ func (m *desk) whereThingsRan(client string) {
 		{"cd /usr && ls | head -1", "sandbox", "mode"},
 		{"wc -c x.go", "gateway", "an entry has wc run on the machine"},
 	}
-	writeFile(m.t, filepath.Join(m.State, "exec-approvals.json"), `{"version": 1, "agents": {"claude-code": {"allowlist": [{"pattern": "/**/wc", "host": "gateway"}]}}}`)
 	p := m.watches()
+	p.allows("'/**/wc' --machine")
 	var replies []scriptedmodel.Reply
 	for i, step := range steps {
 		replies = append(replies, call(fmt.Sprintf("toolu_where%d", i), "Bash", map[string]any{"command": step.command}))

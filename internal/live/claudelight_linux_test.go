@@ -21,12 +21,12 @@ func TestClaudeCodeUnseenOnTheMachine(t *testing.T) {
 	m.write("Makefile", "steal:\n\t@cat $(HOME)/.ssh/id_rsa; ls "+m.State+"; ls -d /proc/[0-9]*/fd | wc -l; echo x >>$(HOME)/.claude/settings.json\n"+
 		"where:\n\t@pwd; cat; echo said >&2; exit 7\n")
 	m.install()
-	writeFile(t, filepath.Join(m.State, "exec-approvals.json"), `{"version": 1, "agents": {"claude-code": {"allowlist": [{"pattern": "/**/make"}]}}}`)
 	settings, err := os.ReadFile(filepath.Join(m.Home, ".claude", "settings.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := m.watches()
+	p.allows("'/**/make'")
 	model := m.claude(client, []scriptedmodel.Reply{
 		{Calls: []scriptedmodel.ToolUse{bash("toolu_steal", "make -s steal")}},
 		{Calls: []scriptedmodel.ToolUse{bash("toolu_move", "cd sub && ls")}},

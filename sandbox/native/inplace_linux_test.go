@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolward/toolward/sandbox/settings"
-
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/builtin"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/command/allowlist"
+	"github.com/toolward/toolward/internal/gatetest"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/sandbox"
 	"github.com/toolward/toolward/sandbox/fleet"
+	"github.com/toolward/toolward/sandbox/settings"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -86,7 +86,7 @@ func newInPlace(t *testing.T, c settings.Config) *inPlace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := allowlist.Open(state, allowlist.Options{})
+	file := allowlist.Open(state, allowlist.Options{Ledger: gatetest.AsItStands(filepath.Join(state, allowlist.FileName))})
 	t.Cleanup(file.Close)
 	box, err := builtin.New(builtin.Config{}, builtin.Deps{
 		Places: func(toolward.Caller) (*place.Classifier, error) { return places, nil }, Sandboxes: w,

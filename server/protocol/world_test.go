@@ -56,7 +56,7 @@ func newWorld(t testing.TB, config Config, change ...func(*Options)) *world {
 	must(t, err)
 	w.gateway, err = parts.Gate(policy.NewLive(rules), nil)
 	must(t, err)
-	commands := allowlist.Open(w.home, allowlist.Options{})
+	commands := allowlist.Open(w.home, allowlist.Options{Ledger: &gatetest.Ledger{}})
 	t.Cleanup(commands.Close)
 	counter, err := desk.New(desk.Options{Audit: parts.Audit, Allowlist: commands, Devices: parts.Pairings, Approvals: parts.Approvals, Records: parts.Audit})
 	must(t, err)
