@@ -128,6 +128,8 @@ func (v *evaluation) afterwards(pipeline []Segment, depth int) {
 		}
 	}
 	v.written = writers.any()
+	v.filled = v.filled || slices.ContainsFunc(pipeline, func(s Segment) bool { return mayWriteFiles(&s) && plainName(s.Program.Word) != "mkdir" })
+	v.strangers = v.strangers || slices.ContainsFunc(pipeline, func(s Segment) bool { return bringsCode(&s) })
 	v.linked = linkers.any()
 	v.unpacked = v.unpacked || slices.ContainsFunc(pipeline, func(s Segment) bool { return makesRepositories(&s) })
 }

@@ -137,6 +137,9 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 		ok = v.runs(seg, &j, c) && !v.readsListed(seg, &j, c)
 	case shell.Project:
 		j.Code, ok = ArgumentExec, p.project || p.everything
+		if v.strangers && !p.everything {
+			j.Why, ok = "it may be what another part of the command has unpacked", false
+		}
 	case shell.Installs:
 		// A name that a model made up, or mistyped, is one that a stranger may have taken.
 		j.Code, ok = ArgumentExec, p.everything || e.Unless != "" && v.hasTool(seg, e.Unless)

@@ -58,12 +58,14 @@ type evaluation struct {
 
 	environment string // directory of programs that a part of the text put before all others
 
-	several  bool // commands: an earlier one may change what a later one finds
-	linked   bool // an earlier command may have made links
-	written  bool // an earlier command may have written files
-	unpacked bool // an earlier command may have put a repository together
-	bounds   bounds
-	listings map[string][]fs.DirEntry // of directories whose files are read
+	several   bool // commands: an earlier one may change what a later one finds
+	linked    bool // an earlier command may have made links
+	written   bool // an earlier command may have written files
+	filled    bool // and something into them: not mkdir
+	unpacked  bool // an earlier command may have put a repository together
+	strangers bool // an earlier command may have unpacked code that nobody has seen
+	bounds    bounds
+	listings  map[string][]fs.DirEntry // of directories whose files are read
 }
 
 func (v *evaluation) end() {

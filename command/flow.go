@@ -190,6 +190,7 @@ func (v *evaluation) segment(seg *Segment, s *shell.Segment, feeding []Segment, 
 	}
 	v.redirections(seg, s.Redirs)
 	v.patched(seg)
+	v.archived(seg)
 	if s.Heredoc != nil && !v.readsDocument(seg, s.Heredoc) {
 		v.mustAsk(modes.FindingHeredoc)
 	}

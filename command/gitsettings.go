@@ -39,7 +39,7 @@ func (v *evaluation) bySettings(seg *Segment) (effects []shell.Effect) {
 		if does == "tag" || does == "push" {
 			key = does + ".gpgsign"
 		}
-		if !hasEffect(seg.effects, shell.Signs) && v.settingsHold(seg, true, signs(key)) {
+		if !hasEffect(seg.effects, shell.Signs) && !switchedOff(seg.Args[:at], key) && v.settingsHold(seg, true, signs(key)) {
 			effects = append(effects, shell.Effect{Kind: shell.Signs, Via: key})
 		}
 	}
@@ -90,6 +90,17 @@ func signs(wanted string) func(key, value string) bool {
 		return (key == wanted || wanted == "tag.gpgsign" && key == "tag.forcesignannotated") &&
 			!slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
 	}
+}
+
+// switchedOff reports whether the last "-c" for a setting says no, which counts more than any file: "git -c commit.gpgsign=false commit".
+func switchedOff(args []string, key string) bool {
+	off := false
+	for i, a := range args {
+		if name, value, given := strings.Cut(a, "="); i > 0 && args[i-1] == "-c" && strings.EqualFold(name, key) {
+			off = given && slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
+		}
+	}
+	return off && key != "tag.gpgsign" // tag.forceSignAnnotated signs as well
 }
 
 // maxSettingsFiles bounds how many files of settings one decision reads.

@@ -48,7 +48,15 @@ ps auxe
 ps ue
 ps auxwwe
 ps axeww
-ps -o pid,environ`, "\n")...)
+ps -o pid,environ
+ps auxE
+ps -E
+docker top web e
+docker top web aux e
+docker container top web -- axe
+make -p
+make -np
+make --print-data-base`, "\n")...)
 	w.runs(t, strings.Split(`docker inspect --format '{{.State.Status}}' web
 docker inspect -f '{{json .NetworkSettings.Ports}} {{.Name}}' web
 docker compose config -q
@@ -59,7 +67,10 @@ git config --get user.email
 npm config get registry
 ps aux
 ps -ef
-ps axo pid,args`, "\n")...)
+ps axo pid,args
+docker top web
+docker top web aux
+make -n build`, "\n")...)
 }
 
 // git's own settings show nothing where no password stands in them.
@@ -99,7 +110,8 @@ func TestSigningAsks(t *testing.T) {
 
 	w.files["/home/dev/.gitconfig"] = "t:[commit]\n\tgpgSign = true\n[tag]\n\tforceSignAnnotated\n"
 	w.asks(t, "git commit -m x", "git commit --amend", "git rebase main", "git tag -a v1 -m x")
-	w.runs(t, "git commit --no-gpg-sign -m x", "git status", "git log", "git add a", "git tag")
+	w.asks(t, "git -c commit.gpgsign=false -c commit.gpgsign=true commit -m x", "git -c user.name=x commit -m x", "git -c tag.gpgsign=false tag -a v1 -m x")
+	w.runs(t, "git -c commit.gpgsign=false commit -m x", "git commit --no-gpg-sign -m x", "git status", "git log", "git add a", "git tag")
 }
 
 // rustup is what it is called: a link that has the name of cargo is cargo.

@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"path"
 	"strings"
 
 	"github.com/toolward/toolward/shell"
@@ -23,6 +24,18 @@ func checkGhClone(a *arguments) {
 	if a.plain >= 0 && a.plain < len(a.operands) {
 		a.does(shell.Effect{Kind: shell.Unknown, Via: "-- " + strings.Join(a.operands[a.plain:], " ")})
 	}
+	if len(a.operands) == 0 {
+		return
+	}
+	// What is cloned is a stranger's unless the project names it, and the last part of its name becomes a directory here.
+	from := a.operands[0]
+	if len(a.operands) == 1 {
+		a.does(shell.Effect{Kind: shell.Writes, Path: strings.TrimSuffix(path.Base(strings.TrimRight(from, "/")), ".git")})
+	}
+	if !strings.Contains(from, ":") {
+		from = "https://github.com/" + from
+	}
+	a.does(shell.Effect{Kind: shell.Network, Via: a.operands[0], Remote: from})
 }
 
 // checkKubectl: secrets are shown, and templates are read from files that -o names.

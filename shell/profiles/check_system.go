@@ -27,7 +27,7 @@ var psLong = strings.Fields(`--cols --columns --width --rows --lines --headers -
 
 const (
 	psDashed = "AaNdefFjlLMPTyZHcmwV"
-	psBare   = "acefghjlmnrsuvwxAHLSTVXZ"
+	psBare   = "acefghjlmnrsuvwxAEHLSTVXZ" // E: the environment, where e is every process
 	psValues = "CGgopqstUukO"
 
 	psBareValues = "UtpqkOo" // not u: the e of "ps ue" is a letter of its own
@@ -53,7 +53,7 @@ func checkPS(a *arguments) {
 				options, again = options+rest, true
 			}
 		}
-		hasE := strings.Contains(options, "e")
+		hasE := strings.ContainsAny(options, "eE")
 		switch {
 		case strings.Contains(word, "env"):
 			bare = true // a column
@@ -71,6 +71,16 @@ func checkPS(a *arguments) {
 	}
 	if bare || dashed && again {
 		a.does(shell.Effect{Kind: shell.Environment})
+	}
+}
+
+// checkTop looks at the words behind a container, which "docker top" gives to ps.
+func checkTop(a *arguments) {
+	all := a.operands
+	if len(all) > 1 {
+		a.operands = all[1:]
+		checkPS(a)
+		a.operands = all
 	}
 }
 

@@ -27,6 +27,7 @@ var checks = map[string]func(*arguments){
 	"ssh-settings":  checkSSHSettings,
 	"wget":          checkWget,
 	"gh-api":        checkGhAPI,
+	"docker-top":    checkTop,
 	"gh-clone":      checkGhClone,
 	"build-context": checkBuildContext,
 	"composed":      checkComposed,
