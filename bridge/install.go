@@ -59,6 +59,8 @@ type Plan struct {
 	record  record
 	backups string
 	forget  bool // the plan is an uninstallation
+
+	everybody bool // on this machine obeys the file
 }
 
 // record is what Apply keeps in Toolward's home, so that Uninstall can restore the file byte for byte.
@@ -230,7 +232,7 @@ func (s *Setup) group(event string) group {
 // open reads the settings file of the scope. Symbolic links, which keep many people's settings in a repository of
 // their own, stay: what they lead to is edited.
 func (s *Setup) open() (*Plan, *settings, error) {
-	p := &Plan{Path: s.path(), client: s.Client, backups: filepath.Join(s.State, "installed")}
+	p := &Plan{Path: s.path(), client: s.Client, backups: filepath.Join(s.State, "installed"), everybody: s.Scope == ScopeManaged}
 	if real, err := filepath.EvalSymlinks(p.Path); err == nil {
 		p.Path = real
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -300,11 +302,17 @@ func (p *Plan) write() error {
 	if p.after == nil {
 		return ignoreMissing(os.Remove(p.Path))
 	}
-	mode := fs.FileMode(0o600)
+	mode, dirMode := fs.FileMode(0o600), fs.FileMode(0o700)
+	if p.everybody { // a client that cannot read the machine's settings starts without the hook
+		mode, dirMode = 0o644, 0o755
+	}
+	dir := filepath.Dir(p.Path)
 	if info, err := os.Stat(p.Path); err == nil {
 		mode = info.Mode().Perm()
-	} else if err := os.MkdirAll(filepath.Dir(p.Path), 0o700); err != nil {
-		return err
+	} else if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := errors.Join(os.MkdirAll(dir, dirMode), os.Chmod(dir, dirMode)); err != nil {
+			return err
+		}
 	}
 	return replaceFile(p.Path, p.after, mode)
 }

@@ -379,6 +379,9 @@ func TestManagedSettingsHaveAPlace(t *testing.T) {
 	if !strings.HasSuffix(plan.Path, "managed.json") {
 		t.Errorf("wrote %s", plan.Path)
 	}
+	if info, err := os.Stat(plan.Path); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("everybody's client must read it: %v %v", info.Mode(), err)
+	}
 	write(t, filepath.Join(r.project, ".claude", "settings.json"), `{"disableAllHooks":true}`, 0o600)
 	r.serve()
 	for _, c := range bridge.Doctor(t.Context(), setup) {
