@@ -58,11 +58,13 @@ func (f *File) authority() *File {
 
 // permits reports whether an accepted entry allows all that another one does.
 func (e *Entry) permits(other *Entry) bool {
-	if e.Pattern != other.Pattern || e.ArgPattern != "" || !slices.Equal(e.Argv, other.Argv) || other.Host != "" && other.Host != e.Host {
+	if e.Pattern != other.Pattern || e.ArgPattern != "" || !slices.Equal(e.Argv, other.Argv) || (e.Argv == nil) != (other.Argv == nil) ||
+		other.Host != "" && other.Host != e.Host {
 		return false
 	}
 	if e.Effects == nil {
-		return true
+		// What the preset says may be less than a list: under strict, "network" written into the entry would let the program out.
+		return len(other.Effects) == 0
 	}
 	// No list of effects leaves them to the preset, which may be more than any list.
 	return other.Effects != nil && !slices.ContainsFunc(other.Effects, func(effect string) bool { return !slices.Contains(e.Effects, effect) })

@@ -51,6 +51,7 @@ func TestWrittenByAnother(t *testing.T) {
 		},
 		"all effects":       {strings.Replace(before, `,"effects":["read"]`, ``, 1), "/b/make", "always", true},
 		"any argv":          {strings.Replace(before, `,"argv":["/b/make","test"]`, ``, 1), "/b/jq", "always", true},
+		"beyond the preset": {strings.Replace(before, `"argv":["/b/make","test"]`, `"argv":["/b/make","test"],"effects":["read","write","network"]`, 1), "/b/jq", "always", true},
 		"on the machine":    {strings.Replace(before, `"effects":["read"]`, `"effects":["read"],"host":"gateway"`, 1), "/b/make", "always", true},
 		"a mode for all":    {strings.Replace(before, `"ask":"always"`, `"ask":"off"`, 1), "/b/jq /b/make", "always", true},
 		"an agent's own":    {strings.Replace(before, `"main":{`, `"main":{"ask":"off",`, 1), "/b/jq /b/make", "always", true},
