@@ -42,6 +42,9 @@ func (g *Gateway) followAllowlist(ctx context.Context) {
 	}
 }
 
+// mostToldChanges is how many changes one record lists: whoever writes the file may write thousands.
+const mostToldChanges = 100
+
 // lookAtAllowlist tells once of each content of exec-approvals.json that somebody wrote who is not known to be a person.
 func (g *Gateway) lookAtAllowlist() {
 	waiting, err := g.commands.Waiting()
@@ -53,10 +56,11 @@ func (g *Gateway) lookAtAllowlist() {
 	if last := g.waiting.Swap(&waiting.Revision); last != nil && *last == waiting.Revision {
 		return
 	}
+	told := waiting.Changes[:min(len(waiting.Changes), mostToldChanges)]
 	g.log.Warn("exec-approvals.json allows more than a person has accepted; it waits for you in the console, and does not count until then",
-		"file", g.commands.Path(), "changes", waiting.Changes)
+		"file", g.commands.Path(), "changes", told)
 	g.events.put(audit.Event{Type: audit.TypeConfig, Data: map[string]any{
-		"event": "exec-approvals proposed", "hash": waiting.Revision, "changes": waiting.Changes,
+		"event": "exec-approvals proposed", "hash": waiting.Revision, "changes": told,
 	}})
 }
 

@@ -2,6 +2,7 @@ package allowlist
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -163,5 +164,22 @@ func TestAcceptWhatWasShown(t *testing.T) {
 	}
 	if err := a.Accept(t.Context(), waiting.Revision); err == nil {
 		t.Error("a difference that nobody has seen whole was accepted")
+	}
+}
+
+// TestManyEntries: whoever may write the file could otherwise stop the gateway with what takes hours to compare.
+func TestManyEntries(t *testing.T) {
+	a, _ := openSigned(t)
+	put(t, a, `{"version":1,"agents":{"main":{"allowlist":["/x"]}}}`)
+	acceptAll(t, a)
+	var entries, agents []string
+	for i := range 15000 {
+		entries = append(entries, fmt.Sprintf(`"/p%d"`, i))
+		agents = append(agents, fmt.Sprintf(`"a%d":{"ask":"always"}`, i))
+	}
+	put(t, a, `{"version":1,"agents":{"*":{"allowlist":[`+strings.Join(entries, ",")+`]},`+strings.Join(agents, ",")+`}}`)
+	waiting, err := a.Waiting()
+	if s := a.Current(); s.Corrupt != nil || err != nil || waiting == nil || len(waiting.Changes) < 15000 || len(s.Allowlist("main")) > 0 {
+		t.Errorf("%v %v", s.Corrupt, err)
 	}
 }
