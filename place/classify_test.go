@@ -224,7 +224,7 @@ func TestFilesThatLaterRunsObey(t *testing.T) {
 		"/ws/.git/rebase-merge/git-rebase-todo": Protected, "/ws/.git/modules/x/commondir": Protected,
 
 		"/ws/.git/objects/aa/bb": Workspace, "/ws/.git/HEAD": Workspace, "/ws/src/compose.ts": Workspace, "/ws/src/app.config.ts": Workspace,
-		"/ws/src/makefile.go": Workspace, "/ws/docs/package.json.md": Workspace, "/ws/package-lock.json": Workspace,
+		"/ws/src/makefile.go": Workspace, "/ws/docs/package.json.md": Workspace, "/ws/package-lock.json": Instructions,
 		"/ws/setup.ts": Workspace, "/ws/src/vite.ts": Workspace, "/ws/.gitignore": Workspace, "/ws/.editorconfig": Workspace,
 		"/ws/requirements.txt": Workspace, "/ws/go.mod": Workspace, "/ws/Cargo.toml": Workspace, "/ws/tsconfig.json": Workspace,
 		"/ws/config/dockerfile_test.go": Workspace, "/srv/Makefile": Outside, "/srv/package.json": Outside, "/srv/vite.config.ts": Outside,

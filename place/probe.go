@@ -74,11 +74,11 @@ func (l Layout) Canonical() (Layout, error) {
 	return l, failure
 }
 
-// Narrowed is a canonical layout without a workspace that holds the home or the state directory: an agent that was
+// Narrowed is a canonical layout without a workspace that cannot be an agent's own, such as the home directory: an agent that was
 // started there is told so by whoever started it, but then the programs that every shell finds, and every start-up file,
 // would be files of its own.
 func (l Layout) Narrowed() Layout {
-	if Within(l.Home, l.Workspace) || Within(l.StateDir, l.Workspace) {
+	if l.Workspace != "" && l.suits(l.Workspace) != nil {
 		l.Workspace = ""
 	}
 	return l

@@ -9,7 +9,12 @@ import (
 func TestWorkspacesThatAreRefused(t *testing.T) {
 	home := t.TempDir()
 	state, linked := filepath.Join(home, ".toolward"), filepath.Join(home, "linked-state")
-	for _, dir := range []string{filepath.Join(state, "inside"), filepath.Join(home, "project")} {
+	onPath := filepath.Join(home, "tools")
+	t.Setenv("PATH", onPath+":"+home+":relative")
+	for _, dir := range []string{
+		filepath.Join(state, "inside"), filepath.Join(home, "project"), onPath, filepath.Join(home, ".local", "bin", "x"), filepath.Join(home, ".config", "autostart"),
+		filepath.Join(home, ".ssh", "keys"), filepath.Join(home, ".dotfiles", "vim"), filepath.Join(home, "go", "src", "shop"),
+	} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -37,6 +42,16 @@ func TestWorkspacesThatAreRefused(t *testing.T) {
 			"a link to the state":              {linked, false},
 			"inside the state":                 {filepath.Join(state, "inside"), false},
 			"inside the state, through a link": {filepath.Join(linked, "inside"), false},
+			"of programs":                      {filepath.Join(home, ".local", "bin"), false},
+			"below one of programs":            {filepath.Join(home, ".local", "bin", "x"), false},
+			"above one of programs, dotted":    {filepath.Join(home, ".local"), false},
+			"above one of programs":            {filepath.Join(home, "go"), true},
+			"on the search path":               {onPath, false},
+			"what starts at a sign-in":         {filepath.Join(home, ".config", "autostart"), false},
+			"all settings":                     {filepath.Join(home, ".config"), false},
+			"keys":                             {filepath.Join(home, ".ssh", "keys"), false},
+			"below a dotted one":               {filepath.Join(home, ".dotfiles", "vim"), true},
+			"/etc/profile.d":                   {"/etc/profile.d", false},
 			"relative":                         {"project", false},
 			"absent":                           {filepath.Join(home, "absent"), false},
 			"a file":                           {file, false},
