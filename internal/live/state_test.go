@@ -157,7 +157,7 @@ func TestConfigurationWhileRunning(t *testing.T) {
 			history = append(history, r.Data.Event)
 		}
 	}
-	if want := []string{"in force at start", "refused", "proposed", "approved", "in force"}; !slices.Equal(history, want) {
+	if want := []string{"in force at start", "authority key made", "refused", "proposed", "approved", "in force"}; !slices.Equal(history, want) {
 		t.Errorf("the record tells of the configuration %q, want %q", history, want)
 	}
 	g.Restart()
