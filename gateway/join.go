@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"path/filepath"
 
-	"github.com/toolward/toolward/bridge/hookclient"
+	"github.com/toolward/toolward/hostdaemon"
 	"github.com/toolward/toolward/mcp"
 )
 
-// ErrNotRunning says that no gateway answers in a home, or no longer.
+// ErrNotRunning says that no gateway answers, or no longer.
 var ErrNotRunning = errors.New("the gateway does not run")
 
 // notRunning keeps the words of the error that says so.
@@ -18,9 +17,13 @@ type notRunning struct{ error }
 
 func (notRunning) Is(target error) bool { return target == ErrNotRunning }
 
-// JoinMCP joins two streams of an MCP client to the gateway that runs in a home, in the name of an agent.
+// JoinMCP joins two streams of an MCP client to the gateway that runs on this machine or in a home, in the name of an agent.
 func JoinMCP(ctx context.Context, home, agent, workspace string, in io.Reader, out io.Writer) error {
-	err := mcp.Pipe(ctx, filepath.Join(home, hookclient.SocketName), mcp.Hello{Agent: agent, Workspace: workspace}, in, out)
+	daemon, err := hostdaemon.Of(home)
+	if err != nil {
+		return err
+	}
+	err = mcp.Pipe(ctx, daemon, mcp.Hello{Agent: agent, Workspace: workspace}, in, out)
 	if errors.Is(err, mcp.ErrNoDaemon) || errors.Is(err, mcp.ErrDaemonGone) {
 		return notRunning{err}
 	}

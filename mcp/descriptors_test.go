@@ -84,7 +84,7 @@ func TestPipeOverSocketPairs(t *testing.T) {
 	out, fromServer := socketPair(t)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Pipe(context.Background(), w.daemon(t, welcomeAll).socket, Hello{Agent: "coder", Workspace: "/work"}, in, out)
+		ended <- Pipe(context.Background(), own(w.daemon(t, welcomeAll).socket), Hello{Agent: "coder", Workspace: "/work"}, in, out)
 	}()
 	fmt.Fprintln(toServer, "nonsense")
 	answer, err := bufio.NewReader(fromServer).ReadString('\n')
@@ -103,7 +103,7 @@ func TestPipeToAClientThatReadsNoMore(t *testing.T) {
 	fromServer, out := osPipe(t)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Pipe(context.Background(), w.daemon(t, welcomeAll).socket, Hello{Agent: "coder", Workspace: "/work"}, in, out)
+		ended <- Pipe(context.Background(), own(w.daemon(t, welcomeAll).socket), Hello{Agent: "coder", Workspace: "/work"}, in, out)
 	}()
 	fmt.Fprintln(toServer, "nonsense")
 	if _, err := bufio.NewReader(fromServer).ReadString('\n'); err != nil {

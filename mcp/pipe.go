@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/toolward/toolward/hostdaemon"
 )
 
 // The ends of a pipe that its user can do something about. Their texts are meant for a terminal.
@@ -24,19 +26,22 @@ const (
 	drainTimeout = 5 * time.Second // for what the daemon still has to say after our input has ended
 )
 
-// Pipe joins stdin and stdout to the daemon that listens on the local socket, until stdin ends (nil), the daemon
-// goes ([ErrDaemonGone]) or ctx ends. If no daemon is there it is [ErrNoDaemon]. It understands nothing of what it
-// carries: everything is decided by the daemon.
-func Pipe(ctx context.Context, socket string, hello Hello, stdin io.Reader, stdout io.Writer) error {
+// Pipe joins stdin and stdout to the daemon, until stdin ends (nil), the daemon goes ([ErrDaemonGone]) or ctx ends. If no
+// daemon is there it is [ErrNoDaemon]; if somebody else is there, nothing is sent. It understands nothing of what it carries:
+// everything is decided by the daemon.
+func Pipe(ctx context.Context, daemon hostdaemon.Daemon, hello Hello, stdin io.Reader, stdout io.Writer) error {
 	dialer := net.Dialer{Timeout: dialTimeout}
-	conn, err := dialer.DialContext(ctx, "unix", socket)
+	conn, err := dialer.DialContext(ctx, "unix", daemon.Socket)
 	if err != nil {
-		return fmt.Errorf("%w (nothing answers on %s). Start it with: toolward up", ErrNoDaemon, socket)
+		return fmt.Errorf("%w (nothing answers on %s): %s", ErrNoDaemon, daemon.Socket, daemon.Start())
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	local := conn.(*net.UnixConn)
+	if err := daemon.Check(local); err != nil {
+		return err
+	}
 	files, offer := descriptorsOf(stdin, stdout)
 	in, wanted, err := greet(conn, hello, offer)
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolward/toolward/hostdaemon"
 )
 
 // requestTime is how long the daemon of a test waits for requests. A busy machine must make them in that time.
@@ -56,6 +58,11 @@ func (w *world) daemon(t testing.TB, welcome Welcome) *daemon {
 	return &daemon{socket, stop}
 }
 
+// own is a daemon of this user at a socket.
+func own(socket string) hostdaemon.Daemon {
+	return hostdaemon.Daemon{UID: uint32(os.Geteuid()), Socket: socket}
+}
+
 func welcomeAll(_ *http.Request, hello Hello) (Identity, error) {
 	return Identity{Agent: hello.Agent, Workspace: hello.Workspace, Owner: true}, nil
 }
@@ -73,7 +80,7 @@ func (d *daemon) pipe(t testing.TB, ctx context.Context, version string) (*sdk.C
 	}
 	ended := make(chan error, 1)
 	go func() {
-		err := Pipe(ctx, d.socket, Hello{Agent: "coder", Workspace: "/work"}, inRead, outWrite)
+		err := Pipe(ctx, own(d.socket), Hello{Agent: "coder", Workspace: "/work"}, inRead, outWrite)
 		inRead.Close() // as the end of the process would
 		outWrite.Close()
 		ended <- err
@@ -150,7 +157,7 @@ func TestPipeWithoutDaemon(t *testing.T) {
 	listener.Close()
 	for name, socket := range map[string]string{"no socket": filepath.Join(dir, "none"), "dead socket": dead} {
 		t.Run(name, func(t *testing.T) {
-			err := Pipe(context.Background(), socket, Hello{Agent: "coder"}, strings.NewReader(""), io.Discard)
+			err := Pipe(context.Background(), own(socket), Hello{Agent: "coder"}, strings.NewReader(""), io.Discard)
 			if !errors.Is(err, ErrNoDaemon) || !strings.Contains(err.Error(), "toolward up") {
 				t.Errorf("got %v, want how to start the daemon", err)
 			}
@@ -172,7 +179,7 @@ func TestPipeRefused(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			err := Pipe(context.Background(), w.daemon(t, c.welcome).socket, Hello{Agent: "coder"}, strings.NewReader(""), io.Discard)
+			err := Pipe(context.Background(), own(w.daemon(t, c.welcome).socket), Hello{Agent: "coder"}, strings.NewReader(""), io.Discard)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -183,7 +190,7 @@ func TestPipeRefused(t *testing.T) {
 func TestPipeAnswersWhatIsLeftAtTheEndOfInput(t *testing.T) {
 	w := newWorld(t)
 	var out bytes.Buffer
-	err := Pipe(context.Background(), w.daemon(t, welcomeAll).socket, Hello{Agent: "coder"}, strings.NewReader("nonsense"), &out)
+	err := Pipe(context.Background(), own(w.daemon(t, welcomeAll).socket), Hello{Agent: "coder"}, strings.NewReader("nonsense"), &out)
 	if err != nil || !strings.Contains(out.String(), "-32700") {
 		t.Errorf("got %q, %v", out.String(), err)
 	}

@@ -32,7 +32,7 @@ const ExitRefuse = 2
 type Hook struct {
 	Client   string        // "claude-code"
 	Event    string        // the client's name of the event, from the installed command line
-	Home     string        // Toolward's home; the socket is in it
+	Home     string        // Toolward's home; the socket is in it unless the machine has a daemon
 	Deadline time.Duration // ends the run; below the client's own time-out
 	Env      func(string) string
 	In       int // file descriptors
@@ -95,22 +95,18 @@ func (h *Hook) Run() (exit int) {
 			exit = h.refuse("the hook failed by an internal error")
 		}
 	}()
-	home := h.home()
-	if home == "" {
-		return h.refuse("neither TOOLWARD_HOME nor HOME is set, so the daemon cannot be found")
-	}
 	input, problem := readInput(h.In)
 	if problem != "" {
 		return h.refuse(problem)
 	}
-	answer, problem := h.exchange(home, input)
+	answer, problem := h.exchange(h.home(), input)
 	if problem != "" {
 		return h.fail(problem)
 	}
 	return h.give(answer)
 }
 
-// home is the installed home, or where a daemon without options would have it.
+// home is the installed home, or where a daemon without options would have it; "" if nobody knows.
 func (h *Hook) home() string {
 	if h.Home != "" {
 		return h.Home
@@ -151,7 +147,7 @@ func (h *Hook) fail(problem string) int {
 		}
 		return 0
 	}
-	return h.refuse(problem + ". Start it with: toolward up")
+	return h.refuse(problem)
 }
 
 // refuse says no with a reason.

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/toolward/toolward/bridge/hookclient"
+	"github.com/toolward/toolward/hostdaemon"
 )
 
 // program is the real toolward-hook, built once: what matters is what a client sees of the process.
@@ -72,7 +73,7 @@ func daemon(t *testing.T, answer func(request string, conn net.Conn)) (home stri
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
-	listener, err := net.Listen("unix", filepath.Join(home, hookclient.SocketName))
+	listener, err := net.Listen("unix", filepath.Join(home, hostdaemon.SocketName))
 	if err != nil {
 		t.Fatal(err)
 	}

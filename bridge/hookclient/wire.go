@@ -1,12 +1,12 @@
 package hookclient
 
 import (
+	"errors"
 	"strconv"
 	"syscall"
-)
 
-// SocketName is the daemon's socket in its home.
-const SocketName = "toolward.sock"
+	"github.com/toolward/toolward/hostdaemon"
+)
 
 // frameMagic begins every answer; see [AppendAnswer].
 const frameMagic = "toolward-hook 1 "
@@ -60,7 +60,7 @@ func ParseAnswer(b []byte) (Answer, bool) {
 func (h *Hook) exchange(home string, input []byte) (a Answer, problem string) {
 	fd, err := Dial(home)
 	if err != nil {
-		return Answer{}, "the Toolward daemon is not running (" + home + "/" + SocketName + ": " + err.Error() + ")"
+		return Answer{}, err.Error()
 	}
 	defer syscall.Close(fd)
 	if !WriteAll(fd, h.head(len(input))) || !WriteAll(fd, input) {
@@ -81,15 +81,35 @@ func (h *Hook) exchange(home string, input []byte) (a Answer, problem string) {
 	return a, ""
 }
 
-// Dial connects to the daemon's socket. Socket addresses hold about 100 bytes, so a longer path is reached from
-// within its directory.
+// Dial connects to the daemon of this machine or, where it has none, of the home, and makes sure that it is the daemon. The
+// error says what to do.
 func Dial(home string) (int, error) {
-	path := home + "/" + SocketName
+	daemon, err := hostdaemon.Of(home)
+	if err != nil {
+		return -1, err
+	}
+	fd, err := connect(daemon.Socket)
+	if err != nil {
+		return -1, errors.New("the Toolward daemon is not running (" + daemon.Socket + ": " + err.Error() + "): " + daemon.Start())
+	}
+	if err := daemon.CheckDescriptor(fd); err != nil {
+		_ = syscall.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// connect opens a connection. Socket addresses hold about 100 bytes, so a longer path is reached from within its directory.
+func connect(path string) (int, error) {
 	if len(path) > 100 {
-		if err := syscall.Chdir(home); err != nil {
+		i := len(path) - 1
+		for path[i] != '/' {
+			i--
+		}
+		if err := syscall.Chdir(path[:i]); err != nil {
 			return -1, err
 		}
-		path = SocketName
+		path = path[i+1:]
 	}
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {

@@ -76,7 +76,7 @@ func (r *run) run() int {
 		return refuse("this directory does not exist any more, so the command did not run: " + err.Error())
 	}
 	if r.daemon, err = hookclient.Dial(r.home); err != nil {
-		return refuse("the daemon is not running, so the command did not run. Start it with: toolward up")
+		return refuse("the command did not run: " + err.Error())
 	}
 	syscall.CloseOnExec(r.daemon)
 	r.streams.look()

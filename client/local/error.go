@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolward/toolward/hostdaemon"
 	"github.com/toolward/toolward/server/door"
 )
 
@@ -39,14 +40,21 @@ func (e *Error) Unwrap() []error {
 }
 
 // absent says why nobody could be asked.
-func absent(socket string, err error) error {
+func (g *Gateway) absent(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTDIR) {
-		err = fmt.Errorf("no gateway answers at %s", socket)
+	if untrusted, ok := errors.AsType[*hostdaemon.UntrustedError](err); ok {
+		return &Error{ErrAbsent, untrusted, ""} // it says itself what to do
 	}
-	return &Error{ErrAbsent, err, "start it with: toolward up"}
+	daemon, lost := hostdaemon.Of(g.home)
+	if lost != nil {
+		return &Error{ErrAbsent, lost, ""}
+	}
+	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTDIR) {
+		err = fmt.Errorf("no gateway answers at %s", daemon.Socket)
+	}
+	return &Error{ErrAbsent, err, daemon.Start()}
 }
 
 // errStreamEnded is the error of a stream that should have gone on.

@@ -12,25 +12,41 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"time"
 
-	"github.com/toolward/toolward/bridge/hookclient"
+	"github.com/toolward/toolward/hostdaemon"
 )
 
-// Gateway is the gateway of a home, which may run or not. Its methods may be called from any goroutine.
+// Gateway is the gateway of this machine or, where it has none, of a home. It may run or not. Its methods may be called from
+// any goroutine.
 type Gateway struct {
-	http   *http.Client
-	socket string
+	http *http.Client
+	home string
 }
 
-// At is the gateway of a home. It is not asked yet.
+// At is the gateway for a home. It is not asked yet.
 func At(home string) *Gateway {
-	socket := filepath.Join(home, hookclient.SocketName)
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", socket)
+	g := &Gateway{home: home}
+	g.http = &http.Client{Transport: &http.Transport{DialContext: g.dial, Proxy: nil}}
+	return g
+}
+
+// dial connects to the daemon, and to nobody else. Whose it is it learns each time anew: a terminal console outlives an
+// installation.
+func (g *Gateway) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	daemon, err := hostdaemon.Of(g.home)
+	if err != nil {
+		return nil, err
 	}
-	return &Gateway{&http.Client{Transport: &http.Transport{DialContext: dial, Proxy: nil}}, socket}
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", daemon.Socket)
+	if err != nil {
+		return nil, err
+	}
+	if err := daemon.Check(conn.(*net.UnixConn)); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // get asks for a JSON answer.
@@ -69,7 +85,7 @@ func (g *Gateway) open(ctx context.Context, method, path string, query url.Value
 	}
 	response, err := g.http.Do(request)
 	if err != nil {
-		return nil, absent(g.socket, err)
+		return nil, g.absent(err)
 	}
 	if response.StatusCode >= 300 {
 		defer response.Body.Close()

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/toolward/toolward/bridge/hookclient"
 	"github.com/toolward/toolward/client/local"
+	"github.com/toolward/toolward/hostdaemon"
 )
 
 // serve has a handler answer at the socket of a new home.
@@ -24,7 +24,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *local.Gateway {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	listener, err := net.Listen("unix", filepath.Join(home, hookclient.SocketName))
+	listener, err := net.Listen("unix", filepath.Join(home, hostdaemon.SocketName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestWhatWentWrongHasItsKindAndHint(t *testing.T) {
 		kind       error
 		text, hint string
 	}{
-		{name: "nobody there", gateway: local.At("/nonexistent"), kind: local.ErrAbsent, text: "no gateway answers at /nonexistent/" + hookclient.SocketName, hint: "start it with: toolward up"},
+		{name: "nobody there", gateway: local.At("/nonexistent"), kind: local.ErrAbsent, text: "no gateway answers at /nonexistent/" + hostdaemon.SocketName, hint: "start it with: toolward up"},
 		{name: "not signed in", gateway: refuse(401, `{"error":"who are you"}`), kind: local.ErrNotPerson, text: "who are you", hint: "sign this terminal in with: toolward login"},
 		{name: "its own hint", gateway: refuse(403, `{"error":"no","hint":"do this"}`), kind: local.ErrNotPerson, text: "no", hint: "do this"},
 		{name: "no JSON", gateway: refuse(500, " broken \n"), text: "broken"},

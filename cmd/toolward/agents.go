@@ -28,7 +28,7 @@ func (c *mcpCommand) Run(inv *invocation) error {
 	case err == nil || errors.Is(err, context.Canceled):
 		return nil
 	case errors.Is(err, gateway.ErrNotRunning):
-		return &exitErr{exitNoDaemon, err, "start it with: toolward up"}
+		return &exitErr{code: exitNoDaemon, err: err} // it says itself how to start it
 	default:
 		return err
 	}
