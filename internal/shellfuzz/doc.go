@@ -14,10 +14,10 @@
 // Then package job runs the claim, with real processes in the same sandbox, and must leave what bash left: standard
 // output, exit status, files.
 //
-// A zsh and a dash in such sandboxes ([NewOther]) run what analysis says of texts that somebody else's shell would run: it must do nothing
+// A zsh, a dash and a busybox in such sandboxes ([NewOther]) run what analysis says of texts that somebody else's shell would run: it must do nothing
 // that is not claimed ([Bash.Exceeds]).
 //
 // Texts of several commands are run by bash as they are given and as what runs in their place ([Bash.Comes]).
 //
-// It is only used by tests, and needs Linux, bash, for the last part zsh and dash, a C compiler and the right to make name spaces.
+// It is only used by tests, and needs Linux, bash, for the last part zsh, dash and a busybox with libraries, a C compiler and the right to make name spaces.
 package shellfuzz

@@ -3,6 +3,8 @@
 package shellfuzz
 
 import (
+	"cmp"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -10,8 +12,18 @@ import (
 	"github.com/toolward/toolward/command"
 )
 
-// Others are the shells besides bash that texts are given to: zsh, which many people have, and dash, which is sh.
-var Others = []string{"zsh", "dash"}
+// Others are the shells besides bash that texts are given to: zsh, which many people have, dash, which is sh, and busybox as ash, which is
+// sh on small systems.
+var Others = []string{"zsh", "dash", "ash"}
+
+// program is what to look for on this machine. A busybox can be watched if it loads libraries: the variable names one where
+// the installed one is static.
+func program(name string) string {
+	if name != "ash" {
+		return name
+	}
+	return cmp.Or(os.Getenv("TOOLWARD_BUSYBOX"), "busybox")
+}
 
 // NewOther is [NewBash] with one of the other shells. Clients give commands to the shell of their person, which reads the same text in its
 // own way; how it goes about it (which process waits for which) is not compared, only what it does: see [Bash.Exceeds].

@@ -89,38 +89,58 @@ func doesNoMoreOfGenerated(t *testing.T, other *Bash) {
 	}
 }
 
+// moreIsSeen gives the comparison claims and a text that does something else, as class says.
+type moreIsSeen struct{ claimed, run, class string }
+
+// TestWhatOthersDoMoreIsSeen gives the comparison what no shell may do beyond a claim.
+func TestWhatOthersDoMoreIsSeen(t *testing.T) {
+	for _, shell := range Others {
+		t.Run(shell, func(t *testing.T) {
+			seesMore(t, shell, []moreIsSeen{
+				{"a b", "a b", ""},
+				{"a b", "a b; c", "start"},
+				{"a b", "a c", "start"},
+				{"a b", "eval 'a c'", "start"},
+				{"cd sub && a", "a", "start"},
+				{"a", "a; : > new", "file"},
+				{"a < ./c.go", "a < ./go.mod", "file"},
+			})
+		})
+	}
+}
+
 // TestWhatZshDoesMoreIsSeen gives the comparison claims that bash keeps and zsh does not.
 func TestWhatZshDoesMoreIsSeen(t *testing.T) {
-	zsh := newOther(t, "zsh")
-	zsh.patience = 300 * time.Millisecond
-	for _, test := range []struct{ claimed, run, class string }{
-		{"a b", "a b; c", "start"},
-		{"a b", "a c", "start"},
+	seesMore(t, "zsh", []moreIsSeen{
 		{"a > new", "a >! other", "file"},
 		{"printf %d LANG", "LANG='path[$(id)]' printf %d LANG", "start"},
 		{"cat $PWD", "cat $PWD:h", "start"},
 		{"cat ./sub/c.go", "cat ./**/c.go", ""},
 		{"cat ./sub/e.go", "cat ./**/e.go", "start"},
-		{"cd sub && a", "a", "start"},
-		{"a", "a; : > new", "file"},
 		{"cat =x", "cat =id", "start"},
-	} {
-		claim, refusal := zsh.analyst.Understand(test.claimed)
+	})
+}
+
+func seesMore(t *testing.T, shell string, tests []moreIsSeen) {
+	other := newOther(t, shell)
+	other.patience = 2 * time.Second
+	for _, test := range tests {
+		claim, refusal := other.analyst.Understand(test.claimed)
 		if refusal != "" && test.claimed[:3] != "cat" {
 			t.Fatalf("%q: %s", test.claimed, refusal)
 		}
 		if refusal != "" {
 			claim = &Claim{}
 		}
-		trace, err := zsh.Run(test.run)
+		trace, err := other.Run(test.run)
 		if err != nil {
 			t.Fatal(err)
 		}
-		difference := zsh.Exceeds(claim, trace)
+		difference := other.Exceeds(claim, trace)
 		if (difference == nil) != (test.class == "") || difference != nil && difference.Class != test.class {
 			t.Errorf("claimed %q, run %q: %v, want %s", test.claimed, test.run, difference, test.class)
 		}
-		if err := zsh.Restore(trace); err != nil {
+		if err := other.Restore(trace); err != nil {
 			t.Error(err)
 		}
 	}

@@ -40,7 +40,7 @@ const stdbufLibrary = "/usr/libexec/coreutils/libstdbuf.so"
 // processes, and a root directory that is thrown away.
 type Bash struct {
 	Root string // of the sandbox, as seen from outside
-	as   string // "": bash; "zsh" or "dash": see [NewOther]
+	as   string // "": bash; one of [Others]: see [NewOther]
 
 	// Enforced: it gets the text that was judged in the place of the one that was sent.
 	Enforced bool
@@ -123,6 +123,8 @@ func (b *Bash) command(text, role string, trace, request, answer *os.File) *exec
 		c = exec.Command("/real/zsh", "-f", "-c", text)
 	case "dash":
 		c = exec.Command("/real/dash", "-c", text)
+	case "ash":
+		c = exec.Command("/real/ash", "-c", text)
 	}
 	if b.as != "" {
 		c.Args[0] = b.as
@@ -192,7 +194,7 @@ func (b *Bash) build() error {
 		programs = append(programs, b.as)
 	}
 	for _, name := range programs {
-		path, err := exec.LookPath(name)
+		path, err := exec.LookPath(program(name))
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrNoSandbox, err)
 		}
@@ -252,7 +254,7 @@ func (b *Bash) compile() error {
 func (b *Bash) copyLibraries(program string) error {
 	out, err := exec.Command("ldd", program).Output()
 	if err != nil {
-		return fmt.Errorf("ldd %s: %w", program, err)
+		return fmt.Errorf("%w: %s loads no libraries: ldd: %w", ErrNoSandbox, program, err)
 	}
 	for field := range strings.FieldsSeq(string(out)) {
 		if !strings.HasPrefix(field, "/") {
