@@ -45,13 +45,17 @@ var rakeVariables = strings.Fields("RAILS_ENV RACK_ENV NODE_ENV TEST SPEC VERSIO
 // rspecFormats are the formats that RSpec brings along; any other is a class that is loaded.
 var rspecFormats = strings.Fields("p progress d documentation doc h html j json f failures")
 
-// checkRspec looks at tests by their path: what stands behind ":" or "[" is a line or an example.
-func checkRspec(a *arguments) {
+// checkTestPlaces looks at tests by their path: what stands behind ":" or "[" is a line or an example.
+func checkTestPlaces(a *arguments) {
 	for _, word := range a.operands {
 		file, _, _ := strings.Cut(word, ":")
 		file, _, _ = strings.Cut(file, "[")
 		a.does(shell.Effect{Kind: shell.Enters, Path: file})
 	}
+}
+
+// checkRspec looks at the formatter, which is loaded if RSpec does not bring it along.
+func checkRspec(a *arguments) {
 	for _, g := range a.given {
 		if (g.spelling == "-f" || g.spelling == "--format") && !slices.Contains(rspecFormats, g.value) {
 			a.does(shell.Effect{Kind: shell.Unknown, Text: g.value, Via: g.spelling})

@@ -112,6 +112,7 @@ var checks = map[string]func(*arguments){
 	"needs-script":      checkNeedsScript,
 	"task-words":        checkTaskWords,
 	"rspec":             checkRspec,
+	"test-places":       checkTestPlaces,
 	"rubocop":           checkRubocop,
 	"composer-packages": checkComposerPackages,
 	"interpreter":       checkInterpreter,

@@ -100,6 +100,17 @@ func TestRuntimes(t *testing.T) {
 		composer install --no-dev -o
 		composer test
 		phpunit --filter testLogin tests
+		mix
+		mix test test/pager_test.exs:12 --seed 0 --trace
+		mix test --only integration
+		mix deps.get
+		mix compile --warnings-as-errors
+		mix format --check-formatted
+		mix format lib/a.ex
+		mix ecto.migrate
+		mix phx.server
+		mix run priv/seeds.exs
+		mix credo --strict lib
 		lua app.lua
 		Rscript analyse.R
 		julia app.jl
@@ -170,6 +181,22 @@ func TestRuntimes(t *testing.T) {
 		php -a
 		php
 		composer global require x/y
+		mix test /tmp/a_test.exs
+		mix test ../x/a_test.exs:3
+		mix test --formatter Evil.Formatter
+		mix run -e 'System.cmd("id", [])'
+		mix run /tmp/x.exs
+		mix run -r /tmp/x.exs
+		mix do compile, cmd id
+		mix cmd id
+		mix eval 'IO.puts 1'
+		mix format --dot-formatter /tmp/x.exs
+		mix format /etc/x.exs
+		mix archive.install hex phx_new
+		mix local.hex --force
+		mix hex.publish
+		mix escript.install x
+		mix credo --config-file /tmp/x.exs
 		composer create-project x/y
 		composer require ./x
 		composer -d /tmp/x install
