@@ -136,6 +136,8 @@ func TestValuesOfVariablesAreSeen(t *testing.T) {
 	w.put("home/.ssh/id_rsa", "key")
 	w.put("ws/server.pem", "key")
 	w.put("ws/Makefile", "all:")
+	w.must(os.Mkdir(w.workspace+"/my dir", 0o700))
+	w.put("ws/my dir/server.pem", "key")
 	w.must(os.Symlink("server.pem", w.workspace+"/harmless.txt"))
 	for _, c := range []struct {
 		value string
@@ -150,6 +152,14 @@ func TestValuesOfVariablesAreSeen(t *testing.T) {
 		{"--key=@server.pem -v", "env_dangerous deny"},
 		{"/etc/shadow", "env_dangerous deny"},
 		{w.home + "/.toolward", "env_dangerous deny"},
+		{strings.Repeat("a:", 300) + "server.pem", "env_dangerous deny"},
+		{"https://a," + w.home + "/.ssh/id_rsa", "env_dangerous deny"},
+		{"a,file://" + w.home + "/.ssh/id_rsa", "env_dangerous deny"},
+		{"sqlite:///" + w.home + "/.ssh/id_rsa", "env_dangerous deny"},
+		{"x:" + w.workspace + "/my dir/server.pem", "env_dangerous deny"},
+		{"--ca my dir/server.pem", "env_dangerous deny"},
+		{strings.Repeat("y", 300) + "/../server.pem", "env_dangerous deny"},
+		{strings.Repeat("{a=/usr/", 2000), "env_path ask"},
 		{"other.pem", "env_path ask"},
 		{"Makefile", "env_path ask"},
 		{".git/config", "env_path ask"},
@@ -161,6 +171,9 @@ func TestValuesOfVariablesAreSeen(t *testing.T) {
 		{"/usr/bin", ""},
 		{"https://example.com/a", ""},
 		{"America/New_York", ""},
+		{"postgres://u:p@localhost:5432/db?sslmode=disable", ""},
+		{"debug,app:*,-x", ""},
+		{`{"a": [1, 2], "b": "c/d"}`, ""},
 		{strings.Repeat("x", 5000), ""},
 	} {
 		r := w.facts("exec", args{"command": "true", "env": args{"ACME_SETTING": c.value}})

@@ -80,12 +80,18 @@ var quiet = []string{"/tmp", "/var/tmp", "/usr", "/opt", "/nix/store", "/dev/nul
 
 // Reach is what a variable's value names beyond the workspace, the most guarded of it; the zero value if it names nothing there.
 // Programs read, write and run what their variables name, so KEY=~/.ssh/id_rsa is a use of that file. A name that cannot be resolved
-// may be any.
+// may be any, and so may what a value names that is too long to be looked at.
 func Reach(places Places, dir, value string) place.Resolved {
 	reach := place.Resolved{Zone: place.Workspace}
-	for _, p := range envname.Paths(value) {
-		if slices.ContainsFunc(strings.Split(p, "/"), func(element string) bool { return len(element) > 255 }) {
-			continue // no file has such a name
+	paths, whole := envname.Paths(value)
+	if !whole {
+		reach = place.Resolved{Real: "more than can be looked at", Zone: place.Outside}
+	}
+	for _, p := range paths {
+		if noName(p) {
+			if p = path.Clean(p); noName(p) {
+				continue // no file has such a name, whoever cleans it
+			}
 		}
 		at, err := places.Resolve(dir, p)
 		switch {
@@ -102,6 +108,11 @@ func Reach(places Places, dir, value string) place.Resolved {
 		return place.Resolved{}
 	}
 	return reach
+}
+
+// noName reports whether an element of a path is longer than a file's name can be.
+func noName(p string) bool {
+	return slices.ContainsFunc(strings.Split(p, "/"), func(element string) bool { return len(element) > 255 })
 }
 
 // DefaultPath is the PATH of commands when there is no other. An agent can write in none of its directories.

@@ -16,7 +16,7 @@ _PREPROCESSOR _FILTER _SENDMAIL _DAEMON`)
 	searched = NewSet("", "", "_PATH _PATHS _DIRS")
 
 	// behind are ends that a name may have besides: CHROME_EXECUTABLE_PATH.
-	behind = []string{"_PATH", "_FILE", "_DIR", "_NAME", "_LOCATION"}
+	behind = []string{"_PATH", "_PATHS", "_FILE", "_FILES", "_DIR", "_DIRS", "_NAME", "_NAMES", "_LOCATION", "_LOCATIONS"}
 )
 
 // Runs reports whether a variable makes a program run or load what its value says, by its name alone: it names a program, adds
@@ -37,7 +37,8 @@ func Runs(name, value string) bool {
 	case options.Has(stem):
 		return !plainOptions.MatchString(value)
 	case searched.Has(stem):
-		return slices.ContainsFunc(Paths(value), ofAgents)
+		paths, whole := Paths(value)
+		return !whole || slices.ContainsFunc(paths, ofAgents)
 	}
 	return false
 }
@@ -51,39 +52,10 @@ func isSwitch(value string) bool {
 // plainOptions are options that can name nothing: "-v", "-vv", "--verbose", "--jobs=4", "--jobs 4".
 var plainOptions = regexp.MustCompile(`^(-[a-zA-Z]|-v+|-q+|--[a-z][a-z-]*(=[0-9]+)?|[0-9]+)( +(-[a-zA-Z]|--[a-z][a-z-]*(=[0-9]+)?|[0-9]+))*$`)
 
-// ofAgents reports whether a place where code is looked for could be one that agents write: any but those of the system.
+// ofAgents reports whether a place where code is looked for could be one that agents write: any but those of the system. A bare
+// name is one below the directory where the command runs.
 func ofAgents(p string) bool {
-	if !strings.ContainsAny(p, "/.~") {
-		return false
-	}
 	return strings.Contains(p, "..") || !slices.ContainsFunc([]string{"/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/nix/store/", "/snap/"}, func(dir string) bool {
 		return strings.HasPrefix(p+"/", dir)
 	})
-}
-
-// mostPaths bounds what is looked at of one value.
-const mostPaths = 64
-
-// Paths lists what a value could name as files: the whole of it, and its parts between the signs by which programs part lists,
-// settings and options. Addresses are none.
-func Paths(value string) (paths []string) {
-	add := func(p string) {
-		p = strings.TrimPrefix(strings.TrimPrefix(p, "file://"), "@")
-		if p != "" && len(p) < 4096 && len(paths) < mostPaths && !strings.Contains(p, "://") && !strings.ContainsRune(p, 0) && !slices.Contains(paths, p) {
-			paths = append(paths, p)
-		}
-	}
-	add(value)
-	for _, word := range strings.Fields(value) {
-		if add(word); strings.Contains(word, "://") && !strings.HasPrefix(word, "file:") {
-			continue
-		}
-		for _, part := range strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(`:;,=|"'`, r) }) {
-			add(part)
-			if len(part) > 2 && part[0] == '-' {
-				add(part[2:]) // -Idir
-			}
-		}
-	}
-	return paths
 }
