@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/toolward/toolward/hostdaemon"
 )
 
 // Check is one finding of Doctor.
@@ -206,6 +208,11 @@ func (d *doctor) examine(one installed) {
 		d.add("program", Failed, d.hint, "the hook program cannot be found: %v", err)
 	} else if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 		d.add("program", Failed, d.hint, "%s cannot be run", h.Command)
+	} else if one.path == d.setup.Managed {
+		// Settings that nobody can switch off guard nothing if an agent can exchange the program that they name.
+		if _, err := hostdaemon.RootsAlone(h.Command); err != nil {
+			d.add("program", Failed, "as root: toolward install "+d.setup.Client+" --managed", "%s: the hook that everybody runs: %v", one.path, err)
+		}
 	}
 }
 

@@ -38,8 +38,10 @@ type Setup struct {
 
 	Hook     string   // absolute path of toolward-hook, or of toolward itself
 	HookArgs []string // arguments in front: {"hook"} for toolward itself
+	HookDue  bool     // the program is put there before the plan is applied, and is not looked at
 
-	State           string        // Toolward's home: where the socket is, and where backups go
+	State           string        // Toolward's home: where the socket is
+	Backups         string        // where backups go; default: "installed" in State
 	ApprovalTimeout time.Duration // how long a question waits; default 120 s
 	EnforceText     bool          // the daemon rewrites commands to what was judged
 	KeepSkillShell  bool          // leave the client's shell lines in skills on: every skill will ask
@@ -63,7 +65,7 @@ type Plan struct {
 	everybody bool // on this machine obeys the file
 }
 
-// record is what Apply keeps in Toolward's home, so that Uninstall can restore the file byte for byte.
+// record is what Apply keeps among the backups, so that Uninstall can restore the file byte for byte.
 type record struct {
 	Path       string `json:"path"`
 	Existed    bool   `json:"existed"`
@@ -88,8 +90,10 @@ func PlanInstall(s Setup) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkHook(); err != nil {
-		return nil, err
+	if !s.HookDue {
+		if err := s.checkHook(); err != nil {
+			return nil, err
+		}
 	}
 	p, edited, err := s.open()
 	if err != nil {
@@ -162,6 +166,7 @@ func (s Setup) complete() (Setup, error) {
 	}
 	s.directory = cmp.Or(s.directory, filepath.Join(s.Home, s.client.directory))
 	s.Managed = cmp.Or(s.Managed, s.client.managed())
+	s.Backups = cmp.Or(s.Backups, filepath.Join(s.State, "installed"))
 	if s.ApprovalTimeout <= 0 {
 		s.ApprovalTimeout = 120 * time.Second
 	}
@@ -232,7 +237,7 @@ func (s *Setup) group(event string) group {
 // open reads the settings file of the scope. Symbolic links, which keep many people's settings in a repository of
 // their own, stay: what they lead to is edited.
 func (s *Setup) open() (*Plan, *settings, error) {
-	p := &Plan{Path: s.path(), client: s.Client, backups: filepath.Join(s.State, "installed"), everybody: s.Scope == ScopeManaged}
+	p := &Plan{Path: s.path(), client: s.Client, backups: s.Backups, everybody: s.Scope == ScopeManaged}
 	if real, err := filepath.EvalSymlinks(p.Path); err == nil {
 		p.Path = real
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -344,7 +349,7 @@ func replaceFile(path string, data []byte, mode fs.FileMode) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// backup is the file of Toolward's home that remembers the settings file as it was.
+// backup is the file that remembers the settings file as it was.
 func (p *Plan) backup() string {
 	return filepath.Join(p.backups, p.client+"-"+hash([]byte(p.Path))[:16]+".json")
 }

@@ -384,9 +384,16 @@ func TestManagedSettingsHaveAPlace(t *testing.T) {
 	}
 	write(t, filepath.Join(r.project, ".claude", "settings.json"), `{"disableAllHooks":true}`, 0o600)
 	r.serve()
+	exchangeable := false
 	for _, c := range bridge.Doctor(t.Context(), setup) {
-		if c.State == bridge.Failed {
+		switch {
+		case c.Name == "program" && strings.Contains(c.Text, "so it cannot be trusted"): // this hook is anybody's to exchange
+			exchangeable = true
+		case c.State == bridge.Failed:
 			t.Errorf("%+v", c)
 		}
+	}
+	if !exchangeable {
+		t.Error("the hook that everybody runs is one that agents can exchange, and nobody says so")
 	}
 }

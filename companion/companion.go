@@ -1,6 +1,6 @@
-// Package companion finds the small programs that belong to this one: toolward-hook, toolward-inside. They are in this
-// order: embedded in the running program (release builds), beside it, built once into the cache where there is a Go
-// toolchain and the source, else a subcommand of the big program.
+// Package companion finds the small programs that belong to this one: toolward-hook, toolward-run, toolward-inside. What an
+// administrator has installed comes first. Otherwise they are in this order: embedded in the running program (release builds),
+// beside it, built once into the cache where there is a Go toolchain and the source, else a subcommand of the big program.
 package companion
 
 import (
@@ -31,8 +31,16 @@ type Program struct {
 	Args []string // before its own: the subcommand, where the big program stands in
 }
 
-// Find finds a small program by its name.
+// Find finds a small program by its name, which begins with "toolward-".
 func Find(ctx context.Context, name string) (Program, error) {
+	if program, ok, err := Installed(name); err != nil || ok {
+		return program, err
+	}
+	return Own(ctx, name)
+}
+
+// Own finds the small program that came with this one, whatever an administrator has installed.
+func Own(ctx context.Context, name string) (Program, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return Program{}, fmt.Errorf("find %s: %w", name, err)

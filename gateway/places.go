@@ -47,7 +47,7 @@ func (p *Territory) Protect(files []string) {
 // ownPrograms are Toolward's programs, wherever they were put: a guarded agent must not exchange the hook that asks about
 // it.
 func ownPrograms() []string {
-	own := place.OwnPrograms()
+	own := append(place.OwnPrograms(), companion.Libexec)
 	if dir, err := companion.Directory(); err == nil {
 		own = append(own, dir)
 	}

@@ -99,7 +99,7 @@ func read(path string) (d Daemon, ok bool, err error) {
 	if !info.Mode().IsRegular() {
 		return Daemon{}, false, odd(path, "is no plain file")
 	}
-	if what := RootsAlone(info); what != "" {
+	if what := changeable(info); what != "" {
 		return Daemon{}, false, odd(path, what)
 	}
 	text := make([]byte, largest)
@@ -132,7 +132,7 @@ func parents(path string) (ok bool, err error) {
 		if err != nil {
 			return false, odd(dir, "cannot be looked at ("+err.Error()+")")
 		}
-		what := RootsAlone(info)
+		what := changeable(info)
 		if !info.IsDir() {
 			what = "is no directory, or a link"
 		}
@@ -143,9 +143,31 @@ func parents(path string) (ok bool, err error) {
 	return first == nil, first
 }
 
-// RootsAlone says what lets others than root change a file or directory; "" if nothing does. The rights of a group stand for
+// RootsAlone reports whether something exists that only root can change, exchange or move away. An error says what of it, or of a
+// directory above it, is otherwise, and how it is mended. A link is nothing that can be relied on.
+func RootsAlone(path string) (exists bool, err error) {
+	if ok, err := parents(path); err != nil || !ok {
+		return false, err
+	}
+	info, err := os.Lstat(path)
+	if errors.Is(err, syscall.ENOENT) {
+		return false, nil
+	}
+	if err != nil {
+		return false, odd(path, "cannot be looked at ("+err.Error()+")")
+	}
+	if info.Mode()&os.ModeSymlink != 0 {
+		return false, odd(path, "is a link")
+	}
+	if what := changeable(info); what != "" {
+		return false, odd(path, what)
+	}
+	return true, nil
+}
+
+// changeable says what lets others than root change a file or directory; "" if nothing does. The rights of a group stand for
 // those of access lists, too.
-func RootsAlone(info os.FileInfo) string {
+func changeable(info os.FileInfo) string {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !ok || stat.Uid != 0:
@@ -158,6 +180,6 @@ func RootsAlone(info os.FileInfo) string {
 
 // odd says what is wrong with the file or a directory above it.
 func odd(path, what string) error {
-	return &UntrustedError{path + " " + what + ", so nobody knows which daemon to trust. The administrator must look at it (ls -ld " + path +
+	return &UntrustedError{path + " " + what + ", so it cannot be trusted. The administrator must look at it (ls -ld " + path +
 		") and mend it: it and all above it must be root's alone to write, and no links"}
 }

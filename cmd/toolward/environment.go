@@ -28,6 +28,7 @@ type invocation struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	home           string
+	homeGiven      bool // by an option or a variable
 	json           bool
 }
 

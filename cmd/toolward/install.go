@@ -22,6 +22,12 @@ type installCommand struct {
 
 // Run puts the hook into the client's settings, after showing the difference.
 func (c *installCommand) Run(inv *invocation) error {
+	if c.Managed && (c.Preset != "" || c.Commands != "") {
+		return &exitErr{exitUsage, errors.New("presets are each person's own: --managed writes none"), "without sudo: toolward install " + c.Client + " --preset … --commands …"}
+	}
+	if err := inv.forEverybody(c.Managed, "install", c.Client); err != nil {
+		return err
+	}
 	file, err := inv.file()
 	if err != nil {
 		return err
@@ -41,6 +47,9 @@ func (c *installCommand) Run(inv *invocation) error {
 	if err := applyPlan(inv, plan, c.Yes, "already installed"); err != nil {
 		return err
 	}
+	if c.Managed {
+		return inv.done("installed", fmt.Sprintf("Toolward stands in front of %s for everybody on this machine. Prove it: toolward doctor", c.Client))
+	}
 	if err := choosePresets(inv, c.Client, config.Presets{Files: c.Preset, Commands: c.Commands}, c.Yes); err != nil {
 		return err
 	}
@@ -48,6 +57,22 @@ func (c *installCommand) Run(inv *invocation) error {
 		return err
 	}
 	return inv.offerReport(!c.Yes)
+}
+
+// forEverybody makes a command for everybody on this machine one about the right person's gateway.
+func (inv *invocation) forEverybody(managed bool, command, client string) (err error) {
+	if !managed {
+		return nil
+	}
+	inv.home, err = installation.ForEverybody(inv.homeGiven, inv.home)
+	again := "sudo toolward " + command + " " + client + " --managed"
+	switch {
+	case errors.Is(err, installation.ErrNotRoot):
+		return &exitErr{exitError, err, again}
+	case errors.Is(err, installation.ErrWhose):
+		return &exitErr{exitError, err, "from that person's account: " + again + "; or name the home: toolward --home DIR " + command + " " + client + " --managed"}
+	}
+	return err
 }
 
 // targetOf is what a command line means.
@@ -84,6 +109,9 @@ type uninstallCommand struct {
 
 // Run takes the hook out of the client's settings.
 func (c *uninstallCommand) Run(inv *invocation) error {
+	if err := inv.forEverybody(c.Managed, "uninstall", c.Client); err != nil {
+		return err
+	}
 	file, err := inv.file()
 	if err != nil {
 		return err

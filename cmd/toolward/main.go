@@ -104,6 +104,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintln(stderr, "toolward:", err)
 		return exitError
 	}
-	inv := &invocation{Context: ctx, stdin: stdin, stdout: stdout, stderr: stderr, home: home, json: line.JSON}
+	inv := &invocation{Context: ctx, stdin: stdin, stdout: stdout, stderr: stderr, home: home, homeGiven: line.Home != "", json: line.JSON}
 	return report(stderr, parsed.Run(inv, parser))
 }

@@ -38,6 +38,7 @@ type Examined struct {
 func Examine(ctx context.Context, x Examined) ([]Check, error) {
 	checks := []Check{x.home(), x.configuration(), x.sandbox(ctx)}
 	checks = append(checks, x.running(ctx)...)
+	checks = append(checks, copies(ctx)...)
 	for _, client := range Clients() {
 		setup, err := Target{Client: client}.setup(x.State, x.Loaded)
 		if err != nil {

@@ -5,6 +5,7 @@ package installation
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/toolward/toolward/bridge"
@@ -27,14 +28,41 @@ type Target struct {
 // Clients lists the agents that can be guarded, by name.
 func Clients() []string { return bridge.Clients() }
 
-// Plan is a change of a client's settings that has not been made: show its Diff, then Apply it.
-type Plan = bridge.Plan
+// Plan is a change of a client's settings that has not been made: show its Diff and Notes, then Apply it. For everybody on a
+// machine, programs come and go with it.
+type Plan struct {
+	*bridge.Plan
+	programs *programs // nil: the settings alone
+}
+
+// Changed reports whether there is anything to do.
+func (p *Plan) Changed() bool { return p.Plan.Changed() || p.programs != nil && p.programs.changed() }
+
+// Apply makes the change. Settings never name a program that is not there.
+func (p *Plan) Apply() error {
+	if p.programs == nil {
+		return p.Plan.Apply()
+	}
+	if p.programs.leaving {
+		if err := p.Plan.Apply(); err != nil {
+			return err // what the settings still name stays
+		}
+		return p.programs.remove()
+	}
+	if err := p.programs.put(filepath.Dir(p.Path)); err != nil {
+		return err
+	}
+	return p.Plan.Apply()
+}
 
 // PlanInstall says what installing in front of a target changes. state is Toolward's home, with its configuration.
 func PlanInstall(ctx context.Context, state string, loaded *config.Loaded, t Target) (*Plan, error) {
 	setup, err := t.setup(state, loaded)
 	if err != nil {
 		return nil, err
+	}
+	if t.Managed {
+		return planManaged(ctx, setup, t.Hook)
 	}
 	if setup.Hook = t.Hook; setup.Hook == "" {
 		hook, err := companion.Find(ctx, "toolward-hook")
@@ -43,7 +71,8 @@ func PlanInstall(ctx context.Context, state string, loaded *config.Loaded, t Tar
 		}
 		setup.Hook, setup.HookArgs = hook.Path, hook.Args
 	}
-	return bridge.PlanInstall(setup)
+	plan, err := bridge.PlanInstall(setup)
+	return &Plan{Plan: plan}, err
 }
 
 // PlanUninstall says what taking Toolward away from a target changes.
@@ -52,7 +81,11 @@ func PlanUninstall(state string, loaded *config.Loaded, t Target) (*Plan, error)
 	if err != nil {
 		return nil, err
 	}
-	return bridge.PlanUninstall(setup)
+	if t.Managed {
+		return planUnmanaged(setup)
+	}
+	plan, err := bridge.PlanUninstall(setup)
+	return &Plan{Plan: plan}, err
 }
 
 // setup is what installing, uninstalling and examining have in common.
@@ -70,7 +103,7 @@ func (t Target) setup(state string, loaded *config.Loaded) (bridge.Setup, error)
 		setup.Scope, setup.Project = bridge.ScopeProject, t.Project
 	}
 	if t.Managed {
-		setup.Scope = bridge.ScopeManaged
+		setup.Scope, setup.Backups = bridge.ScopeManaged, recordDirectory
 	}
 	return setup, nil
 }

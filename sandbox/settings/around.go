@@ -16,7 +16,7 @@ import (
 func OnThisMachine(stateDir string) Surroundings {
 	home, _ := os.UserHomeDir()
 	around := Surroundings{
-		StateDir: withoutLinks(stateDir), Home: withoutLinks(home), FoldCase: place.FoldsCase(stateDir), Programs: place.OwnPrograms(),
+		StateDir: withoutLinks(stateDir), Home: withoutLinks(home), FoldCase: place.FoldsCase(stateDir), Programs: append(place.OwnPrograms(), companion.Libexec),
 		Person: thisPerson(home),
 	}
 	around.Registries = registries.Find(registries.Machine{Home: home, Getenv: os.Getenv})
