@@ -147,7 +147,7 @@ func (b *Toolbox) clientHere(r *toolward.Request, line string, facts *toolward.F
 // bindClient binds what a client's command is judged by. What nobody may see is prepared to be started by us, confined: the client's own
 // shell would run it with everything its user may do.
 func (b *Toolbox) bindClient(plan *execPlan, at located, facts *toolward.Facts) error {
-	if plan.light = b.unseen(plan) && b.deps.ByTicket != nil && b.deps.ByTicket(); plan.light {
+	if plan.light = b.unseen(plan) && b.startsByTicket(); plan.light {
 		if err := b.makeJob(plan, at.Classifier); err != nil {
 			return err
 		}
@@ -160,6 +160,9 @@ func (b *Toolbox) bindClient(plan *execPlan, at located, facts *toolward.Facts) 
 	plan.bindable.Text = plan.command
 	return b.bind(plan)
 }
+
+// startsByTicket reports whether a command of a client can be started here.
+func (b *Toolbox) startsByTicket() bool { return b.deps.ByTicket != nil && b.deps.ByTicket() }
 
 // judgeClient judges the command of a plan in its directory, as one that the client's own shell runs.
 func (b *Toolbox) judgeClient(plan *execPlan, r *toolward.Request, at located, facts *toolward.Facts) (err error) {

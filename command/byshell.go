@@ -127,6 +127,7 @@ func (v *evaluation) afterwards(pipeline []Segment, depth int) {
 			s.By = NotSatisfied
 		}
 	}
+	v.unseenPaths(pipeline)
 	v.written = writers.any()
 	v.filled = v.filled || slices.ContainsFunc(pipeline, func(s Segment) bool { return mayWriteFiles(&s) && plainName(s.Program.Word) != "mkdir" })
 	v.strangers = v.strangers || slices.ContainsFunc(pipeline, func(s Segment) bool { return bringsCode(&s) })

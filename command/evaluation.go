@@ -33,6 +33,9 @@ type Request struct {
 	// Enforced: that shell gets the text that was judged in the place of the one that was sent, if nobody is asked.
 	Enforced bool
 
+	// Rejudged: if nobody is asked, it is our executor that runs it all the same, and each part's paths are judged again just before.
+	Rejudged bool
+
 	// Sandboxed: the command would run in a sandbox.
 	Sandboxed bool
 }
@@ -58,12 +61,13 @@ type evaluation struct {
 
 	environment string // directory of programs that a part of the text put before all others
 
-	several   bool // commands: an earlier one may change what a later one finds
-	linked    bool // an earlier command may have made links
-	written   bool // an earlier command may have written files
-	filled    bool // and something into them: not mkdir
-	unpacked  bool // an earlier command may have put a repository together
-	strangers bool // an earlier command may have unpacked code that nobody has seen
+	several   bool     // commands: an earlier one may change what a later one finds
+	linked    bool     // an earlier command may have made links
+	links     []string // where, if nobody looks again
+	written   bool     // an earlier command may have written files
+	filled    bool     // and something into them: not mkdir
+	unpacked  bool     // an earlier command may have put a repository together
+	strangers bool     // an earlier command may have unpacked code that nobody has seen
 	bounds    bounds
 	listings  map[string][]fs.DirEntry // of directories whose files are read
 }
