@@ -33,14 +33,30 @@ func (l *factsFinder) rules() (all claudeRules, ok bool) {
 		if os.IsNotExist(err) {
 			continue
 		}
-		var file struct{ Permissions claudeRules }
-		if err != nil || json.Unmarshal(data, &file) != nil {
+		permissions := json.RawMessage("{}")
+		var deny, ask []string
+		if err != nil || member(data, "permissions", &permissions) != nil ||
+			member(permissions, "deny", &deny) != nil || member(permissions, "ask", &ask) != nil {
 			ok = false
 			continue
 		}
-		all.Deny, all.Ask = append(all.Deny, file.Permissions.Deny...), append(all.Ask, file.Permissions.Ask...)
+		all.Deny, all.Ask = append(all.Deny, deny...), append(all.Ask, ask...)
 	}
 	return all, ok
+}
+
+// member reads one value of an object as the client does: by a name's exact letters, where encoding/json would let a second name that
+// differs in case overrule it. What is absent leaves into as it is.
+func member(data []byte, name string, into any) error {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(data, &object); err != nil {
+		return err
+	}
+	value, has := object[name]
+	if !has {
+		return nil
+	}
+	return json.Unmarshal(value, into)
 }
 
 // betweenCommands is where one command of a text ends and another begins, as far as the client looks.

@@ -45,6 +45,10 @@ func TestOwnRules(t *testing.T) {
 			t.Errorf("%q: %q, want %q", command, got, want)
 		}
 	}
+	write(".claude/settings.local.json", `{"permissions": {"deny": ["Bash(dd:*)"], "Deny": []}, "Permissions": {"deny": []}}`)
+	if got := effect("dd of=x"); got != deny {
+		t.Errorf("a rule that a name in other letters stands beside: %q", got)
+	}
 	write(".claude/settings.local.json", "{ broken")
 	if got := effect("ls"); got != ask {
 		t.Errorf("with settings that cannot be read: %q", got)

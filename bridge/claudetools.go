@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -137,14 +135,21 @@ func lookIntoBash(l *factsFinder, r *toolward.Request, facts *toolward.Facts) {
 	}
 }
 
-// lookIntoAgent says when a sub-agent would work where this bridge does not see its calls.
-func lookIntoAgent(_ *factsFinder, r *toolward.Request, facts *toolward.Facts) {
+// lookIntoAgent says when a sub-agent would work where this bridge does not see its calls, and when its definition, which a project
+// can bring, starts programs: a lasting yes for an agent's name must not cover these.
+func lookIntoAgent(l *factsFinder, r *toolward.Request, facts *toolward.Facts) {
 	if facts.TargetID == "" {
 		facts.TargetID = "general-purpose" // the client's default
 	}
 	if where := r.Params.Text("isolation"); where != "" && where != "worktree" {
 		facts.Findings = append(facts.Findings, toolward.Finding{
 			Code: "unguarded", Effect: toolward.EffectAsk, Detail: "the agent would work elsewhere (" + where + "), where its calls are not guarded",
+		})
+	}
+	if l.bring(r.Call.WorkDir, definitions{name: facts.TargetID, dirs: []string{"agents"}, runs: []string{"hooks", "mcpServers"}}) {
+		facts.Findings = append(facts.Findings, toolward.Finding{
+			Code: "unguarded", Effect: toolward.EffectAsk,
+			Detail: "the agent's definition may bring hooks or servers: programs that the client starts without asking Toolward",
 		})
 	}
 }
@@ -169,7 +174,7 @@ func lookIntoSkill(l *factsFinder, r *toolward.Request, facts *toolward.Facts) {
 	switch {
 	case !l.skillShellOff():
 		detail = "the client would run the skill's shell lines without asking Toolward; setting disableSkillShellExecution stops that"
-	case l.skillHasHooks(name):
+	case l.skillHasHooks(r.Call.WorkDir, name):
 		detail = "the skill brings hooks: commands that the client runs without asking Toolward"
 	default:
 		return
@@ -184,36 +189,25 @@ func (l *factsFinder) skillShellOff() bool {
 		if os.IsNotExist(err) {
 			continue
 		}
-		var settings struct{ DisableSkillShellExecution *bool }
-		if err != nil || json.Unmarshal(data, &settings) != nil {
+		var off *bool
+		if err != nil || member(data, "disableSkillShellExecution", &off) != nil {
 			return false
 		}
-		if settings.DisableSkillShellExecution != nil {
-			return *settings.DisableSkillShellExecution
+		if off != nil {
+			return *off
 		}
 	}
 	return false
 }
 
-// skillHasHooks looks into the head of the files that a skill of this name may have. Skills of plug-ins have a
-// colon in their name; their files lie wherever the plug-in was put, so they count as having hooks.
-func (l *factsFinder) skillHasHooks(name string) bool {
+// skillHasHooks reports whether a skill of this name may have hooks. Skills of plug-ins have a colon in their name; their files lie
+// wherever the plug-in was put, so they count as having hooks.
+func (l *factsFinder) skillHasHooks(workDir, name string) bool {
 	name = strings.TrimPrefix(name, "/")
 	if name == "" || strings.Contains(name, ":") || strings.Contains(name, "..") || !filepath.IsLocal(name) {
 		return true
 	}
-	for _, root := range []string{filepath.Join(l.project, ".claude"), l.config} {
-		for _, path := range []string{filepath.Join(root, "skills", name, "SKILL.md"), filepath.Join(root, "commands", name+".md")} {
-			data, err := os.ReadFile(path)
-			if os.IsNotExist(err) {
-				continue
-			}
-			if err != nil || bytes.Contains(data, []byte("hooks:")) {
-				return true
-			}
-		}
-	}
-	return false
+	return l.bring(workDir, definitions{name: name, dirs: []string{"skills", "commands"}, runs: []string{"hooks"}})
 }
 
 // claudeManagedSettings is where an administrator's settings of the client are.

@@ -3,6 +3,7 @@ package bridge_test
 import (
 	"encoding/json"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -181,6 +182,9 @@ func TestTableKnowsTheClient(t *testing.T) {
 func TestSkills(t *testing.T) {
 	off, on := `{"disableSkillShellExecution":true}`, `{"disableSkillShellExecution":false}`
 	plain := "---\nname: x\n---\ntext\n"
+	skill := func(name, head string) map[string]string {
+		return map[string]string{"home/.claude/settings.json": off, path.Join("project/.claude", name): "---\n" + head + "---\ntext\n"}
+	}
 	for _, test := range []struct {
 		name  string
 		files map[string]string
@@ -194,21 +198,69 @@ func TestSkills(t *testing.T) {
 		{"settings that cannot be read", map[string]string{"home/.claude/settings.json": off, "project/.claude/settings.json": "{"}, "x", true},
 		{"skill without hooks", map[string]string{"home/.claude/settings.json": off, "project/.claude/skills/x/SKILL.md": plain}, "x", false},
 		{"skill with hooks", map[string]string{"home/.claude/settings.json": off, "project/.claude/skills/x/SKILL.md": "---\nhooks:\n  Stop: []\n---\n"}, "x", true},
+		{"hooks in quotes", skill("skills/x/SKILL.md", "\"hooks\":\n  Stop: []\n"), "x", true},
+		{"hooks before a space", skill("skills/x/SKILL.md", "hooks :\n  Stop: []\n"), "x", true},
+		{"hooks with an escape", skill("skills/x/SKILL.md", "\"ho\\x6fks\":\n  Stop: []\n"), "x", true},
+		{"hooks as an explicit key", skill("skills/x/SKILL.md", "? hooks\n: {Stop: []}\n"), "x", true},
+		{"hooks behind another end of a line", skill("skills/x/SKILL.md", "name: x\rhooks :\r  Stop: []\n"), "x", true},
+		{"head in braces", skill("skills/x/SKILL.md", "{\"hooks\" : {Stop: []}}\n"), "x", true},
+		{"command in a directory", skill("commands/sub/x.md", "hooks:\n  Stop: []\n"), "x", true},
+		{"skill of a directory below", skill("../web/.claude/skills/x/SKILL.md", "hooks:\n  Stop: []\n"), "x", true},
+		{"skill of a directory above", skill("../../.claude/skills/x/SKILL.md", "hooks:\n  Stop: []\n"), "x", true},
+		{"skill that names itself", skill("skills/y/SKILL.md", "name: x\nhooks:\n  Stop: []\n"), "x", true},
+		{"file name in small letters", skill("skills/x/skill.md", "hooks:\n  Stop: []\n"), "x", true},
+		{"another skill with hooks", skill("skills/y/SKILL.md", "name: other\nhooks:\n  Stop: []\n"), "x", false},
+		{"lists and long texts", skill("skills/x/SKILL.md", "name: x\ndescription: >\n  a text: of \"two\"\n  lines\nallowed-tools:\n- Read\n  - Grep\n\n# note\n"), "x", false},
+		{"the setting in other letters does not count", map[string]string{
+			"home/.claude/settings.json": off, "project/.claude/settings.json": `{"disableSkillShellExecution":false,"DisableSkillShellExecution":true}`,
+		}, "x", true},
+		{"in small letters neither", map[string]string{"home/.claude/settings.json": `{"disableskillshellexecution":true}`}, "x", true},
 		{"skill of a plug-in", map[string]string{"home/.claude/settings.json": off}, "plugin:x", true},
 		{"skill that is a path", map[string]string{"home/.claude/settings.json": off}, "../../x", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t, toolward.Allow)
-			for name, text := range test.files {
-				path := filepath.Join(filepath.Dir(r.project), filepath.FromSlash(name))
-				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			r.files(test.files)
 			d := r.decided("Skill", `{"skill":"`+test.skill+`"}`)
+			if asks := len(d.Facts.Findings) == 1 && d.Facts.Findings[0].Effect == toolward.EffectAsk; asks != test.asks {
+				t.Errorf("findings %v, want a question: %t", d.Facts.Findings, test.asks)
+			}
+		})
+	}
+}
+
+// files writes files beside the rig's project and home.
+func (r *rig) files(files map[string]string) {
+	r.t.Helper()
+	for name, text := range files {
+		path := filepath.Join(filepath.Dir(r.project), filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			r.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// TestAgentDefinitions: a project's definition of an agent starts programs that no hook sees, and the answer to a call of its name
+// would cover them.
+func TestAgentDefinitions(t *testing.T) {
+	for _, test := range []struct {
+		name, file, head, agent string
+		asks                    bool
+	}{
+		{"none", "agents/other.md", "name: other\nhooks:\n  Stop: []\n", "x", false},
+		{"plain", "agents/x.md", "name: x\ntools: Read, Grep\n", "x", false},
+		{"hooks", "agents/x.md", "name: x\nhooks:\n  Stop: []\n", "x", true},
+		{"servers", "agents/x.md", "name: x\nmcpServers:\n  - s: {command: ./run}\n", "x", true},
+		{"servers in quotes", "agents/deep/y.md", "name: x\n'mcpServers' :\n  - s: {command: ./run}\n", "x", true},
+		{"in place of the client's own", "agents/general-purpose.md", "hooks:\n  Stop: []\n", "", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t, toolward.Allow)
+			r.files(map[string]string{path.Join("project/.claude", test.file): "---\n" + test.head + "---\ntext\n"})
+			d := r.decided("Agent", `{"prompt":"p","description":"d","subagent_type":"`+test.agent+`"}`)
 			if asks := len(d.Facts.Findings) == 1 && d.Facts.Findings[0].Effect == toolward.EffectAsk; asks != test.asks {
 				t.Errorf("findings %v, want a question: %t", d.Facts.Findings, test.asks)
 			}
