@@ -45,3 +45,31 @@ func TestSettingsOfClientsAreGuarded(t *testing.T) {
 		}
 	}
 }
+
+// TestInstructionsOfClientsAreGuarded: what clients read as their instructions in a project, by the documents of each, at its top and in
+// any directory below.
+func TestInstructionsOfClientsAreGuarded(t *testing.T) {
+	home := t.TempDir()
+	project := filepath.Join(home, "src", "shop")
+	places, err := place.New(place.Layout{
+		Workspace: project, Home: home, StateDir: filepath.Join(home, ".toolward"), ConfigFile: filepath.Join(home, ".toolward", "toolward.jsonc"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for client, files := range map[string]string{
+		ClaudeCode: "CLAUDE.md CLAUDE.local.md .claude/CLAUDE.md .claude/rules/x.md .claude/agents/x.md .claude/commands/x.md .claude/skills/x/SKILL.md",
+		Codex:      "AGENTS.md AGENTS.override.md .codex/config.toml",
+		Gemini:     "GEMINI.md .gemini/settings.json .gemini/commands/x.toml",
+		OpenClaw:   "AGENTS.md SOUL.md TOOLS.md IDENTITY.md USER.md HEARTBEAT.md BOOTSTRAP.md",
+		"others":   ".github/copilot-instructions.md .cursorrules .cursor/rules/x.mdc .windsurfrules .clinerules opencode.json .opencode/agent/x.md .qwen/settings.json QWEN.md",
+	} {
+		for file := range strings.FieldsSeq(files) {
+			for _, dir := range []string{"", "web/deep"} {
+				if zone := places.Classify(filepath.Join(project, dir, file)); zone >= place.Outside {
+					t.Errorf("%s obeys %s, and it is %s", client, filepath.Join(dir, file), zone)
+				}
+			}
+		}
+	}
+}

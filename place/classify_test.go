@@ -101,6 +101,8 @@ func TestClassify(t *testing.T) {
 		{"short name", "/home/u/proj/GIT~1/config", Protected},
 		{"stream", "/home/u/proj/.git::$INDEX_ALLOCATION/config", Protected},
 		{"zero width", "/home/u/proj/.g\u200cit/config", Protected},
+		{"long s", "/home/u/proj/.vſcode/tasks.json", Protected}, // letters that file systems fold to others, wherever one may be mounted
+		{"Kelvin sign", "/home/u/proj/.hus\u212ay/pre-commit", Protected},
 		{"backup is no short name", "/home/u/proj/git.~1~", Workspace},
 		{"macOS private", "/private/etc/passwd", Protected},
 		{"home itself", "/home/u", Outside},
@@ -133,7 +135,14 @@ func TestClassifyLayouts(t *testing.T) {
 		{"folding, secret", func(l *Layout) { l.FoldCase = true }, "/Home/U/.SSH/x", Secret},
 		{"folding, self", func(l *Layout) { l.FoldCase = true }, "/home/u/.Toolward/x", Self},
 		{"folding, workspace", func(l *Layout) { l.FoldCase = true }, "/HOME/u/Proj/x", Workspace},
-		{"folding, decomposed", func(l *Layout) { l.FoldCase, l.Workspace = true, "/home/u/é" }, "/home/u/e\u0301/x", Workspace},
+		{"folding, long s", func(l *Layout) { l.FoldCase = true }, "/home/u/.ſſh/x", Secret},
+		{"folding, Kelvin sign", func(l *Layout) { l.FoldCase = true }, "/home/u/.\u212aUBE/config", Secret},
+		{"folding, instructions", func(l *Layout) { l.FoldCase = true }, "/home/u/proj/sub/agents.MD", Instructions},
+		{"folding, decomposed state", func(l *Layout) { l.FoldCase, l.StateDir = true, "/home/u/é" }, "/home/u/e\u0301/state.db", Self},
+		{"folding, composed state", func(l *Layout) { l.FoldCase, l.StateDir = true, "/home/u/e\u0301" }, "/home/u/é/state.db", Self},
+		{"folding, decomposed configuration", func(l *Layout) { l.FoldCase, l.ConfigFile = true, "/home/u/proj/é.jsonc" }, "/home/u/proj/e\u0301.jsonc", Self},
+		{"folding, decomposed home", func(l *Layout) { l.FoldCase, l.Home = true, "/home/é" }, "/home/e\u0301/.ssh/x", Secret},
+		{"folding, decomposed ", func(l *Layout) { l.FoldCase, l.Workspace = true, "/home/u/é" }, "/home/u/e\u0301/x", Workspace},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := layout()

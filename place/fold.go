@@ -27,10 +27,7 @@ func (c *Classifier) fold(s string) string {
 	if !c.layout.FoldCase {
 		return s
 	}
-	if isASCII(s) {
-		return strings.ToLower(s) // does not allocate when there is nothing to lower
-	}
-	return cases.Fold().String(norm.NFC.String(s))
+	return anyCase(s) // does not allocate when there is nothing to lower
 }
 
 // plain returns the guarded name that an element is another spelling of, or "". It stops an agent from
@@ -41,7 +38,7 @@ func (c *Classifier) plain(element string) string {
 	if !looksDisguised(element) {
 		return ""
 	}
-	name := strings.ToLower(strings.Map(dropIgnorable, element))
+	name := anyCase(strings.Map(dropIgnorable, element))
 	name, _, _ = strings.Cut(name, ":")  // NTFS stream
 	name = strings.TrimRight(name, " .") // Windows drops trailing spaces and dots
 	if name != element && c.rules.guarded[c.fold(name)] {
@@ -54,6 +51,15 @@ func (c *Classifier) plain(element string) string {
 		}
 	}
 	return ""
+}
+
+// anyCase is a text in the one form that stands for all cases of its letters: "ſ" is an "s" and the Kelvin sign a "k" to a file system
+// that folds.
+func anyCase(s string) string {
+	if isASCII(s) {
+		return strings.ToLower(s)
+	}
+	return cases.Fold().String(norm.NFC.String(s))
 }
 
 // looksDisguised is the cheap test that ordinary names fail.

@@ -166,6 +166,9 @@ func TestResolveRefuses(t *testing.T) {
 		{"trailing dot", ".git./config", ErrDisguised, ".git"},
 		{"short name", "GIT~1/config", ErrDisguised, ".git"},
 		{"stream", ".git::$INDEX_ALLOCATION/config", ErrDisguised, ".git"},
+		{"long s", ".ſſh/config", ErrDisguised, ".ssh"},
+		{"sharp s", ".ßh/config", ErrDisguised, ".ssh"},
+		{"Kelvin sign", ".\u212aube/config", ErrDisguised, ".kube"},
 		{"disguise in a link", "sly", ErrDisguised, ".git"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
