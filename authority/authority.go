@@ -17,7 +17,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path/filepath"
 	"sync"
+
+	"github.com/toolward/toolward/ownfile"
 )
 
 // FileName is the name of the file in the home.
@@ -62,7 +65,7 @@ func Open(dir string, tell func(Event)) *Keys {
 		tell = func(Event) {}
 	}
 	k := &Keys{dir: dir, tell: tell, less: map[string][]byte{}}
-	content, err := read(dir)
+	content, err := ownfile.Read(filepath.Join(dir, FileName), maxBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -189,7 +192,7 @@ func (k *Keys) write(event, subject string) error {
 	if err != nil {
 		return err
 	}
-	if now, err := read(k.dir); k.onDisk != nil && (err != nil || !bytes.Equal(now, k.onDisk)) {
+	if now, err := ownfile.Read(filepath.Join(k.dir, FileName), maxBytes); k.onDisk != nil && (err != nil || !bytes.Equal(now, k.onDisk)) {
 		// Whoever did it could not sign, or had an older copy: neither may be taken over.
 		k.tell(Event{
 			Name: "authority file exchanged", Key: k.fingerprint(), Serial: k.doc.Serial,

@@ -18,7 +18,7 @@ type Memory interface {
 // InForce reads the file at path and says which configuration counts: the file itself at the first start, when it is
 // what was last in force, or when that had config.autoApply; else what was last in force, and the file waits.
 func InForce(ctx context.Context, path string, memory Memory, checks ...Check) (force, pending *Loaded, err error) {
-	file, err := Load(path, checks...)
+	file, err := Own(path, checks...)
 	if err != nil {
 		return nil, nil, err
 	}

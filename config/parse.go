@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/toolward/toolward/ownfile"
 )
 
 // MaxSize is the size of a configuration file in bytes that is still read.
@@ -82,6 +84,16 @@ func Load(path string, checks ...Check) (*Loaded, error) {
 	}
 	if len(source) > MaxSize {
 		return nil, fmt.Errorf("read configuration %s: larger than %d bytes", path, MaxSize)
+	}
+	return Parse(path, source, checks...)
+}
+
+// Own is [Load] of the file that may come into force: nobody else may be able to choose what stands in it. A link to a file in a
+// workspace would let an agent write the configuration under a name that nothing guards.
+func Own(path string, checks ...Check) (*Loaded, error) {
+	source, err := ownfile.Read(path, MaxSize)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	return Parse(path, source, checks...)
 }

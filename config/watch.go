@@ -125,7 +125,7 @@ func (l *Live) Reload() {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	loaded, err := Load(l.path, l.checks...)
+	loaded, err := Own(l.path, l.checks...)
 	switch {
 	case err != nil:
 		l.pending.Store(nil)

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"path/filepath"
+
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/bridge"
 	"github.com/toolward/toolward/builtin"
@@ -26,6 +28,9 @@ func Load(home, path string) (*config.Loaded, error) {
 	checks, err := checksOf(home)
 	if err != nil {
 		return nil, err
+	}
+	if path == filepath.Join(home, config.FileName) {
+		return config.Own(path, checks...)
 	}
 	return config.Load(path, checks...)
 }

@@ -25,7 +25,7 @@ func (inv *invocation) configPath() string { return filepath.Join(inv.home, conf
 
 // file reads the configuration file of the home.
 func (inv *invocation) file() (*config.Loaded, error) {
-	loaded, err := config.Load(inv.configPath())
+	loaded, err := config.Own(inv.configPath())
 	if err != nil {
 		return nil, &exitErr{exitUnsound, err, "mend the configuration first"}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolward/toolward/ownfile"
 	"github.com/toolward/toolward/schema"
 )
 
@@ -48,7 +49,7 @@ func openStateDir(path string, write bool) (*stateDir, error) {
 		d.close()
 		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	if err := trusted(path, &st); err != nil {
+	if err := ownfile.Check(path, &st); err != nil {
 		d.close()
 		return nil, err
 	}
@@ -70,17 +71,6 @@ func (d *stateDir) close() {
 	_ = unix.Close(d.fd)
 }
 
-// trusted refuses what somebody else can write: with it they would choose which commands run.
-func trusted(path string, st *unix.Stat_t) error {
-	switch {
-	case int(st.Uid) != os.Geteuid():
-		return fmt.Errorf("%s belongs to uid %d, not to this process's uid %d", path, st.Uid, os.Geteuid())
-	case st.Mode&0o022 != 0:
-		return fmt.Errorf("%s can be written by other users: chmod go-w it", path)
-	}
-	return nil
-}
-
 // read is the content of the file.
 func (d *stateDir) read() ([]byte, error) {
 	file, err := d.open(FileName, unix.O_RDONLY|unix.O_NONBLOCK)
@@ -88,17 +78,14 @@ func (d *stateDir) read() ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
+	if err := ownfile.Plain(file.Name(), int(file.Fd())); err != nil {
 		return nil, err
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, fmt.Errorf("%s is not a plain file", file.Name())
-	}
-	if err := trusted(file.Name(), &st); err != nil {
+	info, err := file.Stat()
+	if err != nil {
 		return nil, err
 	}
-	if st.Mode&0o044 != 0 {
+	if info.Mode()&0o044 != 0 {
 		_ = file.Chmod(0o600) // it holds a token; a file system without modes cannot keep it better
 	}
 	content, err := io.ReadAll(io.LimitReader(file, schema.MaxBytes+1))
