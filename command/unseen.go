@@ -52,7 +52,7 @@ func (v *evaluation) unseenPaths(pipeline []Segment) {
 
 // leadsBelow is the first path that the segment reads or writes which lies at or below one of the places.
 func (v *evaluation) leadsBelow(s *Segment, places []string) string {
-	within := func(dir, p string) bool {
+	leads := func(dir, p string) bool {
 		at := absolute(dir, p)
 		r, err := v.locate(dir, p)
 		return slices.ContainsFunc(places, func(below string) bool {
@@ -63,12 +63,12 @@ func (v *evaluation) leadsBelow(s *Segment, places []string) string {
 		for i := range s.effects {
 			e := &s.effects[i]
 			here := e.Path == "." && e.Dir == "" && dir == v.r.Dir
-			if (e.Kind == shell.Reads || e.Kind == shell.Writes) && namesPath(e) && !here && e.Path != "/dev/null" && e.Path != "-" && within(absolute(dir, e.Dir), e.Path) {
+			if (e.Kind == shell.Reads || e.Kind == shell.Writes) && namesPath(e) && !here && e.Path != "/dev/null" && e.Path != "-" && leads(absolute(dir, e.Dir), e.Path) {
 				return e.Path
 			}
 		}
 		for i := range s.Redirs {
-			if r := &s.Redirs[i]; !r.Harmless() && r.Op != ">&" && within(dir, r.Target) {
+			if r := &s.Redirs[i]; !r.Harmless() && r.Op != ">&" && leads(dir, r.Target) {
 				return r.Target
 			}
 		}

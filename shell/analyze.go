@@ -164,6 +164,16 @@ func (w *walker) join(op Operator) {
 	}
 }
 
+// joinIf joins with And or Or. Behind "[[", wherever it stands, "&&" and "||" are more words for the shell of busybox: "rm [[ && a"
+// removes a there, and never starts it.
+func (w *walker) joinIf(op Operator, at syntax.Pos) {
+	if n := len(w.segments); n > 0 && slices.ContainsFunc(w.segments[n-1].Words, func(word Word) bool { return word.Source == "[[" }) {
+		w.refuse(Compound, at)
+		return
+	}
+	w.join(op)
+}
+
 func (w *walker) statement(s *syntax.Stmt) {
 	if s.Negated {
 		w.refuse(Compound, s.Pos())
@@ -195,9 +205,9 @@ func (w *walker) binary(c *syntax.BinaryCmd) {
 	}
 	switch c.Op {
 	case syntax.AndStmt:
-		w.join(And)
+		w.joinIf(And, c.OpPos)
 	case syntax.OrStmt:
-		w.join(Or)
+		w.joinIf(Or, c.OpPos)
 	case syntax.Pipe:
 		w.join(Pipe)
 	case syntax.PipeAll:

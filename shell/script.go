@@ -265,9 +265,9 @@ func (s *scripted) binary(c *syntax.BinaryCmd) {
 	case nothing || c.X.Background:
 		s.refuse(Assignment, c.OpPos)
 	case c.Op == syntax.AndStmt:
-		s.join(And)
+		s.joinIf(And, c.OpPos)
 	case c.Op == syntax.OrStmt:
-		s.join(Or)
+		s.joinIf(Or, c.OpPos)
 	case c.Op == syntax.PipeAll:
 		if _, simple := c.X.Cmd.(*syntax.CallExpr); !simple {
 			s.refuse(PipeStderr, c.OpPos)

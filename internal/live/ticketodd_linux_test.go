@@ -82,7 +82,7 @@ func TestTicketAfterRestart(t *testing.T) {
 	m := newTicketDesk(t, quietAgent)
 	command := m.told("touch ran")
 	m.Stop()
-	if got := m.shell(command); !got.refused("Start it with: toolward up") {
+	if got := m.shell(command); !got.refused("start it with: toolward up") {
 		t.Errorf("without a daemon: %+v", got)
 	}
 	m.Start()
