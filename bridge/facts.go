@@ -54,11 +54,8 @@ func (l *factsFinder) look(facts *toolward.Facts, r *toolward.Request, f *form, 
 		facts.Command = text
 	case "url":
 		if given {
-			facts.URLs = append(facts.URLs, text)
 			facts.Outbound = append(facts.Outbound, text)
-			if host := hostOf(text); host != "" {
-				facts.Hosts = append(facts.Hosts, host)
-			}
+			addAddress(facts, text)
 		}
 	case "query":
 		if given {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/netguard"
 	"github.com/toolward/toolward/place"
 )
 
@@ -126,6 +127,24 @@ func (l *factsFinders) fresh(known *factsFinder) (*factsFinder, error) {
 	made.places = places
 	l.known[known.project] = &made
 	return &made, nil
+}
+
+// public lets everything public through. It is the zero configuration, of which nothing can be wrong.
+var public, _ = netguard.NewPolicy(netguard.Config{})
+
+// addAddress adds an address that the client itself would fetch. The client's own check of where it leads is not ours to know: without
+// a question an agent could read the machine's services, this gateway among them, and a cloud's metadata, where credentials lie.
+// What a public name resolves to is seen only by the client.
+func addAddress(facts *toolward.Facts, address string) {
+	facts.URLs = append(facts.URLs, address)
+	if host := hostOf(address); host != "" {
+		facts.Hosts = append(facts.Hosts, host)
+	}
+	if why := public.Refuses(address); why != "" {
+		facts.Findings = append(facts.Findings, toolward.Finding{
+			Code: "ssrf", Effect: toolward.EffectAsk, Detail: "the address does not lead to the public internet for certain: " + why,
+		})
+	}
 }
 
 // hostOf is "scheme://host:port" of an address, "" if it has none.

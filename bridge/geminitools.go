@@ -58,9 +58,6 @@ var addressInText = regexp.MustCompile(`https?://[^\s<>"']+`)
 // lookIntoPrompt adds the addresses that stand in a text which says what to fetch.
 func lookIntoPrompt(_ *factsFinder, r *toolward.Request, facts *toolward.Facts) {
 	for _, address := range addressInText.FindAllString(r.Params.Text("prompt"), -1) {
-		facts.URLs = append(facts.URLs, address)
-		if host := hostOf(address); host != "" {
-			facts.Hosts = append(facts.Hosts, host)
-		}
+		addAddress(facts, address)
 	}
 }
