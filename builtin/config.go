@@ -149,6 +149,9 @@ type Deps struct {
 	Sandboxes Sandboxes
 	// Light confines commands of this machine that nobody saw; nil: they run as they are.
 	Light Confiner
+
+	// Kept: what calls do to workspaces can be taken back.
+	Kept bool
 	// ByTicket reports whether a command of a client can be started here, in the place of the client's shell. Nil: none can.
 	ByTicket func() bool
 	// Secret reports whether a text holds a secret. Nil: each may, and nothing of a client's environment goes into a sandbox.

@@ -21,6 +21,7 @@ func (b *Toolbox) judge(plan *execPlan, r *toolward.Request, at located, params 
 	}
 	ruling, err := b.deps.Commands.Judge(r.Call.Caller, params, &command.Request{
 		Command: plan.command, Dir: plan.dir.Real, Level: r.Level, Places: at.Classifier, ByShell: byClient, Enforced: byClient && b.cfg.EnforceText, Sandboxed: at.box != nil,
+		Kept:     b.deps.Kept,
 		Rejudged: byClient && b.deps.Light != nil && b.startsByTicket(),
 		Getenv:   func(name string) (string, bool) { value, ok := plan.env[name]; return value, ok },
 	})

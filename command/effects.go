@@ -156,7 +156,7 @@ func (v *evaluation) judgeEffect(seg *Segment, e shell.Effect, p permit, c circu
 	case shell.Evaluates:
 		j.Code, ok = ArgumentExec, p.inline || p.everything
 	case shell.Configures, shell.Destroys:
-		j.Code, ok = ArgumentWrite, p.everything
+		j.Code, ok = ArgumentWrite, p.everything || e.Kind == shell.Destroys && p.write && v.takenBack(seg)
 		if e.Path != "" {
 			ok = v.everywhere(seg, &j, p, c, func(r place.Resolved) bool { return v.mayWrite(r, p) }) && ok
 		}

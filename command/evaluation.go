@@ -36,6 +36,9 @@ type Request struct {
 	// Rejudged: if nobody is asked, it is our executor that runs it all the same, and each part's paths are judged again just before.
 	Rejudged bool
 
+	// Kept: a person can take back what calls do to the workspace. A call that would lose more than that asks for that reason.
+	Kept bool
+
 	// Sandboxed: the command would run in a sandbox.
 	Sandboxed bool
 }

@@ -55,7 +55,9 @@ func everydayWorld(t testing.TB, commands []string) *world {
 			}
 		}
 	}
-	return newWorld(t, files)
+	w := newWorld(t, files)
+	w.kept = true
+	return w
 }
 
 // asking is how many commands of a list ask under the preset "developer".

@@ -104,6 +104,7 @@ type world struct {
 	home, dir  string
 	path       []string
 	classifier *place.Classifier
+	kept       bool // calls can be taken back
 }
 
 func newWorld(t testing.TB, files map[string]string) *world {
@@ -120,7 +121,7 @@ func newWorld(t testing.TB, files map[string]string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{newLayout(all), "/home/dev", "/ws", []string{"/usr/local/bin", "/usr/bin", "/bin"}, classifier}
+	return &world{newLayout(all), "/home/dev", "/ws", []string{"/usr/local/bin", "/usr/bin", "/bin"}, classifier, false}
 }
 
 // Resolve follows the layout's links instead of the disk's.
@@ -164,7 +165,7 @@ func (w *world) evaluateAt(t testing.TB, s Policy, command string, level toolwar
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.Evaluate(&Request{Command: command, Dir: w.dir, Getenv: w.getenv, Level: level, Places: w})
+	return e.Evaluate(&Request{Command: command, Dir: w.dir, Getenv: w.getenv, Level: level, Places: w, Kept: w.kept})
 }
 
 // verdict is what the modes that nobody has changed make of an assessment on this machine.

@@ -156,7 +156,7 @@ func (g *Gateway) openTools(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	g.openLight()
-	if g.toolbox, err = builtin.New(g.atStart.Builtin(), builtin.Deps{Places: g.places.Of, Commands: g.exec, Sandboxes: g, Light: Confiner(g.light), ByTicket: g.issuesTickets, Secret: g.holdsSecret, MayUse: g.mayUse, Log: g.log}); err != nil {
+	if g.toolbox, err = builtin.New(g.atStart.Builtin(), builtin.Deps{Places: g.places.Of, Commands: g.exec, Sandboxes: g, Light: Confiner(g.light), Kept: g.atStart.Undo.Keeps(), ByTicket: g.issuesTickets, Secret: g.holdsSecret, MayUse: g.mayUse, Log: g.log}); err != nil {
 		return err
 	}
 	if err := g.openEgress(); err != nil {

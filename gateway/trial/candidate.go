@@ -96,7 +96,7 @@ func openLoaded(home string, loaded *config.Loaded, around policy.Surroundings) 
 // open makes the tools and compiles the policy for them.
 func (c *Candidate) open() (err error) {
 	c.toolbox, err = builtin.New(c.loaded.File.Builtin(), builtin.Deps{
-		Places: c.places.Of, Commands: c.commands, Light: c.confiner(),
+		Places: c.places.Of, Commands: c.commands, Light: c.confiner(), Kept: c.loaded.File.Undo.Keeps(),
 		MayUse: func(caller toolward.Caller, tool string) bool {
 			found, _ := c.snapshot.Find(caller, tool)
 			return found != nil
