@@ -132,6 +132,9 @@ func (v *evaluation) afterwards(pipeline []Segment, depth int) {
 	v.filled = v.filled || slices.ContainsFunc(pipeline, func(s Segment) bool { return mayWriteFiles(&s) && plainName(s.Program.Word) != "mkdir" })
 	v.strangers = v.strangers || slices.ContainsFunc(pipeline, func(s Segment) bool { return bringsCode(&s) })
 	v.linked = linkers.any()
+	for i := range pipeline {
+		v.takesAway(&pipeline[i])
+	}
 	v.unpacked = v.unpacked || slices.ContainsFunc(pipeline, func(s Segment) bool { return makesRepositories(&s) })
 }
 

@@ -217,41 +217,6 @@ func (v *evaluation) everywhere(seg *Segment, j *Judged, p permit, c circumstanc
 	return true
 }
 
-// hasTool reports whether a program of the project's own lies in every directory in which the segment may start, or in
-// one above it in the workspace: there npx finds it.
-func (v *evaluation) hasTool(seg *Segment, tool string) bool {
-	if v.r.Places == nil || v.unpacked {
-		return false
-	}
-	for i := -1; i < len(seg.OtherDir); i++ {
-		dir := seg.Dir
-		if i >= 0 {
-			dir = seg.OtherDir[i]
-		}
-		if !v.toolAbove(dir, tool) {
-			return false
-		}
-	}
-	return true
-}
-
-func (v *evaluation) toolAbove(dir, tool string) bool {
-	for range maxLevels {
-		if !place.Within(dir, v.where.Workspace) {
-			return false
-		}
-		r, err := v.locate(dir, tool)
-		if err != nil {
-			return false
-		}
-		if r.Kind != place.KindMissing {
-			return r.Kind == place.KindRegular && (r.Zone == place.Workspace || r.Zone == place.Instructions)
-		}
-		dir = path.Dir(dir)
-	}
-	return false
-}
-
 // mayBeDirectory reports whether a path is a directory, or can have become one: "mkdir b && cp a b". What cannot be
 // looked up may be anything.
 func (v *evaluation) mayBeDirectory(dir, p string) bool {

@@ -70,6 +70,8 @@ type evaluation struct {
 	written   bool     // an earlier command may have written files
 	filled    bool     // and something into them: not mkdir
 	unpacked  bool     // an earlier command may have put a repository together
+	gone      []string // what an earlier command may have taken away
+	emptied   bool     // the same, and it is not known what
 	strangers bool     // an earlier command may have unpacked code that nobody has seen
 	bounds    bounds
 	listings  map[string][]fs.DirEntry // of directories whose files are read

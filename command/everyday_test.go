@@ -42,7 +42,7 @@ func everydayWorld(t testing.TB, commands []string) *world {
 	files := map[string]string{
 		"/ws/mvnw": "x", "/ws/gradlew": "x", "/ws/bin/rails": "x", "/ws/scripts/deploy.sh": "f", "/ws/.env": "f", "/ws/.git/HEAD": "f", "/usr/bin/[": "x", "/usr/bin/bash": "x",
 		"/ws/.git/config": "t:[remote \"origin\"]\nurl = git@github.com:acme/shop.git\n", "/ws/scripts/check.sh": "f", "/ws/scripts/build.sh": "x", "/ws/bin/server": "x",
-		"/ws/package.json": "f", "/ws/web/package.json": "f", "/ws/frontend/package.json": "f", "/ws/packages/core/package.json": "f", "/ws/src/a.ts": "f", "/ws/docs/a.md": "f",
+		"/ws/package.json": "f", "/ws/web/package.json": "f", "/ws/frontend/package.json": "f", "/ws/packages/core/package.json": "f", "/ws/src/a.ts": "f", "/ws/src/pager.ts": "f", "/ws/docs/a.md": "f",
 		"/ws/go.mod": "f", "/ws/.venv/bin/python": "x", "/ws/.venv/bin/activate": "f", "/ws/.venv/bin/pytest": "x",
 	}
 	for _, tool := range []string{"prisma", "tsc", "eslint", "jest", "playwright", "prettier", "vitest"} {
@@ -76,7 +76,7 @@ func asking(t testing.TB, name string, each func(command string, a *Assessment, 
 }
 
 func TestEverydayCommands(t *testing.T) {
-	for name, most := range map[string]float64{"everyday.txt": 12, "sessions.txt": 10.5} {
+	for name, most := range map[string]float64{"everyday.txt": 11, "sessions.txt": 9} {
 		asks, of := asking(t, name, func(command string, a *Assessment, want toolward.Verdict) {
 			if verdict(a) != want {
 				t.Errorf("%s: %s: %s, want %s: %v %s", name, command, verdict(a), want, codes(a), a.Reason)

@@ -48,13 +48,16 @@ func IsWrapper(name string) bool {
 	return wrapperOptions[name] != nil || slices.Contains(blockedWrappers, name)
 }
 
-// ProgramName is the name by which a program is known: the base name of its path in lower case, without ".exe".
+// ProgramName is the name by which a program is known: the base name of its path in lower case, without an ".exe" behind it. It is never empty.
 func ProgramName(word string) string {
 	if isName(word) {
 		return word
 	}
 	name := strings.ToLower(path.Base(strings.ReplaceAll(word, `\`, "/")))
-	return strings.TrimSuffix(name, ".exe")
+	if short := strings.TrimSuffix(name, ".exe"); short != "" {
+		return short
+	}
+	return name
 }
 
 // isName reports whether a word is the name of a program already, as most are.
