@@ -243,6 +243,10 @@ func (a *arguments) long(arg string, rest []string) []string {
 // prefix finds the longest option with a star, such as "-W*", that a word begins with; "" if there is none.
 func (a *arguments) prefix(arg string) string {
 	for n := min(len(arg), maxOption); n > 1; n-- {
+		// Not "--ld-path=x" for "-l*": it would be text, and is the program that links.
+		if n == 3 && a.profile.Style == Single && strings.HasPrefix(arg, "--") {
+			continue
+		}
 		if spelling := arg[:n] + "*"; a.find(spelling) != nil {
 			return spelling
 		}

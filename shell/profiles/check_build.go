@@ -136,6 +136,15 @@ func checkNinja(a *arguments) {
 	}
 }
 
+// checkClangStyle: a style may be a file, whose lines are shown where they are no style.
+func checkClangStyle(a *arguments) {
+	for _, g := range a.given {
+		if file, found := strings.CutPrefix(g.value, "file:"); found && g.spelling == "-style" {
+			a.does(shell.Effect{Kind: shell.Reads, Path: file, Via: g.spelling})
+		}
+	}
+}
+
 // compilerValues are the options "-f…=" of compilers whose value is a word and no file.
 var compilerValues = strings.Fields(`sanitize no-sanitize sanitize-recover visibility diagnostics-color message-length max-errors
 	error-limit lto stack-protector-strength inline-limit cf-protection excess-precision fp-contract ffp-contract fp-model

@@ -81,6 +81,13 @@ func checkGoGet(a *arguments) {
 	}
 }
 
+// checkGoList: a module with a version is asked for where its name says, which tells that host whatever stands in the name.
+func checkGoList(a *arguments) {
+	if slices.ContainsFunc(a.operands, func(s string) bool { return strings.Contains(s, "@") }) {
+		checkGoGet(a)
+	}
+}
+
 // checkGoPprof: without a kind of report a prompt is shown, which runs commands; a profile may be an address.
 func checkGoPprof(a *arguments) {
 	if !slices.ContainsFunc([]string{"-top", "-text", "-tree", "-raw", "-traces", "-tags", "-list", "-peek"}, a.has) {

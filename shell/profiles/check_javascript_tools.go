@@ -31,6 +31,12 @@ func checkEslintFormat(a *arguments) {
 var (
 	testReporters = strings.Fields(`default summary github-actions verbose basic dot json junit tap tap-flat html blob hanging-process
 		spec list line min progress landing nyan doc markdown xunit json-stream agents github`)
+	testInterfaces    = strings.Fields("bdd tdd qunit exports")
+	testPools         = strings.Fields("threads forks vmThreads vmForks typescript")
+	coverageReporters = strings.Fields("clover cobertura html html-spa json json-summary lcov lcovonly none teamcity text text-lcov text-summary")
+	coverageProviders = strings.Fields("v8 babel istanbul")
+	prettierParsers   = strings.Fields(`babel babel-flow babel-ts flow typescript espree meriyah acorn css less scss json json5 jsonc json-stringify
+		graphql markdown mdx vue yaml html angular lwc glimmer mjml`)
 	testEnvironments = strings.Fields("node jsdom happy-dom edge-runtime")
 )
 
@@ -43,6 +49,19 @@ func checkJest(a *arguments) {
 			allowed = testReporters
 		case "--testEnvironment", "--env", "--environment":
 			allowed = testEnvironments
+		case "--ui", "-u":
+			if !g.attached { // a switch of other runners
+				continue
+			}
+			allowed = testInterfaces
+		case "--pool":
+			allowed = testPools
+		case "--coverageReporters", "--coverage.reporter":
+			allowed = coverageReporters
+		case "--coverageProvider", "--coverage.provider":
+			allowed = coverageProviders
+		case "--parser":
+			allowed = prettierParsers
 		case "-c", "--config":
 			if strings.HasPrefix(strings.TrimSpace(g.value), "{") {
 				a.does(shell.Effect{Kind: shell.Unknown, Text: g.value, Via: g.spelling})

@@ -54,6 +54,16 @@ func checkCargoWatch(a *arguments) {
 // checkRustc looks for files of options, and at where the result goes if nothing says so.
 func checkRustc(a *arguments) {
 	checkNoResponseFiles(a)
+	for _, g := range a.given {
+		switch g.spelling { // the compiler loads procedural macros from there, and runs them
+		case "-extern", "-L", "-L*", "-sysroot":
+			_, file, found := strings.Cut(g.value, "=")
+			if !found {
+				file = g.value
+			}
+			a.does(shell.Effect{Kind: shell.Enters, Path: file, Via: g.spelling})
+		}
+	}
 	if len(a.operands) > 0 && !a.has("-o") && !a.has("--out-dir") && !a.has("-out-dir") {
 		a.does(shell.Effect{Kind: shell.Writes, Path: "."})
 	}

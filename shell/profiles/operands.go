@@ -132,6 +132,8 @@ func (a *arguments) word(r Role, word, via string) {
 		if word != "-" { // the standard streams
 			a.does(shell.Effect{Kind: shell.Kind(r.Name), Path: word, Via: via})
 		}
+	case "report":
+		a.reports(word, via)
 	case "revision":
 		if file := revisionPath(word); file != "" {
 			a.does(shell.Effect{Kind: shell.Reads, Path: file, Via: via})
@@ -157,6 +159,16 @@ func (a *arguments) word(r Role, word, via string) {
 		a.does(shell.Effect{Kind: shell.Evaluates, Text: word, Lang: r.Lang, Via: via})
 	default:
 		a.does(shell.Effect{Kind: shell.Unknown, Via: strings.TrimSpace(via + " " + word)})
+	}
+}
+
+// reports says what is written where a value names kinds of reports with the files that they go to: "json:out.json,text",
+// "asm=out.s". Taken for plain text, that would write any file.
+func (a *arguments) reports(value, via string) {
+	for part := range strings.SplitSeq(value, ",") {
+		if at := strings.IndexAny(part, ":="); at >= 0 && part[at+1:] != "-" {
+			a.does(shell.Effect{Kind: shell.Writes, Path: part[at+1:], Via: via})
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ var roleNames = []string{
 	"text",     // nothing outside the program
 	"reads",    // a file or directory that is read
 	"writes",   // a file or directory that is created, changed or removed
+	"report",   // kinds of reports with the files that are written: json:out.json
 	"revision", // a revision of git, or a path that is read
 	"enters",   // a directory to work in
 	"package",  // code of others, by the name under which it is published
