@@ -214,8 +214,8 @@ func (v *evaluation) readOnly(seg *Segment, e shell.Effect, c circumstances) boo
 			return false
 		}
 	}
-	if len(run.effects) == 0 && slices.Contains(showsAnything, run.Program.names()[0]) || beginsPlainly(c.feeding) {
+	if len(run.effects) == 0 && slices.Contains(showsAnything, run.Program.names()[0]) {
 		return true
 	}
-	return !e.Open || slices.Contains(seg.Program.names(), "find") || slices.Contains(run.Argv, "--") || readsOnly(profiles.Of(run.Program.Path))
+	return !e.Open || slices.Contains(seg.Program.names(), "find") || slices.Contains(run.Argv, "--") || readsOnly(profiles.Of(run.Program.Path)) || !v.mayListOptions(seg, c.feeding)
 }

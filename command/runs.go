@@ -26,7 +26,7 @@ func (v *evaluation) runs(seg *Segment, j *Judged, c circumstances) bool {
 			argv = append(argv, placeholder)
 		}
 		inner.open = true
-		inner.options = !slices.Contains(seg.Program.names(), "find") && !slices.Contains(argv, "--") && !beginsPlainly(c.feeding)
+		inner.options = !slices.Contains(seg.Program.names(), "find") && !slices.Contains(argv, "--") && v.mayListOptions(seg, c.feeding)
 		inner.listed = slices.Contains(seg.Program.names(), "find") || !c.fed || listing(c.feeding) && !hasEffect(seg.effects, shell.Reads)
 	}
 	run := &Segment{Written: argv, Argv: argv, Dir: seg.Dir, OtherDir: seg.OtherDir, ScriptArg: -1}
@@ -60,16 +60,6 @@ func (v *evaluation) openly(run *Segment, c circumstances) bool {
 
 // showsAnything are programs that show their operands, or a part of them, whatever they are.
 var showsAnything = []string{"echo", "basename", "dirname"}
-
-// beginsPlainly reports whether the names that a pipeline lists begin with a directory: those that find prints do, with what it
-// was told to look in.
-func beginsPlainly(pipeline []Segment) bool {
-	if len(pipeline) == 0 || len(pipeline[0].Program.names()) != 1 || pipeline[0].Program.names()[0] != "find" || !listing(pipeline) {
-		return false
-	}
-	args := pipeline[0].Args
-	return len(args) > 0 && (args[0] == "." || strings.HasPrefix(args[0], "./") || strings.HasPrefix(args[0], "/") || args[0] != "" && (args[0][0] >= 'a' && args[0][0] <= 'z'))
-}
 
 // readsOnly reports whether no option of the program does anything but read.
 func readsOnly(p *profiles.Profile) bool {
