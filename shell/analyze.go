@@ -281,8 +281,9 @@ func (w *walker) argument(s *Segment, node *syntax.Word) {
 		w.refuse(DynamicExecutable, node.Pos())
 		return
 	}
-	if name, _, assigned := strings.Cut(word.Source, "="); len(s.Words) == 0 && assigned && (IsNumber(name) || !isASCII(name)) {
-		w.refuse(Assignment, node.Pos()) // "1=a b" and "é=a b" set a parameter and start b, for zsh
+	name, _, assigned := strings.Cut(word.Source, "=")
+	if name = strings.TrimSuffix(name, "+"); len(s.Words) == 0 && assigned && (IsNumber(name) || !isASCII(name)) {
+		w.refuse(Assignment, node.Pos()) // "1=a b", "1+=a b" and "é=a b" set a parameter and start b, for zsh
 		return
 	}
 	s.Words = append(s.Words, word)
