@@ -35,7 +35,9 @@ func (g *Gateway) openAdapters(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	g.tickets = sync.OnceValue(g.openTickets)
+	if g.person == nil {
+		g.tickets = sync.OnceValue(g.openTickets)
+	}
 	g.hooks, err = bridge.NewHandler(bridge.Config{
 		Gateway: g.Gateway, Sessions: g.sessions, Layout: layout, Attended: settings.Bridge.Attended, Log: g.log,
 		Redact: g.secrets.Clean, Places: g.places.Of, EnforceText: settings.Bridge.Enforces(),
@@ -67,7 +69,7 @@ func (g *Gateway) openAdapters(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	g.server, err = server.Open(server.Options{
-		Home: g.home, Listen: listen, Hosts: settings.Server.Hosts,
+		Home: g.home, Socket: g.person.socket(), Listen: listen, Hosts: settings.Server.Hosts,
 		Public: public, Proxies: door.Proxies{Trusted: trusted, RealIPFallback: settings.Gateway.AllowRealIPFallback},
 		Passkeys: g.passkeys,
 		People:   g.people, Approvals: g.approver,
@@ -108,7 +110,7 @@ func (g *Gateway) fromAgent(next http.Handler) http.Handler {
 
 // authenticate recognizes the bearer token of an MCP client.
 func (g *Gateway) authenticate(ctx context.Context, secret string, _ *http.Request) (mcp.Identity, error) {
-	return forMCP(g.people.Bearer(ctx, secret, g.places.CheckWorkspace))
+	return g.mayServe(forMCP(g.people.Bearer(ctx, secret, g.places.CheckWorkspace)))
 }
 
 // welcome says as which agent a local MCP client speaks.
@@ -119,7 +121,7 @@ func (g *Gateway) welcome(_ *http.Request, hello mcp.Hello) (mcp.Identity, error
 			configured = agent.Workspace
 		}
 	}
-	return forMCP(identity.Local(hello.Agent, configured, hello.Workspace, g.places.CheckWorkspace))
+	return g.mayServe(forMCP(identity.Local(hello.Agent, configured, hello.Workspace, g.places.CheckWorkspace)))
 }
 
 func forMCP(who identity.Speaker, err error) (mcp.Identity, error) {

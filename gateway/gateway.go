@@ -43,6 +43,7 @@ import (
 // Gateway is every part of a running gateway, wired together. Calls go through the one of package toolward in it.
 type Gateway struct {
 	home     string
+	person   *Person // nil: the gateway's own user
 	version  string
 	log      *slog.Logger
 	memory   *store.Configuration
@@ -104,6 +105,9 @@ type Options struct {
 	Doors  bool
 	Listen string // with Doors: overrides server.listen of the configuration
 	Stop   func() // with Doors: ends the program, when a person asks for it
+
+	// Person is set for a gateway that has a user of its own.
+	Person *Person
 
 	// Tools are there besides those that Toolward ships. The configuration classifies them like any other.
 	Tools []*toolward.Tool

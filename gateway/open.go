@@ -36,7 +36,7 @@ func Open(ctx context.Context, o Options) (*Gateway, error) {
 	}
 	secrets := redact.New()
 	// Errors quote what failed: a header, a command, what a plug-in or another server said.
-	d := &Gateway{home: o.Home, version: o.Version, log: slog.New(secrets.Log(o.Log.Handler())), secrets: secrets}
+	d := &Gateway{home: o.Home, person: o.Person, version: o.Version, log: slog.New(secrets.Log(o.Log.Handler())), secrets: secrets}
 	for _, part := range []func(context.Context, Options) error{
 		d.openState, d.openPeople, d.openTools, d.openPlugins, d.openConfig, d.openTelemetry, d.openWatcher, d.openSandboxes, d.openUndo, d.openGateway, d.openAdapters,
 	} {
@@ -67,7 +67,9 @@ func (g *Gateway) openState(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := g.openMachine(ctx, records); err != nil {
+	if g.person != nil {
+		g.runsHere()
+	} else if err := g.openMachine(ctx, records); err != nil {
 		return err
 	}
 	g.memory = store.NewConfiguration(g.db)
@@ -110,7 +112,7 @@ func (g *Gateway) configurationAtStart(ctx context.Context, o Options) (*config.
 
 // openPeople opens who may answer, what waits, and what sessions have seen.
 func (g *Gateway) openPeople(ctx context.Context, _ Options) (err error) {
-	if g.people, err = identity.Open(ctx, identity.Options{Store: store.NewDevices(g.db), Key: g.authority, Log: g.log}); err != nil {
+	if g.people, err = identity.Open(ctx, identity.Options{Store: store.NewDevices(g.db), Key: g.authority, Clients: g.person.clients(), Log: g.log}); err != nil {
 		return err
 	}
 	if g.passkeys, err = identity.OpenPasskeys(ctx, g.people, store.NewPasskeys(g.db)); err != nil {
@@ -155,14 +157,18 @@ func (g *Gateway) openTools(ctx context.Context, o Options) (err error) {
 	if g.places, err = NewTerritory(g.home); err != nil {
 		return err
 	}
-	g.openLight()
-	if g.toolbox, err = builtin.New(g.atStart.Builtin(), builtin.Deps{Places: g.places.Of, Commands: g.exec, Sandboxes: g, Light: Confiner(g.light), Kept: g.atStart.Undo.Keeps(), ByTicket: g.issuesTickets, Secret: g.holdsSecret, MayUse: g.mayUse, Log: g.log}); err != nil {
+	if g.person == nil {
+		g.openLight()
+	}
+	if g.toolbox, err = builtin.New(g.atStart.Builtin(), builtin.Deps{Places: g.places.Of, Commands: g.exec, Sandboxes: g, Light: Confiner(g.light), Kept: g.person == nil && g.atStart.Undo.Keeps(), ByTicket: g.issuesTickets, Secret: g.holdsSecret, MayUse: g.mayUse, Log: g.log}); err != nil {
 		return err
 	}
 	if err := g.openEgress(); err != nil {
 		return err
 	}
-	g.tools = append(g.toolbox.Tools(), g.egress.Tool())
+	if g.person == nil {
+		g.tools = append(g.toolbox.Tools(), g.egress.Tool())
+	}
 	for _, own := range o.Tools {
 		// Two tools of one name: a call could be judged as the one and run as the other.
 		if slices.ContainsFunc(g.tools, func(t *toolward.Tool) bool { return strings.EqualFold(t.Name, own.Name) }) {

@@ -67,7 +67,9 @@ const ToolchainsKey = "agents.defaults.sandbox.toolchains"
 // openSandboxes opens what makes sandboxes, with the settings in force. The first start finds out whether this machine can
 // make any.
 func (g *Gateway) openSandboxes(ctx context.Context, _ Options) (err error) {
-	g.engines = sandboxEngines(g.machine.Instance, withoutLinks(g.home), g.config.Current().File, g.log)
+	if g.person == nil {
+		g.engines = sandboxEngines(g.machine.Instance, withoutLinks(g.home), g.config.Current().File, g.log)
+	}
 	compiled, err := g.sandboxSettings(g.config.Current().File)
 	if err != nil {
 		return err

@@ -51,12 +51,11 @@ func userOf(ctx context.Context) (uid int, ok bool) {
 
 // serveRun serves toolward-run.
 func (g *Gateway) serveRun(w http.ResponseWriter, r *http.Request) {
-	office := g.tickets()
-	if office == nil {
+	if !g.issuesTickets() {
 		http.NotFound(w, r)
 		return
 	}
-	office.ServeHTTP(w, r)
+	g.tickets().ServeHTTP(w, r)
 }
 
 // holdsSecret reports whether a text holds a secret.

@@ -12,7 +12,7 @@ import (
 // out of every agent's reach: whoever can write to it decides what taking a call back writes.
 func (g *Gateway) openUndo(ctx context.Context, _ Options) error {
 	settings := g.atStart.Undo
-	if !settings.Keeps() {
+	if !settings.Keeps() || g.person != nil {
 		return nil
 	}
 	g.kept = kept.Open(ctx, kept.Options{

@@ -22,6 +22,7 @@ type Keeper struct {
 	sameBuild func(Process) error
 	log       *slog.Logger
 	life      Lifetimes
+	clients   []uint32 // users besides our own whose programs may connect
 
 	waiting  chan struct{} // sign-ins that queue or derive
 	deriving chan struct{} // one passphrase at a time: each check takes 19 MiB
@@ -71,6 +72,9 @@ type Options struct {
 	Lifetimes Lifetimes
 	Log       *slog.Logger
 
+	// Clients are users besides our own whose programs may use the local socket.
+	Clients []uint32
+
 	// Processes inspects processes; nil means those of this machine.
 	Processes Processes
 	// SameBuild says whether a process is this program, as people start it in a terminal; nil compares its
@@ -91,7 +95,7 @@ func Open(ctx context.Context, o Options) (*Keeper, error) {
 		return nil, errors.New("device keeper needs a store")
 	}
 	k := &Keeper{
-		store: o.Store, key: o.Key, processes: o.Processes, sameBuild: o.SameBuild, log: o.Log, life: o.Lifetimes,
+		store: o.Store, key: o.Key, processes: o.Processes, sameBuild: o.SameBuild, log: o.Log, life: o.Lifetimes, clients: slices.Clone(o.Clients),
 		waiting: make(chan struct{}, maxWaiting), deriving: make(chan struct{}, 1),
 		strangers: map[Surface]*failures{}, familiar: failures{apart: true}, signedIn: map[anchor]bool{},
 		sessions: map[string]*session{}, cookies: map[[32]byte]*session{}, shells: map[anchor]*session{},

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"slices"
 	"syscall"
 )
 
@@ -28,15 +30,27 @@ func (k *Keeper) Peer(conn net.Conn) (Process, error) {
 	return p, nil
 }
 
+// serves reports whether programs of a user may use the local socket.
+func (k *Keeper) serves(uid uint32) bool {
+	return int(uid) == os.Geteuid() || slices.Contains(k.clients, uid)
+}
+
 func (k *Keeper) inspectPeer(fd int) (Process, error) {
-	pid, still, done, err := peerPID(fd)
+	pid, uid, still, done, err := peerPID(fd)
 	if err != nil {
 		return Process{}, err
 	}
 	defer done()
+	if !k.serves(uid) {
+		return Process{}, fmt.Errorf("the connection comes from user %d, who is not served here", uid)
+	}
 	p, err := k.processes.Process(pid)
 	if err != nil {
 		return Process{}, err
+	}
+	// The kernel says who connected, the system whose the process is: one that changed its user since is nobody that is known.
+	if p.UID != uid {
+		return Process{}, fmt.Errorf("process %d belongs to user %d, but connected as user %d", pid, p.UID, uid)
 	}
 	if !still() {
 		return Process{}, fmt.Errorf("process %d has ended", pid)

@@ -77,22 +77,22 @@ func parseStat(pid int, stat []byte) (Process, error) {
 	return p, nil
 }
 
-// peerPID asks the kernel who connected. The returned check says whether that process still is the one that did; it
+// peerPID asks the kernel who connected, and as which user. The returned check says whether that process still is the one that did; it
 // pins the process on kernels that can (6.5 and later).
-func peerPID(fd int) (pid int, still func() bool, done func(), err error) {
+func peerPID(fd int) (pid int, uid uint32, still func() bool, done func(), err error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return 0, nil, nil, fmt.Errorf("ask who connected: %w", err)
-	}
-	if int(cred.Uid) != os.Geteuid() {
-		return 0, nil, nil, fmt.Errorf("the connection comes from user %d, expected %d", cred.Uid, os.Geteuid())
+		return 0, 0, nil, nil, fmt.Errorf("ask who connected: %w", err)
 	}
 	pidfd, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
 	if err != nil {
-		return int(cred.Pid), func() bool { return true }, func() {}, nil
+		return int(cred.Pid), cred.Uid, func() bool { return true }, func() {}, nil
 	}
-	still = func() bool { return unix.PidfdSendSignal(pidfd, 0, nil, 0) == nil }
-	return int(cred.Pid), still, func() { _ = unix.Close(pidfd) }, nil
+	still = func() bool {
+		err := unix.PidfdSendSignal(pidfd, 0, nil, 0)
+		return err == nil || errors.Is(err, unix.EPERM) // it is there, and another user's
+	}
+	return int(cred.Pid), cred.Uid, still, func() { _ = unix.Close(pidfd) }, nil
 }
 
 // openExecutable opens the executable of a process: through the kernel's own link, so that it is the file that runs and not what has been

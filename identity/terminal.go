@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 )
 
 // anchor is the shell that a terminal session is bound to. Its program counts as well: a shell can become an agent
@@ -84,6 +85,9 @@ func (k *Keeper) shellOf(peer Process) (Process, error) {
 		return Process{}, errors.New("the process that asks is gone")
 	}
 	peer = now
+	if int(peer.UID) != os.Geteuid() {
+		return Process{}, errOtherUser
+	}
 	if err := k.sameBuild(peer); err != nil {
 		return Process{}, err
 	}
@@ -101,6 +105,10 @@ func (k *Keeper) shellOf(peer Process) (Process, error) {
 	}
 	return shell, nil
 }
+
+// errOtherUser is what a person sees whose gateway runs under a user of its own: it cannot see which program of theirs asks, so
+// an agent's could pass for the person's.
+var errOtherUser = errors.New("this gateway has a user of its own, and cannot tell your terminal from an agent's: answer in the console")
 
 func quoteProgram(p Process) string {
 	if p.Exe == "" {

@@ -37,7 +37,7 @@ func Open(o Options) (*Server, error) {
 	if o.Listen == "" {
 		o.Listen = DefaultListen
 	}
-	if s.socketDoor, err = listenSocket(o.Home); err != nil {
+	if s.socketDoor, err = listenSocket(o.Home, o.Socket); err != nil {
 		return nil, fmt.Errorf("open server: %w", err)
 	}
 	if s.tcpDoor, err = listenTCP(o.Listen, s.log); err != nil {

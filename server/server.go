@@ -22,6 +22,7 @@ const DefaultListen = "127.0.0.1:7411"
 // Options says what a server serves. All parts are required unless they say otherwise.
 type Options struct {
 	Home   string   // directory of the local socket, mode 0700
+	Socket string   // path of the local socket, where programs of another user use it as well; "" for the one in Home
 	Listen string   // TCP address; "" means DefaultListen
 	Hosts  []string // further host names that the console answers to
 

@@ -22,7 +22,7 @@ func shortHome(t *testing.T) string {
 func TestListenSocket(t *testing.T) {
 	t.Run("modes", func(t *testing.T) {
 		home := shortHome(t)
-		l, err := listenSocket(home)
+		l, err := listenSocket(home, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestListenSocket(t *testing.T) {
 		}
 		dead.SetUnlinkOnClose(false)
 		dead.Close()
-		l, err := listenSocket(home)
+		l, err := listenSocket(home, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,12 +48,12 @@ func TestListenSocket(t *testing.T) {
 	})
 	t.Run("a live socket is left alone", func(t *testing.T) {
 		home := shortHome(t)
-		l, err := listenSocket(home)
+		l, err := listenSocket(home, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		if _, err := listenSocket(home); err == nil || !strings.Contains(err.Error(), "already running") {
+		if _, err := listenSocket(home, ""); err == nil || !strings.Contains(err.Error(), "already running") {
 			t.Errorf("second daemon: %v", err)
 		}
 	})
@@ -70,7 +70,7 @@ func TestListenSocket(t *testing.T) {
 			if err := prepare(path); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := listenSocket(home); err == nil || !strings.Contains(err.Error(), "in the way") {
+			if _, err := listenSocket(home, ""); err == nil || !strings.Contains(err.Error(), "in the way") {
 				t.Errorf("listen: %v", err)
 			}
 			if _, err := os.Lstat(path); err != nil {
@@ -81,14 +81,14 @@ func TestListenSocket(t *testing.T) {
 	t.Run("a home that others can enter", func(t *testing.T) {
 		home := shortHome(t)
 		os.Chmod(home, 0o755)
-		if _, err := listenSocket(home); err == nil || !strings.Contains(err.Error(), "chmod 700") {
+		if _, err := listenSocket(home, ""); err == nil || !strings.Contains(err.Error(), "chmod 700") {
 			t.Errorf("listen: %v", err)
 		}
 	})
 	t.Run("a path that is too long", func(t *testing.T) {
 		home := filepath.Join(shortHome(t), strings.Repeat("d", 100))
 		os.MkdirAll(home, 0o700)
-		if _, err := listenSocket(home); err == nil || !strings.Contains(err.Error(), "TOOLWARD_HOME") {
+		if _, err := listenSocket(home, ""); err == nil || !strings.Contains(err.Error(), "TOOLWARD_HOME") {
 			t.Errorf("listen: %v", err)
 		}
 	})

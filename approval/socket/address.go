@@ -25,9 +25,26 @@ func Listen(path string) (*net.UnixListener, error) {
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("socket %s: %d bytes: %w", path, len(path), ErrPathTooLong)
 	}
-	if err := checkDirectory(filepath.Dir(path)); err != nil {
+	if err := checkDirectory(filepath.Dir(path), 0o077); err != nil {
 		return nil, err
 	}
+	// Between bind and chmod only the directory's mode protects the socket, which is why it is checked first.
+	return listen(path, 0o600)
+}
+
+// ListenShared binds a socket that programs of every user can connect to, inside a directory that must be ours and that nobody else
+// can write to. Whoever serves there asks the kernel who connected.
+func ListenShared(path string) (*net.UnixListener, error) {
+	if len(path) > maxPath {
+		return nil, fmt.Errorf("socket %s: %d bytes: %w", path, len(path), ErrPathTooLong)
+	}
+	if err := checkDirectory(filepath.Dir(path), 0o022); err != nil {
+		return nil, err
+	}
+	return listen(path, 0o666)
+}
+
+func listen(path string, mode fs.FileMode) (*net.UnixListener, error) {
 	if err := removeStale(path); err != nil {
 		return nil, err
 	}
@@ -35,17 +52,16 @@ func Listen(path string) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
-	// Between bind and chmod only the directory's mode protects the socket, which is why it is checked first.
-	if err := os.Chmod(path, 0o600); err != nil {
+	if err := os.Chmod(path, mode); err != nil {
 		_ = listener.Close()
 		return nil, fmt.Errorf("protect %s: %w", path, err)
 	}
 	return listener, nil
 }
 
-// checkDirectory refuses a directory that other users could enter or swap: they could replace the socket with their
-// own and read, or answer, what is asked there.
-func checkDirectory(dir string) error {
+// checkDirectory refuses a directory that other users could swap, or to whom it gives one of these rights: they could replace the
+// socket with their own and read, or answer, what is asked there.
+func checkDirectory(dir string, others fs.FileMode) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return fmt.Errorf("directory of the socket: %w", err)
@@ -53,8 +69,8 @@ func checkDirectory(dir string) error {
 	switch {
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory", dir)
-	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s has mode %04o: other users could enter it; run: chmod 700 %s", dir, info.Mode().Perm(), dir)
+	case info.Mode().Perm()&others != 0:
+		return fmt.Errorf("%s has mode %04o: other users could enter or change it; run: chmod %o %s", dir, info.Mode().Perm(), 0o777&^others, dir)
 	case !ownedByUs(info):
 		return fmt.Errorf("%s belongs to another user", dir)
 	}
@@ -91,7 +107,7 @@ func checkAddress(path string) error {
 	if !filepath.IsAbs(path) || len(path) > maxPath {
 		return fmt.Errorf("socket %q: not an absolute path of at most %d bytes", path, maxPath)
 	}
-	if err := checkDirectory(filepath.Dir(path)); err != nil {
+	if err := checkDirectory(filepath.Dir(path), 0o077); err != nil {
 		return err
 	}
 	info, err := os.Lstat(path)

@@ -11,7 +11,9 @@ import (
 )
 
 type installCommand struct {
-	Client   string `arg:"" enum:"${clients}" help:"The agent: ${clients}."`
+	Client   string `arg:"" optional:"" enum:"${clients}," default:"" help:"The agent: ${clients}."`
+	System   bool   `help:"Give the gateway a user of its own on this machine, instead (needs root)."`
+	User     string `help:"With --system: whose agents are guarded; default: who called sudo." placeholder:"NAME"`
 	Project  string `help:"Install for this project only, instead of for all of this user's." type:"existingdir"`
 	Managed  bool   `help:"Install for everybody on this machine, so that no project can switch it off (needs root)."`
 	Preset   string `help:"strict: writes ask. workspace: writes inside the workspace run at level normal." enum:",strict,workspace" default:""`
@@ -22,6 +24,14 @@ type installCommand struct {
 
 // Run puts the hook into the client's settings, after showing the difference.
 func (c *installCommand) Run(inv *invocation) error {
+	switch {
+	case c.System:
+		return c.system(inv)
+	case c.User != "":
+		return &exitErr{exitUsage, errors.New("--user goes with --system"), ""}
+	case c.Client == "":
+		return errNoClient
+	}
 	if c.Managed && (c.Preset != "" || c.Commands != "") {
 		return &exitErr{exitUsage, errors.New("presets are each person's own: --managed writes none"), "without sudo: toolward install " + c.Client + " --preset … --commands …"}
 	}
@@ -75,6 +85,8 @@ func (inv *invocation) forEverybody(managed bool, command, client string) (err e
 	return err
 }
 
+var errNoClient = &exitErr{exitUsage, errors.New("which agent? name one, or use --system for the gateway itself"), "toolward install --help"}
+
 // targetOf is what a command line means.
 func targetOf(client, project string, managed bool) (t installation.Target, err error) {
 	t = installation.Target{Client: client, Managed: managed}
@@ -101,7 +113,9 @@ func applyPlan(inv *invocation, plan *installation.Plan, yes bool, unchanged str
 }
 
 type uninstallCommand struct {
-	Client  string `arg:"" enum:"${clients}" help:"The agent: ${clients}."`
+	Client  string `arg:"" optional:"" enum:"${clients}," default:"" help:"The agent: ${clients}."`
+	System  bool   `help:"Take back what install --system has made (needs root)."`
+	Purge   bool   `help:"With --system: the state and the record, too."`
 	Project string `help:"From this project's settings." type:"existingdir"`
 	Managed bool   `help:"From the machine's managed settings."`
 	Yes     bool   `short:"y" help:"Do not ask."`
@@ -109,6 +123,14 @@ type uninstallCommand struct {
 
 // Run takes the hook out of the client's settings.
 func (c *uninstallCommand) Run(inv *invocation) error {
+	switch {
+	case c.System:
+		return c.system(inv)
+	case c.Purge:
+		return &exitErr{exitUsage, errors.New("--purge goes with --system"), ""}
+	case c.Client == "":
+		return errNoClient
+	}
 	if err := inv.forEverybody(c.Managed, "uninstall", c.Client); err != nil {
 		return err
 	}

@@ -20,7 +20,8 @@ import (
 type upCommand struct {
 	Listen          string `help:"Address of console and API; default 127.0.0.1:7411 or server.listen." placeholder:"HOST:PORT"`
 	PassphraseStdin bool   `help:"Read the passphrase from standard input: set at first start, else checked."`
-	Demo            bool   `help:"Play a short scripted agent through a real gateway, in a throw-away home."`
+	Demo            bool   `help:"Play a short scripted agent through a real gateway, in a throw-away home." xor:"whose"`
+	For             string `help:"Guard the agents of this user, from a user of its own: what toolward install --system starts." placeholder:"USER" xor:"whose"`
 	Verbose         bool   `short:"v" help:"Log more."`
 }
 
@@ -49,6 +50,10 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 	if err := closeInherited(); err != nil {
 		log.Warn("files that were open at the start stay open", "err", err)
 	}
+	person, err := c.person(home, log)
+	if err != nil {
+		return err
+	}
 	stateDir := home
 	if c.Demo {
 		stateDir = filepath.Join(home, ".toolward")
@@ -56,7 +61,7 @@ func (c *upCommand) Run(inv *invocation) (err error) {
 			return err
 		}
 	}
-	d, err := gateway.Open(ctx, gateway.Options{Home: stateDir, Doors: true, Listen: c.Listen, Version: programVersion(), Log: log, Stop: stop})
+	d, err := gateway.Open(ctx, gateway.Options{Home: stateDir, Person: person, Doors: true, Listen: c.Listen, Version: programVersion(), Log: log, Stop: stop})
 	var wrong config.Problems
 	if errors.As(err, &wrong) {
 		return &exitErr{exitUnsound, err, "a gateway does not start on a guess; mend the file, or move it away for the defaults"}
@@ -123,8 +128,8 @@ func (c *upCommand) greet(ctx context.Context, inv *invocation, d *gateway.Gatew
 	if err != nil {
 		return err
 	}
-	if code := d.SetupCode(); code != "" {
-		fmt.Fprintf(inv.stdout, "Set your passphrase in the console, with this code: %s\n", code)
+	if err := c.tellCode(inv, home, d.SetupCode()); err != nil {
+		return err
 	}
 	if attend != nil {
 		go attend()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"os"
 
 	"github.com/toolward/toolward/identity"
 )
@@ -18,17 +17,13 @@ func PeerOf(ctx context.Context) (identity.Process, bool) {
 	return peer, ok
 }
 
-// WithPeer is the socket server's ConnContext. A connection whose peer cannot be named, or that belongs to another
-// user, gets no peer, and every request on it is refused.
+// WithPeer is the socket server's ConnContext. A connection whose peer cannot be named, or that belongs to a user who is not
+// served, gets no peer, and every request on it is refused.
 func WithPeer(people *identity.Keeper, log *slog.Logger) func(context.Context, net.Conn) context.Context {
 	return func(ctx context.Context, conn net.Conn) context.Context {
 		peer, err := people.Peer(conn)
 		if err != nil {
 			log.Debug("peer of a socket connection is unknown", "err", err)
-			return ctx
-		}
-		if int(peer.UID) != os.Geteuid() {
-			log.Warn("another user's process at the socket was refused", "pid", peer.PID, "uid", peer.UID)
 			return ctx
 		}
 		return context.WithValue(ctx, peerKey{}, peer)
