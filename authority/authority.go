@@ -43,6 +43,8 @@ type Event struct {
 	Key     string // the public half, as [Keys.Fingerprint] gives it
 	Serial  uint64
 	Err     error // what is wrong; nil: all is as it should be
+
+	public ed25519.PublicKey // the record is to know it, with the number
 }
 
 // Keys is the key of a home and what it has signed. It is safe for concurrent use.
@@ -56,6 +58,11 @@ type Keys struct {
 	trouble error              // why nothing in the file counts
 	private ed25519.PrivateKey // nil while locked
 	less    map[string][]byte  // statements that have become tighter since they were signed
+
+	known     *anchor // what the record said at the start; nil: it knows no key
+	exchanged bool    // the file's key is another one
+	gone      bool    // there is no file
+	mended    string  // what was wrong until somebody signed in
 }
 
 // Open reads the file of a home. A file that is wrong is no error: nothing in it counts, see [Keys.Trouble]. tell, if not nil, hears
@@ -95,7 +102,11 @@ func (k *Keys) fingerprint() string {
 	if len(k.doc.Key) == 0 {
 		return ""
 	}
-	sum := sha256.Sum256(k.doc.Key)
+	return fingerprint(k.doc.Key)
+}
+
+func fingerprint(key ed25519.PublicKey) string {
+	sum := sha256.Sum256(key)
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -115,6 +126,12 @@ func (k *Keys) Unlock(passphrase string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
+	case k.trouble != nil && k.gone:
+		// Whoever took the file away took all that was accepted with it: it does not come back, and people are told.
+		return k.create(passphrase)
+	case k.exchanged:
+		// A stored passphrase that was exchanged together with the file would open it: it is not this home's key all the same.
+		return fmt.Errorf("%w (%w)", ErrForeign, k.trouble)
 	case k.trouble != nil && len(k.doc.Seals) == 0:
 		return fmt.Errorf("%w (%w)", ErrForeign, k.trouble)
 	case len(k.doc.Seals) == 0:
@@ -127,8 +144,7 @@ func (k *Keys) Unlock(passphrase string) error {
 	k.private = private
 	if k.trouble != nil {
 		// The key is this person's; what stands beside it is not theirs. It is not signed again, and what follows begins anew.
-		k.doc.Statements, k.trouble = map[string][]byte{}, nil
-		return k.write("authority begun anew", "")
+		return k.anew(document{Version: 1, Key: k.doc.Key, Seals: k.doc.Seals, Serial: k.doc.Serial})
 	}
 	if len(k.less) == 0 {
 		return nil
@@ -148,12 +164,36 @@ func (k *Keys) create(passphrase string) error {
 	if err != nil {
 		return err
 	}
-	k.doc = document{Version: 1, Key: public, Seals: []seal{sealed}, Statements: map[string][]byte{}}
+	fresh := document{Version: 1, Key: public, Seals: []seal{sealed}, Statements: map[string][]byte{}}
 	k.private = private
-	if err := k.write("authority key made", ""); err != nil {
+	if k.trouble != nil {
+		err = k.anew(fresh)
+	} else {
+		k.doc = fresh
+		err = k.write("authority key made", "")
+	}
+	if err != nil {
 		k.doc, k.private = document{}, nil
+	}
+	return err
+}
+
+// anew begins with nothing signed after the file was found wrong, and with a higher number than the record knows. The caller holds
+// the lock and has the key open.
+func (k *Keys) anew(doc document) error {
+	doc.Statements = map[string][]byte{}
+	if k.known != nil {
+		doc.Serial = max(doc.Serial, k.known.serial)
+	}
+	before := k.doc
+	k.doc = doc
+	if err := k.write("authority begun anew", ""); err != nil {
+		k.doc, k.private = before, nil
 		return err
 	}
+	clear(k.less)
+	k.mended = "what lasts began anew at a sign-in, and waits until you accept it again, because " + k.trouble.Error()
+	k.trouble = nil
 	return nil
 }
 
@@ -195,7 +235,7 @@ func (k *Keys) write(event, subject string) error {
 	if now, err := ownfile.Read(filepath.Join(k.dir, FileName), maxBytes); k.onDisk != nil && (err != nil || !bytes.Equal(now, k.onDisk)) {
 		// Whoever did it could not sign, or had an older copy: neither may be taken over.
 		k.tell(Event{
-			Name: "authority file exchanged", Key: k.fingerprint(), Serial: k.doc.Serial,
+			Name: "authority file exchanged", Key: k.fingerprint(), Serial: k.doc.Serial, public: k.doc.Key,
 			Err: errors.New(FileName + " was changed by something else while the gateway ran; it is written anew"),
 		})
 	}
@@ -203,7 +243,7 @@ func (k *Keys) write(event, subject string) error {
 		return fmt.Errorf("write %s: %w", FileName, err)
 	}
 	k.doc, k.onDisk = next, content
-	k.tell(Event{Name: event, Subject: subject, Key: k.fingerprint(), Serial: next.Serial})
+	k.tell(Event{Name: event, Subject: subject, Key: k.fingerprint(), Serial: next.Serial, public: next.Key})
 	return nil
 }
 

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/authority"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/store"
 )
@@ -41,6 +43,7 @@ func (e *examination) record() error {
 		return nil
 	}
 	defer db.Close()
+	e.authority(store.NewAuditReader(db))
 	switch {
 	case keyErr != nil:
 		gap(keyErr)
@@ -62,6 +65,18 @@ func (e *examination) record() error {
 		}
 	}
 	return nil
+}
+
+// authority holds what was signed against the record. What is wrong with the file alone is found without it.
+func (e *examination) authority(source audit.Source) {
+	keys := authority.Open(e.Home, nil)
+	if keys.Trouble() != nil {
+		return
+	}
+	keys.Compare(e.ctx, func(ctx context.Context, f audit.Filter) ([]audit.Record, error) { return audit.Query(ctx, source, f) })
+	if err := keys.Trouble(); err != nil {
+		e.find("authority.damaged", "find out who changed it; sign in with the passphrase: what lasts then waits until you accept it again", "%v", err)
+	}
 }
 
 // longGrant is how long an answer for all sessions of an agent may be remembered without being called wide.

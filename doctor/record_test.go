@@ -2,6 +2,9 @@ package doctor_test
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/authority"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/redact"
 	"github.com/toolward/toolward/store"
@@ -69,8 +73,57 @@ func TestDeepWithoutADatabase(t *testing.T) {
 	}
 }
 
+// TestAuthorityAgainstTheRecord: an older authority.json, or none, is found by what the record knows of it.
+func TestAuthorityAgainstTheRecord(t *testing.T) {
+	for name, spoil := range map[string]func(path string, older []byte) error{
+		"":           func(string, []byte) error { return nil },
+		"older":      func(path string, older []byte) error { return os.WriteFile(path, older, 0o600) },
+		"gone":       func(path string, _ []byte) error { return os.Remove(path) },
+		"exchanged":  func(path string, _ []byte) error { return otherKey(path) },
+		"not a file": func(path string, _ []byte) error { return errors.Join(os.Remove(path), os.Symlink("elsewhere", path)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := home(t, "{}")
+			var events []audit.Event
+			keys := authority.Open(dir, func(e authority.Event) { events = append(events, e.Record()) })
+			if err := keys.Unlock("maple tractor lantern"); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, authority.FileName)
+			older, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := keys.About("list").Accept(t.Context(), []byte("jq")); err != nil {
+				t.Fatal(err)
+			}
+			record(t, dir, nil, "", events...)
+			if err := spoil(path, older); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"critical authority.damaged"}
+			if name == "" {
+				want = []string{}
+			}
+			o := options(t, dir)
+			o.Deep = true
+			if diff := cmp.Diff(want, found(examine(t, o))); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func otherKey(path string) error {
+	dir := filepath.Dir(path)
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	return authority.Open(dir, nil).Unlock("velvet anchor seven")
+}
+
 // record makes a database with a few records and an answer, and changes it as somebody could who can write it.
-func record(t *testing.T, dir string, grant *approval.Grant, spoil string) {
+func record(t *testing.T, dir string, grant *approval.Grant, spoil string, events ...audit.Event) {
 	t.Helper()
 	db, err := store.Open(t.Context(), dir, store.Options{})
 	if err != nil {
@@ -92,6 +145,11 @@ func record(t *testing.T, dir string, grant *approval.Grant, spoil string) {
 		if _, err := log.Decide(t.Context(), &toolward.DecisionRecord{
 			Time: time.Now(), Tool: "read", Verdict: toolward.Deny, Call: toolward.Call{Tool: "read", Session: "agent:a:main", Caller: toolward.Caller{Agent: "a"}},
 		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range events {
+		if _, err := log.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,23 +16,29 @@ import (
 
 // authorityNews keeps what happens to the key of the home.
 func (g *Gateway) authorityNews(e authority.Event) {
-	data := map[string]any{"event": e.Name, "key": e.Key, "serial": int64(e.Serial)}
-	if e.Subject != "" {
-		data["subject"] = e.Subject
-	}
 	if e.Err != nil {
-		data["error"] = e.Err.Error()
 		g.log.Error(e.Name, "err", e.Err)
 	}
-	g.events.put(audit.Event{Type: audit.TypeConfig, Data: data})
+	// Not queued with other events: one that were left out would let an older file be put back unseen.
+	event := e.Record()
+	if _, err := g.audit.Append(context.Background(), event); err != nil {
+		g.log.Error("the record does not know what became of the key of this home", "err", err)
+	}
+	g.events.counted(event)
 }
 
-// authorityAtStart keeps which key the home has, and what is wrong with what it signed: then nothing of that counts.
-func (g *Gateway) authorityAtStart() {
-	if err := g.authority.Trouble(); err != nil {
-		g.authorityNews(authority.Event{Name: "authority file cannot be trusted: nothing that was signed counts", Err: err})
-	}
+// authorityAtStart holds what was signed against the record: nothing of it counts if that knows otherwise.
+func (g *Gateway) authorityAtStart(ctx context.Context) {
+	g.authority.Compare(ctx, g.audit.Query)
+	g.anchorAuthority()
 	g.lookAtAllowlist()
+}
+
+// anchorAuthority has the record name the key of the home, and how often it has signed.
+func (g *Gateway) anchorAuthority() {
+	if now, there := g.authority.Now(); there {
+		g.authorityNews(now)
+	}
 }
 
 // followAllowlist tells of entries that wait whenever exec-approvals.json changes.

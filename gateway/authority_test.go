@@ -3,6 +3,7 @@ package gateway
 import (
 	"database/sql"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,6 +86,114 @@ func TestOthersEntriesWait(t *testing.T) {
 			t.Errorf("the record lacks %s:\n%s", want, said)
 		}
 	}
+}
+
+// TestAuthorityIsHeldAgainstTheRecord: while no gateway runs a process of the same user puts back what was accepted once, takes it
+// away, or puts a home of its own in its place. Nothing of it counts, people are told, and a sign-in brings nothing back.
+func TestAuthorityIsHeldAgainstTheRecord(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, home string, older []byte) error{
+		"older file": func(_ *testing.T, home string, older []byte) error {
+			return os.WriteFile(filepath.Join(home, authority.FileName), older, 0o600)
+		},
+		"no file": func(_ *testing.T, home string, _ []byte) error {
+			return os.Remove(filepath.Join(home, authority.FileName))
+		},
+		"a key of theirs, and their passphrase": func(t *testing.T, home string, _ []byte) error {
+			return theirs(t, home, authority.FileName)
+		},
+		"the record without it": func(t *testing.T, home string, _ []byte) error {
+			return errors.Join(changed(t, home, `DELETE FROM audit`, `DELETE FROM audit_seals`), os.Remove(filepath.Join(home, "audit.key")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := optionsFor(shortHome(t), "127.0.0.1:0")
+			options.Log = slog.New(slog.DiscardHandler)
+			g := reopened(t, nil, options)
+			if err := g.people.SetUp(t.Context(), "test", g.people.SetupCode(), "correct horse battery"); err != nil {
+				t.Fatal(err)
+			}
+			if err := g.allowAlways(t.Context(), "coder", []toolward.CommandEntry{{Pattern: "/usr/bin/id"}}); err != nil {
+				t.Fatal(err)
+			}
+			older, err := os.ReadFile(filepath.Join(g.home, authority.FileName))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := g.allowAlways(t.Context(), "coder", []toolward.CommandEntry{{Pattern: "/usr/bin/true"}}); err != nil {
+				t.Fatal(err)
+			}
+			if g = reopened(t, g, options); !g.covers(t, "/usr/bin/id -u") || len(g.notices()) > 0 {
+				t.Fatalf("before: %q", g.notices())
+			}
+			g.Close()
+			if err := spoil(t, options.Home, older); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // what is wrong stays wrong
+				g = reopened(t, nil, options)
+				if g.covers(t, "/usr/bin/id -u") || len(g.notices()) == 0 {
+					t.Errorf("counts, and people are told %q", g.notices())
+				}
+				records, err := g.audit.Query(t.Context(), audit.Filter{Type: audit.TypeConfig, Text: "authority cannot be trusted"})
+				if err != nil || len(records) == 0 {
+					t.Errorf("the record: %v %v", records, err)
+				}
+				g.Close()
+			}
+			g = reopened(t, nil, options)
+			defer func() { g.Close() }()
+			_, err = g.people.SignInForeground(t.Context(), "velvet anchor seven")
+			if err == nil {
+				t.Error("a passphrase of somebody else signs in")
+			}
+			_, err = g.people.SignInForeground(t.Context(), "correct horse battery")
+			if foreign := strings.Contains(name, "theirs"); foreign == (err == nil) {
+				t.Fatalf("the person's passphrase: %v", err)
+			}
+			if g.covers(t, "/usr/bin/id -u") || len(g.notices()) == 0 {
+				t.Errorf("counts after a sign-in, and people are told %q", g.notices())
+			}
+			if err != nil {
+				return
+			}
+			if err := os.WriteFile(filepath.Join(options.Home, authority.FileName), older, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if g = reopened(t, g, options); g.covers(t, "/usr/bin/id -u") {
+				t.Error("put back after the sign-in it counts")
+			}
+		})
+	}
+}
+
+// changed changes the state as whoever can write it.
+func changed(t *testing.T, home string, statements ...string) error {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(home, "state.db"))
+	for _, s := range statements {
+		if err == nil {
+			_, err = db.ExecContext(t.Context(), s)
+		}
+	}
+	return errors.Join(err, db.Close())
+}
+
+// theirs puts a file of a home that somebody else made, and their stored passphrase, in place of a home's own.
+func theirs(t *testing.T, home, file string) error {
+	t.Helper()
+	options := optionsFor(shortHome(t), "127.0.0.1:0")
+	g := reopened(t, nil, options)
+	err := g.people.SetUp(t.Context(), "test", g.people.SetupCode(), "velvet anchor seven")
+	g.Close()
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(filepath.Join(options.Home, file))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(home, file), content, 0o600)
+	}
+	return errors.Join(err, changed(t, home, `ATTACH '`+filepath.Join(options.Home, "state.db")+`' AS other`, `DELETE FROM people`,
+		`INSERT INTO people SELECT * FROM other.people`))
 }
 
 // TestAnotherPassphraseOpensNothing is M1: who takes the stored passphrase out of the database sets none of their own, and who

@@ -97,7 +97,7 @@ func (g *Gateway) openState(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	g.events = newEventRecorder(context.WithoutCancel(ctx), g.audit, func(err error) { g.log.Error("record an event", "err", err) })
-	g.authorityAtStart()
+	g.authorityAtStart(ctx)
 	return nil
 }
 

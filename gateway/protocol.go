@@ -71,6 +71,9 @@ func (g *Gateway) notices() (words []string) {
 	if g.broken != "" {
 		words = append(words, g.broken)
 	}
+	if warning := g.authority.Warning(); warning != "" {
+		words = append(words, warning)
+	}
 	return append(words, g.elsewhere.Failing()...)
 }
 

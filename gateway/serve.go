@@ -47,6 +47,7 @@ func (g *Gateway) retain(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			g.anchorAuthority() // the one before may be among what is deleted
 		}
 	}
 }
