@@ -153,6 +153,8 @@ func TestWrapped(t *testing.T) {
 	if _, err := io.ReadFull(screen, said); err != nil || string(said) != "33 101\r\n" {
 		t.Errorf("terminal: %q, %v", said, err)
 	}
+	// Not before: a shell goes on if what ran in front of it ends by itself while ^C is typed.
+	eventually(t, "the last command runs", func() bool { return sleeping(marker) > 0 })
 	_, _ = screen.Write([]byte{3}) // ^C
 	_ = terminal.Wait()            // its status says it
 	if status := terminal.ProcessState.String(); status != "signal: interrupt" || sleeping(marker) > 0 {
