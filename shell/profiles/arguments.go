@@ -20,8 +20,9 @@ type arguments struct {
 	given    []given // of the section
 	changed  []Role  // what options make of the operands; nil: nothing
 	operands []string
-	plain    int    // how many operands stand before "--"; -1: there is no "--"
-	dir      string // directory that the arguments name to work in
+	plain    int      // how many operands stand before "--"; -1: there is no "--"
+	behind   []string // what stands behind an option that ends the others
+	dir      string   // directory that the arguments name to work in
 	effects  []shell.Effect
 }
 
@@ -235,6 +236,7 @@ func (a *arguments) long(arg string, rest []string) []string {
 	}
 	a.take(spelling, value, attached, o)
 	if o.Value == Ends {
+		a.behind = rest
 		return nil
 	}
 	return rest
@@ -278,6 +280,8 @@ func (a *arguments) cluster(arg string, rest []string) []string {
 				a.does(shell.Effect{Kind: shell.Unknown, Via: arg})
 			}
 			return nil
+		case i+1 < len(arg) && a.profile.Style == Letters:
+			a.letters(arg, spelling, arg[i+1:], o)
 		case i+1 < len(arg):
 			a.take(spelling, arg[i+1:], true, o)
 		case o.Value == Optional:
@@ -291,6 +295,17 @@ func (a *arguments) cluster(arg string, rest []string) []string {
 		return rest
 	}
 	return rest
+}
+
+// letters takes an option of which the rest of its word is no value to the program, unless it is a number or stands behind
+// "=": "mocha -tr/x" loads /x, and would look like a text for -t.
+func (a *arguments) letters(arg, spelling, rest string, o *Option) {
+	value, assigned := strings.CutPrefix(rest, "=")
+	if !assigned && !shell.IsNumber(rest) {
+		a.does(shell.Effect{Kind: shell.Unknown, Via: arg})
+		return
+	}
+	a.take(spelling, value, true, o)
 }
 
 // means reports whether it matters that an option of two letters is there.

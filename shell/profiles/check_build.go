@@ -39,6 +39,8 @@ func checkVariables(a *arguments) {
 			a.does(shell.Effect{Kind: shell.Writes, Path: m[3], Via: m[1]})
 		case m[2] == "!", !slices.Contains(harmlessVariables, m[1]), !harmlessValue.MatchString(m[3]):
 			a.does(shell.Effect{Kind: shell.Unknown, Via: word})
+		case strings.HasPrefix(m[3], "/"), strings.Contains(m[3], ".."), strings.HasPrefix(path.Clean(m[3]), ".git"):
+			a.does(shell.Effect{Kind: shell.Writes, Path: m[3], Via: m[1]}) // "make clean BUILD=/home" removes it
 		}
 	}
 }
@@ -71,6 +73,7 @@ func checkTaskVariables(a *arguments) {
 var (
 	cmakeCompilers = regexp.MustCompile(`^(gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(-[\d.]+)?$`)
 	cmakeFlags     = regexp.MustCompile(`^(-(O\w*|g\w*|W[a-z][\w=-]*|w|fsanitize=[\w,-]+|fno-[\w-]+|fPIC|fPIE|std=[\w+]+|D\w+(=\w+)?|march=[\w-]+|pthread)\s*)*$`)
+	linkerWord     = regexp.MustCompile(`-W[lap](\s|,|$)`)
 	cmakeSimple    = regexp.MustCompile(`^[\w.;+-]*$`)
 	cmakeCommand   = regexp.MustCompile(`(?i)(EXECUTABLE|COMMAND|PROGRAM|LAUNCHER|COMPILER|LINKER|TOOL|EMULATOR|INCLUDE|FLAGS|PATH|DIR|FILE)$`)
 	cmakeKnown     = strings.Fields(`CMAKE_BUILD_TYPE CMAKE_EXPORT_COMPILE_COMMANDS CMAKE_C_STANDARD CMAKE_CXX_STANDARD CMAKE_VERBOSE_MAKEFILE
@@ -108,7 +111,9 @@ func cmakeSetting(a *arguments, setting string) {
 	case slices.Contains([]string{"CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER"}, name):
 		ok = cmakeCompilers.MatchString(value)
 	case strings.HasPrefix(name, "CMAKE_C_FLAGS"), strings.HasPrefix(name, "CMAKE_CXX_FLAGS"):
-		ok = cmakeFlags.MatchString(value) && !regexp.MustCompile(`-W[lap](\s|,|$)`).MatchString(value)
+		ok = cmakeFlags.MatchString(value) && !linkerWord.MatchString(value)
+	case strings.HasSuffix(name, "_args"): // of meson: options of compilers and linkers
+		ok = cmakeFlags.MatchString(value) && !linkerWord.MatchString(value)
 	case strings.HasSuffix(name, "_COMPILER_LAUNCHER"):
 		ok = value == "ccache" || value == "sccache"
 	case name == "CMAKE_INSTALL_PREFIX", name == "CMAKE_RUNTIME_OUTPUT_DIRECTORY":

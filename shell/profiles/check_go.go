@@ -11,6 +11,9 @@ import (
 // checkGoPackages looks at what the go command is to build. A package with a version is fetched and is none of the
 // project's; a path may lead out of the project.
 func checkGoPackages(a *arguments) {
+	if mod, _ := a.value("-mod"); mod == "mod" { // what is missing is asked for where its name says
+		checkGoGet(a)
+	}
 	packages := a.operands
 	if a.section.Command == "run" {
 		packages = goRunPackages(packages)
@@ -83,7 +86,8 @@ func checkGoGet(a *arguments) {
 
 // checkGoList: a module with a version is asked for where its name says, which tells that host whatever stands in the name.
 func checkGoList(a *arguments) {
-	if slices.ContainsFunc(a.operands, func(s string) bool { return strings.Contains(s, "@") }) {
+	mod, _ := a.value("-mod")
+	if mod == "mod" || slices.ContainsFunc(a.operands, func(s string) bool { return strings.Contains(s, "@") }) {
 		checkGoGet(a)
 	}
 }

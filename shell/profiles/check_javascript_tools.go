@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,8 +20,14 @@ func checkNoResponseFiles(a *arguments) {
 // eslintFormats are the formats that ESLint and Stylelint bring along; any other is a module that is loaded.
 var eslintFormats = strings.Fields("stylish json json-with-metadata html compact unix junit checkstyle string verbose tap github")
 
+// eslintParserOption are the options of parsers that name no file and no module.
+var eslintParserOption = regexp.MustCompile(`^(ecmaVersion|sourceType|ecmaFeatures\.\w+|requireConfigFile)[:=]\w+$`)
+
 func checkEslintFormat(a *arguments) {
 	for _, g := range a.given {
+		if g.spelling == "--parser-options" && !eslintParserOption.MatchString(g.value) {
+			a.does(shell.Effect{Kind: shell.Unknown, Text: g.value, Via: g.spelling})
+		}
 		if slices.Contains([]string{"-f", "--format", "--formatter"}, g.spelling) && !slices.Contains(eslintFormats, g.value) {
 			a.does(shell.Effect{Kind: shell.Unknown, Text: g.value, Via: g.spelling})
 		}

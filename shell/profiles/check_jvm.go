@@ -57,9 +57,20 @@ func classPath(a *arguments, value, via string) {
 	}
 }
 
+// javaPaths are the options that say where classes lie.
+var javaPaths = strings.Fields("-cp -classpath -class-path -p -module-path -sourcepath -source-path -module-source-path")
+
 // checkJavaCompiler: without a place for them, classes lie beside their sources.
 func checkJavaCompiler(a *arguments) {
 	checkNoResponseFiles(a)
+	for _, g := range a.given {
+		if !slices.Contains(javaPaths, g.spelling) {
+			continue
+		}
+		for place := range strings.SplitSeq(g.value, ":") { // the compiler runs processors of annotations that lie there
+			a.does(shell.Effect{Kind: shell.Enters, Path: strings.TrimSuffix(place, "*"), Via: g.spelling})
+		}
+	}
 	if len(a.operands) > 0 && !a.has("-d") {
 		a.does(shell.Effect{Kind: shell.Writes, Path: "."})
 	}

@@ -117,6 +117,7 @@ func pythonScript(a *arguments, operands []string) {
 		operands = []string{"-"}
 	}
 	a.word(Role{Name: "script"}, operands[0], "")
+	a.console(operands)
 }
 
 // pythonModule looks at a module that is run. Any module that is installed could be named; those are known that are
@@ -188,6 +189,7 @@ func (a *arguments) projectTool(argv []string) {
 		a.inner(word, argv[1:])
 	case strings.HasSuffix(word, ".py") || word == "-" || schemeOf(word) != "":
 		a.word(Role{Name: "script"}, word, "")
+		a.console(argv)
 	default:
 		a.does(shell.Effect{Kind: shell.Runs, Argv: slices.Clone(argv)})
 	}
@@ -215,6 +217,7 @@ var pytestSettings = regexp.MustCompile(`^(log_\w+|console_output_style|junit_\w
 
 // checkPytest looks at tests by their path, at settings, and at where reports of coverage go.
 func checkPytest(a *arguments) {
+	checkNoResponseFiles(a)
 	for _, word := range a.operands {
 		file, _, _ := strings.Cut(word, "::")
 		a.does(shell.Effect{Kind: shell.Enters, Path: file})

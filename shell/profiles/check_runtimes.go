@@ -95,6 +95,7 @@ var dotnetOption = regexp.MustCompile(`^(/|-)`)
 
 // checkDotnet: behind "--" and with "/", options of MSBuild and of the tests follow.
 func checkDotnet(a *arguments) {
+	checkNoResponseFiles(a)
 	for _, word := range a.operands {
 		if dotnetOption.MatchString(word) && (strings.Contains(word, ":") || strings.Contains(word, "=")) {
 			a.does(shell.Effect{Kind: shell.Unknown, Via: word})
@@ -116,6 +117,8 @@ func checkDotnetRun(a *arguments) {
 		switch {
 		case word == "--":
 			return
+		case strings.HasPrefix(word, "@"):
+			a.does(shell.Effect{Kind: shell.Unknown, Via: word})
 		case !strings.HasPrefix(word, "-"), slices.Contains(dotnetRunFlags, word):
 		case name == "--project", slices.Contains(dotnetRunValues, name):
 			if !attached && i+1 < len(a.operands) {

@@ -129,11 +129,21 @@ func (a *arguments) word(r Role, word, via string) {
 		}
 		a.does(shell.Effect{Kind: shell.Enters, Path: word, Via: via})
 	case "reads", "writes":
+		if strings.Contains(word, "://") { // no file: a program that takes addresses talks to whom it is told
+			e := urlEffect(word, via)
+			e.Remote = word
+			a.does(e)
+		}
 		if word != "-" { // the standard streams
 			a.does(shell.Effect{Kind: shell.Kind(r.Name), Path: word, Via: via})
 		}
 	case "report":
 		a.reports(word, via)
+	case "ref":
+		// "--output=x" would be an option of git that writes a file, and `$(x)` a command.
+		if strings.HasPrefix(word, "-") || !plainRef.MatchString(word) {
+			a.does(shell.Effect{Kind: shell.Unknown, Text: word, Via: via})
+		}
 	case "revision":
 		if file := revisionPath(word); file != "" {
 			a.does(shell.Effect{Kind: shell.Reads, Path: file, Via: via})
@@ -161,6 +171,9 @@ func (a *arguments) word(r Role, word, via string) {
 		a.does(shell.Effect{Kind: shell.Unknown, Via: strings.TrimSpace(via + " " + word)})
 	}
 }
+
+// plainRef is a revision, a range of them, or letters of a filter.
+var plainRef = regexp.MustCompile(`^[\w./@^~{}:*+-]+$`)
 
 // reports says what is written where a value names kinds of reports with the files that they go to: "json:out.json,text",
 // "asm=out.s". Taken for plain text, that would write any file.

@@ -29,11 +29,12 @@ type Style string
 
 // The styles.
 const (
-	GNU    Style = "gnu"    // options and operands mixed; short options in clusters, long ones with two dashes
-	POSIX  Style = "posix"  // as gnu, but the first operand ends the options
-	Single Style = "single" // long options with one dash or two, no clusters; options and operands mixed
-	Bundle Style = "bundle" // as gnu, but the first word may be short options without a dash, their values following in turn
-	Raw    Style = "raw"    // no options: all words are operands, or a language of its own, which a check reads
+	GNU     Style = "gnu"     // options and operands mixed; short options in clusters, long ones with two dashes
+	POSIX   Style = "posix"   // as gnu, but the first operand ends the options
+	Single  Style = "single"  // long options with one dash or two, no clusters; options and operands mixed
+	Bundle  Style = "bundle"  // as gnu, but the first word may be short options without a dash, their values following in turn
+	Letters Style = "letters" // as gnu, but nothing is glued to a short option: "-tr" is -t and -r
+	Raw     Style = "raw"     // no options: all words are operands, or a language of its own, which a check reads
 )
 
 // Section is a program or one of its subcommands.

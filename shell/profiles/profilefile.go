@@ -15,6 +15,7 @@ var roleNames = []string{
 	"reads",    // a file or directory that is read
 	"writes",   // a file or directory that is created, changed or removed
 	"report",   // kinds of reports with the files that are written: json:out.json
+	"ref",      // a revision that is handed on to git, or to a shell on the way
 	"revision", // a revision of git, or a path that is read
 	"enters",   // a directory to work in
 	"package",  // code of others, by the name under which it is published
@@ -162,8 +163,8 @@ func (r *profileReader) setting(name string, words []string) error {
 		r.profile.Number = true
 	case name == "anywhere":
 		r.profile.Anywhere = true
-	case len(words) != 1 || !slices.Contains([]Style{GNU, POSIX, Single, Bundle, Raw}, Style(words[0])):
-		return fmt.Errorf("style: expected gnu, posix, single, bundle or raw")
+	case len(words) != 1 || !slices.Contains([]Style{GNU, POSIX, Single, Bundle, Letters, Raw}, Style(words[0])):
+		return fmt.Errorf("style: expected gnu, posix, single, bundle, letters or raw")
 	default:
 		r.profile.Style = Style(words[0])
 	}
