@@ -327,3 +327,18 @@ func TestAChangeMadeWhileStoppedWaits(t *testing.T) {
 		t.Error("autoApply that a person applied does not count at start")
 	}
 }
+
+// TestNothingKnownOfWhatWasInForce: what was remembered no longer parses, because another version finds fault with it or somebody
+// exchanged it. The file at hand then waits as any other change.
+func TestNothingKnownOfWhatWasInForce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), FileName)
+	if err := os.WriteFile(path, []byte(`{"config": {"autoApply": true}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []string{`{"no": 1}`, `{"config": {"autoApply": "yes"}}`, `{`} {
+		force, pending, err := InForce(t.Context(), path, &memory{[]byte(source), true})
+		if err != nil || pending == nil || force.File.Config.AutoApply {
+			t.Errorf("%s: in force %+v, waiting %v, %v", source, force, pending, err)
+		}
+	}
+}

@@ -69,7 +69,7 @@ func Open(ctx context.Context, path string, o Options) (*Live, error) {
 	if err := l.apply(force); err != nil {
 		return nil, fmt.Errorf("apply configuration: %w", err)
 	}
-	if err := l.memory.RememberApplied(ctx, force.Source); err != nil {
+	if err := l.memory.RememberApplied(ctx, force.Source); err != nil && !errors.Is(err, ErrNotKept) {
 		return nil, fmt.Errorf("remember configuration: %w", err)
 	}
 	l.current.Store(force)
@@ -93,6 +93,16 @@ func (l *Live) fixed(source []byte) (*Live, error) {
 	l.current.Store(loaded)
 	l.unchanging = true
 	return l, nil
+}
+
+// Remember remembers the configuration in force, if it could not be before.
+func (l *Live) Remember() error {
+	if l.unchanging {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.memory.RememberApplied(context.Background(), l.Current().Source)
 }
 
 // Current is the configuration in force; never nil.

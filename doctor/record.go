@@ -1,8 +1,10 @@
 package doctor
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +16,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/authority"
+	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/store"
 )
@@ -43,7 +46,9 @@ func (e *examination) record() error {
 		return nil
 	}
 	defer db.Close()
-	e.authority(store.NewAuditReader(db))
+	if err := e.authority(db); err != nil {
+		return err
+	}
 	switch {
 	case keyErr != nil:
 		gap(keyErr)
@@ -68,15 +73,24 @@ func (e *examination) record() error {
 }
 
 // authority holds what was signed against the record. What is wrong with the file alone is found without it.
-func (e *examination) authority(source audit.Source) {
+func (e *examination) authority(db *sql.DB) error {
 	keys := authority.Open(e.Home, nil)
 	if keys.Trouble() != nil {
-		return
+		return nil
 	}
+	source := store.NewAuditReader(db)
 	keys.Compare(e.ctx, func(ctx context.Context, f audit.Filter) ([]audit.Record, error) { return audit.Query(ctx, source, f) })
 	if err := keys.Trouble(); err != nil {
 		e.find("authority.damaged", "find out who changed it; sign in with the passphrase: what lasts then waits until you accept it again", "%v", err)
+		return nil
 	}
+	signed := keys.About(config.FileName).Accepted()
+	row, known, err := store.ConfigurationIn(e.ctx, db)
+	if err == nil && signed != nil && (!known || !bytes.Equal(row, signed)) {
+		e.find("config.remembered_altered", "find out who can write to state.db; the next start of the gateway mends it",
+			"state.db does not have the configuration that was last in force; the one that is signed counts")
+	}
+	return err
 }
 
 // longGrant is how long an answer for all sessions of an agent may be remembered without being called wide.

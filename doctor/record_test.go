@@ -14,6 +14,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/authority"
+	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
 	"github.com/toolward/toolward/redact"
 	"github.com/toolward/toolward/store"
@@ -111,6 +112,31 @@ func TestAuthorityAgainstTheRecord(t *testing.T) {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestRememberedConfigurationAgainstWhatIsSigned: the state has lost or exchanged the configuration that was last in force.
+func TestRememberedConfigurationAgainstWhatIsSigned(t *testing.T) {
+	for spoil, want := range map[string][]string{
+		`INSERT INTO configuration (id, source, applied_ms) VALUES (1, CAST('{}' AS BLOB), 1)`:                {},
+		`INSERT INTO configuration (id, source, applied_ms) VALUES (1, '{"config": {"autoApply": true}}', 1)`: {"critical config.remembered_altered"},
+		``: {"critical config.remembered_altered"},
+	} {
+		dir := home(t, "{}")
+		var events []audit.Event
+		keys := authority.Open(dir, func(e authority.Event) { events = append(events, e.Record()) })
+		if err := keys.Unlock("maple tractor lantern"); err != nil {
+			t.Fatal(err)
+		}
+		if err := keys.About(config.FileName).Accept(t.Context(), []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		record(t, dir, nil, spoil, events...)
+		o := options(t, dir)
+		o.Deep = true
+		if diff := cmp.Diff(want, found(examine(t, o))); diff != "" {
+			t.Errorf("%s: findings (-want +got):\n%s", spoil, diff)
+		}
 	}
 }
 

@@ -27,10 +27,10 @@ func (g *Gateway) authorityNews(e authority.Event) {
 	g.events.counted(event)
 }
 
-// authorityAtStart holds what was signed against the record: nothing of it counts if that knows otherwise.
-func (g *Gateway) authorityAtStart(ctx context.Context) {
-	g.authority.Compare(ctx, g.audit.Query)
+// authorityAtStart tells what is signed, and what does not count of it.
+func (g *Gateway) authorityAtStart() {
 	g.anchorAuthority()
+	g.rememberedAtStart()
 	g.lookAtAllowlist()
 }
 

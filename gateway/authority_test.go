@@ -15,6 +15,7 @@ import (
 	"github.com/toolward/toolward/authority"
 	"github.com/toolward/toolward/command"
 	"github.com/toolward/toolward/command/allowlist"
+	"github.com/toolward/toolward/config"
 )
 
 func reopened(t *testing.T, g *Gateway, options Options) *Gateway {
@@ -163,6 +164,100 @@ func TestAuthorityIsHeldAgainstTheRecord(t *testing.T) {
 				t.Error("put back after the sign-in it counts")
 			}
 		})
+	}
+}
+
+// TestRememberedConfigurationIsSigned is M1: a process of the same user that writes a configuration, and takes away or exchanges
+// what the state remembers of the last one, puts nothing in force: the difference waits, and people are told.
+func TestRememberedConfigurationIsSigned(t *testing.T) {
+	const confirmed, forged = `{"tools": {"deny": ["exec"]}}`, `{"config": {"autoApply": true}}`
+	for name, spoil := range map[string]func(t *testing.T, home string) error{
+		"removed": func(t *testing.T, home string) error { return changed(t, home, `DELETE FROM configuration`) },
+		"exchanged": func(t *testing.T, home string) error {
+			return changed(t, home, `UPDATE configuration SET source = '`+forged+`'`)
+		},
+		"damaged": func(t *testing.T, home string) error {
+			return changed(t, home, `UPDATE configuration SET source = '{"no": 1}'`)
+		},
+		"another": func(t *testing.T, home string) error {
+			return changed(t, home, `UPDATE configuration SET source = '{}'`)
+		},
+		"with what was signed": func(t *testing.T, home string) error {
+			return errors.Join(changed(t, home, `DELETE FROM configuration`), os.Remove(filepath.Join(home, authority.FileName)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := optionsFor(shortHome(t), "127.0.0.1:0")
+			options.Log = slog.New(slog.DiscardHandler)
+			write := func(text string) {
+				if err := os.WriteFile(filepath.Join(options.Home, config.FileName), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(confirmed)
+			g := reopened(t, nil, options)
+			if err := g.people.SetUp(t.Context(), "test", g.people.SetupCode(), "correct horse battery"); err != nil {
+				t.Fatal(err)
+			}
+			if g = reopened(t, g, options); len(g.notices()) > 0 {
+				t.Fatalf("before: %q", g.notices())
+			}
+			g.Close()
+			if err := spoil(t, options.Home); err != nil {
+				t.Fatal(err)
+			}
+			write(forged)
+			g = reopened(t, nil, options)
+			defer func() { g.Close() }()
+			inForce := confirmed
+			if strings.HasPrefix(name, "with") {
+				inForce = "{}"
+			}
+			if got := string(g.config.Current().Source); got != inForce || g.config.Pending() == nil || len(g.notices()) != 1 {
+				t.Errorf("in force is %s, waiting %v, and people are told %q", got, g.config.Pending(), g.notices())
+			}
+			// What a signed-in person then confirms counts, and is signed.
+			change, _ := g.PendingChange()
+			if err := g.applied(t, change.Revision); err != nil {
+				t.Fatal(err)
+			}
+			if g = reopened(t, g, options); string(g.config.Current().Source) != forged || g.config.Pending() != nil || len(g.notices()) > 0 {
+				t.Errorf("after a person confirmed: %s, %q", g.config.Current().Source, g.notices())
+			}
+		})
+	}
+}
+
+// TestConfigurationFromBeforeTheKey: what was in force before there was a key is signed with the first passphrase; what a person
+// put in force while the key was locked, with the next.
+func TestConfigurationFromBeforeTheKey(t *testing.T) {
+	options := optionsFor(shortHome(t), "127.0.0.1:0")
+	g := reopened(t, nil, options)
+	defer func() { g.Close() }()
+	signed := func() []byte { return authority.Open(g.home, nil).About(config.FileName).Accepted() }
+	if signed() != nil {
+		t.Fatal("signed without a key")
+	}
+	if err := g.people.SetUp(t.Context(), "test", g.people.SetupCode(), "correct horse battery"); err != nil || signed() == nil {
+		t.Fatalf("%v %q", err, signed())
+	}
+	g = reopened(t, g, options)
+	const source = `{"tools": {"deny": ["exec"]}}`
+	if err := os.WriteFile(g.configPath(), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.config.Reload()
+	if err := g.config.ApplyPending(g.config.Pending().Hash); !errors.Is(err, config.ErrNotKept) || !errors.Is(err, authority.ErrLocked) {
+		t.Errorf("while locked: %v", err)
+	}
+	if string(g.config.Current().Source) != source || string(signed()) == source {
+		t.Errorf("%s", signed())
+	}
+	if _, err := g.people.SignInForeground(t.Context(), "correct horse battery"); err != nil || string(signed()) != source {
+		t.Errorf("%v %s", err, signed())
+	}
+	if g = reopened(t, g, options); len(g.notices()) > 0 || g.config.Pending() != nil {
+		t.Errorf("%q", g.notices())
 	}
 }
 

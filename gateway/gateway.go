@@ -46,7 +46,7 @@ type Gateway struct {
 	person   *Person // nil: the gateway's own user
 	version  string
 	log      *slog.Logger
-	memory   *store.Configuration
+	memory   *remembered
 	atStart  config.File // in force at start; what needs a restart to change is read from here
 	db       *store.DB
 	audit    *audit.Log

@@ -72,7 +72,9 @@ func (g *Gateway) openState(ctx context.Context, o Options) (err error) {
 	} else if err := g.openMachine(ctx, records); err != nil {
 		return err
 	}
-	g.memory = store.NewConfiguration(g.db)
+	// Before anything that was signed counts.
+	g.authority.Compare(ctx, func(ctx context.Context, f audit.Filter) ([]audit.Record, error) { return audit.Query(ctx, records, f) })
+	g.memory = &remembered{rows: store.NewConfiguration(g.db), keys: g.authority}
 	settings, err := g.configurationAtStart(ctx, o)
 	if err != nil {
 		return err
@@ -97,7 +99,7 @@ func (g *Gateway) openState(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	g.events = newEventRecorder(context.WithoutCancel(ctx), g.audit, func(err error) { g.log.Error("record an event", "err", err) })
-	g.authorityAtStart(ctx)
+	g.authorityAtStart()
 	return nil
 }
 
@@ -112,7 +114,7 @@ func (g *Gateway) configurationAtStart(ctx context.Context, o Options) (*config.
 
 // openPeople opens who may answer, what waits, and what sessions have seen.
 func (g *Gateway) openPeople(ctx context.Context, _ Options) (err error) {
-	if g.people, err = identity.Open(ctx, identity.Options{Store: store.NewDevices(g.db), Key: g.authority, Clients: g.person.clients(), Log: g.log}); err != nil {
+	if g.people, err = identity.Open(ctx, identity.Options{Store: store.NewDevices(g.db), Key: homeKey{g}, Clients: g.person.clients(), Log: g.log}); err != nil {
 		return err
 	}
 	if g.passkeys, err = identity.OpenPasskeys(ctx, g.people, store.NewPasskeys(g.db)); err != nil {

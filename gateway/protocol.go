@@ -74,6 +74,9 @@ func (g *Gateway) notices() (words []string) {
 	if warning := g.authority.Warning(); warning != "" {
 		words = append(words, warning)
 	}
+	if g.memory.warning != "" {
+		words = append(words, g.memory.warning)
+	}
 	return append(words, g.elsewhere.Failing()...)
 }
 

@@ -140,7 +140,7 @@ func TestTheRecordFollowsTheConfiguration(t *testing.T) {
 	}
 	// What people do is written at once, the rest behind it: the order between the two is not fixed.
 	slices.Sort(said)
-	want := []string{"approved owner (daemon terminal)", "approved owner (daemon terminal)", "authority key made", "in force", "in force", "in force at start", "proposed", "proposed", "refused"}
+	want := []string{"approved owner (daemon terminal)", "approved owner (daemon terminal)", "authority key made", "authority signed", "authority signed", "authority signed", "in force", "in force", "in force at start", "proposed", "proposed", "refused"}
 	if !slices.Equal(said, want) {
 		t.Errorf("the record says %q, want %q", said, want)
 	}

@@ -16,7 +16,12 @@ func NewConfiguration(db *DB) *Configuration { return &Configuration{db} }
 
 // LastApplied returns the file that was last put in force; known is false before the first start.
 func (c *Configuration) LastApplied(ctx context.Context) (source []byte, known bool, err error) {
-	err = c.db.Reader().QueryRowContext(ctx, `SELECT source FROM configuration WHERE id = 1`).Scan(&source)
+	return ConfigurationIn(ctx, c.db.Reader())
+}
+
+// ConfigurationIn is the file that was last put in force, for whoever only looks.
+func ConfigurationIn(ctx context.Context, db *sql.DB) (source []byte, known bool, err error) {
+	err = db.QueryRowContext(ctx, `SELECT source FROM configuration WHERE id = 1`).Scan(&source)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, false, nil
 	}
