@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/toolward/toolward/audit"
 )
@@ -133,12 +134,22 @@ func (k *Keys) Now() (e Event, there bool) {
 	return Event{}, false
 }
 
-// Warning is what people must know: what is wrong, or what was until somebody signed in; "" if nothing.
-func (k *Keys) Warning() string {
+// Findings are what the rolls found at the start that is not as people left it.
+func (k *Keys) Findings() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.trouble != nil {
-		return "what was signed does not count: " + k.trouble.Error()
+	return slices.Clone(k.findings)
+}
+
+// Warnings are what people must know: what is wrong, or was until somebody signed in, and what the rolls found at the start.
+func (k *Keys) Warnings() (words []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.trouble != nil:
+		words = append(words, "what was signed does not count: "+k.trouble.Error())
+	case k.mended != "":
+		words = append(words, k.mended)
 	}
-	return k.mended
+	return append(words, k.findings...)
 }

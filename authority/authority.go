@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/toolward/toolward/ownfile"
@@ -58,6 +59,9 @@ type Keys struct {
 	trouble error              // why nothing in the file counts
 	private ed25519.PrivateKey // nil while locked
 	less    map[string][]byte  // statements that have become tighter since they were signed
+	rolls   []*Roll
+
+	findings []string // what the rolls found at the start
 
 	known     *anchor // what the record said at the start; nil: it knows no key
 	exchanged bool    // the file's key is another one
@@ -146,12 +150,46 @@ func (k *Keys) Unlock(passphrase string) error {
 		// The key is this person's; what stands beside it is not theirs. It is not signed again, and what follows begins anew.
 		return k.anew(document{Version: 1, Key: k.doc.Key, Seals: k.doc.Seals, Serial: k.doc.Serial})
 	}
-	if len(k.less) == 0 {
+	if len(k.less) == 0 && !slices.ContainsFunc(k.rolls, (*Roll).due) {
 		return nil
 	}
+	return k.sign("what changed before", nil)
+}
+
+// sign signs the statements that are due, and one more unless it is nil. The caller holds the lock and has the key open.
+func (k *Keys) sign(subject string, content []byte) error {
+	before := k.doc.Statements
+	k.doc.Statements = maps.Clone(before)
+	k.takeDue()
+	if content != nil {
+		k.doc.Statements[subject] = content
+	}
+	if err := k.write("authority signed", subject); err != nil {
+		k.doc.Statements = before
+		return err
+	}
+	k.settled()
+	return nil
+}
+
+// takeDue puts into the set what is not signed yet.
+func (k *Keys) takeDue() {
 	maps.Copy(k.doc.Statements, k.less)
+	for _, r := range k.rolls {
+		if r.due() {
+			k.doc.Statements[r.subject] = r.content()
+		}
+	}
+}
+
+// settled notes that all that was due has been signed.
+func (k *Keys) settled() {
 	clear(k.less)
-	return k.write("authority signed", "tighter")
+	for _, r := range k.rolls {
+		if r.loaded {
+			r.dirty = false
+		}
+	}
 }
 
 // create makes the key. The caller holds the lock.
@@ -170,12 +208,15 @@ func (k *Keys) create(passphrase string) error {
 		err = k.anew(fresh)
 	} else {
 		k.doc = fresh
+		k.takeDue() // what the home had before it had a key
 		err = k.write("authority key made", "")
 	}
 	if err != nil {
 		k.doc, k.private = document{}, nil
+		return err
 	}
-	return err
+	k.settled()
+	return nil
 }
 
 // anew begins with nothing signed after the file was found wrong, and with a higher number than the record knows. The caller holds
@@ -187,11 +228,13 @@ func (k *Keys) anew(doc document) error {
 	}
 	before := k.doc
 	k.doc = doc
+	clear(k.less)
+	k.takeDue() // rolls that say that nothing counts: without them everything would after the next start
 	if err := k.write("authority begun anew", ""); err != nil {
 		k.doc, k.private = before, nil
 		return err
 	}
-	clear(k.less)
+	k.settled()
 	k.mended = "what lasts began anew at a sign-in, and waits until you accept it again, because " + k.trouble.Error()
 	k.trouble = nil
 	return nil
@@ -280,16 +323,7 @@ func (s *Statement) Accept(_ context.Context, content []byte) error {
 	if k.private == nil {
 		return ErrLocked
 	}
-	before := k.doc.Statements
-	k.doc.Statements = maps.Clone(before)
-	maps.Copy(k.doc.Statements, k.less)
-	k.doc.Statements[s.subject] = bytes.Clone(content)
-	if err := k.write("authority signed", s.subject); err != nil {
-		k.doc.Statements = before
-		return err
-	}
-	clear(k.less)
-	return nil
+	return k.sign(s.subject, append([]byte{}, content...))
 }
 
 // Tighten replaces what was accepted by less. It counts at once, and is signed as soon as the key is open: until then a restart

@@ -37,6 +37,7 @@ type Options struct {
 	People    *identity.Keeper
 	Passkeys  *identity.Passkeys
 	Devices   *identity.Pairings
+	Locked    func() error // why nothing that lasts can be given now; optional
 	Levels    Levels
 	Approvals *approval.Manager
 	Sandboxes Sandboxes
@@ -55,6 +56,7 @@ type Desk struct {
 	people    *identity.Keeper
 	passkeys  *identity.Passkeys
 	devices   *identity.Pairings
+	locked    func() error
 	levels    Levels
 	approvals *approval.Manager
 	sandboxes Sandboxes
@@ -76,7 +78,7 @@ func New(o Options) (*Desk, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Desk{
-		audit: o.Audit, allowlist: o.Allowlist, people: o.People, passkeys: o.Passkeys, devices: o.Devices, levels: o.Levels,
+		audit: o.Audit, allowlist: o.Allowlist, people: o.People, passkeys: o.Passkeys, devices: o.Devices, locked: o.Locked, levels: o.Levels,
 		approvals: o.Approvals, sandboxes: o.Sandboxes, forwards: o.Forwards, undo: o.Undo, config: o.Config, records: o.Records, source: o.Source, log: o.Log,
 	}, nil
 }

@@ -24,6 +24,9 @@ func (d *Desk) ApproveDevice(ctx context.Context, v Visitor, name string) (ident
 	if err := d.mayDevices(v, PairDevices); err != nil {
 		return identity.PairedDevice{}, err
 	}
+	if err := d.maySign(); err != nil {
+		return identity.PairedDevice{}, err
+	}
 	paired, err := d.devices.Approve(ctx, v.By, name, d.recordPairing(ctx, v))
 	return paired, deviceError(err)
 }
@@ -31,6 +34,9 @@ func (d *Desk) ApproveDevice(ctx context.Context, v Visitor, name string) (ident
 // ApproveDeviceSeen is ApproveDevice for exactly what the visitor was shown: seen is the stamp of that.
 func (d *Desk) ApproveDeviceSeen(ctx context.Context, v Visitor, name, seen string) (identity.PairedDevice, error) {
 	if err := d.mayDevices(v, PairDevices); err != nil {
+		return identity.PairedDevice{}, err
+	}
+	if err := d.maySign(); err != nil {
 		return identity.PairedDevice{}, err
 	}
 	paired, err := d.devices.ApproveSeen(ctx, v.By, name, seen, d.recordPairing(ctx, v))

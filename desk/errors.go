@@ -13,6 +13,7 @@ const (
 	Unrecorded   Code = "unrecorded"    // it could not be recorded, so it was not done
 	Unknown      Code = "unknown"       // there is nothing of that name
 	Changed      Code = "changed"       // it is not what the visitor saw any more
+	Locked       Code = "locked"        // it would be signed, and nobody has typed the passphrase that opens the key
 	Exists       Code = "exists"        // it is there already
 	NotProven    Code = "not-proven"    // what was shown as a proof is none
 	WrongPhrase  Code = "wrong-phrase"  // the passphrase is wrong

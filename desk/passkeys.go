@@ -34,6 +34,9 @@ func (d *Desk) BeginPasskey(ctx context.Context, v Visitor, from string, site id
 	}
 	question, err = d.passkeys.BeginAdd(ctx, v.By, site, shown)
 	d.noteSuspect(ctx, from, err)
+	if err == nil {
+		err = d.maySign() // the passphrase that was shown has opened the key; a passkey does not
+	}
 	return question, passkeyError(err)
 }
 
@@ -50,6 +53,9 @@ func (d *Desk) SignInWithPasskey(ctx context.Context, from, token string, site i
 // AddPasskey keeps the passkey that answers the question which the visitor was asked.
 func (d *Desk) AddPasskey(ctx context.Context, v Visitor, site identity.Site, name string, answer []byte) (identity.Passkey, error) {
 	if err := d.mayPasskeys(v); err != nil {
+		return identity.Passkey{}, err
+	}
+	if err := d.maySign(); err != nil {
 		return identity.Passkey{}, err
 	}
 	made, err := d.passkeys.Add(ctx, v.By, site, name, answer, func(key identity.Passkey) error {

@@ -22,6 +22,9 @@ func (d *Desk) CreateToken(ctx context.Context, v Visitor, spec identity.TokenSp
 	if err := d.may(v, ManageTokens, d.people != nil); err != nil {
 		return "", identity.Token{}, err
 	}
+	if err := d.maySign(); err != nil {
+		return "", identity.Token{}, err
+	}
 	secret, made, err = d.people.CreateToken(ctx, v.By, spec, func(t identity.Token) error {
 		return d.record(ctx, audit.Event{Type: audit.TypeConfig, Data: v.signed(map[string]any{
 			"event": "token-created", "token": t.ID, "agent": t.Agent, "owner": t.Owner, "metrics": t.ForMetrics(), "gateway": t.Gateway,
@@ -74,6 +77,17 @@ func (d *Desk) ChangePassphrase(ctx context.Context, v Visitor, old, fresh strin
 		return identityError(err)
 	}
 	d.note(ctx, audit.Event{Type: audit.TypeConfig, Data: v.signed(map[string]any{"event": "passphrase-changed"})})
+	return nil
+}
+
+// maySign stops what would be recorded and then fail, because the key that it needs is locked.
+func (d *Desk) maySign() error {
+	if d.locked == nil {
+		return nil
+	}
+	if err := d.locked(); err != nil {
+		return &Error{Locked, err}
+	}
 	return nil
 }
 

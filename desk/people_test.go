@@ -2,6 +2,7 @@ package desk_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/toolward/toolward/desk"
@@ -178,5 +179,25 @@ func TestASuspectPasskeyIsRecorded(t *testing.T) {
 	w.events = nil
 	if err := signIn(copied); err == nil || len(w.events) != 1 || w.events[0].Data["from"] != "10.0.0.7" {
 		t.Errorf("signing in: %v, recorded %v", err, w.events)
+	}
+}
+
+// TestLocked: whoever came in without the passphrase gives nothing that lasts before somebody types it, and nothing of it is recorded
+// as done.
+func TestLocked(t *testing.T) {
+	w := newWorld(t)
+	w.locked = errors.New("nobody has typed the passphrase")
+	v := w.person()
+	_, _, token := w.desk.CreateToken(t.Context(), v, coder)
+	_, device := w.desk.ApproveDevice(t.Context(), v, "any")
+	_, seen := w.desk.ApproveDeviceSeen(t.Context(), v, "any", "any")
+	_, passkey := w.desk.AddPasskey(t.Context(), v, identity.Site{}, "laptop", nil)
+	for what, err := range map[string]error{"token": token, "device": device, "seen device": seen, "passkey": passkey} {
+		if desk.CodeOf(err) != desk.Locked || !errors.Is(err, w.locked) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if len(w.events) != 0 || w.tokens(true) != 0 {
+		t.Errorf("recorded: %v", w.events)
 	}
 }

@@ -44,6 +44,7 @@ type world struct {
 
 	mu      sync.Mutex
 	full    bool
+	locked  error // why nothing that lasts can be signed
 	events  []audit.Event
 	changed func() bool // looked at with each record
 	early   []bool      // what changed said
@@ -85,7 +86,8 @@ func newWorld(t *testing.T) *world {
 	must(t, err)
 	w.boxes, w.forwards, w.file = &boxes{}, &forwards{}, &file{}
 	w.desk, err = desk.New(desk.Options{
-		Audit: w, Allowlist: w.allowlist, People: w.keeper, Passkeys: w.passkeys, Devices: w.devices, Levels: w.sessions, Sandboxes: w.boxes, Forwards: w.forwards, Config: w.file,
+		Locked: func() error { return w.locked },
+		Audit:  w, Allowlist: w.allowlist, People: w.keeper, Passkeys: w.passkeys, Devices: w.devices, Levels: w.sessions, Sandboxes: w.boxes, Forwards: w.forwards, Config: w.file,
 	})
 	must(t, err)
 	return w

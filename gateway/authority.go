@@ -41,6 +41,13 @@ func (g *Gateway) anchorAuthority() {
 	}
 }
 
+// rowsAtStart has the record tell which rows were written, changed or taken away without the key.
+func (g *Gateway) rowsAtStart() {
+	for _, found := range g.authority.Findings() {
+		g.authorityNews(authority.Event{Name: "rows of authority altered", Key: g.authority.Fingerprint(), Err: errors.New(found)})
+	}
+}
+
 // followAllowlist tells of entries that wait whenever exec-approvals.json changes.
 func (g *Gateway) followAllowlist(ctx context.Context) {
 	if err := config.Follow(ctx, g.commands.Path(), g.lookAtAllowlist); err != nil {

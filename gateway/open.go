@@ -19,6 +19,7 @@ import (
 	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/gateway/signed"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/policy"
@@ -114,26 +115,27 @@ func (g *Gateway) configurationAtStart(ctx context.Context, o Options) (*config.
 
 // openPeople opens who may answer, what waits, and what sessions have seen.
 func (g *Gateway) openPeople(ctx context.Context, _ Options) (err error) {
-	if g.people, err = identity.Open(ctx, identity.Options{Store: store.NewDevices(g.db), Key: homeKey{g}, Clients: g.person.clients(), Log: g.log}); err != nil {
+	if g.people, err = identity.Open(ctx, identity.Options{Store: signed.NewPeople(store.NewDevices(g.db), g.authority), Key: homeKey{g}, Clients: g.person.clients(), Log: g.log}); err != nil {
 		return err
 	}
-	if g.passkeys, err = identity.OpenPasskeys(ctx, g.people, store.NewPasskeys(g.db)); err != nil {
+	if g.passkeys, err = identity.OpenPasskeys(ctx, g.people, signed.NewPasskeys(store.NewPasskeys(g.db), g.authority)); err != nil {
 		return err
 	}
 	key, err := g.deriveKey("device tokens")
 	if err != nil {
 		return err
 	}
-	if g.pairings, err = identity.OpenPairings(ctx, store.NewPaired(g.db), key); err != nil {
+	if g.pairings, err = identity.OpenPairings(ctx, signed.NewDevices(store.NewPaired(g.db), g.authority), key); err != nil {
 		return err
 	}
 	g.approver, err = approval.Open(ctx, approval.Options{
-		Store: store.NewApprovals(g.db), Redact: g.secrets.String, Observe: g.recordApproval, Log: g.log,
+		Store: signed.NewAnswers(store.NewApprovals(g.db), g.authority), Redact: g.secrets.String, Observe: g.recordApproval, Log: g.log,
 		Outline: outlineOf, Remember: g.allowAlways, Socket: socket.Prompter{Address: g.approvalSocket},
 	})
 	if err != nil {
 		return err
 	}
+	g.rowsAtStart()
 	g.sessions, err = session.New(session.Options{Store: store.NewSessions(g.db), OnChange: g.recordLevel, Log: g.log})
 	return err
 }

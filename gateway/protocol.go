@@ -25,7 +25,7 @@ func (g *Gateway) openProtocol(ctx context.Context, settings config.File, listen
 	}
 	g.secrets.Hold("gateway protocol", nonEmpty(who.Auth.Token, who.Auth.Password)...)
 	if g.desk, err = desk.New(desk.Options{
-		Audit: g.audit, Allowlist: g.commands, People: g.people, Passkeys: g.passkeys, Devices: g.pairings, Levels: levels{g.sessions, g.watcher},
+		Audit: g.audit, Allowlist: g.commands, People: g.people, Passkeys: g.passkeys, Devices: g.pairings, Locked: g.authority.Locked, Levels: levels{g.sessions, g.watcher},
 		Approvals: g.approver, Sandboxes: g.sandboxes, Forwards: g.forwards, Undo: g.kept, Config: g, Records: g.audit, Source: records, Log: g.log,
 	}); err != nil {
 		return err
@@ -71,9 +71,7 @@ func (g *Gateway) notices() (words []string) {
 	if g.broken != "" {
 		words = append(words, g.broken)
 	}
-	if warning := g.authority.Warning(); warning != "" {
-		words = append(words, warning)
-	}
+	words = append(words, g.authority.Warnings()...)
 	if g.memory.warning != "" {
 		words = append(words, g.memory.warning)
 	}

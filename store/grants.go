@@ -26,9 +26,16 @@ func (s *Approvals) Grants(ctx context.Context, nowMs int64) ([]*approval.Grant,
 
 // GrantsIn is Grants for a database that was opened for reading only.
 func GrantsIn(ctx context.Context, reader *sql.DB, nowMs int64) ([]*approval.Grant, error) {
-	rows, err := reader.QueryContext(ctx,
-		`SELECT id, body, expires_ms, uses, max_uses, last_used_ms FROM grants
-		WHERE revoked_ms = 0 AND expires_ms > ? AND (max_uses = 0 OR uses < max_uses)`, nowMs)
+	return grantsIn(ctx, reader, `revoked_ms = 0 AND expires_ms > ? AND (max_uses = 0 OR uses < max_uses)`, nowMs)
+}
+
+// UnexpiredGrants returns every grant that has not expired at a moment, revoked and used up ones too.
+func (s *Approvals) UnexpiredGrants(ctx context.Context, nowMs int64) ([]*approval.Grant, error) {
+	return grantsIn(ctx, s.db.Reader(), `expires_ms > ?`, nowMs)
+}
+
+func grantsIn(ctx context.Context, reader *sql.DB, which string, nowMs int64) ([]*approval.Grant, error) {
+	rows, err := reader.QueryContext(ctx, `SELECT id, body, expires_ms, uses, max_uses, last_used_ms, revoked_ms FROM grants WHERE `+which, nowMs)
 	if err != nil {
 		return nil, fmt.Errorf("read grants: %w", err)
 	}
@@ -36,15 +43,15 @@ func GrantsIn(ctx context.Context, reader *sql.DB, nowMs int64) ([]*approval.Gra
 	var out []*approval.Grant
 	for rows.Next() {
 		var id, body string
-		var expires, uses, most, last int64
-		if err := rows.Scan(&id, &body, &expires, &uses, &most, &last); err != nil {
+		var expires, uses, most, last, revoked int64
+		if err := rows.Scan(&id, &body, &expires, &uses, &most, &last, &revoked); err != nil {
 			return nil, fmt.Errorf("read grants: %w", err)
 		}
 		g := new(approval.Grant)
 		if err := json.Unmarshal([]byte(body), g); err != nil {
 			return nil, fmt.Errorf("read grant %s: %w", id, err)
 		}
-		g.ID, g.ExpiresMs, g.Uses, g.MaxUses, g.LastUsedMs = id, expires, uses, most, last
+		g.ID, g.ExpiresMs, g.Uses, g.MaxUses, g.LastUsedMs, g.RevokedMs = id, expires, uses, most, last, revoked
 		out = append(out, g)
 	}
 	return out, wrap(rows.Err(), "read grants")

@@ -119,7 +119,7 @@ func (s *Server) apiRevokeToken(w http.ResponseWriter, r *http.Request, c Caller
 // TokenProblem says why no token was made.
 func TokenProblem(err error) error {
 	switch desk.CodeOf(err) {
-	case desk.NotAllowed, desk.Unrecorded:
+	case desk.NotAllowed, desk.Unrecorded, desk.Locked:
 		return Problem(err)
 	}
 	return door.NewProblem(http.StatusUnprocessableEntity, "", "%s", err.Error())

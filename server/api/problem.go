@@ -13,6 +13,8 @@ func Problem(err error) error {
 	switch desk.CodeOf(err) {
 	case desk.NotAllowed:
 		return door.NewProblem(http.StatusUnauthorized, "", "%s", err.Error())
+	case desk.Locked:
+		return door.NewProblem(http.StatusConflict, "sign in with the passphrase: toolward login, or the console", "%s", err.Error())
 	case desk.Unrecorded:
 		return door.NewProblem(http.StatusServiceUnavailable, "try again once the record can be written", "it could not be recorded, so it was not done")
 	}

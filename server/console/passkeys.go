@@ -74,6 +74,8 @@ func (s *Server) signInWithPasskey(w http.ResponseWriter, r *http.Request) error
 // passkeyProblem says why a passkey was refused. 401 would be taken for "the sign-in has ended".
 func passkeyProblem(err error) error {
 	switch {
+	case desk.CodeOf(err) == desk.Locked:
+		return api.Problem(err)
 	case errors.Is(err, identity.ErrNotSignedIn):
 		return api.AnswerProblem(err)
 	case errors.Is(err, identity.ErrNoPasskey):

@@ -113,6 +113,8 @@ func (r *call) pairError(err error) *Error {
 		return r.forbidden(err.Error(), map[string]any{"code": "MISSING_SCOPE"})
 	case desk.Unknown, desk.Invalid:
 		return invalid("%s", err)
+	case desk.Locked:
+		return unavailable("%s", err)
 	}
 	r.server.log.Error("a device could not be changed", "err", err)
 	return unavailable("the device cannot be changed now")
