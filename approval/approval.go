@@ -61,6 +61,7 @@ var (
 	ErrOnlyOnce  = errors.New("\"always\" counted once")
 	ErrTooSoon   = errors.New("answered within half a second of being shown: read it first, then answer again")
 	ErrChanged   = errors.New("the approval that waits under this id is not the one that was shown: load it again, then answer")
+	ErrRestored  = errors.New("the question is from before a restart: put the same one again under its id, then wait")
 	ErrNotShown  = errors.New("the answer does not say when the approval was shown: load it again, then answer")
 	ErrNotUsable = errors.New("approval cannot be used")
 	ErrClosed    = errors.New("the approval manager is shutting down")

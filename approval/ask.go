@@ -21,6 +21,9 @@ func (m *Manager) Ask(ctx context.Context, q *toolward.Question) (toolward.Answe
 	if q == nil || q.Request == nil || q.Request.Tool == nil || q.Binding == "" {
 		return toolward.Answer{}, errors.New("approval: a question without a request or a binding cannot be asked")
 	}
+	if err := m.settleRestored(q); err != nil {
+		return toolward.Answer{}, err
+	}
 	answer, again, err := toolward.Answer{}, true, error(nil)
 	if q.Request.Call.Approval != "" {
 		answer, again, err = m.resume(ctx, q)
@@ -208,6 +211,8 @@ func (m *Manager) sameID(r *Record) (*entry, error) {
 	switch {
 	case old == nil:
 		return nil, nil
+	case old.restored != nil && !old.looks(r):
+		return nil, ErrIDPending
 	case old.phase >= resolved:
 		return nil, ErrResolved
 	case old.record.Binding != r.Binding || old.record.Connection != r.Connection || old.record.Device != r.Device:

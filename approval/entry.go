@@ -28,13 +28,15 @@ type entry struct {
 	cancel func() // ends the socket prompt, if there is one
 	path   string // push or socket
 
-	askers  int  // calls that wait for it now
-	taken   bool // a waiting call has taken the allowing answer
-	orphan  bool // loaded after a restart, its caller has not come back yet
-	lasting bool // its callers leave and come back: see Details
-	session toolward.SessionKey
-	run     string
-	digest  string
+	askers int  // calls that wait for it now
+	taken  bool // a waiting call has taken the allowing answer
+	orphan bool // loaded after a restart, its caller has not come back yet
+	// restored is what a row from before the restart shows; nil once its call has come and looks so.
+	restored *appearance
+	lasting  bool // its callers leave and come back: see Details
+	session  toolward.SessionKey
+	run      string
+	digest   string
 }
 
 type phase uint8

@@ -48,14 +48,19 @@ func NewID() string { return newID() }
 
 // Wait returns the decision of an approval: at once when it is resolved, for 15 seconds after that; otherwise it
 // waits until it is. Any number of callers may wait; one that gives up does not resolve anything. It fails with
-// ErrUnknown when there is no such approval (any more), which callers treat as no decision.
+// ErrUnknown when there is no such approval (any more), which callers treat as no decision,
+// and with ErrRestored if its question is from before a restart and was not put again since.
 func (m *Manager) Wait(ctx context.Context, id string) (toolward.Decision, error) {
 	m.mu.Lock()
 	m.sweep(time.Now())
 	e := m.entries[id]
+	restored := e != nil && e.restored != nil
 	m.mu.Unlock()
-	if e == nil {
+	switch {
+	case e == nil:
 		return toolward.NoDecision, ErrUnknown
+	case restored: // whoever asks by id alone does not say what for
+		return toolward.NoDecision, ErrRestored
 	}
 	select {
 	case <-e.done: // known already: the context does not matter

@@ -163,6 +163,11 @@ func (m *Manager) restore(r *Record, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	shown, err := appearanceOf(r.Request)
+	if err != nil {
+		return err
+	}
+	e.restored = &shown
 	e.end = now.Add(time.Duration(left) * time.Millisecond)
 	e.phase, e.orphan, e.path = pending, !e.lasting, "push"
 	close(e.ready)

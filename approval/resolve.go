@@ -133,14 +133,17 @@ func (m *Manager) write(ctx context.Context, e *entry, a answerOf) (*Record, err
 	}
 	e.claimed = true
 	record := e.record
-	detail := e.detail
+	detail, restored := e.detail, e.restored != nil
 	m.mu.Unlock()
 
 	end := Resolution{Decision: a.decision, By: a.by, AtMs: now.UnixMilli()}
 	if a.decision == toolward.DenyCall {
 		end.Reason = a.reason
 	}
-	k, err := m.keep(ctx, &record, detail, a, now)
+	k, err := kept{}, errRestored
+	if !restored || a.decision != toolward.AllowAlways {
+		k, err = m.keep(ctx, &record, detail, a, now)
+	}
 	if errors.Is(err, ErrOnlyOnce) {
 		// The person wanted the call to run; what nothing can sign must not last.
 		end.Decision, end.Reason, err = toolward.AllowOnce, err.Error(), nil

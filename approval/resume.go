@@ -88,6 +88,8 @@ func (m *Manager) Consume(ctx context.Context, id, binding string) error {
 			why = "it was used already"
 		case e.phase != resolved || !e.record.Decision.Allows():
 			why = "nobody has allowed it"
+		case e.restored != nil:
+			why = "it was asked before a restart, and its call has not come again"
 		case !now.Before(e.end):
 			why = "it has expired"
 		case binding == "" || e.record.Binding != binding:

@@ -93,8 +93,8 @@ const mostNamed = 10
 func (r *Roll) findings(gone int) {
 	if n := len(r.strange); n > 0 && r.keys.trouble == nil {
 		names := r.strange[:min(n, mostNamed)]
-		r.keys.findings = append(r.keys.findings, fmt.Sprintf("%d %s in the database carry no signature and do not count: something without the key of this home wrote or changed them: %q",
-			n, r.about, names))
+		r.keys.findings = append(r.keys.findings, fmt.Sprintf("%d %s in the database carry no signature: either something without the key of this home wrote or changed them, "+
+			"or somebody gave them while nobody had typed the passphrase. They do not count after a start: %q", n, r.about, names))
 	}
 	if gone > 0 {
 		r.keys.findings = append(r.keys.findings, fmt.Sprintf("%d %s that a person accepted are gone from the database: either something else removed them, "+

@@ -74,6 +74,7 @@ type Asked struct {
 	Created, Expires time.Time // zero if the question was there before
 
 	client *Client
+	params map[string]any
 	family string        // of methods: "exec.approval" or "approval"
 	turn   chan struct{} // one waits at a time
 
@@ -166,9 +167,9 @@ func (c *Client) ask(ctx context.Context, family, key string, params map[string]
 		return nil, fmt.Errorf("ask: %w", err)
 	}
 	params["id"] = id
-	a := &Asked{ID: id, client: c, family: family, turn: make(chan struct{}, 1)}
+	a := &Asked{ID: id, client: c, params: params, family: family, turn: make(chan struct{}, 1)}
 	for {
-		err := a.put(ctx, params)
+		err := a.put(ctx)
 		switch {
 		case err == nil:
 			return a, nil
@@ -188,16 +189,18 @@ func (c *Client) ask(ctx context.Context, family, key string, params map[string]
 }
 
 // put sends the question and waits until the gateway has it.
-func (a *Asked) put(ctx context.Context, params map[string]any) error {
+func (a *Asked) put(ctx context.Context) error {
 	l, err := a.client.connected(ctx)
 	if err != nil {
 		return err
 	}
-	x, err := l.begin(ctx, a.family+".request", params, true)
+	x, err := l.begin(ctx, a.family+".request", a.params, true)
 	if err != nil {
 		return err
 	}
+	a.mu.Lock()
 	a.link, a.x = l, x
+	a.mu.Unlock()
 	over := false
 	select {
 	case r := <-x.first:
@@ -302,6 +305,11 @@ func (a *Asked) once(ctx context.Context) error {
 		return nil
 	case ctx.Err() != nil:
 		return err
+	case errors.Is(err, errRestored):
+		if err := a.put(ctx); !errors.Is(err, errTaken) { // it is there, and it is this one
+			return err
+		}
+		return a.follow(ctx)
 	case !passes(err):
 		a.lost = err
 		return nil

@@ -24,6 +24,9 @@ var (
 // errTaken means that a question has the id already.
 var errTaken = errors.New("a question with this id exists already")
 
+// errRestored means that the gateway was started again since the question was put, and wants to see it once more.
+var errRestored = errors.New("the question is to be put again")
+
 // Error is a refusal of the gateway.
 type Error struct {
 	Method     string        // of the request; "connect" for a connection
@@ -40,7 +43,7 @@ func (e *Error) Error() string { return e.Method + ": " + e.Message + " (" + e.C
 var sentinels = map[string]error{
 	"PAIRING_REQUIRED": ErrPairing, "DEVICE_IDENTITY_REQUIRED": ErrPairing, "PERSON_REQUIRED": ErrPerson, "MISSING_SCOPE": ErrScope,
 	"UNKNOWN_APPROVAL": ErrUnknown, "DIGEST_MISMATCH": ErrChanged, "TOO_SOON": ErrTooSoon, "NOT_OFFERED": ErrNotOffered,
-	"SELF_APPROVAL": ErrOwn, "APPROVAL_PENDING": errTaken,
+	"SELF_APPROVAL": ErrOwn, "APPROVAL_PENDING": errTaken, "RESTORED_APPROVAL": errRestored,
 }
 
 // Is reports whether the refusal is of the kind of one of the errors above.

@@ -141,6 +141,7 @@ func buildCatalog() []Check {
 		"exec_approvals.corrupt warn every command is refused",
 		"exec_approvals.unaccepted warn an entry that no person has accepted counts for nothing",
 		"authority.damaged critical what was signed cannot be trusted, so nothing of it counts",
+		"authority.rows_altered critical a token, passkey, device or remembered answer in the state carries no signature, or is gone",
 		"config.remembered_altered critical the state does not have the configuration last in force that is signed",
 		"exec_approvals.wildcard critical an entry covers more than a program",
 		"exec_approvals.interpreter warn an entry covers whatever code a program is given",

@@ -16,6 +16,7 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/authority"
+	"github.com/toolward/toolward/authority/signed"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/place"
 	"github.com/toolward/toolward/store"
@@ -84,9 +85,16 @@ func (e *examination) authority(db *sql.DB) error {
 		e.find("authority.damaged", "find out who changed it; sign in with the passphrase: what lasts then waits until you accept it again", "%v", err)
 		return nil
 	}
-	signed := keys.About(config.FileName).Accepted()
+	altered, err := signed.Look(e.ctx, keys, db)
+	if err != nil {
+		return err
+	}
+	for _, found := range altered {
+		e.find("authority.rows_altered", "find out who can write to state.db; what was added counts for nothing, what is gone has to be let in again", "%s", found)
+	}
+	last := keys.About(config.FileName).Accepted()
 	row, known, err := store.ConfigurationIn(e.ctx, db)
-	if err == nil && signed != nil && (!known || !bytes.Equal(row, signed)) {
+	if err == nil && last != nil && (!known || !bytes.Equal(row, last)) {
 		e.find("config.remembered_altered", "find out who can write to state.db; the next start of the gateway mends it",
 			"state.db does not have the configuration that was last in force; the one that is signed counts")
 	}

@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -14,8 +15,10 @@ import (
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
 	"github.com/toolward/toolward/authority"
+	"github.com/toolward/toolward/authority/signed"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/display"
+	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/redact"
 	"github.com/toolward/toolward/store"
 )
@@ -202,5 +205,35 @@ func record(t *testing.T, dir string, grant *approval.Grant, spoil string, event
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// noTokens is a home without tokens.
+type noTokens struct{ identity.Store }
+
+func (noTokens) AgentTokens(context.Context) ([]identity.TokenRecord, error) { return nil, nil }
+
+// TestRowsThatNobodySigned: the state has a token that no person made.
+func TestRowsThatNobodySigned(t *testing.T) {
+	for spoil, want := range map[string][]string{
+		``: {},
+		`INSERT INTO agent_tokens (id, hash, prefix, name, agent, workspace, owner, created_ms, created_by, expires_ms)
+			VALUES ('t2', zeroblob(32), 'tw_forge', '', 'main', '/', 1, 1, 'owner (console)', 0)`: {"critical authority.rows_altered"},
+	} {
+		dir := home(t, "{}")
+		var events []audit.Event
+		keys := authority.Open(dir, func(e authority.Event) { events = append(events, e.Record()) })
+		if _, err := signed.NewPeople(noTokens{}, keys).AgentTokens(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := keys.Unlock("maple tractor lantern"); err != nil {
+			t.Fatal(err)
+		}
+		record(t, dir, nil, spoil, events...)
+		o := options(t, dir)
+		o.Deep = true
+		if diff := cmp.Diff(want, found(examine(t, o))); diff != "" {
+			t.Errorf("%s: findings (-want +got):\n%s", spoil, diff)
+		}
 	}
 }

@@ -58,7 +58,12 @@ func (s *Devices) SaveVerifier(ctx context.Context, v identity.Verifier, first b
 
 // AgentTokens returns every token, revoked ones included.
 func (s *Devices) AgentTokens(ctx context.Context) ([]identity.TokenRecord, error) {
-	rows, err := s.db.Reader().QueryContext(ctx, `SELECT id, hash, prefix, name, agent, workspace, owner, gateway,
+	return AgentTokensIn(ctx, s.db.Reader())
+}
+
+// AgentTokensIn is AgentTokens for a database that was opened for reading only.
+func AgentTokensIn(ctx context.Context, reader *sql.DB) ([]identity.TokenRecord, error) {
+	rows, err := reader.QueryContext(ctx, `SELECT id, hash, prefix, name, agent, workspace, owner, gateway,
 		created_ms, created_by, expires_ms, last_used_ms, revoked_ms FROM agent_tokens`)
 	if err != nil {
 		return nil, fmt.Errorf("read agent tokens: %w", err)

@@ -31,7 +31,12 @@ func GrantsIn(ctx context.Context, reader *sql.DB, nowMs int64) ([]*approval.Gra
 
 // UnexpiredGrants returns every grant that has not expired at a moment, revoked and used up ones too.
 func (s *Approvals) UnexpiredGrants(ctx context.Context, nowMs int64) ([]*approval.Grant, error) {
-	return grantsIn(ctx, s.db.Reader(), `expires_ms > ?`, nowMs)
+	return UnexpiredGrantsIn(ctx, s.db.Reader(), nowMs)
+}
+
+// UnexpiredGrantsIn is UnexpiredGrants for a database that was opened for reading only.
+func UnexpiredGrantsIn(ctx context.Context, reader *sql.DB, nowMs int64) ([]*approval.Grant, error) {
+	return grantsIn(ctx, reader, `expires_ms > ?`, nowMs)
 }
 
 func grantsIn(ctx context.Context, reader *sql.DB, which string, nowMs int64) ([]*approval.Grant, error) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 
@@ -18,7 +19,12 @@ func NewPaired(db *DB) *Paired { return &Paired{db} }
 
 // PairedDevices returns every paired device.
 func (s *Paired) PairedDevices(ctx context.Context) ([]identity.PairedDevice, error) {
-	rows, err := s.db.Reader().QueryContext(ctx, `SELECT id, public_key, name, roles, scopes, vouched, person, platform, family,
+	return PairedDevicesIn(ctx, s.db.Reader())
+}
+
+// PairedDevicesIn is PairedDevices for a database that was opened for reading only.
+func PairedDevicesIn(ctx context.Context, reader *sql.DB) ([]identity.PairedDevice, error) {
+	rows, err := reader.QueryContext(ctx, `SELECT id, public_key, name, roles, scopes, vouched, person, platform, family,
 		client, mode, ip, tokens, created_ms, approved_ms, seen_ms FROM paired_devices`)
 	if err != nil {
 		return nil, fmt.Errorf("read paired devices: %w", err)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 
@@ -18,7 +19,12 @@ func NewPasskeys(db *DB) *Passkeys { return &Passkeys{db} }
 
 // Passkeys returns every passkey.
 func (s *Passkeys) Passkeys(ctx context.Context) ([]identity.PasskeyRecord, error) {
-	rows, err := s.db.Reader().QueryContext(ctx, `SELECT id, credential, site, handle, public_key, name, transports, count, synced,
+	return PasskeysIn(ctx, s.db.Reader())
+}
+
+// PasskeysIn is Passkeys for a database that was opened for reading only.
+func PasskeysIn(ctx context.Context, reader *sql.DB) ([]identity.PasskeyRecord, error) {
+	rows, err := reader.QueryContext(ctx, `SELECT id, credential, site, handle, public_key, name, transports, count, synced,
 		backup, created_ms, created_by, used_ms, suspect_ms FROM passkeys`)
 	if err != nil {
 		return nil, fmt.Errorf("read passkeys: %w", err)

@@ -311,6 +311,9 @@ func (r *call) kindFits(record *approval.Record) bool {
 }
 
 func waitError(err error) *Error {
+	if errors.Is(err, approval.ErrRestored) {
+		return withDetail(invalid("%s", err), "RESTORED_APPROVAL")
+	}
 	if errors.Is(err, approval.ErrUnknown) {
 		return withDetail(invalid("approval expired or not found"), "UNKNOWN_APPROVAL")
 	}

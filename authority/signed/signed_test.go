@@ -15,7 +15,7 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/authority"
-	"github.com/toolward/toolward/gateway/signed"
+	"github.com/toolward/toolward/authority/signed"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/store"
 )
