@@ -173,9 +173,6 @@ type Settings struct {
 	SessionGrant time.Duration // life of a grant for one session: default 24 h
 	AgentGrant   time.Duration // life of a grant for all sessions of an agent: default 30 days
 	MaxGrants    int           // remembered grants: default 10,000
-	// KeepAnswers lets an answer that was given but not used before a restart still be used after it, by the same
-	// caller and once. By default such an answer is void and people are asked again.
-	KeepAnswers bool
 	// Socket lets the program at the approval socket answer, where no person is connected: see [Prompter]. By default
 	// only a signed-in person can.
 	Socket bool

@@ -38,11 +38,9 @@ func neverChanges(t *testing.T, rt *rapid.T) {
 	ops := rapid.SliceOfN(rapid.SampledFrom([]string{
 		"allow-once", "allow-always", "deny", "expire", "wait", "grace", "consume", "restart", "register", "consume elsewhere",
 	}), 1, 14).Draw(rt, "ops")
-	keep := rapid.Bool().Draw(rt, "keep answers")
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemory()
-		configure := func(o *Options) { o.Settings.KeepAnswers = keep }
-		m := open(t, store, configure)
+		m := open(t, store, nil)
 		vectorOp(t, m, "register", "a", "", time.Minute)
 		key := m.entries["a"].record.Key()
 		var first *Record
@@ -57,7 +55,7 @@ func neverChanges(t *testing.T, rt *rapid.T) {
 				time.Sleep(grace)
 			case "restart":
 				m.Close()
-				m = open(t, store, configure)
+				m = open(t, store, nil)
 			case "consume":
 				newest, _ := store.Approval(t.Context(), "a")
 				if m.Consume(t.Context(), "a", "b") == nil && newest.Key() == key {

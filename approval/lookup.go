@@ -16,9 +16,9 @@ import (
 // cut.
 func (m *Manager) Register(ctx context.Context, r Record, timeout time.Duration) (joined bool, err error) {
 	if r.ID == "" {
-		return false, fmt.Errorf("register approval: %w", checkID(""))
+		return false, fmt.Errorf("register approval: %w", CheckID(""))
 	}
-	if err := checkID(r.ID); err != nil {
+	if err := CheckID(r.ID); err != nil {
 		return false, err
 	}
 	if r.Request == nil || r.Binding == "" || len(r.Allowed) == 0 {
@@ -174,7 +174,7 @@ func (m *Manager) Get(ctx context.Context, by Authority, id string) (*Record, er
 }
 
 func (m *Manager) getStored(ctx context.Context, id string) (*Record, error) {
-	if checkID(id) != nil {
+	if CheckID(id) != nil {
 		return nil, ErrUnknown
 	}
 	r, err := m.store.Approval(ctx, id)

@@ -115,12 +115,10 @@ func (m *Manager) Prepare(s Settings) (commit func(), err error) {
 
 func (m *Manager) load(ctx context.Context) error {
 	now := time.Now()
-	if !m.settings.Load().KeepAnswers {
-		// A yes that was not used before the restart is not used after it: too much may have changed, and
-		// nobody can tell any more whether the call had already begun.
-		if err := m.store.VoidAnswers(ctx); err != nil {
-			return err
-		}
+	// A yes that was not used before the restart is not used after it: too much may have changed, nobody can tell any
+	// more whether the call had already begun, and another program may have written the row.
+	if err := m.store.VoidAnswers(ctx); err != nil {
+		return err
 	}
 	if err := m.store.PruneApprovals(ctx, now.Add(-keepRecords).UnixMilli()); err != nil {
 		return err

@@ -39,7 +39,7 @@ func (m *Manager) resume(ctx context.Context, q *toolward.Question) (answer tool
 
 // resumeStored answers from the row of an approval that is not in memory any more.
 func (m *Manager) resumeStored(ctx context.Context, q *toolward.Question, id string) (answer toolward.Answer, again bool, err error) {
-	if err := checkID(id); err != nil {
+	if err := CheckID(id); err != nil {
 		return toolward.Answer{}, false, m.foreign(q, cut(id, longestID))
 	}
 	r, err := m.store.Approval(ctx, id)
@@ -126,7 +126,7 @@ func (m *Manager) Consume(ctx context.Context, id, binding string) error {
 
 // storedUsable finds the row of an approval whose time in memory is over, if it may still be used.
 func (m *Manager) storedUsable(ctx context.Context, id, binding string, now time.Time) (*Record, error) {
-	if err := checkID(id); err != nil {
+	if err := CheckID(id); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotUsable, err)
 	}
 	r, err := m.store.Approval(ctx, id)

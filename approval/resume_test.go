@@ -153,21 +153,18 @@ func TestRestart(t *testing.T) {
 	// Every case starts with a pending approval of a fresh manager that then goes away without a word.
 	tests := map[string]struct {
 		decision string // before the restart
-		keep     bool
 		away     time.Duration // how long nothing runs
 		back     time.Duration // when the caller comes back after the start
 		after    string        // decision after the caller came back
 		want     toolward.Decision
 		anew     bool // people are asked again
 	}{
-		"pending, caller comes back":          {"", false, time.Second, 20 * time.Second, "allow-once", toolward.AllowOnce, false},
-		"pending, nobody answers":             {"", false, time.Second, 20 * time.Second, "", toolward.NoDecision, false},
-		"pending, caller comes back too late": {"", false, time.Second, 31 * time.Second, "", toolward.NoDecision, false},
-		"pending, deadline passed meanwhile":  {"", false, 3 * time.Minute, time.Second, "", toolward.NoDecision, false},
-		"answered, not used":                  {"allow-once", false, time.Second, time.Second, "", 0, true},
-		"answered, kept":                      {"allow-once", true, time.Second, time.Second, "", toolward.AllowOnce, false},
-		"answered, kept, but too late":        {"allow-once", true, 3 * time.Minute, time.Second, "", 0, true},
-		"denied":                              {"deny", true, time.Second, time.Second, "", toolward.DenyCall, false},
+		"pending, caller comes back":          {"", time.Second, 20 * time.Second, "allow-once", toolward.AllowOnce, false},
+		"pending, nobody answers":             {"", time.Second, 20 * time.Second, "", toolward.NoDecision, false},
+		"pending, caller comes back too late": {"", time.Second, 31 * time.Second, "", toolward.NoDecision, false},
+		"pending, deadline passed meanwhile":  {"", 3 * time.Minute, time.Second, "", toolward.NoDecision, false},
+		"answered, not used":                  {"allow-once", time.Second, time.Second, "", 0, true},
+		"denied":                              {"deny", time.Second, time.Second, "", toolward.DenyCall, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +181,7 @@ func TestRestart(t *testing.T) {
 				}
 				m.Close()
 				time.Sleep(tt.away)
-				m = open(t, store, func(o *Options) { o.Settings.KeepAnswers = tt.keep })
+				m = open(t, store, nil)
 				attach(t, m, alice)
 				if tt.decision == "" && tt.away < time.Minute {
 					if r := only(t, m); r.ID != id || r.ExpiresMs != before.ExpiresMs || r.Request.Title != before.Request.Title {
@@ -220,7 +217,7 @@ func TestRestart(t *testing.T) {
 						t.Error(err)
 					}
 					m.Close()
-					m = open(t, store, func(o *Options) { o.Settings.KeepAnswers = true })
+					m = open(t, store, nil)
 					if err := m.Consume(t.Context(), id, q.Binding); err == nil {
 						t.Error("used twice, with a restart in between")
 					}

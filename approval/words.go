@@ -28,9 +28,9 @@ const (
 	maxPreviewDeep = 16
 )
 
-// checkID accepts what an id may look like: 1 to 128 of A-Z a-z 0-9 : _ -. Ids are opaque text; "1" and "01" are
+// CheckID accepts what an id may look like: 1 to 128 of A-Z a-z 0-9 : _ -. Ids are opaque text; "1" and "01" are
 // two different ones.
-func checkID(id string) error {
+func CheckID(id string) error {
 	if id == "" || len(id) > longestID {
 		return fmt.Errorf("approval id: %d characters, expected 1 to %d", len(id), longestID)
 	}

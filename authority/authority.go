@@ -62,6 +62,7 @@ type Keys struct {
 	rolls   []*Roll
 
 	findings []string // what the rolls found at the start
+	unset    bool     // nobody has set a passphrase
 
 	known     *anchor // what the record said at the start; nil: it knows no key
 	exchanged bool    // the file's key is another one

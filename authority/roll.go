@@ -55,6 +55,14 @@ func (k *Keys) Roll(subject, about string) *Roll {
 	return r
 }
 
+// Unset says that nobody has set a passphrase yet, so that no person can have let anything in: rows that are there all the same
+// were put there before the first start, to be signed with the first passphrase.
+func (k *Keys) Unset() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unset = true
+}
+
 // Load takes the rows that the database has and that would count, and those that are there and have ended. It says which count.
 // Before anything was ever signed all do, as they did before there was a key; then those that a person added; and none if what was
 // signed cannot be trusted.
@@ -80,7 +88,8 @@ func (r *Roll) Load(found []Entry, ended ...Row) (counts func(Row) bool) {
 		}
 	}
 	// Those that nobody finds any more come off the roll as soon as it can be signed: whoever puts them back puts back nothing.
-	r.dirty = !known || len(signed) > 0 || r.keys.trouble != nil
+	_, there := r.keys.doc.Statements[r.subject]
+	r.dirty = !there || len(signed) > 0 || r.keys.trouble != nil
 	r.findings(gone)
 	here := maps.Clone(r.rows)
 	return func(row Row) bool { _, on := here[row]; return on }
@@ -112,7 +121,7 @@ func (r *Roll) signed() (rows map[Row]time.Time, known bool) {
 		return rows, true
 	}
 	if !known {
-		return rows, false
+		return rows, r.keys.unset
 	}
 	const width = len(Row{}) + 8
 	if len(content)%width != 0 {

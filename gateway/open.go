@@ -115,7 +115,13 @@ func (g *Gateway) configurationAtStart(ctx context.Context, o Options) (*config.
 
 // openPeople opens who may answer, what waits, and what sessions have seen.
 func (g *Gateway) openPeople(ctx context.Context, _ Options) (err error) {
-	if g.people, err = identity.Open(ctx, identity.Options{Store: signed.NewPeople(store.NewDevices(g.db), g.authority), Key: homeKey{g}, Clients: g.person.clients(), Log: g.log}); err != nil {
+	people := store.NewDevices(g.db)
+	if _, set, err := people.Verifier(ctx); err != nil {
+		return err
+	} else if !set {
+		g.authority.Unset()
+	}
+	if g.people, err = identity.Open(ctx, identity.Options{Store: signed.NewPeople(people, g.authority), Key: homeKey{g}, Clients: g.person.clients(), Log: g.log}); err != nil {
 		return err
 	}
 	if g.passkeys, err = identity.OpenPasskeys(ctx, g.people, signed.NewPasskeys(store.NewPasskeys(g.db), g.authority)); err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/toolward/toolward"
 	"github.com/toolward/toolward/approval"
 	"github.com/toolward/toolward/audit"
+	"github.com/toolward/toolward/authority"
+	"github.com/toolward/toolward/authority/signed"
 	"github.com/toolward/toolward/config"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/store"
@@ -20,11 +22,13 @@ import (
 // What people grant, and what a stricter configuration takes back, is in the record by name.
 func TestTheRecordFollowsGrants(t *testing.T) {
 	options := optionsFor(shortHome(t), "127.0.0.1:0")
-	rememberGrant(t, options.Home)
-	d, err := Open(t.Context(), options)
-	if err != nil {
+	d := reopened(t, nil, options)
+	if err := d.people.SetUp(t.Context(), "test", d.people.SetupCode(), "correct horse battery"); err != nil {
 		t.Fatal(err)
 	}
+	d.Close()
+	rememberGrant(t, options.Home)
+	d = reopened(t, nil, options)
 	d.recordApproval(approval.Event{Type: approval.EventResolved, Approval: approval.Record{ID: "a2", Grant: "g2", ResolvedBy: "alice"}})
 	if err := os.WriteFile(d.configPath(), []byte(`{"teg": {"tools": {"write": "needs_approval"}}}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -76,7 +80,14 @@ func rememberGrant(t *testing.T, state string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	approvals, now := store.NewApprovals(db), time.Now().UnixMilli()
+	keys := authority.Open(state, nil)
+	approvals, now := signed.NewAnswers(store.NewApprovals(db), keys), time.Now().UnixMilli()
+	if _, err := approvals.Grants(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	if err := keys.Unlock("correct horse battery"); err != nil {
+		t.Fatal(err)
+	}
 	asked := &approval.Record{
 		ID: "a1", Kind: approval.KindTool, Request: &approval.Details{Tool: "write", Agent: "coder"}, Binding: "b",
 		State: approval.StatePending, CreatedMs: now, ExpiresMs: now + 60_000,

@@ -93,3 +93,26 @@ func TestNothingLastsWithoutTheFile(t *testing.T) {
 		g.Close()
 	}
 }
+
+// TestRowsFromBeforeThePassphrase: a home that somebody prepared before the first start.
+func TestRowsFromBeforeThePassphrase(t *testing.T) {
+	options := optionsFor(shortHome(t), "127.0.0.1:0")
+	options.Log = slog.New(slog.DiscardHandler)
+	reopened(t, nil, options).Close()
+	if err := changed(t, options.Home,
+		`INSERT INTO agent_tokens (id, hash, prefix, name, agent, workspace, owner, created_ms, created_by, expires_ms, gateway)
+			VALUES ('tforged', zeroblob(32), 'tw_forge', '', '', '', 0, 1, 'owner (console)', 0, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	g := reopened(t, nil, options)
+	defer func() { g.Close() }()
+	if err := g.people.SetUp(t.Context(), "test", g.people.SetupCode(), "correct horse battery"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if g.people.HasGatewayToken() {
+			t.Error("the token counts")
+		}
+		g = reopened(t, g, options)
+	}
+}

@@ -1,10 +1,12 @@
-package approval
+// Package chat reads what people answer in a conversation.
+package chat
 
 import (
 	"errors"
 	"strings"
 
 	"github.com/toolward/toolward"
+	"github.com/toolward/toolward/approval"
 )
 
 // ApproveUsage is what a person is told who wrote an "/approve" that is not understood.
@@ -53,7 +55,7 @@ func ParseApprove(text string) (id string, d toolward.Decision, err error) {
 			return "", toolward.NoDecision, ErrApproveUsage
 		}
 	}
-	if checkID(id) != nil {
+	if approval.CheckID(id) != nil {
 		return "", toolward.NoDecision, ErrApproveUsage
 	}
 	return id, d, nil

@@ -1,4 +1,4 @@
-package approval
+package chat
 
 import (
 	"encoding/json"
