@@ -152,7 +152,7 @@ func TestWaitingResumeDoesNotWithdraw(t *testing.T) {
 func TestRestart(t *testing.T) {
 	// Every case starts with a pending approval of a fresh manager that then goes away without a word.
 	tests := map[string]struct {
-		decision string // before the restart
+		decision string        // before the restart
 		away     time.Duration // how long nothing runs
 		back     time.Duration // when the caller comes back after the start
 		after    string        // decision after the caller came back
