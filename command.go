@@ -33,5 +33,7 @@ type CommandEntry struct {
 	Pattern string   `json:"pattern"`        // absolute path of the program
 	Effects []string `json:"effects"`        // what it may do by its arguments: read, write, network
 	Argv    []string `json:"argv,omitempty"` // if given: exactly these words and no others
-	Host    Host     `json:"host,omitempty"` // gateway: it runs on the machine also where other commands run in a sandbox
+	// GivenBy is what let the person in who gave it, if that can be taken away: see [Grant.GivenBy] of package approval.
+	GivenBy string `json:"givenBy,omitempty"`
+	Host    Host   `json:"host,omitempty"` // gateway: it runs on the machine also where other commands run in a sandbox
 }

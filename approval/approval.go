@@ -78,6 +78,7 @@ type Authority interface {
 	MayGrant() error  // nil: may keep an answer for later calls
 	Name() string     // for records and prompts
 	SignIn() string   // public id of the sign-in
+	Means() string    // what let the person in, if that can be taken away: see [Grant.GivenBy]
 }
 
 // Details is what people are shown. It never changes after an approval was registered.

@@ -237,14 +237,16 @@ func (s *memory) CountGrantUses(_ context.Context, uses []GrantUse) error {
 
 // person is an authority for tests.
 type person struct {
-	name string
-	err  error // why the person may do nothing
+	name  string
+	err   error  // why the person may do nothing
+	means string // what let them in
 }
 
 func (p *person) MayAnswer() error { return p.err }
 func (p *person) MayGrant() error  { return p.err }
 func (p *person) Name() string     { return p.name }
 func (p *person) SignIn() string   { return "session-of-" + p.name }
+func (p *person) Means() string    { return p.means }
 
 var alice, bob = &person{name: "alice"}, &person{name: "bob"}
 

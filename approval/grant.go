@@ -39,7 +39,8 @@ type Grant struct {
 	Text       string              `json:"text"`                // what people were told it would allow
 	CreatedMs  int64               `json:"createdAtMs"`
 	CreatedBy  string              `json:"createdBy"`
-	ExpiresMs  int64               `json:"expiresAtMs"` // at this moment it is expired
+	GivenBy    string              `json:"givenBy,omitempty"` // "device:" or "passkey:" and its id: what let the person in; "" for a passphrase
+	ExpiresMs  int64               `json:"expiresAtMs"`       // at this moment it is expired
 	LastUsedMs int64               `json:"lastUsedAtMs,omitempty"`
 	Uses       int64               `json:"uses"`
 	MaxUses    int64               `json:"maxUses,omitempty"` // after so many uses it has ended; 0 is any number

@@ -50,9 +50,10 @@ func (m *Manager) keep(ctx context.Context, r *Record, detail []byte, a answerOf
 		return kept{}, err
 	}
 	if len(p.Match.Entries) > 0 {
-		return m.extend(ctx, d, p.Match.Entries)
+		return m.extend(ctx, d, p.Match.Entries, a.means)
 	}
 	g := grantFrom(d, p, a.by, now)
+	g.GivenBy = a.means
 	if err := g.check(now.UnixMilli()); err != nil {
 		return kept{}, err
 	}
@@ -66,13 +67,17 @@ func (m *Manager) keep(ctx context.Context, r *Record, detail []byte, a answerOf
 }
 
 // extend adds entries to the allowlist of the agent that asked.
-func (m *Manager) extend(ctx context.Context, d *Details, entries []toolward.CommandEntry) (kept, error) {
+func (m *Manager) extend(ctx context.Context, d *Details, entries []toolward.CommandEntry, means string) (kept, error) {
 	if m.remember == nil || d.Level == toolward.Lockdown || !oneAgent(d.Agent) {
 		return kept{}, fmt.Errorf("%w: the allowlist cannot be extended; allow once instead", ErrNotOffered)
 	}
 	write, cancel := storeContext(ctx)
 	defer cancel()
-	err := m.remember(write, d.Agent, slices.Clone(entries))
+	given := slices.Clone(entries)
+	for i := range given {
+		given[i].GivenBy = means
+	}
+	err := m.remember(write, d.Agent, given)
 	if errors.Is(err, ErrOnlyOnce) {
 		return kept{}, err
 	}
@@ -112,4 +117,5 @@ type answerOf struct {
 	reason   string
 	proposal int
 	narrow   Narrow
+	means    string // see [Grant.GivenBy]
 }

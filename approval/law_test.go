@@ -128,7 +128,7 @@ func TestEvents(t *testing.T) {
 		if _, err := m.Subscribe(nil, 1); !errors.Is(err, ErrNotAllowed) {
 			t.Errorf("anybody: %v", err)
 		}
-		if _, err := m.Subscribe(&person{"eve", errors.New("no")}, 1); err == nil {
+		if _, err := m.Subscribe(&person{name: "eve", err: errors.New("no")}, 1); err == nil {
 			t.Error("somebody who may not answer")
 		}
 		fast, err := m.Subscribe(alice, 16)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestNoApprover(t *testing.T) {
-	expired := &person{"eve", errors.New("signed out")}
+	expired := &person{name: "eve", err: errors.New("signed out")}
 	tests := map[string]struct {
 		options func(*Options)
 		people  func(*testing.T, *Manager)

@@ -58,7 +58,7 @@ func (m *Manager) Resolve(ctx context.Context, r Response) (*Record, error) {
 		return nil, err
 	}
 	m.people.active()
-	return m.write(ctx, e, answerOf{e.record.taken(decision), r.By.Name(), r.Reason, r.Proposal, r.Narrow})
+	return m.write(ctx, e, answerOf{e.record.taken(decision), r.By.Name(), r.Reason, r.Proposal, r.Narrow, r.By.Means()})
 }
 
 // answerable finds the approval and checks that this person may answer it so.

@@ -24,7 +24,7 @@ func posed(t *testing.T, change func(*Options), edit func(*toolward.Request, *to
 }
 
 func TestWhoMayAnswerHow(t *testing.T) {
-	signedOut := &person{"eve", errors.New("the sign-in has expired")}
+	signedOut := &person{name: "eve", err: errors.New("the sign-in has expired")}
 	ok := func(m *Manager, r *Record) Response {
 		return Response{ID: r.ID, Decision: "allow-once", By: alice, Shown: m.MarkShown(r, alice), Connection: "console"}
 	}

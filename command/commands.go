@@ -148,7 +148,7 @@ func (a *Assessment) Analysis() *toolward.CommandAnalysis {
 		Understood: a.OK, Covered: a.Satisfied, Reads: a.readsOnly(), Findings: a.Findings, Forbidden: a.Forbidden, Enforced: a.Enforced,
 	}
 	for _, e := range a.Always {
-		analysis.Always = append(analysis.Always, toolward.CommandEntry(e))
+		analysis.Always = append(analysis.Always, toolward.CommandEntry{Pattern: e.Pattern, Effects: e.Effects, Argv: e.Argv, Host: e.Host})
 	}
 	return analysis
 }
@@ -171,7 +171,7 @@ func (c *Commands) Allow(ctx context.Context, agent string, entries []toolward.C
 	now := time.Now().UnixMilli()
 	_, err := c.file.Permit(ctx, func(f *allowlist.File) (changed bool) {
 		for _, e := range entries {
-			entry := allowlist.Entry{Pattern: e.Pattern, Effects: slices.Clone(e.Effects), Argv: slices.Clone(e.Argv), Host: string(e.Host)}
+			entry := allowlist.Entry{Pattern: e.Pattern, Effects: slices.Clone(e.Effects), Argv: slices.Clone(e.Argv), Host: string(e.Host), GivenBy: e.GivenBy}
 			changed = f.Allow(cmp.Or(agent, allowlist.MainAgent), entry, now) || changed
 		}
 		return changed

@@ -63,6 +63,7 @@ func (d *Desk) RemoveDevice(ctx context.Context, v Visitor, device string) error
 	err := deviceError(d.devices.Remove(ctx, v.By, device))
 	if tookAway(err) {
 		d.note(ctx, deviceEvent(identity.PairRemoved, device, v.By.Name()))
+		d.withdraw(ctx, v, identity.DeviceMeans(device), "the paired device that it was given with was removed")
 	}
 	return err
 }
@@ -97,6 +98,7 @@ func (d *Desk) RevokeDeviceToken(ctx context.Context, v Visitor, device string, 
 	at, err := d.devices.Revoke(ctx, by, device, role)
 	if err = deviceError(err); tookAway(err) {
 		d.noteToken(ctx, identity.TokenRevoked, device, role, by)
+		d.withdraw(ctx, v, identity.DeviceMeans(device), "the token of the paired device that it was given with was revoked")
 	}
 	return at, err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 )
@@ -159,5 +160,40 @@ func TestDeviceCodes(t *testing.T) {
 	}
 	if len(w.events) != 0 {
 		t.Errorf("recorded, though nothing was done: %v", w.events)
+	}
+}
+
+// TestWhatADeviceGaveEndsWithIt: entries that a person gave by answering on a paired device wait for a person again once it is sent
+// away, or its token is revoked; others stay.
+func TestWhatADeviceGaveEndsWithIt(t *testing.T) {
+	for name, sendAway := range map[string]func(w *world) error{
+		"removed": func(w *world) error { return w.desk.RemoveDevice(t.Context(), w.person(), "phone") },
+		"revoked": func(w *world) error {
+			_, err := w.desk.RevokeDeviceToken(t.Context(), w.person(), "phone", identity.RoleOperator)
+			return err
+		},
+	} {
+		w := newWorld(t)
+		w.pairs(t)
+		_, err := w.desk.ApproveDevice(t.Context(), w.person(), "phone")
+		must(t, err)
+		_, err = w.desk.RotateDeviceToken(t.Context(), w.person(), "phone", identity.RoleOperator, []string{identity.ScopeApprovals})
+		must(t, err)
+		means := w.devices.Authority("phone", []string{identity.ScopeApprovals}).Means()
+		_, err = w.allowlist.Permit(t.Context(), func(f *allowlist.File) bool {
+			return f.Allow("coder", allowlist.Entry{Pattern: "/usr/bin/jq", GivenBy: means}, 1) && f.Allow("coder", allowlist.Entry{Pattern: "/usr/bin/wc", GivenBy: somebody.here.Means()}, 1)
+		}, nil)
+		must(t, err)
+		if waiting := w.allowlist.Current().Unaccepted(); len(waiting) != 0 {
+			t.Fatalf("before: %+v", waiting)
+		}
+		must(t, sendAway(w))
+		if waiting := w.allowlist.Current().Unaccepted(); len(waiting) != 1 || waiting[0].Pattern != "/usr/bin/jq" {
+			t.Errorf("%s: %+v", name, waiting)
+		}
+		last := w.events[len(w.events)-1]
+		if last.Data["event"] != "withdrawn" || last.Data["entries"] != 1 || last.Data["givenBy"] != "device:phone" {
+			t.Errorf("%s: %+v", name, last)
+		}
 	}
 }

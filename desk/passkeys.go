@@ -81,6 +81,7 @@ func (d *Desk) RemovePasskey(ctx context.Context, v Visitor, id string) (identit
 	gone, err := d.passkeys.Remove(ctx, v.By, id)
 	if gone.ID != "" {
 		d.note(ctx, passkeyEvent(v, "passkey-removed", gone))
+		d.withdraw(ctx, v, identity.PasskeyMeans(gone.ID), "the passkey that it was given with was removed")
 	}
 	return gone, passkeyError(err)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/toolward/toolward/command/allowlist"
 	"github.com/toolward/toolward/desk"
 	"github.com/toolward/toolward/identity"
 	"github.com/toolward/toolward/internal/passkeytest"
@@ -199,5 +200,29 @@ func TestLocked(t *testing.T) {
 	}
 	if len(w.events) != 0 || w.tokens(true) != 0 {
 		t.Errorf("recorded: %v", w.events)
+	}
+}
+
+// TestWhatAPasskeyGaveEndsWithIt: as with a device.
+func TestWhatAPasskeyGaveEndsWithIt(t *testing.T) {
+	w := newWorld(t)
+	must(t, w.keeper.SetUp(t.Context(), "test", w.keeper.SetupCode(), passphrase))
+	question, err := w.desk.BeginPasskey(t.Context(), w.person(), "10.0.0.1", site, identity.Presence{Passphrase: passphrase})
+	must(t, err)
+	mine := passkeytest.New(site.Origin)
+	made, err := w.desk.AddPasskey(t.Context(), w.person(), site, "laptop", mine.Make(t, question))
+	must(t, err)
+	token, asked, err := w.passkeys.BeginSignIn(site)
+	must(t, err)
+	_, by, err := w.passkeys.SignIn(t.Context(), "10.0.0.7", token, site, mine.Sign(t, asked))
+	must(t, err)
+	_, err = w.allowlist.Permit(t.Context(), func(f *allowlist.File) bool {
+		return f.Allow("coder", allowlist.Entry{Pattern: "/usr/bin/jq", GivenBy: by.Means()}, 1)
+	}, nil)
+	must(t, err)
+	_, err = w.desk.RemovePasskey(t.Context(), w.person(), made.ID)
+	must(t, err)
+	if waiting := w.allowlist.Current().Unaccepted(); len(waiting) != 1 {
+		t.Errorf("%+v", waiting)
 	}
 }

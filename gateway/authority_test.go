@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -333,5 +334,53 @@ func TestAlwaysCountsOnceWhileLocked(t *testing.T) {
 	}
 	if list := g.commands.Current().Allowlist("coder"); len(list) != 1 || list[0].Pattern != "/usr/bin/id" {
 		t.Errorf("%+v in %s", list, allowlist.FileName)
+	}
+}
+
+// TestAnswersEndWithWhatGaveThem: a person answered "always" with a paired device or a passkey that is taken away from them later. The
+// entry waits for a person again, also if a program took the mark of who gave it out of the file.
+func TestAnswersEndWithWhatGaveThem(t *testing.T) {
+	options := optionsFor(shortHome(t), "127.0.0.1:0")
+	g := reopened(t, nil, options)
+	defer func() { g.Close() }()
+	if err := g.people.SetUp(t.Context(), "test", g.people.SetupCode(), "correct horse battery"); err != nil {
+		t.Fatal(err)
+	}
+	for program, means := range map[string]string{"/usr/bin/id": "device:d1", "/usr/bin/jq": "device:d2", "/usr/bin/wc": ""} {
+		if err := g.allowAlways(t.Context(), "coder", []toolward.CommandEntry{{Pattern: program, GivenBy: means}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	content, err := os.ReadFile(g.commands.Path())
+	if err != nil || !strings.Contains(string(content), `"givenBy": "device:d1"`) {
+		t.Fatalf("%s %v", content, err)
+	}
+	// Without the marks, and without one entry, so that what is accepted becomes less.
+	file := g.commands.Current().File
+	for _, a := range file.Agents {
+		a.Allowlist = slices.DeleteFunc(a.Allowlist, func(e allowlist.Entry) bool { return e.Pattern == "/usr/bin/jq" })
+		for i := range a.Allowlist {
+			a.Allowlist[i].GivenBy = ""
+		}
+	}
+	if content, err = file.Encode(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(g.commands.Path(), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g = reopened(t, g, options)
+	if _, err := g.people.SignInForeground(t.Context(), "correct horse battery"); err != nil || !g.covers(t, "/usr/bin/id -u") || !g.covers(t, "/usr/bin/wc -l") {
+		t.Fatalf("before: %v", err)
+	}
+	if n, err := g.commands.Withdraw("device:d1"); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	for range 2 {
+		change, waits := g.PendingChange()
+		if g.covers(t, "/usr/bin/id -u") || !g.covers(t, "/usr/bin/wc -l") || !waits || !strings.Contains(change.Diff, "/usr/bin/id") {
+			t.Errorf("id %v, wc %v, waits %v: %s", g.covers(t, "/usr/bin/id -u"), g.covers(t, "/usr/bin/wc -l"), waits, change.Diff)
+		}
+		g = reopened(t, g, options)
 	}
 }

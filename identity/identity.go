@@ -130,6 +130,29 @@ func (a Authority) Name() string {
 // SignIn is the public id of the sign-in; "" for a requester. It is not a secret.
 func (a Authority) SignIn() string { return a.id }
 
+// Means is what let the person in, if that can be taken away from them: "device:" or "passkey:" and its id, "" for the passphrase. What
+// they leave behind that lasts is to end with it.
+func (a Authority) Means() string {
+	switch {
+	case a.pairings != nil:
+		return DeviceMeans(a.device)
+	case a.keeper == nil:
+		return ""
+	}
+	a.keeper.mu.Lock()
+	defer a.keeper.mu.Unlock()
+	if s := a.keeper.sessions[a.id]; s != nil && s.Passkey != "" {
+		return PasskeyMeans(s.Passkey)
+	}
+	return ""
+}
+
+// DeviceMeans are the [Authority.Means] of a paired device.
+func DeviceMeans(id string) string { return "device:" + id }
+
+// PasskeyMeans are the [Authority.Means] of whoever signed in with a passkey.
+func PasskeyMeans(id string) string { return "passkey:" + id }
+
 // SignIn describes one sign-in to people. It holds nothing that could be used to impersonate it.
 type SignIn struct {
 	ID       string    `json:"id"`

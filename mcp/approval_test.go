@@ -26,6 +26,7 @@ func (person) MayAnswer() error { return nil }
 func (person) MayGrant() error  { return nil }
 func (person) Name() string     { return "tester" }
 func (person) SignIn() string   { return "s1" }
+func (person) Means() string    { return "" }
 
 // office is a server whose questions go to the real approval manager on a real database.
 type office struct {

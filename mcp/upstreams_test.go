@@ -23,6 +23,7 @@ func (s someone) MayAnswer() error { return s.err }
 func (s someone) MayGrant() error  { return s.err }
 func (someone) Name() string       { return "owner" }
 func (someone) SignIn() string     { return "1" }
+func (someone) Means() string      { return "" }
 
 // foreign is a registration of foreign servers over a store on disk.
 type foreign struct {

@@ -165,6 +165,7 @@ func (signedIn) MayAnswer() error { return nil }
 func (signedIn) MayGrant() error  { return nil }
 func (signedIn) Name() string     { return "owner" }
 func (signedIn) SignIn() string   { return "s" }
+func (signedIn) Means() string    { return "" }
 
 // TestApprovalsSurviveARestart runs the real manager on the real database.
 func TestApprovalsSurviveARestart(t *testing.T) {

@@ -150,6 +150,7 @@ func (a *Store) tighten(file, accepted *File) *File {
 	if file.loosens(accepted) {
 		less = accepted.common(file)
 	}
+	less.givenAs(accepted)
 	before, err := accepted.authority().Encode()
 	content, err2 := less.Encode()
 	if err := errors.Join(err, err2); err != nil {
@@ -160,6 +161,48 @@ func (a *Store) tighten(file, accepted *File) *File {
 		a.opts.Ledger.Tighten(content)
 	}
 	return less
+}
+
+// givenAs takes who gave the entries from what was accepted: what the file says of that is anybody's word, and a mark that is gone
+// would let an entry outlive who gave it.
+func (f *File) givenAs(accepted *File) {
+	for name, a := range f.Agents {
+		for i := range a.Allowlist {
+			e := &a.Allowlist[i]
+			e.GivenBy = ""
+			if from := accepted.Agents[name]; from != nil {
+				if j := slices.IndexFunc(from.Allowlist, func(own Entry) bool { return own.permits(e) }); j >= 0 {
+					e.GivenBy = from.Allowlist[j].GivenBy
+				}
+			}
+		}
+	}
+}
+
+// Withdraw has what somebody gave by answering wait for a person again, because what let them in was taken away. It says how
+// many entries do.
+func (a *Store) Withdraw(givenBy string) (n int, err error) {
+	if a.opts.Ledger == nil || givenBy == "" {
+		return 0, nil
+	}
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	defer a.forget()
+	less := a.acceptedFile()
+	for _, agent := range less.Agents {
+		before := len(agent.Allowlist)
+		agent.Allowlist = slices.DeleteFunc(agent.Allowlist, func(e Entry) bool { return e.GivenBy == givenBy })
+		n += before - len(agent.Allowlist)
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	content, err := less.Encode()
+	if err != nil {
+		return 0, err
+	}
+	a.opts.Ledger.Tighten(content)
+	return n, nil
 }
 
 // Waiting is what of the file waits for a person: somebody wrote it there who is not known to be one.
@@ -212,7 +255,9 @@ func (a *Store) Accept(ctx context.Context, revision string) error {
 		case !waiting.Whole:
 			return nil, nil, fmt.Errorf("%s: the difference is too long to be shown whole: change the file in smaller steps", FileName)
 		}
-		return nil, s.File, nil
+		whole := s.File.clone()
+		whole.givenAs(s.accepted)
+		return nil, whole, nil
 	})
 	return err
 }

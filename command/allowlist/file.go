@@ -2,6 +2,7 @@ package allowlist
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -67,7 +68,9 @@ type Entry struct {
 	// Host, if it is [OnMachine], has the program run on the machine also where other commands run in a sandbox.
 	Host string `json:"host,omitempty"`
 	// ArgPattern is a restriction that other tools write and this one cannot read. An entry that has it covers nothing.
-	ArgPattern       string `json:"argPattern,omitempty"`
+	ArgPattern string `json:"argPattern,omitempty"`
+	// GivenBy is the paired device or passkey of whoever gave it by answering; "" for the passphrase, and for who wrote the file.
+	GivenBy          string `json:"givenBy,omitempty"`
 	LastUsedAt       int64  `json:"lastUsedAt,omitempty"` // milliseconds since 1970
 	LastUsedCommand  string `json:"lastUsedCommand,omitempty"`
 	LastResolvedPath string `json:"lastResolvedPath,omitempty"`
@@ -149,6 +152,7 @@ func (f *File) Allow(agent string, e Entry, nowMs int64) bool {
 	if changed {
 		old.Host = e.Host
 	}
+	old.GivenBy = cmp.Or(e.GivenBy, old.GivenBy) // it ends with whoever widened it last and can be taken away
 	switch {
 	case old.Effects == nil:
 		return changed

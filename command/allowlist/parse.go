@@ -207,7 +207,7 @@ func (p *parser) entry(at string, item any) (e Entry, ok bool) {
 		p.problem(at, "is neither a text nor an object")
 		return e, false
 	}
-	p.unknown(at, object, "id", "pattern", "effects", "argv", "host", "argPattern", "lastUsedAt", "lastUsedCommand", "lastResolvedPath")
+	p.unknown(at, object, "id", "pattern", "effects", "argv", "host", "argPattern", "givenBy", "lastUsedAt", "lastUsedCommand", "lastResolvedPath")
 	if e.Pattern = p.trimmed(at, object, "pattern"); e.Pattern == "" {
 		p.problem(at, "has no pattern")
 		return e, false
@@ -241,6 +241,7 @@ func (p *parser) entry(at string, item any) (e Entry, ok bool) {
 	if e.ID = p.trimmed(at, object, "id"); e.ID == "" {
 		e.ID = newID()
 	}
+	e.GivenBy = p.trimmed(at, object, "givenBy")
 	e.LastUsedCommand, e.LastResolvedPath = p.trimmed(at, object, "lastUsedCommand"), p.trimmed(at, object, "lastResolvedPath")
 	if used, ok := number(object["lastUsedAt"]); ok && used >= 0 && used < 1<<53 {
 		e.LastUsedAt = int64(used)

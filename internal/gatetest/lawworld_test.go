@@ -336,6 +336,7 @@ func (everybody) MayAnswer() error { return nil }
 func (everybody) MayGrant() error  { return nil }
 func (everybody) Name() string     { return "owner" }
 func (everybody) SignIn() string   { return "s" }
+func (everybody) Means() string    { return "" }
 
 // states keeps sessions in memory.
 type states map[toolward.SessionKey]session.State

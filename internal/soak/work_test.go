@@ -255,6 +255,7 @@ func (person) MayAnswer() error { return nil }
 func (person) MayGrant() error  { return nil }
 func (p person) Name() string   { return string(p) }
 func (p person) SignIn() string { return "session-of-" + string(p) }
+func (p person) Means() string  { return "" }
 
 // answer reads a question for a while and then says something, or nothing. Two people do so for each question; the
 // first counts.
