@@ -16,15 +16,18 @@ func TestEscapeThroughARunner(t *testing.T) {
 	native := func(t *testing.T) { escapeThroughARunner(t, newTicketDesk(t, nativeAgent), "native") }
 	t.Run("native", native)
 	t.Run("native as user", func(t *testing.T) { asUserWithProbe(t, "native", native) })
-	// Of a daemon of root the user in a container is its root, without any right: the table is for users.
-	t.Run("docker", func(t *testing.T) {
-		asUserWithProbe(t, "docker", func(t *testing.T) {
-			b := newBoxed(t, "docker", "")
-			b.Configure(strings.Replace(confinedAgent, `"mode": "all"`, fmt.Sprintf(`"mode": "all", "engine": "docker", "degradeOk": ["cgroup"], "docker": {"image": %q}`, b.image()), 1))
-			b.start()
-			escapeThroughARunner(t, &ticketDesk{Machine: b.Machine, t: t}, "docker")
-		})
-	})
+	docker := func(t *testing.T) {
+		table := "docker"
+		if os.Getuid() == 0 {
+			table = escape.DockerRoot
+		}
+		b := newBoxed(t, "docker", "")
+		b.Configure(strings.Replace(confinedAgent, `"mode": "all"`, fmt.Sprintf(`"mode": "all", "engine": "docker", "degradeOk": ["cgroup"], "docker": {"image": %q}`, b.image()), 1))
+		b.start()
+		escapeThroughARunner(t, &ticketDesk{Machine: b.Machine, t: t}, table)
+	}
+	t.Run("docker", docker)
+	t.Run("docker as user", func(t *testing.T) { asUserWithProbe(t, "docker", docker) })
 }
 
 // asUserWithProbe runs a test as an ordinary user, who cannot build the probe.
@@ -57,7 +60,7 @@ func escapeThroughARunner(t *testing.T, m *ticketDesk, engine string) {
 		t.Fatal(err)
 	}
 	hidden := []string{m.State, "/etc/passwd-", "/var/lib/dpkg"}
-	if !strings.HasPrefix(m.Home, home+"/") && engine == "docker" { // native sandboxes show the toolchains in there
+	if !strings.HasPrefix(m.Home, home+"/") && engine != "native" { // native sandboxes show the toolchains in there
 		hidden = append(hidden, home)
 	}
 	escape.RunAttemptsIn(t, engine, m.Workspace, hidden, func(command string) (string, int) {
