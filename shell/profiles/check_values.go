@@ -113,7 +113,8 @@ func checkGoTestArgs(a *arguments) {
 	}
 }
 
-// checkProjectConsoles: some scripts that frameworks put into a project run code that is given to them.
+// checkProjectConsoles: some scripts that frameworks put into a project run code that is given to them, or empty a database, which no
+// undo brings back.
 func checkProjectConsoles(a *arguments) { a.console(a.operands) }
 
 func (a *arguments) console(argv []string) {
@@ -127,10 +128,18 @@ func (a *arguments) console(argv []string) {
 		}) {
 			a.does(shell.Effect{Kind: shell.Evaluates, Lang: "python", Via: strings.Join(argv, " ")})
 		}
+		a.empties(argv, "flush", "reset_db", "reset_schema")
 	case "artisan":
 		if slices.Contains(argv[1:], "tinker") {
 			a.does(shell.Effect{Kind: shell.Evaluates, Lang: "php", Via: strings.Join(argv, " ")})
 		}
+		a.empties(argv, "migrate:fresh", "migrate:refresh", "migrate:reset", "db:wipe")
+	}
+}
+
+func (a *arguments) empties(argv []string, words ...string) {
+	if slices.ContainsFunc(argv[1:], func(s string) bool { return slices.Contains(words, s) }) {
+		a.does(shell.Effect{Kind: shell.Unknown, Via: strings.Join(argv, " ")})
 	}
 }
 

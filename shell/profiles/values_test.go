@@ -283,6 +283,25 @@ func TestProgramsInValues(t *testing.T) {
 		php artisan migrate:status`)
 }
 
+// TestEmptiedDatabases: what a database held comes back with no undo.
+func TestEmptiedDatabases(t *testing.T) {
+	testAsking(t, `
+		python manage.py flush --no-input
+		uv run manage.py reset_db
+		php artisan migrate:fresh --force
+		php artisan db:wipe
+		prisma migrate reset --force
+		prisma db push --accept-data-loss
+		prisma db execute --file x.sql
+		prisma studio`)
+	testHarmless(t, `
+		python manage.py makemigrations
+		php artisan migrate
+		prisma generate
+		prisma migrate dev --name x
+		prisma db push`)
+}
+
 // TestAddressesInNames: a host that a name brings along is asked, whatever the program's own one is.
 func TestAddressesInNames(t *testing.T) {
 	testAsking(t, `
