@@ -282,6 +282,8 @@ func (w *worker) answer(m *approval.Manager, who person, shown *approval.Record,
 	switch {
 	case err == nil && got.Decision.String() == r.Decision:
 		w.tell("answered %s %d %s", shown.ID, shown.CreatedMs, r.Decision)
+	case err == nil && got.Decision == toolward.AllowOnce && strings.Contains(got.Reason, approval.ErrOnlyOnce.Error()): // asked before a restart
+		w.tell("answered %s %d %s", shown.ID, shown.CreatedMs, got.Decision)
 	case err == nil:
 		w.wrong("%s answered %s and %s was taken", who, r.Decision, got.Decision)
 	case errors.Is(err, approval.ErrResolved), errors.Is(err, approval.ErrUnknown): // another was first, or nobody waits any more
