@@ -29,8 +29,8 @@ func (m *Manager) await(ctx context.Context, q *toolward.Question, e *entry) (an
 	case <-patience:
 		return m.comeBack(e)
 	case <-ctx.Done():
-		m.leave(e, context.Cause(ctx))
-		return toolward.Answer{ApprovalID: e.record.ID, Path: e.path}, false, nil
+		path := m.leave(e, context.Cause(ctx))
+		return toolward.Answer{ApprovalID: e.record.ID, Path: path}, false, nil
 	case <-m.stop:
 		return toolward.Answer{}, false, m.nobody(q, ErrClosed)
 	}
@@ -96,8 +96,9 @@ func answerFrom(r *Record, path string) toolward.Answer {
 	}
 }
 
-// leave withdraws an approval that nobody waits for any more. A question that was left pending on purpose stays.
-func (m *Manager) leave(e *entry, cause error) {
+// leave withdraws an approval that nobody waits for any more, and returns the path on which people were asked. A question
+// that was left pending on purpose stays.
+func (m *Manager) leave(e *entry, cause error) (path string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e.askers--
@@ -106,13 +107,14 @@ func (m *Manager) leave(e *entry, cause error) {
 	}
 	canceled := errors.Is(cause, ErrCanceled)
 	if e.askers > 0 || e.record.Detached || e.lasting && !canceled || e.phase != pending || e.claimed || m.closed {
-		return
+		return e.path
 	}
 	by := ByRequesterGone
 	if canceled {
 		by = ByCanceled
 	}
 	m.end(e, by, time.Now())
+	return e.path
 }
 
 // expire ends a pending approval with a reason; false if it was over already.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,6 +95,24 @@ func TestLimitsWithoutASession(t *testing.T) {
 	if err := submit(51, "second"); err != nil {
 		t.Errorf("another connection: %v", err)
 	}
+}
+
+// A question may end while it is still being put to people. Nothing is read then that the end writes, which -race would see.
+func TestQuestionsThatEndAtOnce(t *testing.T) {
+	m := open(t, newMemory(), func(o *Options) { o.Socket, o.Settings.Socket = socketOf{true, "deny"}, true })
+	var wg sync.WaitGroup
+	for i := range 200 {
+		wg.Go(func() {
+			_, err := m.Submit(t.Context(), Submission{
+				Kind: KindExec, Details: Details{Tool: "exec", Title: "exec", Command: fmt.Sprint("echo ", i), Severity: toolward.Warning},
+				Binding: fmt.Sprint(i), Connection: fmt.Sprint(i), Timeout: time.Millisecond,
+			})
+			if err != nil && !errors.Is(err, ErrTooMany) && !errors.Is(err, ErrUnknown) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestLimits(t *testing.T) {

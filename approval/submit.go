@@ -55,11 +55,14 @@ func (m *Manager) Submit(ctx context.Context, s Submission) (*Record, error) {
 	m.people.prompted(r.Request, time.Now())
 	m.mu.Lock()
 	e := m.entries[s.ID]
-	m.mu.Unlock()
 	if e == nil {
+		m.mu.Unlock()
 		return nil, ErrUnknown // its life was so short that it is over
 	}
-	if !m.reaches(ctx, &r, e) {
+	offer := e.record
+	m.mu.Unlock()
+	offer.Request = r.Request
+	if !m.reaches(ctx, e, &offer) {
 		m.expire(e, ByNoApprover)
 	}
 	m.mu.Lock()
@@ -70,19 +73,17 @@ func (m *Manager) Submit(ctx context.Context, s Submission) (*Record, error) {
 }
 
 // reaches reports whether somebody can answer. The requester itself does not count.
-func (m *Manager) reaches(ctx context.Context, r *Record, e *entry) bool {
+func (m *Manager) reaches(ctx context.Context, e *entry, r *Record) bool {
 	if m.people.reachable(r.Connection, r.Device) > 0 || m.settings.Load().Absent == AbsentWait {
 		return true
 	}
-	record := e.record
-	record.Request = r.Request
 	for _, c := range m.channels {
-		if c.Offer(ctx, &record) {
+		if c.Offer(ctx, r) {
 			return true
 		}
 	}
 	if m.socketMay(r.Request.Level, r.Request.Severity) && m.socket.Reachable(ctx) {
-		m.prompt(e, &record)
+		m.prompt(e, r)
 		return true
 	}
 	return false
