@@ -29,8 +29,7 @@ func (m *Manager) await(ctx context.Context, q *toolward.Question, e *entry) (an
 	case <-patience:
 		return m.comeBack(e)
 	case <-ctx.Done():
-		path := m.leave(e, context.Cause(ctx))
-		return toolward.Answer{ApprovalID: e.record.ID, Path: path}, false, nil
+		return toolward.Answer{ApprovalID: e.record.ID, Path: m.leave(e, context.Cause(ctx))}, false, nil
 	case <-m.stop:
 		return toolward.Answer{}, false, m.nobody(q, ErrClosed)
 	}
